@@ -277,6 +277,7 @@ func (s *Server) table() []route {
 		{"GET", "/metrics", probe, s.showMetrics},
 		{"GET", "/openapi.json", open, s.openapiJSON},
 		{"GET", "/openapi.yaml", open, s.openapiYAML},
+		{"GET", "/widget/:file", open, s.readWidget},
 		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
 	}
 	// Earlier clients leave the prefix out.

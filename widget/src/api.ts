@@ -1,0 +1,131 @@
+// The public API, as the widget uses it.
+import type { Config, Snippet } from "./config";
+
+export interface Hit {
+  path: string;
+  content: string;
+  metadata: { title: string; url?: string; heading?: string; breadcrumbs?: string[] };
+}
+
+export interface Source {
+  url: string;
+  title?: string;
+}
+
+/** A Refusal is an answer of the API that is no success, in words for the reader. */
+export class Refusal extends Error {
+  constructor(message: string, readonly status: number) {
+    super(message);
+  }
+}
+
+type Part =
+  | { type: "start"; messageId?: string; messageMetadata?: { threadId?: string; threadKey?: string } }
+  | { type: "text-delta"; delta: string }
+  | { type: "source-url"; url: string; title?: string }
+  | { type: "error"; errorText: string }
+  | { type: "finish" };
+
+/** What comes of one question while it is answered. */
+export interface Progress {
+  threadId?: string;
+  threadKey?: string;
+  messageId?: string;
+  text: string;
+  sources: Source[];
+}
+
+export class Api {
+  constructor(readonly config: Config) {}
+
+  #url(version: string, what: string) {
+    return `${this.config.server}/discovery/${version}/${what}`;
+  }
+
+  #headers(more: Record<string, string> = {}) {
+    return { "Content-Type": "application/json", ...(this.config.key && { Authorization: `Bearer ${this.config.key}` }), ...more };
+  }
+
+  async #post(url: string, body: unknown, signal?: AbortSignal, headers = {}) {
+    const response = await fetch(url, { method: "POST", headers: this.#headers(headers), body: JSON.stringify(body), signal, credentials: "omit" });
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+
+  #filter() {
+    return this.config.version ? { filter: { version: this.config.version } } : {};
+  }
+
+  async search(query: string, signal: AbortSignal): Promise<Hit[]> {
+    const response = await this.#post(this.#url("v1", `search/${encodeURIComponent(this.config.domain)}`),
+      { query, pageSize: 8, currentPath: location.pathname, ...this.#filter() }, signal);
+    return response.json();
+  }
+
+  /** ask puts a question. A message that comes again under its id is not asked twice. */
+  ask(q: { question: string; id: string; chat: string; threadId?: string; threadKey?: string; about?: Snippet; again?: boolean; messageId?: string },
+    signal: AbortSignal) {
+    return this.#post(this.#url("v2", `assistant/${encodeURIComponent(this.config.domain)}/message`), {
+      id: q.chat, fp: this.config.user || "anonymous", threadId: q.threadId, currentPath: location.pathname, ...this.#filter(),
+      ...(q.about && { context: [q.about] }), ...(q.again && { trigger: "regenerate-message", messageId: q.messageId }),
+      messages: [{ id: q.id, role: "user", parts: [{ type: "text", text: q.question }] }],
+    }, signal, q.threadKey ? { "X-Thread-Key": q.threadKey } : {});
+  }
+
+  /** resume gets the newest answer of a thread or chat from its start; null where there is none. */
+  async resume(id: string, threadKey: string | undefined, signal: AbortSignal): Promise<Response | null> {
+    const fp = encodeURIComponent(this.config.user || "anonymous");
+    const response = await fetch(this.#url("v2", `assistant/${encodeURIComponent(this.config.domain)}/message/${encodeURIComponent(id)}/stream?fp=${fp}`),
+      { headers: this.#headers(threadKey ? { "X-Thread-Key": threadKey } : {}), signal, credentials: "omit" });
+    if (response.status === 204) return null;
+    if (!response.ok) throw await refusal(response);
+    return response;
+  }
+
+  async rate(v: { threadId: string; threadKey?: string; messageId: string; rating: "up" | "down"; comment?: string }) {
+    await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v });
+  }
+}
+
+async function refusal(response: Response) {
+  const body = await response.json().catch(() => ({}));
+  return new Refusal(typeof body.message === "string" ? body.message : `${response.status}`, response.status);
+}
+
+/** Broken says that a stream ended before its answer was complete. */
+export class Broken extends Error {}
+
+/** read hands over how far an answer is, each time that something came, and returns when it is complete. */
+export async function read(response: Response, show: (p: Progress) => void): Promise<void> {
+  const p: Progress = { text: "", sources: [], threadId: response.headers.get("X-Thread-Id") ?? undefined,
+    threadKey: response.headers.get("X-Thread-Key") ?? undefined };
+  show(p);
+  const reader = response.body!.getReader();
+  const decoder = new TextDecoder();
+  let rest = "";
+  try {
+    for (;;) {
+      const chunk = await reader.read();
+      if (chunk.done) throw new Broken();
+      const events = (rest + decoder.decode(chunk.value, { stream: true })).split("\n\n");
+      rest = events.pop()!;
+      for (const event of events) {
+        if (!event.startsWith("data: {")) continue; // a comment that keeps the connection open, or [DONE]
+        const part = JSON.parse(event.slice(6)) as Part;
+        if (part.type === "start") {
+          p.messageId = part.messageId;
+          p.threadId = part.messageMetadata?.threadId ?? p.threadId;
+        } else if (part.type === "text-delta") p.text += part.delta;
+        else if (part.type === "source-url") p.sources.push({ url: part.url, title: part.title });
+        else if (part.type === "error") throw new Refusal(part.errorText, 200);
+        else if (part.type === "finish") return show(p);
+      }
+      show(p);
+    }
+  } catch (error) {
+    if (error instanceof Refusal || (error as Error).name === "AbortError") throw error;
+    throw new Broken();
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}

@@ -1,0 +1,338 @@
+// The dialog: search and ask in one.
+import { type ComponentChildren, render } from "preact";
+import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { Api, type Hit, Refusal } from "./api";
+import { Conversation, Store, type Turn } from "./chat";
+import type { Config, Snippet } from "./config";
+import { copyButton, rendered, safeURL } from "./markdown";
+import { fill, type Strings, type Words, wordsOf } from "./strings";
+import { styles } from "./styles";
+
+export interface Panel {
+  open(question?: string, about?: Snippet): void;
+}
+
+/** mount puts the dialog into the element's shadow, closed. Base is where the widget's files are. */
+export async function mount(root: ShadowRoot, host: HTMLElement, config: Config, base: string): Promise<Panel> {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(styles);
+  root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
+  followTheme(host, config);
+  const store = new Store(config);
+  const api = new Api(config);
+  const words = await wordsOf(config.language || document.documentElement.lang || navigator.language, base);
+  const place = document.createElement("div");
+  root.append(place);
+  let show: ((question: string, about?: Snippet) => void) | undefined;
+  render(<Dialog api={api} store={store} words={words} opener={(open) => { show = open; }} />, place);
+  return { open: (question = "", about) => show?.(question, about) };
+}
+
+/** followTheme shows light or dark as the site does: by what it says on its root, else as the system has it. */
+function followTheme(host: HTMLElement, config: Config) {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const set = () => { host.dataset.shown = config.theme || siteTheme() || (system.matches ? "dark" : "light"); };
+  set();
+  system.addEventListener("change", set);
+  const seen = new MutationObserver(set);
+  for (const e of [document.documentElement, document.body]) {
+    seen.observe(e, { attributes: true, attributeFilter: ["class", "data-theme", "data-color-mode", "data-md-color-scheme", "data-bs-theme"] });
+  }
+}
+
+function siteTheme(): string {
+  for (const e of [document.documentElement, document.body]) {
+    const said = e.dataset.theme ?? e.dataset.colorMode ?? e.dataset.bsTheme ?? e.dataset.mdColorScheme;
+    if (said === "dark" || said === "slate") return "dark";
+    if (said === "light" || said === "default") return "light";
+    if (e.classList.contains("dark")) return "dark";
+    if (e.classList.contains("light")) return "light";
+  }
+  return "";
+}
+
+interface Props {
+  api: Api;
+  store: Store;
+  words: Words;
+  opener(open: (question: string, about?: Snippet) => void): void;
+}
+
+function Dialog({ api, store, words, opener }: Props) {
+  const t = words.strings;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const input = useRef<HTMLInputElement>(null);
+  const [, redraw] = useReducer((n: number) => n + 1, 0);
+  const talk = useRef<Conversation>(undefined);
+  const frame = useRef(0);
+  talk.current ??= new Conversation(api, store, () => { // at most once a frame
+    frame.current ||= requestAnimationFrame(() => { frame.current = 0; redraw(0); });
+  });
+  const [searching, setSearching] = useState(talk.current.chat.turns.length === 0);
+  const [text, setText] = useState("");
+  const [about, setAbout] = useState<Snippet>();
+
+  opener((question, snippet) => {
+    setAbout(snippet);
+    if (snippet) setSearching(false);
+    if (!dialog.current!.open) dialog.current!.showModal();
+    store.open = true;
+    if (question) ask(question);
+    talk.current!.takeUp();
+    requestAnimationFrame(() => input.current?.focus());
+  });
+
+  function ask(question: string) {
+    if (!question.trim() || talk.current!.busy) return;
+    setSearching(false);
+    setText("");
+    talk.current!.ask(question, about);
+    setAbout(undefined);
+    requestAnimationFrame(() => input.current?.focus());
+  }
+
+  function close() {
+    dialog.current!.close();
+    store.open = false;
+  }
+
+  return (
+    <dialog ref={dialog} part="dialog" lang={words.language} dir={words.direction} aria-label={t.title} onClose={() => { store.open = false; }}
+      onClick={(event) => event.target === dialog.current && outside(event, dialog.current!) && close()}>
+      <div class="head">
+        {searching ? null : <button type="button" class="plain" aria-label={t.back} title={t.back} onClick={() => { setSearching(true); requestAnimationFrame(() => input.current?.focus()); }}>{words.direction === "rtl" ? "→" : "←"}</button>}
+        <h2>{t.title}</h2>
+        {searching || talk.current.chat.turns.length === 0 ? null : <button type="button" onClick={() => { talk.current!.begin(); setSearching(true); requestAnimationFrame(() => input.current?.focus()); }}>{t.fresh}</button>}
+        <button type="button" class="plain" aria-label={t.close} title={t.close} onClick={close}>✕</button>
+      </div>
+      {searching
+        ? <Search api={api} t={t} text={text} setText={setText} input={input} ask={ask}>
+            <Earlier store={store} t={t} current={talk.current.chat.id} open={(chat) => { talk.current!.begin(chat); setSearching(false); }} redraw={() => redraw(0)}
+              go={() => setSearching(false)} turns={talk.current.chat.turns} />
+          </Search>
+        : <Answers talk={talk.current} t={t} text={text} setText={setText} input={input} ask={ask} about={about} drop={() => setAbout(undefined)} />}
+      <div class="foot" part="notice">{t.notice}</div>
+    </dialog>
+  );
+}
+
+/** outside is whether a click fell on what is behind the dialog. */
+function outside(event: MouseEvent, dialog: HTMLDialogElement) {
+  const r = dialog.getBoundingClientRect();
+  return event.clientX < r.left || event.clientX > r.right || event.clientY < r.top || event.clientY > r.bottom;
+}
+
+interface SearchProps {
+  api: Api;
+  t: Strings;
+  text: string;
+  setText(text: string): void;
+  input: { current: HTMLInputElement | null };
+  ask(question: string): void;
+  children: ComponentChildren;
+}
+
+/** Search finds as one types. The first entry asks instead. */
+function Search({ api, t, text, setText, input, ask, children }: SearchProps) {
+  const [hits, setHits] = useState<Hit[]>();
+  const [problem, setProblem] = useState("");
+  const [at, setAt] = useState(0);
+  const query = text.trim();
+  useEffect(() => {
+    setAt(0);
+    setProblem("");
+    if (!query) return setHits(undefined);
+    const stop = new AbortController();
+    const timer = setTimeout(() => {
+      api.search(query, stop.signal).then(setHits, (error) => {
+        if (error.name === "AbortError") return;
+        setHits([]);
+        setProblem(error instanceof Refusal ? error.message : t.failed);
+      });
+    }, 120);
+    return () => { clearTimeout(timer); stop.abort(); };
+  }, [query]);
+  const entries = query ? [undefined, ...(hits ?? [])] : [];
+  const follow = (hit: Hit | undefined) => {
+    if (!hit) return ask(query);
+    const url = safeURL(hit.metadata.url ?? hit.path);
+    if (url) location.assign(url);
+  };
+  const onKey = (event: KeyboardEvent) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      event.preventDefault();
+      setAt((at + (event.key === "ArrowDown" ? 1 : entries.length - 1)) % Math.max(entries.length, 1));
+    }
+  };
+  const list = useRef<HTMLUListElement>(null);
+  useEffect(() => { list.current?.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" }); }, [at]);
+  return (
+    <>
+      <div class="head">
+        <form role="search" onSubmit={(event) => { event.preventDefault(); if (query) follow(entries[at]); }}>
+          <input ref={input} part="input" value={text} placeholder={t.placeholder} aria-label={t.placeholder} role="combobox" aria-expanded={entries.length > 0}
+            aria-controls="found" aria-autocomplete="list" aria-activedescendant={entries.length ? `found-${at}` : undefined} autocomplete="off" enterkeyhint="search"
+            maxLength={1000} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKey} />
+        </form>
+      </div>
+      <div class="body">
+        <div class="hidden" role="status">{query && hits ? fill(t.found, hits.length) : ""}</div>
+        {problem ? <p class="problem" role="alert">{problem}</p> : null}
+        <ul class="found" id="found" role="listbox" aria-label={t.placeholder} ref={list}>
+          {entries.map((hit, i) => (
+            <li role="presentation" key={hit ? hit.path + hit.metadata.heading : "ask"}>
+              <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
+                onClick={() => hit || ask(query)} onMouseMove={() => setAt(i)}>
+                {hit ? <Found hit={hit} query={query} /> : <strong>{fill(t.askThis, query)}</strong>}
+              </a>
+            </li>
+          ))}
+        </ul>
+        {query && hits?.length === 0 && !problem ? <p class="dim">{t.nothing}</p> : null}
+        {query ? null : children}
+      </div>
+    </>
+  );
+}
+
+function Found({ hit, query }: { hit: Hit; query: string }) {
+  const m = hit.metadata;
+  const title = m.heading && m.heading !== m.title ? `${m.title} › ${m.heading}` : m.title;
+  return <><strong>{marked(title, query)}</strong><small>{marked(excerpt(hit.content, query), query)}</small></>;
+}
+
+const termsOf = (query: string) => query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((w) => w.length > 1);
+
+/** excerpt is the part of a section's text about the first word that was found, without the signs of Markdown. */
+function excerpt(content: string, query: string) {
+  const plain = content.replace(/^#+ .*$/gm, "").replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*_>#|]+/g, " ").replace(/\s+/g, " ").trim();
+  const first = Math.min(...termsOf(query).map((w) => plain.toLowerCase().indexOf(w)).filter((at) => at >= 0), plain.length);
+  const from = first > 80 && first < plain.length ? plain.indexOf(" ", first - 60) + 1 : 0;
+  return (from > 0 ? "…" : "") + plain.slice(from, from + 200);
+}
+
+/** marked marks the words of the query in a text. */
+function marked(text: string, query: string): ComponentChildren {
+  const words = termsOf(query).map((w) => w.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (words.length === 0) return text;
+  return text.split(new RegExp(`(${words.join("|")})`, "giu")).map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part));
+}
+
+function Earlier({ store, t, current, open, redraw, go, turns }: { store: Store; t: Strings; current: string; turns: Turn[]; open(chat: Conversation["chat"]): void; redraw(): void; go(): void }) {
+  const chats = store.history.filter((c) => c.id !== current);
+  return (
+    <>
+      {turns.length ? <p><button type="button" onClick={go}>{turns.at(-1)!.question}</button></p> : null}
+      {chats.length ? (
+        <section aria-label={t.earlier}>
+          <p class="dim">{t.earlier}</p>
+          <div class="chips">{chats.map((c) => <button type="button" key={c.id} onClick={() => open(c)}>{c.turns[0]?.question.slice(0, 60)}</button>)}</div>
+          <button type="button" class="plain dim" onClick={() => { store.forget(); redraw(); }}>{t.forget}</button>
+        </section>
+      ) : null}
+    </>
+  );
+}
+
+interface AnswersProps {
+  talk: Conversation;
+  t: Strings;
+  text: string;
+  setText(text: string): void;
+  input: { current: HTMLInputElement | null };
+  ask(question: string): void;
+  about?: Snippet;
+  drop(): void;
+}
+
+function Answers({ talk, t, text, setText, input, ask, about, drop }: AnswersProps) {
+  const turns = talk.chat.turns;
+  const last = turns.at(-1);
+  const main = useRef<HTMLDivElement>(null);
+  const asked = turns.length;
+  useLayoutEffect(() => { main.current?.lastElementChild?.scrollIntoView({ block: "start" }); }, [asked]);
+  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: last.text, stopped: t.stopped, failed: last.problem || t.failed }[last.state];
+  return (
+    <>
+      <div class="body" ref={main} part="answers" tabIndex={-1}>
+        <div class="hidden" role="status" aria-live="polite">{said}</div>
+        {turns.map((turn) => <Answer key={turn.id} turn={turn} talk={talk} t={t} last={turn === last} ask={ask} />)}
+      </div>
+      <div class="foot">
+        {about ? <p class="about"><span class="hidden">{t.about}: </span>{about.value.slice(0, 300)} <button type="button" class="plain" aria-label={t.close} onClick={drop}>✕</button></p> : null}
+        <form onSubmit={(event) => { event.preventDefault(); ask(text); }}>
+          <input ref={input} part="input" value={text} placeholder={turns.length ? t.follow : t.placeholder} aria-label={turns.length ? t.follow : t.placeholder} autocomplete="off"
+            enterkeyhint="send" maxLength={1000} onInput={(event) => setText(event.currentTarget.value)} />
+          {talk.busy ? <button type="button" onClick={() => talk.stop()}>{t.stop}</button> : <button class="go">{t.ask}</button>}
+        </form>
+      </div>
+    </>
+  );
+}
+
+function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; t: Strings; last: boolean; ask(question: string): void }) {
+  const place = useRef<HTMLDivElement>(null);
+  useLayoutEffect(() => { place.current?.replaceChildren(rendered(turn.text, turn.sources, t)); }, [turn.text, turn.sources.length]);
+  const writing = turn.state === "asking" || turn.state === "writing";
+  return (
+    <article aria-busy={writing}>
+      {turn.about ? <p class="about">{turn.about.value.slice(0, 300)}</p> : null}
+      <p class="question">{turn.question}</p>
+      <div class={writing ? "answer writing" : "answer"} part="answer" ref={place} />
+      {turn.state === "reconnecting" ? <p class="dim">{t.reconnecting}</p> : null}
+      {turn.state === "stopped" ? <p class="dim">{t.stopped}</p> : null}
+      {turn.state === "failed" ? <p class="problem" role="alert">{turn.problem || t.failed}</p> : null}
+      {turn.sources.length && !writing ? (
+        <nav aria-label={t.sources}>
+          <p class="dim hidden">{t.sources}</p>
+          <ol class="sources" part="sources">{turn.sources.map((s) => <li key={s.url}><a href={safeURL(s.url) || undefined}>{s.title || s.url}</a></li>)}</ol>
+        </nav>
+      ) : null}
+      {writing || turn.state === "reconnecting" ? null : <Tools turn={turn} talk={talk} t={t} last={last} />}
+      {last && !writing && turn.suggestions.length ? (
+        <nav class="chips" aria-label={t.further}>{turn.suggestions.map((s) => <button type="button" key={s.text} onClick={() => ask(s.text)}>{s.text}</button>)}</nav>
+      ) : null}
+    </article>
+  );
+}
+
+/** Thumb is a picture: not every system has the sign in a font. */
+function Thumb({ down }: { down?: boolean }) {
+  return (
+    <svg viewBox="0 0 24 24" width="16" height="16" fill="none" stroke="currentColor" stroke-width="2" stroke-linejoin="round" aria-hidden="true">
+      <path transform={down ? "rotate(180 12 12)" : undefined} d="M3 11h4v9H3zM7 11l4-8c2 0 3 1 3 3l-1 4h6c1 0 2 1 2 2l-2 6c0 1-1 2-2 2H7" />
+    </svg>
+  );
+}
+
+function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Strings; last: boolean }) {
+  const [why, setWhy] = useState<string>();
+  const [thanked, setThanked] = useState(false);
+  const copy = useRef<HTMLSpanElement>(null);
+  const reason = useRef<HTMLInputElement>(null);
+  useEffect(() => { reason.current?.focus(); }, [why === undefined]);
+  useLayoutEffect(() => { copy.current?.replaceChildren(copyButton(() => turn.text, t)); }, [turn.text]);
+  const rate = (rating: "up" | "down", comment?: string) => talk.rate(turn, rating, comment).then(() => setThanked(rating === "up" || comment !== undefined), () => {});
+  return (
+    <>
+      <div class="tools">
+        {turn.messageId && turn.text ? (
+          <>
+            <button type="button" aria-pressed={turn.rating === "up"} aria-label={t.helpful} title={t.helpful} onClick={() => { setWhy(undefined); void rate("up"); }}><Thumb /></button>
+            <button type="button" aria-pressed={turn.rating === "down"} aria-label={t.unhelpful} title={t.unhelpful} onClick={() => { setWhy(""); void rate("down"); }}><Thumb down /></button>
+          </>
+        ) : null}
+        {turn.text ? <span ref={copy} /> : null}
+        {last && talk.chat.threadId ? <button type="button" onClick={() => talk.again()}>{turn.state === "failed" ? t.retry : t.again}</button> : null}
+        {last && !talk.chat.threadId && turn.state !== "done" ? <button type="button" onClick={() => { talk.chat.turns.pop(); talk.ask(turn.question, turn.about); }}>{t.retry}</button> : null}
+        <span class="dim" role="status">{thanked ? t.thanks : ""}</span>
+      </div>
+      {why === undefined || thanked ? null : (
+        <form onSubmit={(event) => { event.preventDefault(); void rate("down", why); }}>
+          <input ref={reason} value={why} aria-label={t.why} placeholder={t.why} maxLength={1000} onInput={(event) => setWhy(event.currentTarget.value)} />
+          <button>{t.send}</button>
+        </form>
+      )}
+    </>
+  );
+}
