@@ -165,11 +165,6 @@ func (l *Library) Explain(ctx context.Context, project api.ProjectID, q Query, e
 	return snap.explain(ctx, q, expected)
 }
 
-// Explain is the library's Explain with the trial's weights.
-func (t *Trial) Explain(ctx context.Context, q Query, expected ...string) (Explanation, error) {
-	return t.ranked.explain(ctx, q, expected)
-}
-
 // A trace notes what adds up to scores while a query is ranked. It watches few sections, which are those that an
 // earlier ranking of the same query has found.
 type trace struct {
