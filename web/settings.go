@@ -354,5 +354,23 @@ func setCommand(p api.Project) string {
 	flag("model", p.Model)
 	flag("deflection", p.Deflection)
 	flag("labels", p.Labels)
+	for _, on := range []struct {
+		name string
+		is   bool
+	}{{"suggestions", p.Options.Suggestions}, {"search-tool", p.Options.SearchTool},
+		{"require-thread-key", p.Options.RequireThreadKey}, {"direct", p.Direct}} {
+		if on.is {
+			words = append(words, "--"+on.name)
+		}
+	}
+	for _, limit := range []struct {
+		name string
+		n    int
+	}{{"project-hour", p.Limits.ProjectHour}, {"key-month", p.Limits.KeyMonth}, {"org-hour", p.Limits.OrgHour},
+		{"ip-day", p.Limits.IPDay}} {
+		if limit.n != 0 {
+			flag("limit-"+limit.name, strconv.Itoa(limit.n))
+		}
+	}
 	return strings.Join(words, " ")
 }

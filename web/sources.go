@@ -100,6 +100,7 @@ func (s *Server) sourcesPage(v *visit, status int, problem string) error {
 	view.Same = []string{
 		"docent index " + string(p.ID),
 		"docent project check " + string(p.ID),
+		"docent project token " + string(p.ID) + ` <<< "$DOCS_TOKEN"`,
 		"curl -X POST -H \"Authorization: Bearer $ADMIN_KEY\" " + shellWord(
 			s.reached()+"/v1/project/update/"+string(p.ID),
 		),

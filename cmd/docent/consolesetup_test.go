@@ -33,7 +33,15 @@ type consoleHouse struct {
 
 func newConsoleHouse(t *testing.T) *consoleHouse {
 	t.Helper()
-	h := &consoleHouse{t: t, data: filepath.Join(t.TempDir(), "data"), log: new(lockedBuffer)}
+	h, stop := openConsoleHouse(t, filepath.Join(t.TempDir(), "data"))
+	t.Cleanup(stop)
+	return h
+}
+
+// openConsoleHouse is newConsoleHouse on a data directory that may be there already. Stop ends it.
+func openConsoleHouse(t *testing.T, data string) (h *consoleHouse, stop func()) {
+	t.Helper()
+	h = &consoleHouse{t: t, data: data, log: new(lockedBuffer)}
 	dir, err := datadir.Open(h.data, datadir.Server, time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +67,7 @@ func newConsoleHouse(t *testing.T) *consoleHouse {
 	h.app.address, h.url, handler = server.URL, server.URL, h.app.edge
 	h.app.updates.Resume()
 	ready.Done()
-	t.Cleanup(func() {
+	return h, func() {
 		h.app.pages.Leave()
 		server.CloseClientConnections()
 		server.Close()
@@ -68,8 +76,7 @@ func newConsoleHouse(t *testing.T) *consoleHouse {
 			t.Error(err)
 		}
 		dir.Close()
-	})
-	return h
+	}
 }
 
 // A visitorOf is a browser of somebody who is signed in.
@@ -350,6 +357,16 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 			t.Errorf("%q: %d\n%s", source, status, page)
 		}
 	}
+	for field, form := range map[string]url.Values{
+		"id-fault":     {"source": {t.TempDir()}, "id": {"../../etc"}},
+		"secret-fault": {"source": {"https://git.example.com/docs.git"}, "secret": {"tok\x00hunter2"}},
+		"branch-fault": {"source": {t.TempDir()}, "branch": {"--upload-pack=touch"}},
+	} {
+		status, page, _ := b.send("/console/setup", "/console/setup/source", form)
+		if status != http.StatusBadRequest || !strings.Contains(page, field) || strings.Contains(page, "hunter2") {
+			t.Errorf("%s: %d\n%s", field, status, page)
+		}
+	}
 	hostile := filepath.Join(t.TempDir(), `<img src=x onerror=alert(1)>`)
 	if err := os.MkdirAll(hostile, 0o755); err != nil {
 		t.Fatal(err)
@@ -379,4 +396,34 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 		url.Values{"source": {filepath.Join(hostile, "nowhere")}},
 	)
 	wants(t, b.await(to, "cannot be read"), "Give another source")
+}
+
+// TestAProjectOnItsWayIsForgottenByARestart looks at a source with a token, restarts the server, and finds that it is said
+// plainly and that nothing is kept.
+func TestAProjectOnItsWayIsForgottenByARestart(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	source := writeFiles(t, map[string]string{"index.md": "# Tea\n"})
+	h, stop := openConsoleHouse(t, data)
+	b := h.as("")
+	const secret = "tok_OfAProjectOnItsWay"
+	_, page, to := b.send("/console/setup", "/console/setup/source", url.Values{"source": {source}, "id": {"tea"}, "secret": {secret}})
+	if to == "" {
+		t.Fatal(page)
+	}
+	b.await(to, "what was found")
+	if list := holders(t, data, secret); len(list) != 1 {
+		t.Errorf("before the restart the token is in %q", list)
+	}
+	wants(t, b.open("/console/setup"), "On their way", source)
+	stop()
+	h, stop = openConsoleHouse(t, data)
+	defer stop()
+	status, page, _ := h.as("").do(http.MethodGet, to, nil)
+	if status != http.StatusNotFound || !strings.Contains(page, "was not added") || !strings.Contains(page, "Begin again") {
+		t.Errorf("after the restart: %d\n%s", status, page)
+	}
+	if list := holders(t, data, secret); len(list) > 0 {
+		t.Errorf("after the restart the token is in %q", list)
+	}
 }
