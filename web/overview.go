@@ -36,7 +36,7 @@ func (s *Server) chooseProject(v *visit) error {
 	case len(all) == 0 && v.may(operator):
 		return v.seeOther("/console/setup")
 	}
-	return s.render(v, "projects", "Projects", projectsView{mine, s.drafts.all()})
+	return s.render(v, "projects", "Projects", projectsView{mine, s.onTheirWay(all)})
 }
 
 type projectsView struct {

@@ -91,6 +91,13 @@ func (d *drafts) all() (list []draft) {
 	return list
 }
 
+// onTheirWay are the drafts that are no projects yet.
+func (s *Server) onTheirWay(projects []api.Project) []draft {
+	return slices.DeleteFunc(s.drafts.all(), func(d draft) bool {
+		return slices.ContainsFunc(projects, func(p api.Project) bool { return p.ID == d.ID })
+	})
+}
+
 // Path is the address of the step that a draft has come to.
 func (d draft) Path() string { return setupPath(d.ID, "") }
 
@@ -148,7 +155,7 @@ func (s *Server) sourceStep(v *visit, status int, form url.Values, problems map[
 		return err
 	}
 	host := func(value, label string) formOption { return formOption{value, label, form.Get("kind") == value} }
-	view := setupView{Step: stepSource, Drafts: s.drafts.all(), First: len(projects) == 0,
+	view := setupView{Step: stepSource, Drafts: s.onTheirWay(projects), First: len(projects) == 0,
 		Fields: []formField{
 			{
 				Name:     "source",
@@ -239,7 +246,7 @@ func (s *Server) setupSource(v *visit) error {
 			return err
 		}
 	}
-	d := draft{ID: p.ID, Entered: strings.TrimSpace(text), Project: p}
+	d := draft{ID: p.ID, Entered: entered(text), Project: p}
 	if err := s.lookAt(v, d, strings.TrimSpace(form.Get("secret"))); err != nil {
 		if problems, ok := faults(err); ok {
 			if text := problems["token"]; text != "" {
@@ -250,6 +257,15 @@ func (s *Server) setupSource(v *visit) error {
 		return err
 	}
 	return v.seeOther(d.Path())
+}
+
+// entered is what was pasted as pages repeat it: what comes behind the path of an address may be a secret.
+func entered(text string) string {
+	if text = strings.TrimSpace(text); strings.Contains(text, "://") {
+		text, _, _ = strings.Cut(text, "#")
+		text, _, _ = strings.Cut(text, "?")
+	}
+	return text
 }
 
 // freeID is a name that no project has.
@@ -603,6 +619,7 @@ func (s *Server) showIndexing(v *visit) error {
 	if err != nil {
 		return named(err, "project")
 	}
+	s.drafts.change(d.ID, func(d *draft) { d.fresh = false }) // the repository is the project's now
 	view.Project, view.Console = p, consolePath(p)
 	if task.Check != nil {
 		view.Check = viewCheck(*task.Check, 50)

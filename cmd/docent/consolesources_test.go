@@ -330,7 +330,7 @@ func TestATokenThatIsPastedIsSeenByNobody(t *testing.T) {
 	_, page, to := b.send(
 		"/console/setup",
 		"/console/setup/source",
-		url.Values{"source": {host.URL + "/acme/docs"}, "kind": {"gitea"},
+		url.Values{"source": {host.URL + "/acme/docs?private_token=" + wrong}, "kind": {"gitea"},
 			"secret": {wrong}},
 	)
 	if to == "" {
