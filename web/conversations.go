@@ -154,7 +154,8 @@ func (s *Server) showConversations(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if v.partial() {
+	if v.partial() { // the address is one to bookmark, without the filters that are empty
+		v.Header().Set("HX-Replace-Url", filtered(view.Path, filter, q.After))
 		return s.part(v, "conversations.list", view)
 	}
 	return s.render(v, "conversations", "Conversations", view)

@@ -53,6 +53,9 @@ func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
 		}
 	}
 	again := b.open(keysPage)
+	if n := strings.Count(again, string(key.ID)); n != 3 { // its name, the hint over it, and the form to revoke it
+		t.Errorf("the key is there %d times", n)
+	}
 	if strings.Contains(again, secret) || !strings.Contains(again, key.Hint) || strings.Contains(again, "<script>alert") {
 		t.Errorf("the page after it:\n%s", again)
 	}

@@ -57,8 +57,8 @@ func (a allowances) left(uses []quota.Use, of ...string) []web.Allowance {
 
 func (a allowances) OfProject(p api.Project) []web.Allowance {
 	jobs, organization := router.ProjectUses(p, a.config.Limits)
-	return a.left([]quota.Use{jobs, organization}, "the agent's instructions this hour",
-		"the organization's questions this hour")
+	return a.left([]quota.Use{jobs, organization}, "Instructions to the agent, this hour",
+		"Questions of the organization, this hour")
 }
 
 func (a allowances) OfKey(p api.Project, k api.Key) []web.Allowance {
