@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -65,9 +66,8 @@ func (s *Server) showAnalytics(v *visit) error {
 	view := analyticsView{Range: r}
 	q := catalog.AnalyticsQuery{Project: v.project.ID, From: r.Start, To: r.End, Limit: mostLines}
 	g, ctx := errgroup.WithContext(v.Context())
-	g.Go(guarded(func() (err error) { view.Totals, err = s.Usage.Totals(ctx, q); return err }))
+	g.Go(guarded(func() (err error) { view.Totals, view.Callers, err = s.counts.of(ctx, s.Usage, q); return err }))
 	g.Go(guarded(func() (err error) { view.Days, err = s.Usage.Days(ctx, q, time.UTC); return err }))
-	g.Go(guarded(func() (err error) { view.Callers, _, err = s.Usage.Callers(ctx, q); return err }))
 	g.Go(guarded(func() (err error) { view.Missed, _, err = s.Usage.SearchesWithoutResult(ctx, q); return err }))
 	g.Go(guarded(func() (err error) { view.Asked, err = s.Topics.Asked(ctx, q.Project, r.Start, r.End); return err }))
 	g.Go(guarded(func() error { return s.cited(ctx, q, &view) }))
@@ -75,10 +75,72 @@ func (s *Server) showAnalytics(v *visit) error {
 		return err
 	}
 	view.Top = topLines(view.Asked, mostLines)
-	for _, d := range view.Days {
-		view.InDoubt += d.InDoubt
-	}
+	view.sum()
 	return s.render(v, "analytics", "Analytics", view)
+}
+
+// sum takes from the days what they count, which is of this moment; what is counted across days may be a minute old.
+func (a *analyticsView) sum() {
+	t := catalog.QuestionTotals{Threads: a.Totals.Threads, Callers: a.Totals.Callers, Web: a.Totals.Web, API: a.Totals.API}
+	for _, d := range a.Days {
+		t.Questions += d.Questions
+		t.Answered += d.Answered
+		t.Unanswered += d.Unanswered
+		t.Failed += d.Failed
+		t.Up += d.Up
+		t.Down += d.Down
+		a.InDoubt += d.InDoubt
+	}
+	a.Totals = t
+}
+
+// countsLive is how long is shown what takes a look at every question of a time.
+const countsLive = time.Minute
+
+// counts remembers what was counted across all questions of a time.
+type counts struct {
+	mu    sync.Mutex
+	known map[countsKey]countsOf
+}
+
+type countsKey struct {
+	project  api.ProjectID
+	from, to time.Time
+}
+
+type countsOf struct {
+	totals  catalog.QuestionTotals
+	callers []catalog.CallerCount
+	at      time.Time
+}
+
+// mostCounts is how many times are remembered.
+const mostCounts = 256
+
+// of counts the questions of a time and the callers with most of them, or remembers what it has counted.
+func (c *counts) of(ctx context.Context, usage Usage, q catalog.AnalyticsQuery) (
+	catalog.QuestionTotals, []catalog.CallerCount, error) {
+	key := countsKey{q.Project, q.From, q.To}
+	c.mu.Lock()
+	have, ok := c.known[key]
+	c.mu.Unlock()
+	if ok && time.Since(have.at) < countsLive {
+		return have.totals, have.callers, nil
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	fresh := countsOf{at: time.Now()}
+	g.Go(guarded(func() (err error) { fresh.totals, err = usage.Totals(ctx, q); return err }))
+	g.Go(guarded(func() (err error) { fresh.callers, _, err = usage.Callers(ctx, q); return err }))
+	if err := g.Wait(); err != nil {
+		return fresh.totals, nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= mostCounts {
+		c.known = map[countsKey]countsOf{}
+	}
+	c.known[key] = fresh
+	return fresh.totals, fresh.callers, nil
 }
 
 // guarded lets a panic of work beside others be an error.

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	gapsPage      = 50  // topics
-	questionsMost = 100 // of a topic that its page shows
+	gapsPage      = 50 // topics
+	questionsMost = 30 // of a topic that its page shows
 )
 
 type gapsView struct {

@@ -42,6 +42,8 @@ func (f figureLine) Change() string {
 		return "as before"
 	case f.Then == 0:
 		return "none before"
+	case percentOf(max(f.Now-f.Then, f.Then-f.Now), f.Then) == "0":
+		return "about as before"
 	case f.Now > f.Then:
 		return "+" + percentOf(f.Now-f.Then, f.Then) + " %"
 	}

@@ -78,6 +78,7 @@ type Server struct {
 	passwords *password.Hasher
 	feeds     *feeds
 	drafts    drafts // projects that are on their way
+	counts    counts // of analytics
 
 	leaving context.Context // ends when live parts of pages must end
 	leave   context.CancelFunc

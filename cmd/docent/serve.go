@@ -394,6 +394,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.updates.Resume()
 	a.automations.Start()
 	a.reports.Start()
+	a.background(a.topics.Warm)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {

@@ -42,6 +42,7 @@ func (d Deps) complete() error {
 // A Catalog has the questions, and keeps what was decided about topics.
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	Projects(ctx context.Context) ([]api.Project, error)
 	OpenQuestions(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.QuestionMark, bool, error)
 	QuestionMarks(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.QuestionMark, bool, error)
 	QuestionsOf(ctx context.Context, project api.ProjectID, ids []api.TurnID) ([]api.QuestionRow, error)

@@ -32,7 +32,7 @@ func (t *Tracker) SinceMerge(ctx context.Context, gap api.Gap) (Since, error) {
 	m := t.memory(gap.Project)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	questions, err := t.read(ctx, m, gap.Project, marks)
+	questions, err := t.read(ctx, m, true, gap.Project, marks)
 	if err != nil {
 		return s, err
 	}

@@ -53,12 +53,13 @@ func New(deps Deps) (*Tracker, error) {
 
 // memory is what is remembered of a project. Its lock is held while something is made, so that it is made once.
 type memory struct {
-	mu        sync.Mutex
-	questions map[api.TurnID]kept
-	results   *lru.Cache[resultKey, []gaps.Topic]
-	rarity    map[string]int // in how many sections a term is
-	sections  int
-	commit    string // that rarity was counted at
+	mu       sync.Mutex
+	open     map[api.TurnID]kept // that were not answered well
+	all      map[api.TurnID]kept // of all, whose versions are others
+	results  *lru.Cache[resultKey, *result]
+	rarity   map[string]int // in how many sections a term is
+	sections int
+	commit   string // that rarity was counted at
 }
 
 type kept struct {
@@ -66,12 +67,31 @@ type kept struct {
 	question gaps.Question
 }
 
-// A resultKey is all that a grouping depends on.
+// A resultKey is all that a grouping depends on but the questions.
 type resultKey struct {
-	all    bool
-	digest uint64
-	commit string
-	day    int64
+	all      bool
+	from, to time.Time
+	stored   uint64 // which topics are stored
+	commit   string
+	day      int64
+}
+
+// A result is the topics of some questions.
+type result struct {
+	topics []gaps.Topic
+	digest uint64 // of the questions
+	made   time.Time
+	took   time.Duration
+}
+
+const (
+	quick    = 50 * time.Millisecond // a grouping that takes longer is made anew for others less often
+	restsFor = 20                    // times what it took
+)
+
+// good reports whether a result can be shown: it is of the same questions, or it takes long to make and is young.
+func (r *result) good(digest uint64) bool {
+	return r.digest == digest || r.took > quick && time.Since(r.made) < restsFor*r.took
 }
 
 func (t *Tracker) memory(project api.ProjectID) *memory {
@@ -79,11 +99,11 @@ func (t *Tracker) memory(project api.ProjectID) *memory {
 	defer t.mu.Unlock()
 	m, ok := t.projects.Get(project)
 	if !ok {
-		results, err := lru.New[resultKey, []gaps.Topic](mostResults)
+		results, err := lru.New[resultKey, *result](mostResults)
 		if err != nil {
 			panic(err) // of a size that is not positive
 		}
-		m = &memory{questions: map[api.TurnID]kept{}, results: results}
+		m = &memory{open: map[api.TurnID]kept{}, all: map[api.TurnID]kept{}, results: results}
 		t.projects.Add(project, m)
 	}
 	return m
@@ -123,7 +143,7 @@ func (t *Tracker) Topics(ctx context.Context, project api.ProjectID, from, to ti
 	if err != nil {
 		return Listing{}, err
 	}
-	topics, err := t.group(ctx, project, false, marks, stored)
+	topics, err := t.group(ctx, project, resultKey{from: from, to: to}, marks, stored)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -162,7 +182,7 @@ func (t *Tracker) Asked(ctx context.Context, project api.ProjectID, from, to tim
 	if err != nil {
 		return Listing{}, err
 	}
-	topics, err := t.group(ctx, project, true, marks, nil)
+	topics, err := t.group(ctx, project, resultKey{all: true, from: from, to: to}, marks, nil)
 	out := Listing{Questions: len(marks), More: more}
 	for _, topic := range topics {
 		out.Topics = append(out.Topics, Topic{Topic: topic, ID: topic.ID})
@@ -171,18 +191,19 @@ func (t *Tracker) Asked(ctx context.Context, project api.ProjectID, from, to tim
 }
 
 // group makes topics of the questions that are marked, or remembers that it has.
-func (t *Tracker) group(ctx context.Context, project api.ProjectID, all bool, marks []catalog.QuestionMark,
+func (t *Tracker) group(ctx context.Context, project api.ProjectID, key resultKey, marks []catalog.QuestionMark,
 	stored []api.Gap) ([]gaps.Topic, error) {
 	m := t.memory(project)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	now := t.Now()
-	key := resultKey{all: all, digest: digest(marks, stored), commit: t.Documents.Commit(project),
-		day: now.Unix() / (24 * 3600)} // ranks change with the days
-	if topics, ok := m.results.Get(key); ok {
-		return topics, nil
+	now, began := t.Now(), time.Now()
+	key.stored, key.commit, key.day = digestOf(nil, stored), t.Documents.Commit(project),
+		now.Unix()/(24*3600) // ranks change with the days
+	of := digestOf(marks, nil)
+	if made, ok := m.results.Get(key); ok && made.good(of) {
+		return made.topics, nil
 	}
-	questions, err := t.read(ctx, m, project, marks)
+	questions, err := t.read(ctx, m, key.all, project, marks)
 	if err != nil {
 		return nil, err
 	}
@@ -195,12 +216,12 @@ func (t *Tracker) group(ctx context.Context, project api.ProjectID, all bool, ma
 		return nil, err
 	}
 	topics := gaps.Topics(questions, seeds, rarity, now)
-	m.results.Add(key, topics)
+	m.results.Add(key, &result{topics, of, time.Now(), time.Since(began)})
 	return topics, nil
 }
 
-// digest tells apart lists of questions and of stored topics.
-func digest(marks []catalog.QuestionMark, stored []api.Gap) uint64 {
+// digestOf tells apart lists of questions and of stored topics.
+func digestOf(marks []catalog.QuestionMark, stored []api.Gap) uint64 {
 	h := fnv.New64a()
 	var b [8]byte
 	for _, m := range marks {
@@ -215,20 +236,24 @@ func digest(marks []catalog.QuestionMark, stored []api.Gap) uint64 {
 }
 
 // read gives the questions that are marked: from memory where they have not changed.
-func (t *Tracker) read(ctx context.Context, m *memory, project api.ProjectID, marks []catalog.QuestionMark) (
+func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.ProjectID, marks []catalog.QuestionMark) (
 	[]gaps.Question, error) {
+	known := m.open
+	if all {
+		known = m.all
+	}
 	var missing []api.TurnID
 	version := make(map[api.TurnID]int64, len(marks))
 	for _, mark := range marks {
 		version[mark.ID] = mark.Version
-		if have, ok := m.questions[mark.ID]; !ok || have.version != mark.Version {
+		if have, ok := known[mark.ID]; !ok || have.version != mark.Version {
 			missing = append(missing, mark.ID)
 		}
 	}
-	if len(m.questions)+len(missing) > mostKept {
-		for id := range m.questions {
+	if len(known)+len(missing) > mostKept {
+		for id := range known {
 			if _, wanted := version[id]; !wanted {
-				delete(m.questions, id)
+				delete(known, id)
 			}
 		}
 	}
@@ -237,11 +262,11 @@ func (t *Tracker) read(ctx context.Context, m *memory, project api.ProjectID, ma
 		return nil, err
 	}
 	for i := range rows {
-		m.questions[rows[i].ID] = kept{version[rows[i].ID], question(&rows[i])}
+		known[rows[i].ID] = kept{version[rows[i].ID], question(&rows[i])}
 	}
 	out := make([]gaps.Question, 0, len(marks))
 	for _, mark := range marks {
-		if have, ok := m.questions[mark.ID]; ok { // one that was removed meanwhile is not there
+		if have, ok := known[mark.ID]; ok { // one that was removed meanwhile is not there
 			out = append(out, have.question)
 		}
 	}
@@ -322,6 +347,26 @@ func (t *Tracker) rarity(ctx context.Context, m *memory, project api.ProjectID, 
 		}
 		return in, sections
 	}, nil
+}
+
+// Warm reads what the pages show first of each project, so that who comes first after a start does not wait for it.
+func (t *Tracker) Warm(ctx context.Context) {
+	projects, err := t.Catalog.Projects(ctx)
+	if err != nil {
+		t.Log.Warn("the topics are not read ahead", "error", err)
+		return
+	}
+	end := t.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) // as the pages' days end
+	for _, p := range projects[:min(mostProjects, len(projects))] {
+		if ctx.Err() != nil {
+			return
+		}
+		_, open := t.Topics(ctx, p.ID, end.Add(-matchWindow), end)
+		_, all := t.Asked(ctx, p.ID, end.AddDate(0, 0, -30), end)
+		if err := errors.Join(open, all); err != nil && ctx.Err() == nil {
+			t.Log.Warn("the topics are not read ahead", "project", p.ID, "error", err)
+		}
+	}
 }
 
 // Find is the topic of an id: of a stored one, or of a question in it. A topic that is old is found as well, by its

@@ -441,3 +441,13 @@ func TestAMergeOnAnotherHostIsHeardOf(t *testing.T) {
 		}
 	}
 }
+
+func TestTopicsAreReadAhead(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.rotation()
+	b.Warm(t.Context())
+	if list := b.list(t); len(list.Topics) != 2 {
+		t.Errorf("%d topics", len(list.Topics))
+	}
+}

@@ -150,12 +150,16 @@ func (c *Catalog) OpenQuestions(ctx context.Context, q AnalyticsQuery) (marks []
 	return c.marks(ctx, q, sel)
 }
 
-// QuestionMarks marks the newest questions of a project, newest first.
+// QuestionMarks marks the newest questions of a project, newest first. Their versions tell how they were answered and
+// rated, and are not those of OpenQuestions.
 func (c *Catalog) QuestionMarks(ctx context.Context, q AnalyticsQuery) (marks []QuestionMark, more bool, err error) {
 	if err := c.current(ctx); err != nil {
 		return nil, false, err
 	}
-	sel := c.read.NewSelect().Model((*questionRow)(nil)).Column("id", "asked_at", "version").Where("NOT replaced")
+	// All of it stands in the index that totals are counted from.
+	sel := c.read.NewSelect().Model((*questionRow)(nil)).Column("id", "asked_at").Where("replaced = ?", false).
+		ColumnExpr("CASE outcome WHEN ? THEN 1 WHEN ? THEN 2 ELSE 0 END + CASE rating WHEN ? THEN 4 WHEN '' THEN 0 ELSE 8 END"+
+			" AS version", outcomeAnswered, outcomeUnanswered, api.RatedDown)
 	return c.marks(ctx, q, sel)
 }
 

@@ -80,6 +80,23 @@ func TestOpenQuestionsAreFoundByTheirIndex(t *testing.T) {
 	}
 }
 
+func TestQuestionMarksComeFromAnIndexAlone(t *testing.T) {
+	c := must(Open(t.Context(), "sqlite:"+t.TempDir()+"/c.db", Options{}))(t)
+	defer c.Close()
+	var plan []struct {
+		ID, Parent, Notused int
+		Detail              string
+	}
+	if err := c.read.NewRaw("EXPLAIN QUERY PLAN SELECT id, asked_at, outcome, rating FROM questions WHERE replaced = ? "+
+		"AND project_id = 'docs' AND asked_at >= 1 ORDER BY asked_at DESC, id DESC LIMIT 9", false).
+		Scan(t.Context(), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if said := fmt.Sprint(plan); !strings.Contains(said, "COVERING INDEX questions_asked") || strings.Contains(said, "TEMP") {
+		t.Errorf("the database goes another way: %s", said)
+	}
+}
+
 func TestGapsAreKeptOnceAndChangeOneAfterTheOther(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		ctx := t.Context()
