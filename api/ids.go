@@ -51,6 +51,11 @@ func NewID(prefix string, now time.Time) string {
 	return b.String()
 }
 
+// FirstID sorts before every identifier that was made at that time or later, and after every earlier one.
+func FirstID(prefix string, at time.Time) string {
+	return prefix + digits(uint64(max(0, at.UnixMilli())), 8)
+}
+
 // digits writes n in exactly width base62 digits, the lowest ones when it does not fit.
 func digits(n uint64, width int) string {
 	out := make([]byte, width)

@@ -45,3 +45,17 @@ func TestWhatBrowsersSayIsStorable(t *testing.T) {
 		t.Errorf("%q", s.Agent)
 	}
 }
+
+func TestTheFirstIDOfATimeSortsBeforeTheOthers(t *testing.T) {
+	at := time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)
+	for range 100 {
+		first, next := FirstID(AuditPrefix, at), FirstID(AuditPrefix, at.Add(time.Millisecond))
+		if id := NewID(AuditPrefix, at); id < first || id >= next {
+			t.Fatalf("%s is not between %s and %s", id, first, next)
+		}
+		at = at.Add(987654321 * time.Microsecond)
+	}
+	if FirstID(AuditPrefix, time.Time{}) != "aud_00000000" {
+		t.Error("a time before 1970")
+	}
+}

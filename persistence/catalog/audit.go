@@ -77,6 +77,9 @@ func (c *Catalog) Audit(ctx context.Context, e api.AuditEntry) error {
 	})
 }
 
+// mostSetBack is by how much a clock may have been set back so that entries are still found by their time.
+const mostSetBack = 48 * time.Hour
+
 // AuditLog lists who did what.
 func (c *Catalog) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, error) {
 	sel := c.read.NewSelect().Where("org_id = ?", q.Org).Order("id DESC").Limit(int64(max(1, min(q.Limit, 1000))))
@@ -97,11 +100,14 @@ func (c *Catalog) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEn
 		}
 		sel = sel.Where("id < ?", q.After)
 	}
+	// Ids are in the order of time, so that they bound what is read of a long log. An id's time is the entry's or, where the
+	// clock was set back, later.
 	if !q.From.IsZero() {
-		sel = sel.Where("at >= ?", q.From.UnixMilli())
+		sel = sel.Where("at >= ?", q.From.UnixMilli()).Where("id >= ?", api.FirstID(api.AuditPrefix, q.From))
 	}
 	if !q.Until.IsZero() {
-		sel = sel.Where("at < ?", q.Until.UnixMilli())
+		sel = sel.Where("at < ?", q.Until.UnixMilli()).
+			Where("id < ?", api.FirstID(api.AuditPrefix, q.Until.Add(mostSetBack)))
 	}
 	return list[api.AuditEntry, auditRow](ctx, c, sel, "audit log")
 }
