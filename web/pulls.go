@@ -275,7 +275,7 @@ func filesShown(v *visit, view *pullView, one string) []fileView {
 			fv.Hunks = hunkViews(f.Unified, view.Split, view.remarks(v, &fv))
 		}
 		for _, c := range append(view.Comments[:len(view.Comments):len(view.Comments)], view.Drafts...) {
-			if c.Path == f.Path && !c.shown && !fv.Later {
+			if c.Path == f.Path && !c.shown && !fv.Later && v.query("tab") != "page" {
 				fv.Remarks = append(fv.Remarks, c)
 			}
 		}
