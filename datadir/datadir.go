@@ -197,3 +197,11 @@ func SyncFolder(path string) error {
 	}
 	return errors.Join(d.Sync(), d.Close())
 }
+
+// Is reports whether a folder is a data directory, by the stores that it holds. A folder that cannot be looked at is
+// none.
+func Is(path string) bool {
+	journal, _ := Has(path, Journal)
+	catalog, _ := Has(path, Catalog)
+	return journal || catalog
+}

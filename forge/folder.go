@@ -21,6 +21,7 @@ import (
 	"github.com/go-git/go-git/v5/storage/filesystem"
 	"golang.org/x/sync/errgroup"
 
+	"docent/datadir"
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/site/pattern"
@@ -251,6 +252,11 @@ func (im *importer) list(ctx context.Context, dir string, onlyTracked bool) erro
 
 // listFolder lists a folder within, unless it is a repository of its own.
 func (im *importer) listFolder(ctx context.Context, p string, onlyTracked bool) error {
+	// A server that keeps its data within the folder that it reads would read what it has read, without end.
+	if datadir.Is(path.Join(im.root.Name(), p)) {
+		im.skip(p, "a data directory of Docent")
+		return nil
+	}
 	switch {
 	case im.git && exists(path.Join(im.root.Name(), p, ".git")):
 		return nil
@@ -435,6 +441,11 @@ func (h *Hub) importFolder(
 		return plumbing.ZeroHash, fmt.Errorf("%w: open the folder: %w", ErrMisconfigured, failure.Reason(err))
 	}
 	defer root.Close()
+	if datadir.Is(s.source.path) {
+		return plumbing.ZeroHash, fmt.Errorf(
+			"%w: the folder %q is a data directory of Docent: name the folder of the documentation", ErrMisconfigured,
+			s.source.path)
+	}
 	var before plumbing.Hash
 	if !old.IsZero() {
 		c, err := s.store.Commit(old)

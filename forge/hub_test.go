@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/datadir"
 	"docent/forge"
 	"docent/forge/forgetest"
 )
@@ -161,6 +162,31 @@ func TestTheSourceOfAProjectIsKnownAtOnce(t *testing.T) {
 		if got := r.Source(r.project); got != c.after || got != (api.Source{Repository: tip.Repo, Ref: tip.Base}) {
 			t.Errorf("%s: %+v, want %+v, and a job will say %s, %s", name, got, c.after, tip.Repo, tip.Base)
 		}
+	}
+}
+
+// Data within the folder that is read would be read again and again, each time with what was read before.
+func TestDataOfDocentIsNoDocumentation(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, map[string]string{"index.md": "# Home\n", "data/readme.md": "no"})
+	dir, err := datadir.Open(filepath.Join(folder, "data"), "test", time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	write(t, folder, map[string]string{"data/" + datadir.Journal: "x"})
+	r := open(t, dir.File(datadir.Repos), project(folder), &forgetest.Pulls{}, forge.Options{})
+	tip, _ := r.sync(t)
+	if got := slices.Sorted(maps.Keys(r.files(t, tip.Commit))); !slices.Equal(got, []string{"index.md"}) {
+		t.Errorf("imported %v", got)
+	}
+	if _, changed := r.sync(t); changed {
+		t.Error("what was read changes what is read")
+	}
+	r = open(t, t.TempDir(), project(dir.Path), &forgetest.Pulls{}, forge.Options{})
+	if _, _, err := r.Hub.Sync(t.Context(), r.project, func(string) {}); !errors.Is(err, forge.ErrMisconfigured) ||
+		!strings.Contains(err.Error(), "data directory") {
+		t.Errorf("a data directory as a source: %v", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"docent/api"
+	"docent/datadir"
 )
 
 const (
@@ -132,6 +133,9 @@ func (w *folderWatch) walk(id api.ProjectID, from string) {
 		case name == "node_modules", name == "objects" && isRepository(filepath.Dir(p)),
 			strings.HasPrefix(name, "."),
 			filepath.Base(filepath.Dir(p)) == ".git" && name != "refs":
+			return filepath.SkipDir
+		}
+		if datadir.Is(p) { // it changes with each request, and is never read
 			return filepath.SkipDir
 		}
 		if n++; n > mostFolders {

@@ -72,7 +72,7 @@ var mayImport = []struct {
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
 	{"docent/forge", []string{
-		"docent/api", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote",
+		"docent/api", "docent/datadir", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote",
 		"docent/site/pattern",
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
@@ -117,7 +117,7 @@ var mayImport = []struct {
 	}},
 
 	// What the server does by itself.
-	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/forge", "docent/search", "docent/site"}},
+	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/datadir", "docent/forge", "docent/search", "docent/site"}},
 	{"docent/automation",
 		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
 	{"docent/backup", []string{"docent/datadir", "docent/health", "docent/persistence/journal"}},
