@@ -123,7 +123,7 @@ func withReaders(t testing.TB, r *readers) func(*web.Deps) {
 			j.Close()
 		})
 		r.Threads = system.Threads()
-		d.Readers, d.Tries, d.Finder, d.Models = r, r, r.documents, r.models
+		d.Readers, d.Tries, d.Finder, d.Models, d.Threads = r, r, r.documents, r.models, r.Threads
 	}
 }
 
@@ -476,5 +476,8 @@ func TestThePlaygroundAsksFollowUps(t *testing.T) {
 	if len(r.asked) != 2 || threadInAddress.FindStringSubmatch(next)[1] != thr {
 		t.Errorf("asked %+v at %s", r.asked, next)
 	}
+	conversation, _ := b.text(200, "/console/org-a/docs.acme.example/conversations/"+thr)
+	wants(t, conversation, "tried in the playground", "Retrieval and timings", "Waited for its turn", "page cited",
+		"playground?as=answer")
 	wants(t, b.open(at), "to make a backup of the server") // the first answer is at its address as before
 }
