@@ -76,12 +76,154 @@ let reader; // of another site, with the key in its page
   await reader.goto(`${settings.chat}/react/?${new URLSearchParams({ server: settings.server, domain, key: keys.assistant })}`);
 }
 const ask = async (question, answer) => {
+  if (await reader.getByRole("button", { name: "New chat" }).isEnabled()) await reader.getByRole("button", { name: "New chat" }).click();
   await reader.getByLabel("Question").fill(question);
   await reader.getByRole("button", { name: "Ask", exact: true }).click();
-  await reader.locator("article.assistant").last().getByText(answer).waitFor();
+  await reader.locator("article.assistant").last().waitFor();
+  await reader.getByRole("button", { name: "Regenerate" }).waitFor(); // the answer is complete
+  return reader.locator("article.assistant").last().innerText();
 };
 await step("a reader asks by useChat, with the key, from another site", reader, async () => {
-  await ask("What do tickets cost?", /four coins/);
+  assert.match(await ask("What do tickets cost?"), /four coins/);
+});
+
+/** watched marks a page, and unturned checks that it has not been loaded anew since: what has come, came live. */
+const watched = (tab) => tab.evaluate(() => { globalThis.watched = true; });
+const unturned = async (tab) => assert.ok(await tab.evaluate(() => globalThis.watched), "the page was loaded anew");
+
+const unanswered = "May I bring my dog on the ferry?";
+await step("conversations appear live on an open page", page, async () => {
+  await go("Conversations");
+  await link("What do tickets cost?").first().waitFor();
+  await watched(page);
+  assert.doesNotMatch(await ask(unanswered), /leash/);
+  await link(unanswered).waitFor();
+  await unturned(page);
+  await page.getByRole("row", { name: unanswered }).getByText("unanswered").waitFor();
+  await link(unanswered).click();
+  await page.getByRole("heading", { level: 2, name: unanswered }).waitFor();
+});
+
+let job; // the address of the first one
+await step("what was not answered is a gap, and becomes a job", page, async () => {
+  await go("Gaps");
+  await link(unanswered).click();
+  const instruction = page.getByLabel("Instruction");
+  await instruction.fill('add a section "Dogs" to ferries.md with content: You may bring your dog on the ferry: dogs travel free of charge.');
+  await button("Open a job").click();
+  await page.getByRole("link", { name: /^job_/ }).first().click();
+  await page.getByText("The edit is made.").waitFor();
+  await page.getByRole("link", { name: "Pull request", exact: true }).waitFor();
+  job = page.url();
+});
+
+await step("the steps of a job by a language model are seen while it works", page, async () => {
+  await go("Jobs");
+  await link("New job").click();
+  await page.getByLabel("What is to be changed").fill("Say that the lighthouse is white.");
+  await page.getByLabel("Model").selectOption("writer");
+  await button("Start").click();
+  await page.getByText("read_file").waitFor(); // the model waits before the next step
+  await watched(page);
+  assert.equal(await page.getByText("edit_file").count(), 0);
+  await release("edit");
+  await page.getByText("edit_file").waitFor();
+  await page.getByText(/is white and stands/).first().waitFor(); // the diff as it grows
+  assert.equal(await page.getByText("The edit is made.").count(), 0);
+  await release("finish");
+  await page.getByText("The edit is made.").waitFor();
+  await unturned(page);
+  const pull = page.getByRole("link", { name: "Pull request", exact: true });
+  await pull.click();
+  page.once("dialog", (dialog) => dialog.accept());
+  await button("Close").click();
+  await page.getByText("closed", { exact: true }).first().waitFor();
+});
+async function release(word) {
+  await fetch(`${settings.model}/held/${word}`); // returns when the model waits for it
+  assert.equal((await fetch(`${settings.model}/release/${word}`, { method: "POST" })).status, 200);
+}
+
+const jobTab = await operator.newPage();
+await step("the diff is reviewed, and a comment on a line becomes a follow-up, live", page, async () => {
+  await jobTab.goto(job);
+  await watched(jobTab);
+  await page.goto(job);
+  await page.getByRole("link", { name: "Pull request", exact: true }).click();
+  const line = page.getByRole("row").filter({ hasText: "dogs travel free of charge" });
+  await line.waitFor();
+  await axe(page, "the pull request");
+  await line.getByRole("link").click();
+  await page.getByLabel("Comment on this line").fill('replace "free of charge" with "free of charge, on a leash"');
+  await button("Keep the comment").click();
+  await button("Send to the job").click();
+  await jobTab.getByText("The edit is made.").nth(1).waitFor();
+  await unturned(jobTab);
+});
+
+await step("the pull request is merged", page, async () => {
+  await page.goto(job);
+  await page.getByRole("link", { name: "Pull request", exact: true }).click();
+  await page.getByText("dogs travel free of charge, on a leash").first().waitFor();
+  await button("Merge").click();
+  await page.getByText("merged", { exact: true }).first().waitFor();
+});
+
+await step("the answer has changed, and the gap is closed", reader, async () => {
+  let answer = "";
+  for (let i = 0; i < 60 && !/leash/.test(answer); i++) { // until the merged page is indexed
+    if (i > 0) await new Promise((resolve) => setTimeout(resolve, 500));
+    answer = await ask(unanswered);
+  }
+  assert.match(answer, /on a leash/);
+  await go("Gaps");
+  await page.getByRole("link", { name: /^Merged/ }).click();
+  await link(unanswered).click();
+  await page.getByRole("heading", { name: "Since the merge" }).waitFor();
+});
+
+const guest = await person("a viewer");
+const guestPage = await guest.newPage();
+const password = "a pier in the fog";
+await step("somebody who is invited as a viewer reads, and can do nothing else", guestPage, async () => {
+  await page.goto(`${settings.server}/console/default/people`);
+  await button("Make the link").click();
+  const invitation = (await page.locator("code", { hasText: "/invite/" }).innerText()).trim();
+  await guestPage.goto(invitation);
+  await guestPage.getByLabel("Your name").fill("Vera");
+  await guestPage.getByLabel("E-mail address").fill("vera@example.com");
+  await guestPage.getByLabel("Password", { exact: true }).fill(password);
+  await button("Join", guestPage).click();
+  await guestPage.waitForURL("**/console/**");
+  await guestPage.goto(job);
+  await guestPage.getByText("The edit is made.").first().waitFor();
+  assert.equal(await guestPage.getByRole("button", { name: /^(Send|Cancel|Archive|Do it for real)$/ }).count(), 0);
+  const token = await guestPage.locator("input[name=token]").first().inputValue(); // of the form to sign out
+  for (const [path, form] of [[`${new URL(job).pathname}/message`, { prompt: "undo that" }], [`${new URL(job).pathname}/archive`, {}],
+    [`/console/default/${domain}/keys/create`, { kind: "admin", name: "mine" }], [`/console/default/${domain}/settings/change`, { name: "mine" }]]) {
+    const response = await guest.request.post(settings.server + path, { form: { token, ...form }, headers: { accept: "text/html" }, maxRedirects: 0 });
+    assert.equal(response.status(), 403, `${path}: ${await response.text()}`);
+  }
+  guestPage.expected = [403, 404];
+  for (const path of [`/console/default/${domain}/jobs/new`, "/console/default/audit", "/console/system", "/console/setup"]) {
+    const response = await guestPage.goto(settings.server + path);
+    assert.ok([403, 404].includes(response.status()), `${path} answers ${response.status()}`);
+  }
+});
+
+await step("a session that is ended is out at once", guestPage, async () => {
+  const elsewhere = await person("the viewer on another machine");
+  const other = await elsewhere.newPage();
+  await other.goto(`${settings.server}/login`);
+  await other.getByLabel("E-mail address").fill("vera@example.com");
+  await other.getByLabel("Password", { exact: true }).fill(password);
+  await button("Sign in", other).click();
+  await other.waitForURL("**/console/**");
+  await guestPage.goto(`${settings.server}/console/account`);
+  await guestPage.getByRole("button", { name: /^End the session of/ }).click();
+  await other.getByRole("navigation", { name: "Console" }).getByRole("link", { name: "Jobs" }).click();
+  await other.waitForURL("**/login**");
+  await heading("Sign in", other).waitFor();
 });
 
 await step("another key is made, works, and is refused when it is revoked", page, async () => {

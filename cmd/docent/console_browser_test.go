@@ -230,9 +230,8 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 	}, nil)
 	// A language model that stops before each step until the script lets it go on.
 	writer := newTestProvider(t, []modeltest.Script{{Steps: []modeltest.Step{
-		{Calls: []modeltest.Call{readCall("ferries.md")}},
-		{Hold: "edit", Calls: []modeltest.Call{editCall("ferries.md", "Tickets cost four coins and are sold on board.",
-			"Tickets cost four coins and are sold on board. Dogs travel free of charge on a leash.")}},
+		{Calls: []modeltest.Call{readCall("lighthouse.md")}},
+		{Hold: "edit", Calls: []modeltest.Call{editCall("lighthouse.md", "The lighthouse stands", "The lighthouse is white and stands")}},
 		{Hold: "finish", Calls: []modeltest.Call{finishCall}},
 		{Calls: []modeltest.Call{finishCall}},
 	}}})
@@ -246,6 +245,9 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 	defer pages.Close()
 	inBrowser(t, "firsthour.mjs", map[string]any{"chromium": chromium, "enter": link, "repository": repository.url,
 		"model": writer.url, "chat": pages.URL, "foreign": []string{pages.URL}}, server)
+	if page := repository.git(t, "show", "main:ferries.md"); !strings.Contains(page, "free of charge, on a leash") {
+		t.Errorf("the merge is not in the repository:\n%s", page)
+	}
 }
 
 // unfinished leaves a test out while the pages that it needs are being written.
