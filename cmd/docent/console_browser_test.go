@@ -136,13 +136,19 @@ var notVisited = map[string]string{
 	"/console/:org/:domain/sources/task/:task":         "it leads on when the task has ended, which here it has at once",
 }
 
-// Every page that the program has is looked at in a browser: those that are added later are looked at by themselves.
+// Every page that the program has is looked at in a browser: those that are added later are looked at by themselves. In
+// full this is axe in light and dark, the width of a phone, layout shifts, weight, the keyboard, and no JavaScript;
+// otherwise it is what one look in light shows. DOCENT_TEST_LOOK=keyboard keeps to that.
 func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()
 	unfinished(t)
 	chromium := needsBrowser(t)
 	site := newConsoleSite(t, 300, 60)
-	inBrowser(t, "pages.mjs", site.settings(chromium), site.testServer)
+	settings := site.settings(chromium)
+	if !everything && settings["only"] == "" {
+		settings["only"] = "light"
+	}
+	inBrowser(t, "pages.mjs", settings, site.testServer)
 }
 
 // settings are what a script needs to find every page.
