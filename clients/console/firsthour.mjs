@@ -176,7 +176,7 @@ await step("the answer has changed, and the gap is closed", reader, async () => 
     answer = await ask(unanswered);
   }
   assert.match(answer, /on a leash/);
-  await go("Gaps");
+  await page.goto(`${settings.server}/console/default/${domain}/gaps`);
   await page.getByRole("link", { name: /^Merged/ }).click();
   await link(unanswered).click();
   await page.getByRole("heading", { name: "Since the merge" }).waitFor();
