@@ -227,6 +227,7 @@ await step("a session that is ended is out at once", guestPage, async () => {
 });
 
 await step("another key is made, works, and is refused when it is revoked", page, async () => {
+  await page.goto(`${settings.server}/console/default/${domain}`);
   await go("API keys");
   await page.getByLabel("Name", { exact: true }).fill("a trial");
   await button("Make the key").click();

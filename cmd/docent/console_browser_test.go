@@ -141,7 +141,6 @@ var notVisited = map[string]string{
 // otherwise it is what one look in light shows. DOCENT_TEST_LOOK=keyboard keeps to that.
 func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()
-	unfinished(t)
 	chromium := needsBrowser(t)
 	site := newConsoleSite(t, 300, 60)
 	settings := site.settings(chromium)
@@ -221,7 +220,6 @@ var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
 // answer that a merged pull request has changed.
 func TestTheFirstHourInABrowser(t *testing.T) {
 	t.Parallel()
-	unfinished(t)
 	chromium := needsBrowser(t)
 	const react = "../../examples/react-chat"
 	if _, err := os.Stat(filepath.Join(react, "node_modules", "esbuild")); err != nil {
@@ -253,12 +251,5 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 		"model": writer.url, "chat": pages.URL, "foreign": []string{pages.URL}}, server)
 	if page := repository.git(t, "show", "main:ferries.md"); !strings.Contains(page, "free of charge, on a leash") {
 		t.Errorf("the merge is not in the repository:\n%s", page)
-	}
-}
-
-// unfinished leaves a test out while the pages that it needs are being written.
-func unfinished(t *testing.T) {
-	if os.Getenv("DOCENT_TEST_UNFINISHED") == "" {
-		t.Skip("the pages are being written")
 	}
 }
