@@ -130,6 +130,9 @@ await step("the steps of a job by a language model are seen while it works", pag
   await page.getByText("edit_file").waitFor();
   await page.getByText(/is white and stands/).first().waitFor(); // the diff as it grows
   assert.equal(await page.getByText("The edit is made.").count(), 0);
+  await page.getByText("read_file").click(); // what it was given comes when it is opened
+  await page.getByText("Given", { exact: true }).first().waitFor();
+  await axe(page, "a job at work");
   await release("finish");
   await page.getByText("The edit is made.").waitFor();
   await unturned(page);

@@ -132,6 +132,7 @@ var notVisited = map[string]string{
 	"/login/oidc":     "it leads to a provider, where one is configured; web's own tests have one",
 	"/login/callback": "a provider leads to it",
 	"/console/:org/:domain/playground/answers/:thread": "events for the playground",
+	"/console/:org/:domain/jobs/:id/steps/:seq":        "a part of the job's page, which the first hour opens",
 	"/console/setup/:id/indexing":                      "it leads on when the reading has ended; the first hour passes it",
 	"/console/:org/:domain/sources/task/:task":         "it leads on when the task has ended, which here it has at once",
 }
