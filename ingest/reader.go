@@ -83,6 +83,9 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 // read is refreshTo for a caller that has the project's turn.
 func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report,
 	err error) {
+	if err := ctx.Err(); err != nil { // of two ways that are open select takes any
+		return forge.Tip{}, search.Report{}, err
+	}
 	select {
 	case s.slots <- struct{}{}:
 		defer func() { <-s.slots }()

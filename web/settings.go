@@ -43,7 +43,7 @@ func (s *Server) settingsPage(v *visit, status int, form url.Values, problems ma
 		problems = rest
 	}
 	for name, text := range problems {
-		view.Problems = append(view.Problems, name+" "+text)
+		view.Problems = append(view.Problems, strings.TrimSpace(name+" "+text))
 	}
 	return s.renderStatus(v, status, "settings", "Settings", view)
 }
@@ -268,6 +268,9 @@ func (s *Server) changeSettings(v *visit) error {
 	}
 	rereads := s.Setup.Rereads(v.project, p)
 	task, err := s.Setup.Change(p)
+	if errors.Is(err, api.ErrConflict) { // it is being read: what was filled in stays
+		return s.settingsPage(v, 409, form, map[string]string{"": Failure(err)}, "")
+	}
 	if err != nil {
 		return err
 	}

@@ -340,6 +340,9 @@ func (s *Server) setToken(v *visit) error {
 		return s.sourcesPage(v, 400, "Paste the token.")
 	}
 	task, err := s.Setup.SetToken(v.project, secret)
+	if errors.Is(err, api.ErrConflict) {
+		return s.sourcesPage(v, 409, Failure(err))
+	}
 	if err != nil {
 		return err
 	}
