@@ -103,7 +103,7 @@ func share(d catalog.Day) int {
 // past, so that a part that is live may ask again and again.
 func (s *Server) asked(ctx context.Context, id api.ProjectID, from, to time.Duration) (sum catalog.Day, err error) {
 	now := s.Now()
-	q := catalog.AnalyticsQuery{Project: id, From: now.Add(-from)}
+	q := catalog.AnalyticsQuery{Project: id, From: now.Add(-from), AsIs: true}
 	if to > 0 {
 		q.To = now.Add(-to)
 	}
@@ -157,11 +157,11 @@ func (s *Server) overviewOf(ctx context.Context, p api.Project) (*overviewView, 
 		func() (err error) { before, err = s.asked(ctx, p.ID, 2*week, week); return err },
 		func() (err error) {
 			from := now.UTC().Truncate(day).Add(-(overviewDays - 1) * day)
-			days, err = s.Figures.Days(ctx, catalog.AnalyticsQuery{Project: p.ID, From: from}, time.UTC)
+			days, err = s.Figures.Days(ctx, catalog.AnalyticsQuery{Project: p.ID, From: from, AsIs: true}, time.UTC)
 			return err
 		},
 		func() (err error) {
-			o.Questions, _, err = s.Figures.Questions(ctx, catalog.AnalyticsQuery{Project: p.ID, Limit: overviewRows})
+			o.Questions, _, err = s.Figures.Questions(ctx, catalog.AnalyticsQuery{Project: p.ID, Limit: overviewRows, AsIs: true})
 			return err
 		},
 		func() (err error) {

@@ -18,6 +18,9 @@ type AnalyticsQuery struct {
 	From, To time.Time // half-open; no bound where zero
 	After    string    // the cursor that came with the page before
 	Limit    int       // at most so many
+	// AsIs takes what is listed now: what the journal holds beyond it, of some seconds at most, is not waited for. It is
+	// for what is looked at again and again, and hears of changes by Watch.
+	AsIs bool
 }
 
 // QuestionTotals count what was asked in a project.
@@ -100,10 +103,13 @@ func (q AnalyticsQuery) between(sel *bun.SelectQuery, column string) *bun.Select
 func ceilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
 // current waits, for a short time, until the copy of the threads reflects all that the journal holds.
-func (c *Catalog) current(ctx context.Context) error {
+func (c *Catalog) current(ctx context.Context, asIs bool) error {
 	p := c.threads.Load()
-	if p == nil {
+	switch {
+	case p == nil:
 		return nil
+	case asIs:
+		return p.usable()
 	}
 	return p.await(ctx, Newest)
 }
@@ -111,7 +117,7 @@ func (c *Catalog) current(ctx context.Context) error {
 // begin reads where a list of what the journal holds goes on, and waits for its copy.
 func (c *Catalog) begin(ctx context.Context, q AnalyticsQuery) (after *cursor, err error) {
 	if after, err = parseCursor(q.After); err == nil {
-		err = c.current(ctx)
+		err = c.current(ctx, q.AsIs)
 	}
 	return after, err
 }
@@ -185,7 +191,7 @@ func (c *Catalog) questions(ctx context.Context, q AnalyticsQuery, sel *bun.Sele
 // Totals counts a project's questions.
 func (c *Catalog) Totals(ctx context.Context, q AnalyticsQuery) (QuestionTotals, error) {
 	var t QuestionTotals
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, q.AsIs); err != nil {
 		return t, err
 	}
 	count := "COALESCE(SUM(CASE WHEN ? = ? THEN 1 ELSE 0 END), 0) AS ?"

@@ -650,3 +650,29 @@ func TestUpdatesAskedForAtOnceAreOne(t *testing.T) {
 		}
 	})
 }
+
+// A part of a page that is looked at again and again waits for nothing, and sees what is listed.
+func TestWhatIsListedIsTakenAsItIs(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "catalog.db")
+	synctest.Test(t, func(t *testing.T) {
+		c, l := place{t, "sqlite:" + path}.open(Options{}), newThreadLog()
+		p, _ := runThreadProjector(t, c, l)
+		l.edit(1, asks(asked("a", 0)))
+		reach(t, p)
+		l.setFault("thread/thr_0002", api.ErrUnavailable)
+		l.edit(2, asks(asked("b", 1)))
+		for asIs, wait := range map[bool]time.Duration{true: 0, false: listingWait} {
+			q := AnalyticsQuery{Project: "docs", Limit: 5, AsIs: asIs, From: midday.Add(-time.Hour), To: midday.Add(time.Hour)}
+			began := time.Now()
+			rows, _, err := c.Questions(t.Context(), q)
+			if took := time.Since(began); err != nil || ids(rows) != "a" || took != wait {
+				t.Errorf("as it is %v: %q after %v, %v", asIs, ids(rows), took, err)
+			}
+			began = time.Now()
+			days, err := c.Days(t.Context(), q, time.UTC)
+			if took := time.Since(began); err != nil || len(days) != 1 || days[0].Questions != 1 || took != wait {
+				t.Errorf("as they are %v: %+v after %v, %v", asIs, days, took, err)
+			}
+		}
+	})
+}

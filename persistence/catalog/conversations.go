@@ -84,7 +84,7 @@ func (c *Catalog) Conversations(ctx context.Context, q ConversationQuery) ([]Con
 	if err != nil || !askable(string(q.Project)) {
 		return nil, "", err
 	}
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, false); err != nil {
 		return nil, "", err
 	}
 	if q.filtered() {
@@ -314,7 +314,7 @@ func (c *Catalog) CallerTotals(ctx context.Context, project api.ProjectID, calle
 	if !askable(string(project)) {
 		return 0, 0, nil
 	}
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, false); err != nil {
 		return 0, 0, err
 	}
 	err = c.read.NewSelect().Model((*questionRow)(nil)).ColumnExpr("COUNT(DISTINCT thread_id), COUNT(*)").

@@ -193,7 +193,7 @@ func (c *Catalog) quarters(ctx context.Context, known *quarters, q AnalyticsQuer
 	if !askable(string(q.Project)) {
 		return nil, 0, 0, nil
 	}
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, q.AsIs); err != nil {
 		return nil, 0, 0, err
 	}
 	now := c.now()

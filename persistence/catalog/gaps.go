@@ -143,7 +143,7 @@ const open = "NOT replaced AND (outcome = 'unanswered' OR rating = 'down')"
 // OpenQuestions marks the newest questions of a project that were not answered, or whose answer was rated down, newest
 // first, and says whether there are older ones. They are as many as the query's limit at most.
 func (c *Catalog) OpenQuestions(ctx context.Context, q AnalyticsQuery) (marks []QuestionMark, more bool, err error) {
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, q.AsIs); err != nil {
 		return nil, false, err
 	}
 	sel := c.read.NewSelect().Model((*questionRow)(nil)).Column("id", "asked_at", "version").Where(open)
@@ -153,7 +153,7 @@ func (c *Catalog) OpenQuestions(ctx context.Context, q AnalyticsQuery) (marks []
 // QuestionMarks marks the newest questions of a project, newest first. Their versions tell how they were answered and
 // rated, and are not those of OpenQuestions.
 func (c *Catalog) QuestionMarks(ctx context.Context, q AnalyticsQuery) (marks []QuestionMark, more bool, err error) {
-	if err := c.current(ctx); err != nil {
+	if err := c.current(ctx, q.AsIs); err != nil {
 		return nil, false, err
 	}
 	// All of it stands in the index that totals are counted from.

@@ -597,6 +597,11 @@ func (p *Projector) await(ctx context.Context, pos uint64) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	return p.usable()
+}
+
+// usable fails while the listing is being made anew and is not whole.
+func (p *Projector) usable() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.whole {
