@@ -278,12 +278,20 @@ func (s Setting) Set(text string) error {
 		}
 	case *Duration:
 		return v.UnmarshalText([]byte(text))
+	case *bool:
+		yes, err := strconv.ParseBool(text)
+		if err != nil {
+			return fmt.Errorf("%q is neither true nor false", text)
+		}
+		*v = yes
 	case *int, *int64:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
 			return fmt.Errorf("%q is not a whole number", text)
 		}
 		s.value.SetInt(n)
+	default:
+		return fmt.Errorf("a setting of the type %T cannot be read from text", v)
 	}
 	return nil
 }

@@ -54,12 +54,13 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := LoadConfig(file,
-		environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9"), flags)
+		environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9",
+			"DOCENT_REPORT_LOOPBACK", "true"), flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Listen != "127.0.0.1:3" || c.IdleAfter.Duration != 4*time.Second || c.LogLevel != "warn" ||
-		c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 {
+		c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 || !c.ReportLoopback {
 		t.Errorf("the strengths are wrong: %+v", c)
 	}
 }
@@ -92,6 +93,7 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 		{"[models.x]\nprovider = \"openai\"", "", "setting models.x.model"},
 		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nkey_env = \"NO_SUCH\"", "", "NO_SUCH is empty or not set"},
 		{"", "DOCENT_MAX_BODY=big", "environment variable DOCENT_MAX_BODY"},
+		{"", "DOCENT_REPORT_LOOPBACK=maybe", "environment variable DOCENT_REPORT_LOOPBACK"},
 		{"listen = ", "", "line 1"},
 	}
 	for _, c := range cases {
