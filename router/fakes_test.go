@@ -173,14 +173,6 @@ func (h *house) key(k api.Key) string {
 	return secret
 }
 
-func (h *house) changeKey(secret string, change func(*api.Key)) {
-	h.catalog.mu.Lock()
-	defer h.catalog.mu.Unlock()
-	k := h.catalog.keys[api.HashSecret(secret)]
-	change(&k)
-	h.catalog.keys[api.HashSecret(secret)] = k
-}
-
 // do sends a request with headers as pairs of name and value.
 func (h *house) do(method, path, secret, body string, headers ...string) *http.Response {
 	h.t.Helper()

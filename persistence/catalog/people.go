@@ -245,7 +245,7 @@ func (c *Catalog) withRoles(ctx context.Context, rows []personRow) ([]api.Person
 		return out, nil
 	}
 	var members []memberRow
-	if err := c.read.NewSelect().Model(&members).Where("person_id IN (?)", bun.In(ids)).Scan(ctx); err != nil {
+	if err := c.read.NewSelect().Model(&members).Where("person_id IN ?", bun.Tuple(ids)).Scan(ctx); err != nil {
 		return nil, c.fail("list memberships", err)
 	}
 	for i := range members {

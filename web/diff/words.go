@@ -129,7 +129,6 @@ func (h *Hunk) join(old, new side) {
 // pieces are a line in parts, while it is put together.
 type pieces struct {
 	parts []part
-	text  int
 }
 
 type part struct {
