@@ -534,3 +534,50 @@ func TestTimesOfACronLine(t *testing.T) {
 		}
 	}
 }
+
+func TestAPausedAutomationRunsOnlyWhenItIsToldTo(t *testing.T) {
+	t.Parallel()
+	c := startClockwork(t)
+	ctx := t.Context()
+	timed, pushed := c.add(api.Automation{Cron: "0 * * * *"}), c.add(api.Automation{OnPush: true})
+	code := c.add(api.Automation{Repository: "acme/api"})
+	c.tick(c.at)
+	c.DocumentationAt(ctx, "p", fmt.Sprintf("%040d", 1))
+	for _, a := range []api.Automation{timed, pushed, code} {
+		if err := c.Pause(ctx, a.ID, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.tick(c.at.Add(3 * time.Hour))
+	c.DocumentationAt(ctx, "p", fmt.Sprintf("%040d", 2))
+	if _, err := c.Push(ctx, "p", api.Push{Repository: "acme/api", Branch: "main", Default: true,
+		Commit: fmt.Sprintf("%040d", 3)}); err != nil {
+		t.Fatal(err)
+	}
+	c.pending()
+	if len(c.asked) != 0 {
+		t.Fatalf("paused ones ran: %q", c.asked)
+	}
+	run := api.AutomationRun{Automation: timed.ID, Trigger: api.TriggerManual, Key: "by hand"}
+	if err := c.Accept(ctx, run, func(*api.Automation) {}); err != nil {
+		t.Fatal(err)
+	}
+	c.pending()
+	if len(c.asked) != 1 {
+		t.Errorf("run by hand: %q", c.asked)
+	}
+	// What came meanwhile is not made up for.
+	for _, a := range []api.Automation{timed, pushed, code} {
+		if err := c.Pause(ctx, a.ID, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.DocumentationAt(ctx, "p", fmt.Sprintf("%040d", 2))
+	c.tick(c.at.Add(time.Minute))
+	if len(c.asked) != 1 {
+		t.Errorf("after going on: %q", c.asked)
+	}
+	if n := c.tick(c.at.Add(time.Hour)); n != 1 {
+		t.Errorf("at its next time it ran %d times", n)
+	}
+}

@@ -19,12 +19,12 @@ import (
 
 const (
 	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are opened.
-	shownAtOnce = 1_000
+	shownAtOnce = 500
 	// maxShownLines are the lines of one file's changes. More are left to the text form.
 	maxShownLines = 20_000
 	// maxShownBytes are the bytes of one file's changes.
 	maxShownBytes = 2 << 20
-	atOnceBytes   = 100_000 // of all changes that are shown at once
+	atOnceBytes   = 50_000 // of all changes that are shown at once
 	pullsShown    = 50
 )
 

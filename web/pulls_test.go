@@ -499,3 +499,21 @@ func TestSigningInIsForThisSiteAndNotForGuessing(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkPullOfManyFiles is the first view of a pull request that changes 217 files.
+func BenchmarkPullOfManyFiles(b *testing.B) {
+	h := build(b)
+	id := h.pull()
+	var d forge.Diff
+	for i := range 217 {
+		d.Files = append(d.Files, forge.FileDiff{Path: fmt.Sprintf("docs/guides/page-%d.md", i), Status: "modified", Added: 12,
+			Deleted: 12, Unified: "@@ -1,12 +1,12 @@\n" + strings.Repeat("-"+strings.Repeat("old words ", 10)+"\n", 12) +
+				strings.Repeat(fmt.Sprintf("+new %d ", i)+strings.Repeat("old words ", 10)+"\n", 12)})
+	}
+	h.pulls.diffs[id] = d
+	visitor := h.visitor("editor")
+	for b.Loop() {
+		page := visitor.open("/pulls/" + id)
+		b.ReportMetric(float64(len(page)), "bytes")
+	}
+}
