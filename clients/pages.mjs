@@ -27,12 +27,13 @@ for (const [name, width, colorScheme] of [["a phone", 390, "light"], ["a screen 
   await look("an error");
   await page.goto(`${server}/login?next=${new URL(pull).pathname}`);
   await look("the sign-in form");
+  await page.getByText("Sign in with an admin key").click();
   await page.getByLabel("Admin key").fill(key);
-  await Promise.all([page.waitForURL(pull), page.getByRole("button", { name: "Sign in" }).click()]);
+  await Promise.all([page.waitForURL(pull), page.getByRole("button", { name: "Sign in with the key" }).click()]);
   await look("the pull request");
 
   // A file at the end of the page is opened: its changes come, and what a maintainer decides stays in view.
-  const last = page.locator("details").last();
+  const last = page.locator("details.file").last();
   if (await last.getAttribute("open") !== null) problems.push(`on ${name}: the last file is open from the start`);
   await last.locator("summary").click();
   await last.locator("tr.add").first().waitFor();

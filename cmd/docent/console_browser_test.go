@@ -192,7 +192,7 @@ func TestScreenshots(t *testing.T) {
 	}
 	chromium := needsBrowser(t)
 	site := newConsoleSite(t, 300, 60)
-	settings := site.settings(chromium)
+	settings := site.settings(chromium) // DOCENT_TEST_LOOK=docs makes those of the documentation alone
 	for name, dir := range map[string]string{"out": "../../bin/screenshots", "docs": "../../docs/images/console"} {
 		path, err := filepath.Abs(dir)
 		if err != nil {
