@@ -192,6 +192,7 @@ func TestCommentsOnLinesGoToTheJobAsOneMessage(t *testing.T) {
 	}
 	comment := func(b *browser, at, text string) int {
 		t.Helper()
+		h.clock.advance(time.Second) // comments are in the order of their times
 		return b.send(path+"/comment", url.Values{"token": {b.token(b.open(path))}, "f": {"1"}, "path": {"docs/a.md"},
 			"at": {at}, "text": {text}}).StatusCode
 	}
