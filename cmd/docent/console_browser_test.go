@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"docent/model/modeltest"
 	"docent/web"
@@ -215,6 +216,24 @@ func TestConsoleFigures(t *testing.T) {
 	inBrowser(t, "figures.mjs", site.settings(chromium), site.testServer)
 }
 
+// printed is what the server says that has that form. What it wrote before it was ready may come through the pipe later.
+func (s *testServer) printed(form *regexp.Regexp) string {
+	s.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		if found := form.FindString(s.log.String()); found != "" {
+			return found
+		}
+		select {
+		case <-s.ended:
+			s.t.Fatalf("the server ended and has not said %s:\n%s", form, s.log)
+		case <-deadline:
+			s.t.Fatalf("the server has not said %s:\n%s", form, s.log)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
 var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
 
 // TestTheFirstHourInABrowser is what somebody does who has just started the server: from the link that it prints to an
@@ -242,10 +261,7 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 	}}})
 	config := configFile(t, writer.config("writer", "openai")+"prompt_price = 2.0\ncompletion_price = 8.0\n")
 	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", config)
-	link := oneTimeLink.FindString(server.log.String())
-	if link == "" {
-		t.Fatalf("the first start prints no link:\n%s", server.log)
-	}
+	link := server.printed(oneTimeLink)
 	pages := httptest.NewServer(http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
 	defer pages.Close()
 	inBrowser(t, "firsthour.mjs", map[string]any{"chromium": chromium, "enter": link, "repository": repository.url,
