@@ -128,6 +128,12 @@ func (plainLinks) RegisterFuncs(r goldrender.NodeRendererFuncRegisterer) {
 		}
 		return ast.WalkContinue, nil
 	})
+	r.Register(ast.KindAutoLink, func(w util.BufWriter, src []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if entering { // an address in angle brackets may have any scheme: it is shown, and leads nowhere
+			w.Write(util.EscapeHTML(n.(*ast.AutoLink).Label(src)))
+		}
+		return ast.WalkContinue, nil
+	})
 	r.Register(ast.KindRawHTML, func(util.BufWriter, []byte, ast.Node, bool) (ast.WalkStatus, error) {
 		return ast.WalkSkipChildren, nil
 	})
