@@ -63,7 +63,7 @@ func (s *Server) fragment(ctx context.Context, v *visit, name string, view func(
 		return "", err
 	}
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name, s.page(v, name, "", data)); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, s.page(v, name, "", data)); err != nil {
 		return "", fmt.Errorf("render the part %s: %w", name, err)
 	}
 	return b.String(), nil

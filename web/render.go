@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/yuin/goldmark"
@@ -22,31 +23,35 @@ import (
 var templateFiles embed.FS
 
 // templates are all pages and parts of pages. A file keys.html defines "keys" and parts such as "keys.rows".
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"asset": assets.Path,
-	"when":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
-	"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"count": count,
-	"dict":  dict,
-	"list":  func(values ...string) []string { return values },
-	"lower": strings.ToLower,
-	"percent": func(d catalog.Day) string {
-		if n := share(d); n >= 0 {
-			return strconv.Itoa(n) + " %"
-		}
-		return "–"
-	},
-	"size": size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
-	"whole": func(n int64) uint64 { return uint64(max(n, 0)) },
+//
+// They are read once, when a server of pages is made: the commands of the program have no use for them.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"asset": assets.Path,
+		"when":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"count": count,
+		"dict":  dict,
+		"list":  func(values ...string) []string { return values },
+		"lower": strings.ToLower,
+		"percent": func(d catalog.Day) string {
+			if n := share(d); n >= 0 {
+				return strconv.Itoa(n) + " %"
+			}
+			return "–"
+		},
+		"size": size, "seconds": seconds, "dollars": func(cents float64) string { return fmt.Sprintf("$%.2f", cents/100) },
+		"whole": func(n int64) uint64 { return uint64(max(n, 0)) },
 
-	"plus":       func(a, b int) int { return a + b },
-	"markdown":   markdown,
-	"webAddress": webAddress,
+		"plus":       func(a, b int) int { return a + b },
+		"markdown":   markdown,
+		"webAddress": webAddress,
 
-	"partOf": partOf, "percentOf": percentOf, "cut": cutText, "outside": outside,
-	"join":  func(words []string) string { return strings.Join(words, " ") },
-	"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge,
-}).ParseFS(templateFiles, "templates/*.html"))
+		"partOf": partOf, "percentOf": percentOf, "cut": cutText, "outside": outside,
+		"join":  func(words []string) string { return strings.Join(words, " ") },
+		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge,
+	}).ParseFS(templateFiles, "templates/*.html"))
+})
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
@@ -124,11 +129,11 @@ func (s *Server) renderStatus(v *visit, status int, name, title string, view any
 // write renders a page into the shell, and the shell to the browser.
 func write(w http.ResponseWriter, req *http.Request, status int, p page) error {
 	var content, whole bytes.Buffer
-	if err := templates.ExecuteTemplate(&content, p.Name, p); err != nil {
+	if err := templates().ExecuteTemplate(&content, p.Name, p); err != nil {
 		return fmt.Errorf("render the page %s: %w", p.Name, err)
 	}
 	p.Content = template.HTML(content.String()) // of our own templates, which escape
-	if err := templates.ExecuteTemplate(&whole, "shell", p); err != nil {
+	if err := templates().ExecuteTemplate(&whole, "shell", p); err != nil {
 		return fmt.Errorf("render the shell of %s: %w", p.Name, err)
 	}
 	sendTo(w, req, status, "text/html; charset=utf-8", whole.Bytes())
@@ -138,7 +143,7 @@ func write(w http.ResponseWriter, req *http.Request, status int, p page) error {
 // part writes a part of a page, for htmx.
 func (s *Server) part(v *visit, name string, view any) error {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, name, s.page(v, name, "", view)); err != nil {
+	if err := templates().ExecuteTemplate(&b, name, s.page(v, name, "", view)); err != nil {
 		return fmt.Errorf("render the part %s: %w", name, err)
 	}
 	send(v, http.StatusOK, "text/html; charset=utf-8", b.Bytes())
@@ -198,7 +203,7 @@ func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, 
 	p := page{View: view, Title: view.Name, Name: "error", Path: req.URL.Path, Version: s.Version}
 	if req.Header.Get("HX-Request") == "true" {
 		var b bytes.Buffer
-		if templates.ExecuteTemplate(&b, "error.part", p) == nil {
+		if templates().ExecuteTemplate(&b, "error.part", p) == nil {
 			w.Header().Set("HX-Retarget", "#problems")
 			w.Header().Set("HX-Reswap", "innerHTML")
 			sendTo(w, req, status, "text/html; charset=utf-8", b.Bytes())

@@ -105,6 +105,7 @@ func New(deps Deps) (*Server, error) {
 		deps.Now = time.Now
 	}
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
+	templates() // a template that cannot be read ends the start, and no visitor waits for it
 	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
 		passwords: password.NewHasher(), feeds: newFeeds()}
 	s.leaving, s.leave = context.WithCancel(context.Background())

@@ -12,6 +12,7 @@ import (
 	"mime"
 	"path"
 	"strings"
+	"sync"
 )
 
 //go:embed *.css *.js *.svg
@@ -26,7 +27,9 @@ type Asset struct {
 	Compressed []byte // Content with gzip; nil where that would not be smaller
 }
 
-var byName, bySource = load()
+// loaded are the files by the name that they are served under, and by their own. Compressing them takes some
+// milliseconds, which only a server spends, once.
+var loaded = sync.OnceValues(load)
 
 func load() (byName, bySource map[string]Asset) {
 	byName, bySource = map[string]Asset{}, map[string]Asset{}
@@ -74,6 +77,7 @@ func compress(content []byte) []byte {
 
 // Find is the asset that is served under a name, which has the hash.
 func Find(name string) (Asset, bool) {
+	byName, _ := loaded()
 	a, ok := byName[name]
 	return a, ok
 }
@@ -84,6 +88,7 @@ func Path(source string) string { return "/assets/" + Source(source).Name }
 
 // Source is a file by its own name.
 func Source(source string) Asset {
+	_, bySource := loaded()
 	a, ok := bySource[source]
 	if !ok {
 		panic("there is no asset " + source)
