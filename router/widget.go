@@ -2,11 +2,11 @@ package router
 
 import (
 	"net/http"
-	"strings"
 	"sync"
 
 	"github.com/uptrace/bunrouter"
 
+	"docent/gzipped"
 	"docent/widget"
 )
 
@@ -39,7 +39,7 @@ func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
 		return nil
 	}
 	body := f.Content
-	if strings.Contains(req.Header.Get("Accept-Encoding"), "gzip") {
+	if f.Gzip != nil && gzipped.Taken(req.Request) {
 		h.Set("Content-Encoding", "gzip")
 		body = f.Gzip
 	}

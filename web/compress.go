@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"compress/gzip"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
+
+	"docent/gzipped"
 )
 
 // worthCompressing is the size from which on a page is sent compressed: less fits a packet anyway.
@@ -26,7 +26,7 @@ var compressors = sync.Pool{New: func() any {
 // The one secret that pages repeat is the token of their forms, which is masked anew in each answer.
 func compress(h http.Header, req *http.Request, body []byte) []byte {
 	h.Add("Vary", "Accept-Encoding")
-	if len(body) < worthCompressing || !takesGzip(req) {
+	if len(body) < worthCompressing || !gzipped.Taken(req) {
 		return body
 	}
 	var b bytes.Buffer
@@ -37,20 +37,4 @@ func compress(h http.Header, req *http.Request, body []byte) []byte {
 	w.Close()
 	h.Set("Content-Encoding", "gzip")
 	return b.Bytes()
-}
-
-// takesGzip reports whether a browser reads gzip (RFC 9110, section 12.5.3).
-func takesGzip(req *http.Request) bool {
-	for _, accepted := range req.Header.Values("Accept-Encoding") {
-		for part := range strings.SplitSeq(accepted, ",") {
-			coding, weight, weighted := strings.Cut(part, ";")
-			if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-				continue
-			}
-			_, weight, _ = strings.Cut(weight, "=")
-			q, err := strconv.ParseFloat(strings.TrimSpace(weight), 64)
-			return !weighted || err == nil && q > 0
-		}
-	}
-	return false
 }

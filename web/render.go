@@ -15,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 
 	"docent/api"
+	"docent/gzipped"
 	"docent/persistence/catalog"
 	"docent/web/assets"
 )
@@ -263,7 +264,7 @@ func (s *Server) asset(v *visit) error {
 	v.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	v.Header().Set("X-Content-Type-Options", "nosniff")
 	v.Header().Add("Vary", "Accept-Encoding")
-	if a.Compressed != nil && takesGzip(v.Req) {
+	if a.Compressed != nil && gzipped.Taken(v.Req) {
 		v.Header().Set("Content-Encoding", "gzip")
 		a.Content = a.Compressed
 	}

@@ -3,12 +3,12 @@
 package widget
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
 	"io/fs"
+
+	"docent/gzipped"
 )
 
 //go:embed dist
@@ -20,7 +20,7 @@ const Loader = "v1.js"
 // A File is one script as it is served.
 type File struct {
 	Content []byte
-	Gzip    []byte // the same, compressed
+	Gzip    []byte // the same, compressed; nil where that is not smaller
 	Tag     string // changes with the content
 }
 
@@ -36,19 +36,8 @@ func Files() (map[string]File, error) {
 		if err != nil {
 			return nil, err
 		}
-		var packed bytes.Buffer
-		w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := w.Write(content); err != nil {
-			return nil, err
-		}
-		if err := w.Close(); err != nil {
-			return nil, err
-		}
 		sum := sha256.Sum256(content)
-		files[e.Name()] = File{Content: content, Gzip: packed.Bytes(), Tag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		files[e.Name()] = File{Content: content, Gzip: gzipped.Smallest(content), Tag: `"` + hex.EncodeToString(sum[:12]) + `"`}
 	}
 	return files, nil
 }

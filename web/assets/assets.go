@@ -3,8 +3,6 @@
 package assets
 
 import (
-	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -13,6 +11,8 @@ import (
 	"path"
 	"strings"
 	"sync"
+
+	"docent/gzipped"
 )
 
 //go:embed *.css *.js *.svg
@@ -54,25 +54,10 @@ func load() (byName, bySource map[string]Asset) {
 		case ".svg":
 			a.Type = "image/svg+xml"
 		}
-		a.Compressed = compress(content)
+		a.Compressed = gzipped.Smallest(content)
 		byName[a.Name], bySource[e.Name()] = a, a
 	}
 	return byName, bySource
-}
-
-// compress is what a file becomes on the wire, once for all browsers: as small as gzip can make it.
-func compress(content []byte) []byte {
-	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
-	if err != nil {
-		panic(err) // of a level that there is
-	}
-	w.Write(content) // into memory
-	w.Close()
-	if b.Len() >= len(content) {
-		return nil
-	}
-	return b.Bytes()
 }
 
 // Find is the asset that is served under a name, which has the hash.
