@@ -73,3 +73,17 @@ type BusyError struct {
 
 func (e *BusyError) Error() string { return e.Kind.Error() }
 func (e *BusyError) Unwrap() error { return e.Kind }
+
+// Missing says what was not found. It has the same words for what nobody made and for what belongs to somebody else.
+func Missing(what string) error {
+	return &StateError{Kind: ErrNotFound, Reason: "there is no such " + what}
+}
+
+// Named gives ErrNotFound the name of what was looked for, and leaves other errors alone.
+func Named(err error, what string) error {
+	var state *StateError
+	if errors.Is(err, ErrNotFound) && !errors.As(err, &state) {
+		return Missing(what)
+	}
+	return err
+}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"fmt"
@@ -334,4 +335,13 @@ func Network(addr netip.Addr) string {
 		}
 	}
 	return addr.String()
+}
+
+// Sign is a signature that only who has the secret can make, for that purpose.
+func Sign(secret []byte, purpose string, payload []byte) []byte {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(purpose))
+	mac.Write([]byte{0})
+	mac.Write(payload)
+	return mac.Sum(nil)
 }

@@ -184,14 +184,14 @@ type verdictedBody struct {
 func (s *Server) readThread(x *exchange, req bunrouter.Request) error {
 	id := param(req, "threadId")
 	if !api.ValidID(api.ThreadPrefix, id) {
-		return missing("thread")
+		return api.Missing("thread")
 	}
 	x.thread = api.ThreadID(id)
 	ctx, cancel := context.WithTimeout(req.Context(), s.Bounds.CommandTimeout)
 	defer cancel()
 	c, err := s.Threads.Read(ctx, x.thread, thread.Read{Project: x.project.ID})
 	if err != nil {
-		return named(err, "thread")
+		return api.Named(err, "thread")
 	}
 	out := struct {
 		ThreadID  api.ThreadID  `json:"threadId"`

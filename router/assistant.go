@@ -44,7 +44,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if fresh {
 		id = api.ThreadID(s.IDs.New(api.ThreadPrefix, x.started))
 	} else if !api.ValidID(api.ThreadPrefix, q.Thread) {
-		return turn, nil, missing("thread")
+		return turn, nil, api.Missing("thread")
 	}
 	x.thread = id
 	end, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
@@ -79,7 +79,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			give() // it was refused; otherwise it may have been accepted, and the use counts
 		}
-		return turn, nil, named(err, "thread")
+		return turn, nil, api.Named(err, "thread")
 	}
 	if !turn.Fresh {
 		give()

@@ -86,20 +86,20 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	if x.key.Kind == api.AdminKey {
 		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), api.ProjectID(param(req, "projectId")))
 		if err != nil {
-			return named(err, "project")
+			return api.Named(err, "project")
 		}
 		if project.Org != x.key.Org {
-			return missing("project")
+			return api.Missing("project")
 		}
 		x.project = project
 		return nil
 	}
 	project, err := s.Catalog.ProjectByDomain(context.WithoutCancel(req.Context()), param(req, "domain"))
 	if err != nil {
-		return named(err, "domain")
+		return api.Named(err, "domain")
 	}
 	if project.ID != x.key.Project || project.Org != x.key.Org {
-		return missing("domain")
+		return api.Missing("domain")
 	}
 	x.project = project
 	return nil

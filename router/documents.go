@@ -62,7 +62,7 @@ func (s *Server) readPage(x *exchange, req bunrouter.Request) error {
 	}
 	p, err := s.Documents.Page(req.Context(), x.project.ID, wanted.Path, wanted.Groups)
 	if err != nil {
-		return named(err, "page")
+		return api.Named(err, "page")
 	}
 	return encode(x, http.StatusOK, struct {
 		Path    string `json:"path"`

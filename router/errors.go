@@ -42,20 +42,6 @@ type keyError struct {
 func (e *keyError) Error() string { return e.reason }
 func (e *keyError) Unwrap() error { return e.kind }
 
-// missing says what was not found. It has the same words for what nobody made and for what belongs to somebody else.
-func missing(what string) error {
-	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such " + what}
-}
-
-// named gives api.ErrNotFound the name of what was looked for, and leaves other errors alone.
-func named(err error, what string) error {
-	var state *api.StateError
-	if errors.Is(err, api.ErrNotFound) && !errors.As(err, &state) {
-		return missing(what)
-	}
-	return err
-}
-
 // An answer is an error as the caller reads it.
 type answer struct {
 	status  int

@@ -68,7 +68,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Watch{Project: x.project.ID, After: after, Log: true})
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	if after > 0 && reply.Row.Job.Status != api.JobActive && len(reply.Log) == 0 {
 		x.WriteHeader(http.StatusNoContent) // a browser that knows the end asks no more
@@ -252,11 +252,11 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 			Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	x.job = reply.Row.Job.ID
 	if reply, err = s.command(req.Context(), x.job, job.Watch{Project: x.project.ID, Log: true}); err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	s.release(x)
 	h := x.Header()

@@ -20,7 +20,7 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 		return err
 	}
 	if !api.ValidID(api.ThreadPrefix, v.Thread) {
-		return missing("message")
+		return api.Missing("message")
 	}
 	x.thread = api.ThreadID(v.Thread)
 	ticket, err := s.enqueue(req.Context())
@@ -34,7 +34,7 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
 		Turn:      api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
 	if err != nil {
-		return named(err, "message")
+		return api.Named(err, "message")
 	}
 	x.Header().Set("Cache-Control", "no-store")
 	x.WriteHeader(http.StatusNoContent)

@@ -179,7 +179,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 			DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	x.job = reply.Row.Job.ID
 	x.Header().Set("Location", "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job/"+url.PathEscape(string(x.job)))
@@ -190,7 +190,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 func jobID(x *exchange, req bunrouter.Request) (api.JobID, error) {
 	id := param(req, "id")
 	if !api.ValidID(api.JobPrefix, id) {
-		return "", missing("job")
+		return "", api.Missing("job")
 	}
 	x.job = api.JobID(id)
 	return x.job, nil
@@ -218,7 +218,7 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 		return job.FollowUp{Project: x.project.ID, ID: ref, Prompt: p.Prompt, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
 }
@@ -239,7 +239,7 @@ func (s *Server) change(x *exchange, req bunrouter.Request, cmd job.Command) err
 	}
 	reply, err := s.command(req.Context(), id, cmd)
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
 }
@@ -256,7 +256,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	body, tag, err := s.tagged(x, req.Request, reply)
 	if err != nil {
@@ -315,7 +315,7 @@ func (s *Server) await(
 			if s.isDraining() && req.Context().Err() == nil {
 				return body, tag, nil // what is known now is an answer too
 			}
-			return nil, "", named(err, "job")
+			return nil, "", api.Named(err, "job")
 		}
 		if body, tag, err = s.tagged(x, req.Request, next); err != nil || tag != first {
 			return body, tag, err

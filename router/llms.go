@@ -10,6 +10,7 @@ import (
 
 	"github.com/uptrace/bunrouter"
 
+	"docent/api"
 	"docent/llms"
 )
 
@@ -33,7 +34,7 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 	if name == "llms-full.txt" {
 		h.Set("Content-Type", markdownType)
 		x.deadline()
-		return named(llms.Full(req.Context(), x, x.project, s.Documents), "documentation")
+		return api.Named(llms.Full(req.Context(), x, x.project, s.Documents), "documentation")
 	}
 	var b bytes.Buffer
 	if name == "llms.txt" {
@@ -49,11 +50,11 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 	}
 	path, ok := strings.CutSuffix(name, ".md")
 	if !ok {
-		return missing("page")
+		return api.Missing("page")
 	}
 	page, err := s.Documents.Page(req.Context(), x.project.ID, path, nil)
 	if err != nil {
-		return named(err, "page")
+		return api.Named(err, "page")
 	}
 	if err := llms.Page(&b, page); err != nil {
 		return err

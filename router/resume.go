@@ -3,8 +3,6 @@ package router
 import (
 	"cmp"
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -45,7 +43,7 @@ func (s *Server) chat(x *exchange, req *http.Request, id string) string {
 		return ""
 	}
 	payload := strings.Join([]string{string(x.project.ID), string(x.key.ID), api.Network(x.client), id}, "\x00")
-	return base64.RawURLEncoding.EncodeToString(s.sign("chat", []byte(payload)))
+	return base64.RawURLEncoding.EncodeToString(api.Sign(s.Secret, "chat", []byte(payload)))
 }
 
 // forOthers reports whether the client says that it speaks for somebody else, and is not trusted to.
@@ -115,13 +113,4 @@ func nothing(x *exchange) error {
 	x.Header().Set("Cache-Control", "no-store")
 	x.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// sign is a signature that only this service can make for that purpose.
-func (s *Server) sign(purpose string, payload []byte) []byte {
-	mac := hmac.New(sha256.New, s.Secret)
-	mac.Write([]byte(purpose))
-	mac.Write([]byte{0})
-	mac.Write(payload)
-	return mac.Sum(nil)
 }

@@ -12,7 +12,7 @@ import (
 func (s *Server) startUpdate(x *exchange, req bunrouter.Request) error {
 	id, err := s.Updates.Start(req.Context(), x.project.ID)
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	x.Header().Set("Location", "/v1/project/update-status/"+string(id))
 	return encode(x, http.StatusAccepted, struct {
@@ -52,18 +52,18 @@ type filesBody struct {
 func (s *Server) updateStatus(x *exchange, req bunrouter.Request) error {
 	id := param(req, "statusId")
 	if !api.ValidID(api.UpdatePrefix, id) {
-		return missing("update")
+		return api.Missing("update")
 	}
 	u, err := s.Updates.Status(req.Context(), api.UpdateID(id))
 	if err != nil {
-		return named(err, "update")
+		return api.Named(err, "update")
 	}
 	project, err := s.Catalog.Project(req.Context(), u.Project)
 	if err != nil {
-		return named(err, "update")
+		return api.Named(err, "update")
 	}
 	if project.Org != x.key.Org {
-		return missing("update")
+		return api.Missing("update")
 	}
 	x.project = project
 	out := updateBody{ID: u.ID, Project: u.Project, Subdomain: project.Domain, Status: u.Status, Summary: u.Summary,

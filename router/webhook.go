@@ -90,7 +90,7 @@ func (s *Server) delivered(x *exchange, req bunrouter.Request, id api.ProjectID,
 	d.Repository, d.Branch, d.Commit = push.Repository, push.Branch, push.Commit
 	update, err := s.Pushes.Push(req.Context(), id, push)
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	out := struct {
 		StatusID *api.UpdateID `json:"statusId"`

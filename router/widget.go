@@ -6,6 +6,7 @@ import (
 
 	"github.com/uptrace/bunrouter"
 
+	"docent/api"
 	"docent/gzipped"
 	"docent/widget"
 )
@@ -23,7 +24,7 @@ func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
 	name := param(req, "file")
 	f, ok := files[name]
 	if !ok {
-		return missing("file of the widget")
+		return api.Missing("file of the widget")
 	}
 	h := x.Header()
 	h.Set("Access-Control-Allow-Origin", "*")

@@ -185,7 +185,7 @@ func (s *Server) endSession(v *visit) error {
 		return err
 	}
 	if !slices.ContainsFunc(all, func(in api.SignIn) bool { return in.ID == id }) {
-		return missing("session")
+		return api.Missing("session")
 	}
 	if err := s.People.EndSession(v.Context(), id); err != nil {
 		return err

@@ -75,7 +75,7 @@ func (s *Server) showAudit(v *visit) error {
 	view := auditView{Filter: filter, Filtered: len(filter) > 0, CSV: withFilter(path+".csv", filter, ""), CSVPath: path + ".csv"}
 	var err error
 	if view.Organization, err = s.People.Organization(v.Context(), v.org); err != nil {
-		return named(err, "organization")
+		return api.Named(err, "organization")
 	}
 	if view.Entries, err = s.People.AuditLog(v.Context(), q); err != nil {
 		return err

@@ -92,13 +92,13 @@ func (s *Server) showAutomations(v *visit) error {
 func (s *Server) automation(v *visit) (api.Automation, error) {
 	id := v.param("id")
 	if !api.ValidID(api.AutomationPrefix, id) {
-		return api.Automation{}, missing("automation")
+		return api.Automation{}, api.Missing("automation")
 	}
 	a, err := s.Automations.Automation(v.Context(), api.AutomationID(id))
 	if err == nil && a.Project != v.project.ID {
-		err = missing("automation")
+		err = api.Missing("automation")
 	}
-	return a, named(err, "automation")
+	return a, api.Named(err, "automation")
 }
 
 func (s *Server) showAutomation(v *visit) error {
@@ -178,7 +178,7 @@ func (s *Server) changeAutomation(v *visit, action, said, to string, change func
 		return err
 	}
 	if err := change(a); err != nil {
-		return named(err, "automation")
+		return api.Named(err, "automation")
 	}
 	v.audit(action, string(a.ID), a.Name)
 	return v.done(cmp.Or(to, v.base()+"/automations/"+string(a.ID)), said)

@@ -164,7 +164,7 @@ func (s *Server) comment(v *visit) error {
 	}
 	d, err := s.Pulls.Diff(v.Context(), p.ID)
 	if err != nil {
-		return named(err, "pull request")
+		return api.Named(err, "pull request")
 	}
 	number, _ := strconv.Atoi(v.form().Get("f"))
 	old, line, ok := readLine(v.form().Get("at"))
@@ -175,11 +175,11 @@ func (s *Server) comment(v *visit) error {
 	f := d.Files[number-1]
 	text, there := linesOf(f.Unified)[lineOf(old, line)]
 	if !there {
-		return missing("line among the changes of " + f.Path)
+		return api.Missing("line among the changes of " + f.Path)
 	}
 	base, head, err := s.Pulls.Ends(v.Context(), p.ID)
 	if err != nil {
-		return named(err, "pull request")
+		return api.Named(err, "pull request")
 	}
 	c := api.Comment{Project: p.Project, Pull: p.ID, Job: p.Job, Path: f.Path, Old: old, Line: line, Quote: quoted(text),
 		Commit: head, Text: v.form().Get("text"), Author: v.who.id, By: v.who.name}
@@ -207,7 +207,7 @@ func (s *Server) removeComment(v *visit) error {
 		return err
 	}
 	if err := s.Listings.RemoveComment(v.Context(), p.ID, v.who.id, v.form().Get("comment")); err != nil {
-		return named(err, "draft of yours")
+		return api.Named(err, "draft of yours")
 	}
 	return v.done("/pulls/"+p.ID, "The draft is removed.")
 }

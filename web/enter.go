@@ -35,7 +35,7 @@ func (s *Server) showEnter(v *visit) error {
 	if link.Person != "" {
 		p, err := s.People.Person(v.Context(), link.Person)
 		if err != nil {
-			return named(err, "person")
+			return api.Named(err, "person")
 		}
 		view.For = p.Name
 	}
@@ -61,7 +61,7 @@ func (s *Server) enter(v *visit) error {
 	}
 	p, err := s.People.Person(v.Context(), link.Person)
 	if err != nil {
-		return named(err, "person")
+		return api.Named(err, "person")
 	}
 	if p.DisabledAt != nil {
 		return errDisabled

@@ -32,7 +32,7 @@ func (s *Server) invitation(v *visit) (inviteView, error) {
 	}
 	name, err := s.People.Organization(v.Context(), i.Org)
 	if err != nil {
-		return inviteView{}, named(err, "organization")
+		return inviteView{}, api.Named(err, "organization")
 	}
 	view := inviteView{Token: token, Invitation: i, Organization: name, Email: i.Email, Shortest: password.Shortest}
 	if s.Provider != nil {

@@ -88,7 +88,7 @@ func (l jobLive) Cost() string { return fmt.Sprintf("$%.4f", float64(l.Spent.Cos
 func (v *visit) jobID() (api.JobID, error) {
 	id := v.param("id")
 	if !api.ValidID(api.JobPrefix, id) {
-		return "", missing("job")
+		return "", api.Missing("job")
 	}
 	v.about(api.JobID(id), "")
 	return api.JobID(id), nil
@@ -364,14 +364,14 @@ func (s *Server) showStep(v *visit) error {
 	}
 	seq, err := strconv.ParseUint(v.param("seq"), 10, 64)
 	if err != nil || seq == 0 {
-		return missing("step")
+		return api.Missing("step")
 	}
 	reply, err := s.askJob(v.Context(), id, job.Watch{Project: v.project.ID, After: seq - 1, Log: true})
 	if err != nil {
 		return err
 	}
 	if len(reply.Log) == 0 || reply.Log[0].Seq != seq {
-		return missing("step")
+		return api.Missing("step")
 	}
 	given := map[string]job.ToolUse{}
 	for _, e := range reply.Log {
@@ -412,7 +412,7 @@ func (s *Server) followUp(v *visit) error {
 		return s.renderStatus(v, http.StatusBadRequest, "job", cmp.Or(view.Job.Title, "Job"), view)
 	}
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	if reply.Fresh {
 		v.audit("job.message", string(id), clipped(f.Get("prompt"), 100))

@@ -275,7 +275,7 @@ func (s *Server) createJob(v *visit) error {
 		return s.renderStatus(v, http.StatusBadRequest, "jobs.new", "New job", view)
 	}
 	if err != nil {
-		return named(err, "job")
+		return api.Named(err, "job")
 	}
 	id := reply.Row.Job.ID
 	v.about(id, "")
@@ -299,5 +299,5 @@ func (s *Server) askJob(ctx context.Context, id api.JobID, cmd job.Command) (job
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandLimit)
 	defer cancel()
 	reply, err := s.Jobs.Ask(ctx, id, cmd)
-	return reply, named(err, "job")
+	return reply, api.Named(err, "job")
 }

@@ -217,7 +217,7 @@ func (s *Server) revokeKey(v *visit) error {
 	id := api.KeyID(v.form().Get("key"))
 	at := slices.IndexFunc(keys, func(k api.Key) bool { return k.ID == id })
 	if at < 0 {
-		return missing("key")
+		return api.Missing("key")
 	}
 	if err := s.Keys.RevokeKey(v.Context(), id, v.now); err != nil {
 		return err

@@ -48,7 +48,7 @@ func (s *Server) keepFlow(v *visit, f flow) error {
 	if err != nil {
 		return err
 	}
-	signed := append(s.sign("flow", raw), raw...)
+	signed := append(api.Sign(s.Secret, "flow", raw), raw...)
 	v.setCookie(flowCookie, base64.RawURLEncoding.EncodeToString(signed), flowLife)
 	return nil
 }
@@ -57,7 +57,7 @@ func (s *Server) keepFlow(v *visit, f flow) error {
 func (s *Server) takeFlow(v *visit) (f flow) {
 	raw, err := base64.RawURLEncoding.DecodeString(v.cookie(flowCookie))
 	v.setCookie(flowCookie, "", 0)
-	if err != nil || len(raw) < 32 || !same(raw[:32], s.sign("flow", raw[32:])) {
+	if err != nil || len(raw) < 32 || !same(raw[:32], api.Sign(s.Secret, "flow", raw[32:])) {
 		return flow{}
 	}
 	if err := json.Unmarshal(raw[32:], &f); err != nil || v.now.Unix() > f.Until {
@@ -69,7 +69,7 @@ func (s *Server) takeFlow(v *visit) (f flow) {
 // toProvider begins a flow, and gives the address that the browser is to go to.
 func (s *Server) toProvider(v *visit, f flow) (address string, err error) {
 	if s.Provider == nil {
-		return "", missing("page")
+		return "", api.Missing("page")
 	}
 	address, f.Flow, err = s.Provider.Begin(v.Context(), v.absolute(callbackPath))
 	if err != nil {
@@ -109,7 +109,7 @@ func (s *Server) providerFailed(v *visit, f flow, err error) error {
 // fromProvider is where the provider sends the browser back to.
 func (s *Server) fromProvider(v *visit) error {
 	if s.Provider == nil {
-		return missing("page")
+		return api.Missing("page")
 	}
 	f := s.takeFlow(v)
 	id, err := s.Provider.Finish(v.Context(), v.absolute(callbackPath), f.Flow, v.Req.URL.Query())

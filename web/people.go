@@ -43,7 +43,7 @@ func (s *Server) peopleOf(v *visit) (peopleView, error) {
 	view := peopleView{Roles: api.Roles, Role: api.RoleViewer}
 	var err error
 	if view.Organization, err = s.People.Organization(v.Context(), v.org); err != nil {
-		return view, named(err, "organization")
+		return view, api.Named(err, "organization")
 	}
 	members, err := s.People.Members(v.Context(), v.org)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) invite(v *visit) error {
 func (s *Server) revokeInvitation(v *visit) error {
 	i, err := s.People.RevokeInvitation(v.Context(), v.org, api.InvitationID(v.form().Get("invitation")))
 	if err != nil {
-		return named(err, "open invitation")
+		return api.Named(err, "open invitation")
 	}
 	v.audit("invitation.revoke", cmp.Or(i.Email, string(i.ID)), "")
 	return v.done(v.peoplePath(), "The invitation is taken back.")
@@ -112,10 +112,10 @@ func (s *Server) revokeInvitation(v *visit) error {
 func (s *Server) member(v *visit) (api.Person, error) {
 	p, err := s.People.Person(v.Context(), api.PersonID(v.form().Get("person")))
 	if err != nil {
-		return p, named(err, "person")
+		return p, api.Named(err, "person")
 	}
 	if _, ok := p.Roles[v.org]; !ok {
-		return p, missing("person")
+		return p, api.Missing("person")
 	}
 	return p, nil
 }

@@ -285,7 +285,7 @@ func (s *Server) tried(ctx context.Context, v *visit, id api.ThreadID, question 
 		err = api.ErrNotFound
 	}
 	if err != nil {
-		return c, thread.Exchange{}, named(err, "answer")
+		return c, thread.Exchange{}, api.Named(err, "answer")
 	}
 	for _, e := range slices.Backward(c.Turns) {
 		if question != "" && e.Question == question {

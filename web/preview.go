@@ -64,7 +64,7 @@ func (s *Server) preview(ctx context.Context, p api.PullRequest, f forge.FileDif
 			continue
 		}
 		if err != nil {
-			return nil, named(err, "file")
+			return nil, api.Named(err, "file")
 		}
 		if len(src) > maxPreview {
 			return &preview{TooLarge: true}, nil

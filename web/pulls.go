@@ -144,10 +144,10 @@ func (s *Server) pull(v *visit) (p api.PullRequest, form string, err error) {
 		}
 	}
 	if !api.ValidID(api.PullPrefix, id) {
-		return p, form, missing("pull request")
+		return p, form, api.Missing("pull request")
 	}
 	if p, err = s.Pulls.Pull(v.Context(), id); err != nil {
-		return p, form, named(err, "pull request")
+		return p, form, api.Named(err, "pull request")
 	}
 	project, err := s.Catalog.Project(v.Context(), p.Project)
 	if err != nil && !errors.Is(err, api.ErrNotFound) { // a removed project's requests can still be read
@@ -170,7 +170,7 @@ func (s *Server) showPull(v *visit) error {
 	case ".diff", ".patch":
 		diff, err := s.Pulls.Diff(v.Context(), p.ID)
 		if err != nil {
-			return named(err, "pull request")
+			return api.Named(err, "pull request")
 		}
 		text := []byte(diff.String())
 		if form == ".patch" {
@@ -204,7 +204,7 @@ func (s *Server) pullPage(v *visit, p api.PullRequest) (pullView, error) {
 	d, err := s.Pulls.Diff(v.Context(), p.ID)
 	var gone *api.StateError // its commits are not there: the page shows the rest and says so
 	if err != nil && !errors.As(err, &gone) {
-		return view, named(err, "pull request")
+		return view, api.Named(err, "pull request")
 	}
 	view.Diff = d
 	if view.Body, err = markdown(p.Body); err != nil {
@@ -233,7 +233,7 @@ func (s *Server) pullPage(v *visit, p api.PullRequest) (pullView, error) {
 	view.One = one != ""
 	view.Files = filesShown(v, &view, one)
 	if view.One && len(view.Files) == 0 {
-		return view, missing("file " + one + " among the changes of this pull request")
+		return view, api.Missing("file " + one + " among the changes of this pull request")
 	}
 	if view.One && v.query("tab") == "page" && view.Files[0].Readable {
 		if view.Files[0].Preview, err = s.preview(v.Context(), p, view.Files[0].FileDiff); err != nil {
@@ -300,7 +300,7 @@ func (s *Server) editable(v *visit) (api.PullRequest, error) {
 	}
 	switch role := v.who.role(v.org); {
 	case v.org == "" || !role.Valid():
-		return p, missing("pull request")
+		return p, api.Missing("pull request")
 	case !role.AtLeast(api.RoleEditor):
 		return p, &api.StateError{Kind: api.ErrForbidden, Reason: "merging, closing and commenting need the role editor"}
 	case p.State != api.PullOpen:
@@ -320,7 +320,7 @@ func (s *Server) changePull(v *visit, action string, change func(id string) (api
 		return s.showConflict(v, p, err)
 	}
 	if err != nil {
-		return named(err, "pull request")
+		return api.Named(err, "pull request")
 	}
 	v.audit(action, p.ID, p.Title)
 	return v.seeOther("/pulls/" + p.ID)

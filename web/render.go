@@ -259,7 +259,7 @@ func dict(pairs ...any) (map[string]any, error) {
 func (s *Server) asset(v *visit) error {
 	a, ok := assets.Find(v.param("file"))
 	if !ok {
-		return missing("file")
+		return api.Missing("file")
 	}
 	v.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
 	v.Header().Set("X-Content-Type-Options", "nosniff")

@@ -198,7 +198,7 @@ func (s *Server) renewReportSecret(v *visit) error {
 		return err
 	}
 	if hook == nil {
-		return missing("webhook")
+		return api.Missing("webhook")
 	}
 	return s.newReportSecret(v, *hook)
 }
@@ -207,7 +207,7 @@ func (s *Server) renewReportSecret(v *visit) error {
 func (s *Server) testReport(v *visit) error {
 	id, err := s.Reports.Test(v.Context(), v.project.ID)
 	if err != nil {
-		return named(err, "webhook")
+		return api.Named(err, "webhook")
 	}
 	v.audit("report.test", id, "")
 	return v.done(v.base()+"/report#deliveries", "A test is on its way. Reload this page to see what the receiver answered.")
@@ -220,7 +220,7 @@ func (s *Server) removeReportHook(v *visit) error {
 		return err
 	}
 	if hook == nil {
-		return missing("webhook")
+		return api.Missing("webhook")
 	}
 	if err := s.ReportStore.RemoveReportHook(v.Context(), v.project.ID); err != nil {
 		return err

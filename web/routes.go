@@ -223,7 +223,7 @@ func (s *Server) guard(r route) bunrouter.HandlerFunc {
 // place finds the organization and the project of an address, and refuses who may not be there.
 func (s *Server) place(v *visit, r route) error {
 	if r.need == operator && !v.who.operator {
-		return missing("page")
+		return api.Missing("page")
 	}
 	v.org = api.OrgID(v.param("org"))
 	if v.org == "" {
@@ -231,15 +231,15 @@ func (s *Server) place(v *visit, r route) error {
 	}
 	role := v.who.role(v.org)
 	if !role.Valid() {
-		return missing("page") // also where there is no such organization
+		return api.Missing("page") // also where there is no such organization
 	}
 	if domain := v.param("domain"); domain != "" {
 		p, err := s.Catalog.ProjectByDomain(v.Context(), domain)
 		if err != nil {
-			return named(err, "project")
+			return api.Named(err, "project")
 		}
 		if p.Org != v.org {
-			return missing("project")
+			return api.Missing("project")
 		}
 		v.project = p
 		v.about("", "")

@@ -110,7 +110,7 @@ func New(deps Deps) (*Server, error) {
 		passwords: password.NewHasher(), feeds: newFeeds()}
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
-		func(http.ResponseWriter, bunrouter.Request) error { return missing("page") }))
+		func(http.ResponseWriter, bunrouter.Request) error { return api.Missing("page") }))
 	for _, r := range s.routes() {
 		s.router.Handle(r.method, r.pattern, s.guard(r))
 		if r.method == http.MethodGet {
@@ -161,17 +161,3 @@ type answer struct {
 
 // Unwrap lets http.ResponseController find deadlines and flushing.
 func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
-// missing says what was not found. It has the same words for what nobody made and for what belongs to somebody else.
-func missing(what string) error {
-	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such " + what}
-}
-
-// named gives api.ErrNotFound the name of what was looked for, and leaves other errors alone.
-func named(err error, what string) error {
-	var state *api.StateError
-	if errors.Is(err, api.ErrNotFound) && !errors.As(err, &state) {
-		return missing(what)
-	}
-	return err
-}

@@ -569,7 +569,7 @@ func (s *Server) setupAdd(v *visit) error {
 func (s *Server) setupLive(v *visit) error {
 	d, _, ok := s.draftOf(v)
 	if !ok {
-		return missing("set-up")
+		return api.Missing("set-up")
 	}
 	page := d.Path()
 	if d.added {
@@ -617,7 +617,7 @@ func (s *Server) showIndexing(v *visit) error {
 	}
 	p, err := s.Catalog.Project(v.Context(), d.ID)
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	s.drafts.change(d.ID, func(d *draft) { d.fresh = false }) // the repository is the project's now
 	view.Project, view.Console = p, consolePath(p)
@@ -634,7 +634,7 @@ func (s *Server) added(v *visit) (api.Project, draft, error) {
 	d, _ := s.drafts.get(api.ProjectID(v.param("id")))
 	p, err := s.Catalog.Project(v.Context(), api.ProjectID(v.param("id")))
 	if err != nil {
-		return p, d, named(err, "set-up")
+		return p, d, api.Named(err, "set-up")
 	}
 	d.ID = p.ID
 	return p, d, nil
@@ -650,7 +650,7 @@ func (s *Server) showQuestion(v *visit) error {
 		Same: []string{"docent ask --domain " + p.Domain + ` --key "$ASSISTANT_KEY" "How do I get started?"`}}
 	if d.Thread != "" {
 		if view.Answer, err = s.Asker.Answer(v.Context(), p, d.Thread); err != nil {
-			return named(err, "thread")
+			return api.Named(err, "thread")
 		}
 	}
 	return s.render(v, "setup.question", "Set up a project", view)
@@ -683,13 +683,13 @@ func (s *Server) setupAnswer(v *visit) error {
 		return err
 	}
 	if d.Thread == "" {
-		return missing("question")
+		return api.Missing("question")
 	}
 	ctx, cancel := context.WithCancel(v.Context())
 	defer cancel()
 	return s.live(v, "setup.answer.live", pulse(ctx, watchPace), func(ctx context.Context) (any, error) {
 		answer, err := s.Asker.Answer(ctx, p, d.Thread)
-		return setupView{Draft: d, Project: p, Answer: answer}, named(err, "thread")
+		return setupView{Draft: d, Project: p, Answer: answer}, api.Named(err, "thread")
 	})
 }
 

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -16,15 +15,6 @@ import (
 	"docent/api"
 )
 
-// sign is a signature that only this service can make for that purpose.
-func (s *Server) sign(purpose string, payload []byte) []byte {
-	mac := hmac.New(sha256.New, s.Secret)
-	mac.Write([]byte(purpose))
-	mac.Write([]byte{0})
-	mac.Write(payload)
-	return mac.Sum(nil)
-}
-
 func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
 
 func nonce() []byte {
@@ -36,7 +26,7 @@ func nonce() []byte {
 // token is what a form must bring along: it belongs to the cookie, so another site's form does not know it. It looks
 // different in each answer, so that the length of compressed answers tells nothing of it.
 func (s *Server) token(cookie string) string {
-	secret := s.sign("form", []byte(cookie))
+	secret := api.Sign(s.Secret, "form", []byte(cookie))
 	mask := make([]byte, len(secret))
 	rand.Read(mask) // never fails: crypto/rand crashes the program instead
 	subtle.XORBytes(secret, secret, mask)
@@ -51,7 +41,7 @@ func (s *Server) isToken(token, cookie string) bool {
 	}
 	secret := raw[sha256.Size:]
 	subtle.XORBytes(secret, secret, raw[:sha256.Size])
-	return same(secret, s.sign("form", []byte(cookie)))
+	return same(secret, api.Sign(s.Secret, "form", []byte(cookie)))
 }
 
 // ours reports whether a form that was sent is from a page of this visitor's.

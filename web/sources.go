@@ -195,7 +195,7 @@ func sourceAccess(p api.Project) string {
 func (s *Server) reindex(v *visit) error {
 	id, err := s.Sources.Reindex(v.Context(), v.project.ID)
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	v.audit("source.reindex", string(v.project.ID), string(id))
 	return v.seeOther(v.base() + "/sources/updates/" + string(id))
@@ -295,7 +295,7 @@ func (s *Server) updateOf(v *visit) (api.Update, error) {
 			return u, nil
 		}
 	}
-	return api.Update{}, missing("update")
+	return api.Update{}, api.Missing("update")
 }
 
 // liveUpdate sends how far an update is until it has ended.
@@ -402,7 +402,7 @@ func (s *Server) showWebhook(v *visit) error { return s.webhookPage(v, "", nil) 
 func (s *Server) webhookPage(v *visit, secret string, tries []WebhookTry) error {
 	p, err := s.Catalog.Project(v.Context(), v.project.ID) // as it is after what was done
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	server := s.reached()
 	view := webhookView{
@@ -449,7 +449,7 @@ func (s *Server) webhookPage(v *visit, secret string, tries []WebhookTry) error 
 func (s *Server) newWebhook(v *visit) error {
 	secret, err := s.Setup.NewWebhook(v.Context(), v.project.ID)
 	if err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	v.audit("webhook.secret", string(v.project.ID), "")
 	return s.webhookPage(v, secret, nil)
@@ -457,7 +457,7 @@ func (s *Server) newWebhook(v *visit) error {
 
 func (s *Server) removeWebhook(v *visit) error {
 	if err := s.Setup.RemoveWebhook(v.Context(), v.project.ID); err != nil {
-		return named(err, "project")
+		return api.Named(err, "project")
 	}
 	v.audit("webhook.remove", string(v.project.ID), "")
 	return v.done(v.base()+"/sources/webhook", "The secret is removed: pushes are refused from now on.")

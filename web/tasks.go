@@ -86,7 +86,7 @@ func (s *Server) settled(ctx context.Context, t ingest.Task) ingest.Task {
 // showTask sends a task's progress for as long as the page is open.
 func (s *Server) showTask(v *visit, id, page string) error {
 	if _, err := s.Tasks.Task(id); err != nil {
-		return named(err, "task")
+		return api.Named(err, "task")
 	}
 	return s.live(v, "task.live", s.Tasks.Watch(v.Context(), id), func(context.Context) (any, error) {
 		t, err := s.Tasks.Task(id)

@@ -37,7 +37,7 @@ type sourceView struct{ Title, URL string }
 func (s *Server) threadOf(ctx context.Context, v *visit, id api.ThreadID) (*threadView, error) {
 	c, err := s.Threads.Read(ctx, id, thread.Read{Project: v.project.ID})
 	if err != nil {
-		return nil, named(err, "conversation")
+		return nil, api.Named(err, "conversation")
 	}
 	list := v.conversationsPath()
 	view := &threadView{ID: id, Caller: c.Caller, Path: list + "/" + url.PathEscape(string(id)),
@@ -116,7 +116,7 @@ func (s *Server) liveThread(v *visit) error {
 func (s *Server) deleteThread(v *visit) error {
 	id := api.ThreadID(v.param("thread"))
 	if err := s.Threads.Forget(v.Context(), id, thread.Forget{Project: v.project.ID}); err != nil {
-		return named(err, "conversation")
+		return api.Named(err, "conversation")
 	}
 	v.audit("conversation.delete", string(id), "")
 	return v.done(v.conversationsPath(), "The conversation is deleted, with all that belongs to it.")
