@@ -126,15 +126,8 @@ func (s *Server) changePassword(v *visit) error {
 			problems["current"] = "is not your password"
 		}
 	}
-	chosen := v.form().Get("password")
-	if problem := password.Problem(chosen, p.Email, p.Name); problem != "" {
-		problems["password"] = problem
-	}
-	if len(problems) > 0 {
-		return s.accountProblem(v, problems)
-	}
-	kept, err := s.passwords.Hash(v.Context(), chosen)
-	if err != nil {
+	kept, ok, err := s.chosenPassword(v, p, problems)
+	if err != nil || !ok {
 		return err
 	}
 	if err := s.People.SetPassword(v.Context(), p.ID, kept); err != nil {
@@ -216,15 +209,8 @@ func (s *Server) makeOwner(v *visit) error {
 	p := api.Person{Name: v.form().Get("name"), Email: api.CleanEmail(v.form().Get("email")),
 		Roles: map[api.OrgID]api.Role{api.DefaultOrg: api.RoleOwner}}
 	problems := problemsOf(p.Validate())
-	chosen := v.form().Get("password")
-	if problem := password.Problem(chosen, p.Email, p.Name); problem != "" {
-		problems["password"] = problem
-	}
-	if len(problems) > 0 {
-		return s.accountProblem(v, problems)
-	}
-	kept, err := s.passwords.Hash(v.Context(), chosen)
-	if err != nil {
+	kept, ok, err := s.chosenPassword(v, p, problems)
+	if err != nil || !ok {
 		return err
 	}
 	p, err = s.People.AddPerson(v.Context(), p, kept)
@@ -239,6 +225,20 @@ func (s *Server) makeOwner(v *visit) error {
 		return err
 	}
 	return v.done(s.start(v), "Welcome, "+p.Name+". From now on you sign in with your address and password.")
+}
+
+// chosenPassword is what is kept of the password that a form chooses for a person. It is false, and the page shows them,
+// where there are problems with it or with the rest of the form.
+func (s *Server) chosenPassword(v *visit, p api.Person, problems map[string]string) (kept string, ok bool, err error) {
+	chosen := v.form().Get("password")
+	if problem := password.Problem(chosen, p.Email, p.Name); problem != "" {
+		problems["password"] = problem
+	}
+	if len(problems) > 0 {
+		return "", false, s.accountProblem(v, problems)
+	}
+	kept, err = s.passwords.Hash(v.Context(), chosen)
+	return kept, err == nil, err
 }
 
 // device is what a browser says of itself, in words that people recognise.
