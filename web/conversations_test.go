@@ -17,6 +17,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/web"
 )
 
@@ -24,16 +25,15 @@ const conversationsAt = "/console/org-a/docs.acme.example/conversations"
 
 // A desk has conversations, as the threads' actors have them, and is the journal that their listing follows.
 type desk struct {
+	*catalogtest.Feed
 	mu       sync.Mutex
 	threads  map[api.ThreadID]thread.Conversation
-	log      []string
-	told     chan struct{}
 	erasures map[string]web.Erasure
 	changed  chan struct{}
 }
 
 func newDesk() *desk {
-	return &desk{threads: map[api.ThreadID]thread.Conversation{}, told: make(chan struct{}, 1),
+	return &desk{Feed: catalogtest.NewFeed(), threads: map[api.ThreadID]thread.Conversation{},
 		erasures: map[string]web.Erasure{}, changed: make(chan struct{}, 1)}
 }
 
@@ -54,45 +54,15 @@ func (d *desk) Forget(_ context.Context, id api.ThreadID, cmd thread.Forget) err
 		return api.ErrNotFound
 	}
 	delete(d.threads, id)
-	d.tell(id)
+	d.Tell(thread.Stream(id))
 	return nil
-}
-
-func (d *desk) tell(id api.ThreadID) {
-	d.log = append(d.log, thread.Stream(id))
-	select {
-	case d.told <- struct{}{}:
-	default:
-	}
 }
 
 func (d *desk) put(c thread.Conversation) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.threads[c.Thread] = c
-	d.tell(c.Thread)
-}
-
-func (d *desk) Position() uint64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return uint64(len(d.log))
-}
-
-func (d *desk) Trimmed() uint64          { return 0 }
-func (d *desk) Changed() <-chan struct{} { return d.told }
-func (d *desk) Ack(uint64)               {}
-
-func (d *desk) Since(pos uint64, yield func(uint64, string) bool) error {
-	d.mu.Lock()
-	log := slices.Clone(d.log)
-	d.mu.Unlock()
-	for ; int(pos) < len(log); pos++ {
-		if !yield(pos+1, log[pos]) {
-			return nil
-		}
-	}
-	return nil
+	d.Tell(thread.Stream(c.Thread))
 }
 
 // load makes the row of a thread as the actors do.
@@ -124,7 +94,7 @@ func (d *desk) Erase(project api.ProjectID, caller string, ended func(int, error
 	for id, c := range maps.Clone(d.threads) {
 		if c.Project == project && c.Caller == caller {
 			delete(d.threads, id)
-			d.tell(id)
+			d.Tell(thread.Stream(id))
 			gone++
 		}
 	}

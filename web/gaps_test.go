@@ -16,66 +16,24 @@ import (
 	"docent/gaps/tracker"
 	"docent/model"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/search"
 	"docent/startjob"
 	"docent/web"
 	"docent/weekly"
 )
 
-// audience asks questions: what the journal would hold.
-type audience struct {
-	mu   sync.Mutex
-	rows []api.ThreadRow
-	told chan struct{}
-}
-
-func (r *audience) Position() uint64         { r.mu.Lock(); defer r.mu.Unlock(); return uint64(len(r.rows)) }
-func (r *audience) Trimmed() uint64          { return 0 }
-func (r *audience) Changed() <-chan struct{} { return r.told }
-func (r *audience) Ack(uint64)               {}
-func (r *audience) Since(pos uint64, yield func(uint64, string) bool) error {
-	r.mu.Lock()
-	rows := r.rows
-	r.mu.Unlock()
-	for i := pos; i < uint64(len(rows)); i++ {
-		if !yield(i+1, "thread/"+string(rows[i].ID)) {
-			break
-		}
-	}
-	return nil
-}
-
-func (r *audience) load(_ context.Context, stream string, _ uint64) (row api.ThreadRow, found bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, t := range r.rows {
-		if "thread/"+string(t.ID) == stream {
-			return t, true, nil
-		}
-	}
-	return row, false, nil
-}
-
 // ask has a reader of acme ask a question that the documentation does not answer, and gives its id.
 func (h *house) ask(caller, text string, change ...func(*api.QuestionRow)) string {
 	h.t.Helper()
-	h.audience.mu.Lock()
-	at := h.clock.Now().Add(time.Duration(len(h.audience.rows))*time.Second - time.Hour)
-	h.audience.mu.Unlock()
+	at := h.clock.Now().Add(time.Duration(h.audience.Position())*time.Second - time.Hour)
 	q := api.QuestionRow{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Question: text, Asked: at, Ended: at,
 		Channel: api.ChannelWeb}
 	for _, c := range change {
 		c(&q)
 	}
-	r := h.audience
-	r.mu.Lock()
-	r.rows = append(r.rows, api.ThreadRow{ID: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Project: "acme", Caller: caller,
+	h.audience.Put(api.ThreadRow{ID: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Project: "acme", Caller: caller,
 		Questions: []api.QuestionRow{q}})
-	r.mu.Unlock()
-	select {
-	case r.told <- struct{}{}:
-	default:
-	}
 	return string(q.ID)
 }
 
@@ -180,10 +138,10 @@ func (a *agentStub) Read(name string) (string, error) {
 // insights gives the pages real topics and reports over the house's catalogue.
 func (h *house) insights(deps *web.Deps) {
 	h.t.Helper()
-	h.audience = &audience{told: make(chan struct{}, 1)}
+	h.audience = catalogtest.NewThreads()
 	h.agent = &agentStub{made: map[string]api.JobID{}, secrets: map[string]string{}}
 	log := slog.New(slog.DiscardHandler)
-	p := catalog.NewThreadProjector(h.catalog, h.audience, h.audience.load, log)
+	p := catalog.NewThreadProjector(h.catalog, h.audience, h.audience.Load, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()

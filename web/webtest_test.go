@@ -24,6 +24,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/web"
 )
 
@@ -38,8 +39,8 @@ type house struct {
 	pulls    *pulls
 	system   *system
 	below    *conditions
-	admin    string // secret of an admin key of org-a
-	audience *audience
+	admin    string               // secret of an admin key of org-a
+	audience *catalogtest.Threads // who asks questions
 	agent    *agentStub
 	jobs     *jobs
 }

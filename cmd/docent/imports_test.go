@@ -86,7 +86,7 @@ var mayImport = []struct {
 	{"docent/persistence/quota", []string{"docent/api"}},
 	{"docent/persistence/journal", []string{"docent/api", "docent/persistence/quota"}},
 	{"docent/persistence/catalog", []string{"docent/api", "docent/backoff"}},
-	{"docent/persistence/catalog/catalogtest", nil},
+	{"docent/persistence/catalog/catalogtest", []string{"docent/api"}},
 	{"docent/persistence", []string{"docent/persistence/catalog", "docent/persistence/journal"}},
 	{"docent/router/overload", []string{"docent/api"}},
 	{"docent/search/analysis", nil},

@@ -17,60 +17,19 @@ import (
 	"docent/gaps/tracker"
 	"docent/model"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/search"
 	"docent/startjob"
 )
 
-// threads are what the journal would hold.
-type threads struct {
-	mu    sync.Mutex
-	rows  []api.ThreadRow
-	told  chan struct{}
-	asked int
-}
-
-func (s *threads) Position() uint64         { s.mu.Lock(); defer s.mu.Unlock(); return uint64(len(s.rows)) }
-func (s *threads) Trimmed() uint64          { return 0 }
-func (s *threads) Changed() <-chan struct{} { return s.told }
-func (s *threads) Ack(uint64)               {}
-func (s *threads) Since(pos uint64, yield func(uint64, string) bool) error {
-	s.mu.Lock()
-	rows := s.rows
-	s.mu.Unlock()
-	for i := pos; i < uint64(len(rows)); i++ {
-		if !yield(i+1, "thread/"+string(rows[i].ID)) {
-			break
-		}
-	}
-	return nil
-}
-
-func (s *threads) load(_ context.Context, stream string, _ uint64) (row api.ThreadRow, found bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, r := range s.rows {
-		if "thread/"+string(r.ID) == stream {
-			row, found = r, true // the newest
-		}
-	}
-	return row, found, nil
-}
-
 // ask has a reader ask a question, and gives its id.
-func (s *threads) ask(asker, text string, at time.Time, change ...func(*api.QuestionRow)) string {
-	s.mu.Lock()
-	s.asked++
+func (b *bench) ask(asker, text string, at time.Time, change ...func(*api.QuestionRow)) string {
 	q := api.QuestionRow{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Question: text, Asked: at, Ended: at}
 	for _, c := range change {
 		c(&q)
 	}
-	s.rows = append(s.rows, api.ThreadRow{ID: api.ThreadID(fmt.Sprintf("thr_%d", s.asked)), Project: "docs", Caller: asker,
-		Questions: []api.QuestionRow{q}})
-	s.mu.Unlock()
-	select {
-	case s.told <- struct{}{}:
-	default:
-	}
+	b.threads.Put(api.ThreadRow{ID: api.ThreadID(fmt.Sprintf("thr_%d", b.threads.Position()+1)), Project: "docs",
+		Caller: asker, Questions: []api.QuestionRow{q}})
 	return string(q.ID)
 }
 
@@ -158,7 +117,7 @@ func (o *outside) PullState(context.Context, api.Project, string) (api.PullState
 
 type bench struct {
 	*tracker.Tracker
-	*threads
+	threads *catalogtest.Threads
 	*outside
 	catalog *catalog.Catalog
 	now     time.Time
@@ -167,7 +126,7 @@ type bench struct {
 
 func newBench(t testing.TB) *bench {
 	t.Helper()
-	b := &bench{threads: &threads{told: make(chan struct{}, 1)}, outside: &outside{made: map[string]api.JobID{}},
+	b := &bench{threads: catalogtest.NewThreads(), outside: &outside{made: map[string]api.JobID{}},
 		now: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.DiscardHandler)
 	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"), catalog.Options{Log: log})
@@ -180,7 +139,7 @@ func newBench(t testing.TB) *bench {
 		Host: api.HostBuiltin}); err != nil {
 		t.Fatal(err)
 	}
-	p := catalog.NewThreadProjector(c, b.threads, b.threads.load, log)
+	p := catalog.NewThreadProjector(c, b.threads, b.threads.Load, log)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()
