@@ -33,6 +33,12 @@ type Host interface {
 	Describe(ctx context.Context, number int, body string) error
 	// Label adds labels to those that the pull request has.
 	Label(ctx context.Context, number int, labels []string) error
+	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before since,
+	// and nothing that bots or the host itself wrote.
+	Comments(ctx context.Context, number int, since time.Time) ([]Comment, error)
+	// Reply answers a comment, in its thread where the host has threads. What is there with the key's mark counts as the
+	// answer: it is given once.
+	Reply(ctx context.Context, number int, to Comment, key, body string) error
 	// redirected says that the host has answered from another address: the repository has a new name.
 	redirected() bool
 }

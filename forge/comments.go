@@ -1,0 +1,52 @@
+package forge
+
+import (
+	"context"
+	"time"
+
+	"docent/api"
+	"docent/forge/failure"
+	"docent/forge/host"
+)
+
+// A Comment is what somebody wrote on a pull request of a code host.
+type Comment = host.Comment
+
+// Comments are what people wrote on a pull request of the project's code host, and what Docent answered, oldest first;
+// not what appeared before since. The error is a sentence for the operator.
+func (h *Hub) Comments(ctx context.Context, p api.Project, number int, since time.Time) ([]Comment, error) {
+	server, err := h.keeper(p)
+	if err != nil {
+		return nil, err
+	}
+	return server.Comments(ctx, number, since)
+}
+
+// Reply answers a comment on a pull request of the project's code host. It may be repeated: the key's answer is given
+// once.
+func (h *Hub) Reply(ctx context.Context, p api.Project, number int, to Comment, key, body string) error {
+	server, err := h.keeper(p)
+	if err != nil {
+		return err
+	}
+	return server.Reply(ctx, number, to, key, body)
+}
+
+// PullState is how a pull request of the project's code host stands.
+func (h *Hub) PullState(ctx context.Context, p api.Project, number int) (api.PullState, error) {
+	server, err := h.keeper(p)
+	if err != nil {
+		return "", err
+	}
+	pull, err := server.Get(ctx, number)
+	return pull.State, err
+}
+
+// keeper is the code host that keeps the project's pull requests.
+func (h *Hub) keeper(p api.Project) (host.Host, error) {
+	if !host.KeepsPulls(p.Host) {
+		return nil, failure.Misconfigured(
+			"The project's code host is %q: comments are read on pull requests of GitHub, GitLab, Gitea and Forgejo.", p.Host)
+	}
+	return h.hosts.For(p)
+}
