@@ -316,7 +316,7 @@ func (s *Server) tryAnswer(v *visit) error {
 		close(changed)
 		return s.live(v, "playground.answer", changed, view)
 	}
-	log, err := s.tryLog(v.Context(), v, c)
+	log, err := s.tryLog(v.Context(), v.project, c)
 	if err != nil {
 		return err
 	}
@@ -341,8 +341,7 @@ func (v *visit) liveWanted() bool {
 }
 
 // tryLog is the stream of a conversation's newest answer. Somebody else may have asked for it.
-func (s *Server) tryLog(ctx context.Context, v *visit, c thread.Conversation) (*stream.Log, error) {
-	p := v.project
+func (s *Server) tryLog(ctx context.Context, p api.Project, c thread.Conversation) (*stream.Log, error) {
 	p.Options.RequireThreadKey = false // that is for readers
 	turn, err := s.Tries.Resume(ctx, c.Thread, thread.Resume{Project: p, Caller: c.Caller})
 	return turn.Log, err
@@ -510,7 +509,7 @@ func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID, q
 		a.Before = append(a.Before, before.Question)
 	}
 	if !e.Done {
-		log, err := s.tryLog(ctx, v, c)
+		log, err := s.tryLog(ctx, v.project, c)
 		if err != nil {
 			return nil, err
 		}

@@ -318,6 +318,27 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 	}
 }
 
+// The first question of the set-up waits in the queue of readers and counts against their quotas.
+func TestTheFirstQuestionGoesTheWayOfReaders(t *testing.T) {
+	const path, ask = "/console/setup/acme/question", "/console/setup/acme/ask"
+	r := &readers{}
+	h := build(t, withReaders(t, r))
+	b := h.visitor("operator")
+	form := url.Values{"question": {"How do I make a backup?"}, "token": {b.token(b.open(path))}}
+	if res := b.send(ask, form); res.StatusCode != http.StatusSeeOther {
+		t.Fatalf("asked: %d %s", res.StatusCode, bodyOf(t, res))
+	}
+	if q := r.asked[0]; q.Channel != api.ChannelPlayground || !strings.HasPrefix(q.Caller, "console:") {
+		t.Errorf("asked %+v", q)
+	}
+	wants(t, b.until(path, "<h3>Sources</h3>"), "acme backup")
+
+	r.fail = &api.LimitError{RetryAfter: time.Minute}
+	if res := b.send(ask, form); res.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("beyond the quota: %d", res.StatusCode)
+	}
+}
+
 // Who may only look may ask what readers may ask; models that readers do not have are for editors.
 func TestOnlyEditorsAskOtherModels(t *testing.T) {
 	r := &readers{}

@@ -287,13 +287,6 @@ type WebhookTry struct {
 	Good    bool
 }
 
-// Asker puts a question as a reader would.
-type Asker interface {
-	Ask(ctx context.Context, p api.Project, question string) (api.ThreadID, error)
-	// Answer is the newest answer of a thread as far as it is written.
-	Answer(ctx context.Context, p api.Project, thread api.ThreadID) (Answer, error)
-}
-
 // An Answer is one as a reader sees it.
 type Answer struct {
 	Text    string

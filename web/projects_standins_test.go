@@ -56,8 +56,3 @@ func (projectsOf) TryWebhook(context.Context, api.Project) ([]web.WebhookTry, er
 func (projectsOf) LastDelivery(context.Context, api.ProjectID) (api.Delivery, error) {
 	return api.Delivery{}, api.ErrNotFound
 }
-
-func (projectsOf) Ask(context.Context, api.Project, string) (api.ThreadID, error) { return "", noTask }
-func (projectsOf) Answer(context.Context, api.Project, api.ThreadID) (web.Answer, error) {
-	return web.Answer{}, api.ErrNotFound
-}

@@ -22,7 +22,7 @@ type Deps struct {
 	Catalog Catalog
 	Pulls   Pulls
 	People  People
-	// Readers, Tries, Finder and Models are the playground's.
+	// Readers, Tries, Finder and Models are the playground's; the set-up's first question goes through them too.
 	Readers Readers
 	Tries   Tries
 	Finder  Finder
@@ -32,11 +32,10 @@ type Deps struct {
 	// Newcomers says who may sign in with the provider without having been invited.
 	Newcomers Newcomers
 	System    System
-	// Setup, Tasks, Sources and Asker are those of a project on its way and of its sources.
+	// Setup, Tasks and Sources are those of a project on its way and of its sources.
 	Setup    Setup
 	Tasks    Tasks
 	Sources  Sources
-	Asker    Asker
 	Figures  Figures
 	Projects Projects
 

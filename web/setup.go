@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 
+	"docent/actors/thread"
 	"docent/api"
 	"docent/ingest"
+	"docent/search"
+	"docent/stream"
 	"docent/web/password"
 )
 
@@ -649,7 +652,7 @@ func (s *Server) showQuestion(v *visit) error {
 	view := setupView{Step: stepQuestion, ID: p.ID, Draft: d, Project: p, Console: consolePath(p),
 		Same: []string{"docent ask --domain " + p.Domain + ` --key "$ASSISTANT_KEY" "How do I get started?"`}}
 	if d.Thread != "" {
-		if view.Answer, err = s.Asker.Answer(v.Context(), p, d.Thread); err != nil {
+		if view.Answer, err = s.firstAnswer(v.Context(), p, d.Thread); err != nil {
 			return api.Named(err, "thread")
 		}
 	}
@@ -665,15 +668,47 @@ func (s *Server) setupAsk(v *visit) error {
 	if question == "" || len(question) > 2000 {
 		return invalid("question", "must have 1 to 2,000 characters")
 	}
-	thread, err := s.Asker.Ask(v.Context(), p, question)
+	turn, err := s.Readers.Put(v.Context(), v.client, "", thread.Ask{Project: p, Caller: v.consoleCaller(),
+		Channel: api.ChannelPlayground, Text: question, Query: search.Query{Limit: 5}})
 	if err != nil {
 		return err
 	}
-	v.about("", thread)
-	if _, ok := s.drafts.change(p.ID, func(d *draft) { d.Thread, d.Question = thread, question }); !ok {
-		s.drafts.put(draft{ID: p.ID, Project: p, added: true, Thread: thread, Question: question})
+	v.about("", turn.Thread)
+	if _, ok := s.drafts.change(p.ID, func(d *draft) { d.Thread, d.Question = turn.Thread, question }); !ok {
+		s.drafts.put(draft{ID: p.ID, Project: p, added: true, Thread: turn.Thread, Question: question})
 	}
 	return v.seeOther(setupPath(p.ID, "question"))
+}
+
+// firstAnswer is the answer to the first question as far as it is written.
+func (s *Server) firstAnswer(ctx context.Context, p api.Project, id api.ThreadID) (Answer, error) {
+	c, err := s.Tries.Read(ctx, id, thread.Read{Project: p.ID})
+	if err != nil {
+		return Answer{}, err
+	}
+	log, err := s.tryLog(ctx, p, c)
+	if err != nil {
+		return Answer{}, err
+	}
+	var a Answer
+	var text strings.Builder
+	r := log.Reader(0)
+	defer r.Close()
+	parts, more := r.Take()
+	for _, part := range parts {
+		switch part.Kind {
+		case stream.Text:
+			text.WriteString(part.Text)
+		case stream.Source:
+			a.Sources = append(a.Sources, AnswerSource{Title: cmp.Or(part.Title, part.URL), URL: part.URL})
+		case stream.Error:
+			a.Failed, a.Done = part.Text, true
+		case stream.Finish:
+			a.Done = true
+		}
+	}
+	a.Text, a.Done = text.String(), a.Done || !more
+	return a, nil
 }
 
 // setupAnswer sends the answer as it is written.
@@ -688,7 +723,7 @@ func (s *Server) setupAnswer(v *visit) error {
 	ctx, cancel := context.WithCancel(v.Context())
 	defer cancel()
 	return s.live(v, "setup.answer.live", pulse(ctx, watchPace), func(ctx context.Context) (any, error) {
-		answer, err := s.Asker.Answer(ctx, p, d.Thread)
+		answer, err := s.firstAnswer(ctx, p, d.Thread)
 		return setupView{Draft: d, Project: p, Answer: answer}, api.Named(err, "thread")
 	})
 }

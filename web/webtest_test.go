@@ -96,7 +96,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	deps.Keys, deps.Allowances = c, allowances{}
 	deps.Conversations, deps.Threads, deps.Eraser = c, newDesk(), newDesk()
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}
-	deps.Setup, deps.Tasks, deps.Sources, deps.Asker = projectsOf{}, projectsOf{}, projectsOf{}, projectsOf{}
+	deps.Setup, deps.Tasks, deps.Sources = projectsOf{}, projectsOf{}, projectsOf{}
 	h.insights(&deps)
 	deps.Jobs, deps.Work, deps.Listings, deps.Automations = h.jobs, h.jobs, c, automations{c}
 	for _, o := range options {

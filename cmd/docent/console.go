@@ -26,7 +26,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 	a.closers = append(a.closers, func() error { erasing.running.Wait(); return nil })
 	deps := web.Deps{
 		Catalog: a.stores.catalog, Pulls: a.stores.hub, People: a.stores.catalog, System: ownSystem{a},
-		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a}, Asker: tryingAsker{a},
+		Setup: projectSetup{app: a, ops: ops}, Tasks: a.tasks, Sources: projectSources{a},
 		Figures: a.stores.catalog, Projects: conditions{a},
 		Keys: a.stores.catalog, Allowances: allowances{a},
 		Conversations: a.stores.catalog, Threads: a.system.Threads(), Eraser: erasing,

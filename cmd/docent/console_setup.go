@@ -16,13 +16,10 @@ import (
 	"strings"
 	"time"
 
-	"docent/actors/thread"
 	"docent/api"
 	"docent/ingest"
 	"docent/model"
 	"docent/router"
-	"docent/search"
-	"docent/stream"
 	"docent/web"
 )
 
@@ -328,51 +325,9 @@ func sendPush(ctx context.Context, to string, p api.Project, commit, secret stri
 	return resp.StatusCode, "that is not this server's answer: something before it answers"
 }
 
-// A tryingAsker puts questions of people who try the assistant in the console.
-type tryingAsker struct{ app *app }
-
-// console is the caller of such questions.
-const consoleCaller = "console"
-
-func (k tryingAsker) Ask(ctx context.Context, p api.Project, question string) (api.ThreadID, error) {
-	now := k.app.config.now()
-	id := api.ThreadID(k.app.ids.New(api.ThreadPrefix, now))
-	turn, err := k.app.system.Threads().Ask(ctx, id, thread.Ask{
-		Project: p, New: true, Turn: api.TurnID(k.app.ids.New(api.TurnPrefix, now)), Caller: consoleCaller,
-		Channel: api.ChannelPlayground, Text: question, Query: search.Query{Limit: 5},
-	})
-	return turn.Thread, err
-}
-
-func (k tryingAsker) Answer(ctx context.Context, p api.Project, id api.ThreadID) (web.Answer, error) {
-	p.Options.RequireThreadKey = false // whoever is signed in to the console may read it
-	turn, err := k.app.system.Threads().Resume(ctx, id, thread.Resume{Project: p, Caller: consoleCaller})
-	if err != nil {
-		return web.Answer{}, err
-	}
-	var a web.Answer
-	var text strings.Builder
-	parts, more := turn.Log.Reader(0).Take()
-	for _, part := range parts {
-		switch part.Kind {
-		case stream.Text:
-			text.WriteString(part.Text)
-		case stream.Source:
-			a.Sources = append(a.Sources, web.AnswerSource{Title: cmp.Or(part.Title, part.URL), URL: part.URL})
-		case stream.Error:
-			a.Failed, a.Done = part.Text, true
-		case stream.Finish:
-			a.Done = true
-		}
-	}
-	a.Text, a.Done = text.String(), a.Done || !more
-	return a, nil
-}
-
 // Each port of set-up with what serves it.
 var (
 	_ web.Setup   = projectSetup{}
 	_ web.Tasks   = (*ingest.Tasks)(nil)
 	_ web.Sources = projectSources{}
-	_ web.Asker   = tryingAsker{}
 )
