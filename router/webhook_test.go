@@ -19,6 +19,7 @@ func signature(secret, body string) string {
 }
 
 const (
+	someUpdate = "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
 	hash       = "0123456789abcdef0123456789abcdef01234567"
 	webhook    = "/v1/webhook/acme/push"
 	githubPush = `{"ref":"refs/heads/main","before":"x","after":"` + hash +
@@ -30,7 +31,7 @@ const (
 
 func TestPushesOfEachCodeHostAreTakenIn(t *testing.T) {
 	h := build(t)
-	h.pushes.update = "upd_1"
+	h.pushes.update = someUpdate
 	for _, headers := range [][]string{
 		{"X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)},
 		// Gitea sends the others' headers too.
@@ -38,7 +39,7 @@ func TestPushesOfEachCodeHostAreTakenIn(t *testing.T) {
 			"X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)},
 		{"X-Forgejo-Event", "push", "X-Forgejo-Signature", signature("sesame", githubPush)},
 	} {
-		if got := h.json(202, "POST", webhook, "", githubPush, headers...); got["statusId"] != "upd_1" {
+		if got := h.json(202, "POST", webhook, "", githubPush, headers...); got["statusId"] != someUpdate {
 			t.Errorf("%q: %v", headers, got)
 		}
 	}
@@ -128,7 +129,7 @@ func TestAPushThatIsNotSignedRightlyIsRefused(t *testing.T) {
 // sends to try the webhook.
 func TestDeliveriesToAWebhookAreRemembered(t *testing.T) {
 	h := build(t)
-	h.pushes.update = "upd_1"
+	h.pushes.update = someUpdate
 	good := []string{"X-GitHub-Event", "push", "X-Hub-Signature-256", "sha256=" + signature("sesame", githubPush)}
 	h.json(202, "POST", webhook, "", githubPush, good...)
 	h.text(204, "POST", webhook, "", `{"zen":"x"}`, "X-GitHub-Event", "ping", "X-Hub-Signature-256",
@@ -140,7 +141,7 @@ func TestDeliveriesToAWebhookAreRemembered(t *testing.T) {
 	if len(list) != 3 {
 		t.Fatalf("%+v", list)
 	}
-	if d := list[0]; !d.Accepted() || d.Sender != "GitHub" || d.Branch != "main" || d.Commit != hash || d.Update != "upd_1" {
+	if d := list[0]; !d.Accepted() || d.Sender != "GitHub" || d.Branch != "main" || d.Commit != hash || d.Update != someUpdate {
 		t.Errorf("a push: %+v", d)
 	}
 	if d := list[1]; !d.Accepted() || d.Event != "ping" || d.Update != "" || !strings.Contains(d.Outcome, "no push") {

@@ -3,8 +3,10 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -22,8 +24,8 @@ func each(at string, v any, visit func(at string, object map[string]any)) {
 			each(at+"/"+strings.NewReplacer("~", "~0", "/", "~1").Replace(k), e, visit)
 		}
 	case []any:
-		for _, e := range v {
-			each(at, e, visit)
+		for i, e := range v {
+			each(at+"/"+strconv.Itoa(i), e, visit)
 		}
 	}
 }
@@ -66,12 +68,7 @@ func TestEveryReferenceLeadsSomewhere(t *testing.T) {
 	doc := document(t)
 	each("#", doc, func(at string, object map[string]any) {
 		if ref, ok := object["$ref"].(string); ok {
-			var target any = doc
-			for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
-				m, _ := target.(map[string]any)
-				target = m[name]
-			}
-			if target == nil {
+			if follow(doc, ref) == nil {
 				t.Errorf("%s refers to %s, which is not there", at, ref)
 			}
 		}
@@ -123,6 +120,172 @@ func TestTheDocumentIsOpenAPI(t *testing.T) {
 
 // A client's developer copies the examples.
 func TestExamplesAreAsTheirSchemasSay(t *testing.T) {
+	doc, compile := compiled(t)
+	found := 0
+	each("#", doc, func(at string, object map[string]any) {
+		inSchemas := strings.HasPrefix(at, "#/components/schemas/")
+		var examples []any
+		schema := at
+		if inSchemas {
+			examples, _ = object["examples"].([]any)
+			if e, ok := object["example"]; ok && object["type"] != "object" {
+				examples = append(examples, e)
+			}
+		} else if _, ok := object["schema"]; ok { // a parameter, a header or the content of a body
+			schema += "/schema"
+			named, _ := object["examples"].(map[string]any)
+			for _, e := range named {
+				examples = append(examples, e.(map[string]any)["value"])
+			}
+			if e, ok := object["example"]; ok {
+				examples = append(examples, e)
+			}
+		}
+		for _, e := range examples {
+			found++
+			if err := compile(schema).Validate(e); err != nil {
+				t.Errorf("%s: %v", at, err)
+			}
+		}
+	})
+	if found < 60 {
+		t.Errorf("only %d examples were looked at", found)
+	}
+}
+
+// Whoever reads an operation sees at once what to send, and what comes back.
+func TestEveryBodyHasAnExample(t *testing.T) {
+	doc := document(t)
+	bodies, streams := 0, map[string]bool{}
+	hasExample := func(content map[string]any) bool {
+		if content["example"] != nil || content["examples"] != nil {
+			return true
+		}
+		schema, _ := content["schema"].(map[string]any)
+		for schema["$ref"] != nil {
+			schema, _ = follow(doc, schema["$ref"].(string)).(map[string]any)
+		}
+		return schema["examples"] != nil
+	}
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			o, ok := op.(map[string]any)
+			if !ok {
+				continue
+			}
+			where := strings.ToUpper(method) + " " + path
+			for _, name := range []string{"summary", "security", "tags"} {
+				if o[name] == nil {
+					t.Errorf("%s has no %s", where, name)
+				}
+			}
+			places := map[string]any{}
+			if body, ok := o["requestBody"].(map[string]any); ok {
+				places["its request"] = body
+			}
+			for status, response := range o["responses"].(map[string]any) {
+				r := response.(map[string]any)
+				if ref, ok := r["$ref"].(string); ok {
+					r = follow(doc, ref).(map[string]any)
+				}
+				places[status] = r
+			}
+			for name, place := range places {
+				content, _ := place.(map[string]any)["content"].(map[string]any)
+				for kind, c := range content {
+					bodies++
+					if !hasExample(c.(map[string]any)) {
+						t.Errorf("%s: %s has no example of %s", where, name, kind)
+					}
+					item, _ := c.(map[string]any)["x-itemSchema"].(map[string]any)
+					if ref, ok := item["$ref"].(string); ok {
+						streams[ref] = true
+					} else if kind == "text/event-stream" {
+						t.Errorf("%s: %s does not say what its events are", where, name)
+					}
+				}
+			}
+		}
+	}
+	if bodies < 200 || len(streams) < 3 {
+		t.Errorf("only %d bodies and %d streams were looked at", bodies, len(streams))
+	}
+}
+
+// What is not referred to is not a part of the API: a schema, a response or a parameter that was left behind.
+func TestEveryComponentIsUsed(t *testing.T) {
+	doc := document(t)
+	used := map[string]bool{}
+	each("#", doc, func(_ string, object map[string]any) {
+		if ref, ok := object["$ref"].(string); ok {
+			used[ref] = true
+		}
+		alternatives, _ := object["security"].([]any)
+		for _, alternative := range alternatives {
+			for name := range alternative.(map[string]any) {
+				used["#/components/securitySchemes/"+name] = true
+			}
+		}
+	})
+	for kind, components := range doc["components"].(map[string]any) {
+		for name := range components.(map[string]any) {
+			if at := "#/components/" + kind + "/" + name; !used[at] {
+				t.Errorf("nothing refers to %s", at)
+			}
+		}
+	}
+}
+
+// The streams that the document shows are streams of the form that it describes.
+func TestExamplesOfStreamsAreAsTheirEventsSay(t *testing.T) {
+	doc, compile := compiled(t)
+	lines := 0
+	each("#/paths", doc["paths"], func(at string, content map[string]any) {
+		item, _ := content["x-itemSchema"].(map[string]any)
+		if item == nil {
+			return
+		}
+		schema := item["$ref"].(string)
+		example, _ := content["example"].(string)
+		name := ""
+		for line := range strings.SplitSeq(example, "\n") {
+			kind, rest, _ := strings.Cut(line, ":")
+			rest = strings.TrimPrefix(rest, " ")
+			of := schema
+			switch {
+			case line == "", kind == "id", kind == "retry", rest == "[DONE]":
+				continue
+			case kind == "event":
+				name = rest
+				continue
+			case kind == "data" && name != "":
+				of += "/properties/" + name
+			case kind == "data":
+			case schema == "#/components/schemas/DataStreamParts":
+				of += "/properties/" + kind
+			default:
+				t.Errorf("%s: a line of no form: %s", at, line)
+				continue
+			}
+			v, err := jsonschema.UnmarshalJSON(strings.NewReader(rest))
+			if err != nil {
+				t.Errorf("%s: %s: %v", at, line, err)
+				continue
+			}
+			lines++
+			if err := compile(of).Validate(v); err != nil {
+				t.Errorf("%s: %s: %v", at, line, err)
+			}
+		}
+	})
+	if lines < 40 {
+		t.Errorf("only %d events were looked at", lines)
+	}
+}
+
+// compiled gives the document and its schemas by where they stand.
+func compiled(t *testing.T) (map[string]any, func(at string) *jsonschema.Schema) {
+	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.JSON()))
 	if err != nil {
 		t.Fatal(err)
@@ -132,28 +295,24 @@ func TestExamplesAreAsTheirSchemasSay(t *testing.T) {
 	if err := compiler.AddResource("openapi.json", doc); err != nil {
 		t.Fatal(err)
 	}
-	found := 0
-	each("#/components/schemas", doc.(map[string]any)["components"].(map[string]any)["schemas"],
-		func(at string, object map[string]any) {
-			examples, _ := object["examples"].([]any)
-			if len(examples) == 0 {
-				return
-			}
-			schema, err := compiler.Compile("openapi.json" + at)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for _, e := range examples {
-				found++
-				if err := schema.Validate(e); err != nil {
-					t.Errorf("%s: %v", at, err)
-				}
-			}
-		})
-	if found < 10 {
-		t.Errorf("only %d examples were looked at", found)
+	return doc.(map[string]any), func(at string) *jsonschema.Schema {
+		t.Helper()
+		schema, err := compiler.Compile("openapi.json" + (&url.URL{Fragment: strings.TrimPrefix(at, "#")}).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema
 	}
+}
+
+// follow finds what a reference leads to, nil where it leads nowhere.
+func follow(doc map[string]any, ref string) any {
+	var target any = doc
+	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		m, _ := target.(map[string]any)
+		target = m[name]
+	}
+	return target
 }
 
 // TestTheLinterHasNothingToSay runs Redocly's linter, warnings included, as developers of clients do.
