@@ -93,6 +93,8 @@ type JobRow struct {
 	Seq      uint64 // the job's last event that this row reflects
 	Spent    Spent  `json:",omitzero"`
 	DryRun   bool   `json:",omitempty"` // nothing is published
+	// Pull is where the job's newest pull request stands, as far as the job has heard; empty where there is none.
+	Pull PullState `json:",omitempty"`
 }
 
 // Spent is what a job has used of language models, over all its instructions.

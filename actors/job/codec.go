@@ -18,6 +18,7 @@ var codec = persistent.NewCodec(map[string]Event{
 	"job.finished.1":   Finished{},
 	"job.failed.1":     Failed{},
 	"job.archived.1":   Archived{},
+	"job.pull.1":       PullChanged{},
 })
 
 // Encode makes an event as it is stored, for a journal that is made up.

@@ -30,6 +30,7 @@ const (
 	EntryFinished  EntryType = "finished"  // the instruction ended well: Text, and Outcome
 	EntryFailed    EntryType = "failed"    // the instruction, and those that waited, ended without success: Text
 	EntryArchived  EntryType = "archived"
+	EntryPull      EntryType = "pull" // a pull request was merged, closed or opened again: Text says which; Branch, Link
 )
 
 // An Entry is one line of a job's log: an event as who follows the job sees it. Fields that its type does not name are
@@ -143,6 +144,8 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Text = EntryFailed, ev.At, ev.Message
 	case Archived:
 		e.Type, e.At = EntryArchived, ev.At
+	case PullChanged:
+		e.Type, e.At, e.Text, e.Branch, e.Link = EntryPull, ev.At, string(ev.State), ev.Branch, ev.Link
 	default:
 		return Entry{}, false
 	}
@@ -183,7 +186,7 @@ func (s state) record(ev Event, inHand string) state {
 	switch ev := ev.(type) {
 	case Prompted:
 		e.Instruction = ev.ID
-	case Created, Archived:
+	case Created, Archived, PullChanged:
 	default:
 		e.Instruction = inHand
 	}

@@ -71,6 +71,14 @@ type (
 
 	// Cancel ends an active job: failed, with the message "cancelled".
 	Cancel struct{ Project api.ProjectID }
+
+	// PullIs says where one of the job's pull requests stands now. A repeat changes nothing, and what is merged stays
+	// merged. It is api.ErrNotFound where the job has opened no pull request from that branch.
+	PullIs struct {
+		Project api.ProjectID
+		Branch  string // that it comes from; empty for the branch of the newest one
+		State   api.PullState
+	}
 )
 
 // Asks is the model that the job asks for; empty for the default.
@@ -82,6 +90,7 @@ func (Read) command()     {}
 func (Watch) command()    {}
 func (Archive) command()  {}
 func (Cancel) command()   {}
+func (PullIs) command()   {}
 
 // A Reply is the job as it stands after the command.
 type Reply struct {
@@ -156,6 +165,7 @@ type (
 	Published struct {
 		Result forge.Published `cbor:"1,keyasint"`
 		At     time.Time       `cbor:"2,keyasint"`
+		Opened bool            `cbor:"3,keyasint,omitempty"` // it is the job's first publication in that pull request
 	}
 	// Retried says that the run in hand broke off without a result: the work is taken up once more.
 	Retried struct {
@@ -171,17 +181,33 @@ type (
 		Message string      `cbor:"1,keyasint"`
 		At      time.Time   `cbor:"2,keyasint"`
 		Outcome api.Outcome `cbor:"3,keyasint,omitempty"` // empty in events of before it was kept
+		Ended   Ended       `cbor:"4,keyasint,omitzero"`
 	}
 	// Failed ends the instruction in hand, and those that wait, without success.
 	Failed struct {
 		Reason  api.HaltReason `cbor:"1,keyasint"`
 		Message string         `cbor:"2,keyasint"`
 		At      time.Time      `cbor:"3,keyasint"`
+		Ended   Ended          `cbor:"4,keyasint,omitzero"`
 	}
 	Archived struct {
 		At time.Time `cbor:"1,keyasint"`
 	}
+	// PullChanged says that a pull request of the job was merged, closed, or opened again.
+	PullChanged struct {
+		Branch string        `cbor:"1,keyasint"`
+		Link   string        `cbor:"2,keyasint"`
+		State  api.PullState `cbor:"3,keyasint"`
+		At     time.Time     `cbor:"4,keyasint"`
+	}
 )
+
+// Ended tells who hears of the end of an instruction what it was. It is empty in events of before it was kept.
+type Ended struct {
+	Instruction string `cbor:"1,keyasint"`
+	Link        string `cbor:"2,keyasint,omitempty"` // of the job's pull request then
+	Waiting     int    `cbor:"3,keyasint,omitempty"` // instructions that the job goes on with
+}
 
 func (Created) event()    {}
 func (Prompted) event()   {}
@@ -194,3 +220,5 @@ func (Stale) event()      {}
 func (Finished) event()   {}
 func (Failed) event()     {}
 func (Archived) event()   {}
+
+func (PullChanged) event() {}

@@ -218,6 +218,25 @@ var plants = map[string]simulation.Plant[state, Event]{
 			len(s.queue))]
 		return s
 	}},
+	"a pull request that is merged is merged again": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if m, ok := msg.(PullIs); ok && m.State == api.PullMerged && s.pullOf(m.Branch) >= 0 {
+			return []Event{PullChanged{Branch: m.Branch, State: m.State, At: now}}, nil
+		}
+		return s.decide(msg, now)
+	}},
+	"a second publication opens its pull request again": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+		if _, ok := msg.(publishDone); ok {
+			s.pulls = nil
+		}
+		return s.decide(msg, now)
+	}},
+	"snapshots forget what became of pull requests": {Keep: func(s state) state {
+		s.pulls = slices.Clone(s.pulls)
+		for i := range s.pulls {
+			s.pulls[i].State = api.PullOpen
+		}
+		return s
+	}},
 	"snapshots forget the attempt":    {Keep: func(s state) state { s.attempt = 1; return s }},
 	"snapshots forget what broke off": {Keep: func(s state) state { s.interrupted = 0; return s }},
 }

@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -42,6 +43,7 @@ type life struct {
 	host     hostDefects
 	commits  map[string][]string // the code host's, by branch
 	pulls    map[string]api.PullState
+	told     map[string]api.PullState // what the journal says of them
 	opened   int
 	spent    int          // steps of instructions that ended
 	kept     []agent.Step // of the instruction in hand, by the simulation's own account
@@ -51,7 +53,7 @@ type life struct {
 func newSimulation(seed uint64, plant simulation.Plant[state, Event], host hostDefects, story simulation.Story) *life {
 	s := &life{Life: simulation.New(&kind, plant, seed, 2, story), host: host, stormy: seed%4 == 0, shaky: seed%4 == 1,
 		worked: make(map[int]string), known: make(map[string]bool), commits: make(map[string][]string),
-		pulls: make(map[string]api.PullState)}
+		pulls: make(map[string]api.PullState), told: make(map[string]api.PullState)}
 	s.ID, s.Now, s.State, s.Normal, s.Decided, s.Happens = string(testID), t0, state{id: testID}, normal, s.decided,
 		s.happens
 	return s
@@ -96,6 +98,8 @@ func (s *life) live() {
 			for branch := range s.commits {
 				s.commits[branch] = append(s.commits[branch], fmt.Sprint("foreign", i))
 			}
+		case n < 22:
+			s.tell()
 		case n < 60:
 			s.work()
 		default:
@@ -115,8 +119,24 @@ func (s *life) live() {
 	if s.State.phase != idle {
 		s.Fail("the job does not end: %+v", s.State)
 	}
+	s.tell()
+	for _, p := range s.State.pulls {
+		if s.pulls[p.Branch] != p.State || s.told[p.Branch] != p.State {
+			s.Fail("the pull request of %s is %s, and the job has it as %s", p.Branch, s.pulls[p.Branch], p.State)
+		}
+	}
 	if !slices.Equal(s.ended, s.accepted) {
 		s.Fail("instructions ended %v, accepted %v", s.ended, s.accepted)
+	}
+}
+
+// tell says where the pull requests stand, again and again.
+func (s *life) tell() {
+	for _, branch := range slices.Sorted(maps.Keys(s.pulls)) {
+		err := s.take(PullIs{Project: "p", Branch: branch, State: s.pulls[branch]})
+		if published := s.told[branch] != ""; (err == nil) != published {
+			s.Fail("told of %s, which the job has published %v: %v", branch, published, err)
+		}
 	}
 }
 
@@ -177,7 +197,22 @@ func (s *life) happens(msg any, ev Event) {
 			s.Fail("%s is finished, and its edit is on no branch: %v", s.State.queue[0].ID, s.commits)
 		}
 		s.ended = append(s.ended, s.State.queue[0].ID)
+		if e := ev.Ended; e.Instruction != s.State.queue[0].ID || e.Waiting != len(s.State.queue)-1 {
+			s.Fail("%s ends with %d more, and the event says %+v", s.State.queue[0].ID, len(s.State.queue)-1, e)
+		}
 		s.Broken = 0
+	case Published:
+		if first := s.told[s.State.branch] == ""; first != ev.Opened {
+			s.Fail("the first publication of %s: %v, said to be %v", s.State.branch, first, ev.Opened)
+		}
+		if ev.Opened {
+			s.told[s.State.branch] = api.PullOpen
+		}
+	case PullChanged:
+		if was := s.told[ev.Branch]; was == ev.State || was == api.PullMerged || was == "" {
+			s.Fail("the pull request of %s was %q, and changes to %s", ev.Branch, was, ev.State)
+		}
+		s.told[ev.Branch] = ev.State
 	case Failed:
 		for _, in := range s.State.queue {
 			s.ended = append(s.ended, in.ID)
@@ -242,7 +277,7 @@ func (s *life) published(id string) bool {
 
 // normal makes states comparable: encodings do not tell an empty slice from none.
 func normal(s state) state {
-	for _, p := range []any{&s.queue, &s.seen, &s.todos, &s.earlier, &s.log, &s.steps} {
+	for _, p := range []any{&s.queue, &s.seen, &s.todos, &s.earlier, &s.log, &s.steps, &s.pulls} {
 		if v := reflect.ValueOf(p).Elem(); v.Len() == 0 {
 			v.SetZero()
 		}

@@ -22,6 +22,7 @@ const (
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
 	maxEarlier     = 50  // earlier instructions that the agent is told of
+	maxPulls       = 50  // pull requests whose states are remembered
 	maxText        = 4000
 	titleLength    = 80
 )
@@ -74,6 +75,7 @@ type state struct {
 	outcome   api.Outcome // of the last instruction; empty while one is worked on, and where it failed
 	todos     []api.Todo
 	link      string // of the pull request
+	pulls     []pull // that the job opened, oldest first
 	branch    string // where the job's changes are, or would go
 	number    int    // which of the job's branches that is
 	commit    string // that the job published last
@@ -158,9 +160,31 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 	case Archive:
 		return s.archive(msg, now)
 	case Cancel:
-		return s.cancel(msg, now)
+		events, err := s.cancel(msg, now)
+		return s.ending(events), err
+	case PullIs:
+		return s.pullIs(msg, now)
 	}
-	return s.decideResult(msg, now)
+	events, err := s.decideResult(msg, now)
+	return s.ending(events), err
+}
+
+// ending has the events that end an instruction say which.
+func (s state) ending(events []Event) []Event {
+	link := s.link
+	for i, ev := range events {
+		switch ev := ev.(type) {
+		case Published:
+			link = ev.Result.Link
+		case Finished:
+			ev.Ended = Ended{Instruction: s.queue[0].ID, Link: link, Waiting: len(s.queue) - 1}
+			events[i] = ev
+		case Failed:
+			ev.Ended = Ended{Instruction: s.queue[0].ID, Link: link}
+			events[i] = ev
+		}
+	}
+	return events
 }
 
 // decideResult tells which facts follow from what a run reports. Runs of earlier work are not listened to.
@@ -202,6 +226,41 @@ func (s state) archive(msg Archive, now time.Time) ([]Event, error) {
 		return nil, err
 	}
 	return []Event{Archived{At: now}}, nil
+}
+
+// A pull is a pull request that the job opened, and where it stands as far as the job has heard.
+type pull struct {
+	Branch string        `cbor:"1,keyasint"`
+	Link   string        `cbor:"2,keyasint"`
+	State  api.PullState `cbor:"3,keyasint"`
+}
+
+// pullOf is the index of a branch's pull request; negative where there is none.
+func (s state) pullOf(branch string) int {
+	return slices.IndexFunc(s.pulls, func(p pull) bool { return p.Branch == branch })
+}
+
+func (s state) pullIs(cmd PullIs, now time.Time) ([]Event, error) {
+	if err := s.known(cmd.Project); err != nil {
+		return nil, err
+	}
+	switch cmd.State {
+	case api.PullOpen, api.PullMerged, api.PullClosed:
+	default:
+		return nil, &api.InvalidError{Problems: []api.Problem{{Field: "state", Message: "must be open, merged or closed"}}}
+	}
+	i := len(s.pulls) - 1
+	if cmd.Branch != "" {
+		i = s.pullOf(cmd.Branch)
+	}
+	if i < 0 {
+		return nil, &api.StateError{Kind: api.ErrNotFound,
+			Reason: fmt.Sprintf("this job has opened no pull request from the branch %q", cmd.Branch)}
+	}
+	if p := s.pulls[i]; p.State != cmd.State && p.State != api.PullMerged {
+		return []Event{PullChanged{Branch: p.Branch, Link: p.Link, State: cmd.State, At: now}}, nil
+	}
+	return nil, nil
 }
 
 // known refuses those of another project, as if there were no such job.
@@ -328,7 +387,8 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 		if msg.result.Text != "" { // a host without pull requests: the user passes the request on
 			message += "\n\n" + msg.result.Text
 		}
-		return []Event{Published{Result: msg.result, At: now}, Finished{Message: message, At: now,
+		opened := msg.result.Link != "" && msg.result.Text == "" && s.pullOf(s.branch) < 0
+		return []Event{Published{Result: msg.result, At: now, Opened: opened}, Finished{Message: message, At: now,
 			Outcome: api.OutcomeChanged}}, nil
 	case errors.Is(msg.err, forge.ErrNoChange):
 		return []Event{Finished{Message: "Nothing had to be changed: the pages are as the instruction wants them.", At: now,
@@ -429,6 +489,9 @@ func (s state) after(ev Event) state {
 	case Published:
 		s.updatedAt = ev.At
 		s.link, s.commit = ev.Result.Link, ev.Result.Commit
+		if ev.Result.Link != "" && ev.Result.Text == "" && s.pullOf(s.branch) < 0 {
+			s.pulls = append(last(s.pulls, maxPulls-1), pull{Branch: s.branch, Link: ev.Result.Link, State: api.PullOpen})
+		}
 	case Retried:
 		switch ev.Reason {
 		case persistent.Panicked:
@@ -448,6 +511,12 @@ func (s state) after(ev Event) state {
 		return s.afterFailure(ev)
 	case Archived:
 		s.updatedAt, s.archived = ev.At, ev.At
+	case PullChanged:
+		s.updatedAt = ev.At
+		if i := s.pullOf(ev.Branch); i >= 0 {
+			s.pulls = slices.Clone(s.pulls)
+			s.pulls[i].State = ev.State
+		}
 	}
 	return s
 }
@@ -566,6 +635,9 @@ func (s state) row(seq uint64) api.JobRow {
 	if s.link != "" {
 		link := s.link
 		r.Job.PRLink = &link
+	}
+	if n := len(s.pulls); n > 0 {
+		r.Pull = s.pulls[n-1].State
 	}
 	if !s.archived.IsZero() {
 		at := s.archived

@@ -295,6 +295,10 @@ func everyEvent() []Event {
 		Created{Project: "p", Job: testID, Works: "rules-1", At: t0},
 		Finished{Message: "d", At: t0, Outcome: api.OutcomeNeedsDetail},
 		Edited{Branch: "b", Number: 1, At: t0, Result: agent.Result{Message: "d", Review: true, Outcome: api.OutcomeChanged}},
+		Published{Result: forge.Published{Commit: "c1", Link: "/l"}, At: t0, Opened: true},
+		Finished{Message: "d", At: t0, Ended: Ended{Instruction: "i", Link: "/l", Waiting: 2}},
+		Failed{Reason: api.HaltError, Message: "e", At: t0, Ended: Ended{Instruction: "i", Link: "/l"}},
+		PullChanged{Branch: "b", Link: "/l", State: api.PullMerged, At: t0},
 	}
 }
 
@@ -333,6 +337,10 @@ func TestStories(t *testing.T) {
 		"rename and more": {create("Rename a to b"), progressed{Progress: agent.Progress{Title: "Rename a", Text: "looking"}},
 			edits, publish,
 			follow, edits, publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/1"}}, Archive{"p"}},
+		"closed and merged": {create("x"), PullIs{"p", "", api.PullMerged}, edits, publish, PullIs{"p", "", api.PullOpen},
+			PullIs{"p", "", api.PullClosed}, PullIs{"p", "", api.PullClosed}, PullIs{"p", "docent/job_1", api.PullOpen},
+			PullIs{"p", "other", api.PullMerged}, PullIs{"q", "", api.PullMerged}, PullIs{"p", "", "lost"},
+			PullIs{"p", "", api.PullMerged}, PullIs{"p", "", api.PullClosed}},
 		"merged in between": {create("x"), edits, publish, follow, editDone{edited: edit("docent/job_1-2", 2, "b.md")},
 			publishDone{result: forge.Published{Commit: "c2", Link: "/pulls/2", New: true}}},
 		"step by step": {create("x"), step(1, 1), begun{}, step(1, 1), step(1, 3), step(1, 2), step(2, 1), step(1, 3),
