@@ -26,6 +26,7 @@ import (
 // Options of a Hub. None is needed.
 type Options struct {
 	Merged   func(project api.ProjectID) // the documentation's branch has a new commit: index again
+	Turned   func()                      // a pull request of the built-in host was merged or closed
 	Log      *slog.Logger
 	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" where empty
 	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero

@@ -241,8 +241,11 @@ func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 			// Somebody was faster at the source: merge with what is there now.
 		}
 	}()
-	if merged.State == api.PullMerged && h.o.Merged != nil {
-		h.o.Merged(p.ID)
+	if merged.State == api.PullMerged {
+		h.turned()
+		if h.o.Merged != nil {
+			h.o.Merged(p.ID)
+		}
 	}
 	if err != nil {
 		return merged, fmt.Errorf("merge %s: %w", id, asAnswer(err))
@@ -465,5 +468,12 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	if done, err = h.pulls.UpdatePull(ctx, done); err != nil {
 		return pull, fmt.Errorf("close %s: %w", id, err)
 	}
+	h.turned()
 	return done, nil
+}
+
+func (h *Hub) turned() {
+	if h.o.Turned != nil {
+		h.o.Turned()
+	}
 }

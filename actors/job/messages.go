@@ -73,7 +73,8 @@ type (
 	Cancel struct{ Project api.ProjectID }
 
 	// PullIs says where one of the job's pull requests stands now. A repeat changes nothing, and what is merged stays
-	// merged. It is api.ErrNotFound where the job has opened no pull request from that branch.
+	// merged. It is api.ErrNotFound where the job has opened no pull request from that branch, and api.ErrUnavailable
+	// while it opens one.
 	PullIs struct {
 		Project api.ProjectID
 		Branch  string // that it comes from; empty for the branch of the newest one

@@ -253,6 +253,9 @@ func (s state) pullIs(cmd PullIs, now time.Time) ([]Event, error) {
 	if cmd.Branch != "" {
 		i = s.pullOf(cmd.Branch)
 	}
+	if i < 0 && s.phase == publishing && s.edited.Branch == cmd.Branch {
+		return nil, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second} // the host was faster than the job
+	}
 	if i < 0 {
 		return nil, &api.StateError{Kind: api.ErrNotFound,
 			Reason: fmt.Sprintf("this job has opened no pull request from the branch %q", cmd.Branch)}
@@ -487,11 +490,7 @@ func (s state) after(ev Event) state {
 	case Edited:
 		return s.afterEdit(ev)
 	case Published:
-		s.updatedAt = ev.At
-		s.link, s.commit = ev.Result.Link, ev.Result.Commit
-		if ev.Result.Link != "" && ev.Result.Text == "" && s.pullOf(s.branch) < 0 {
-			s.pulls = append(last(s.pulls, maxPulls-1), pull{Branch: s.branch, Link: ev.Result.Link, State: api.PullOpen})
-		}
+		return s.afterPublication(ev)
 	case Retried:
 		switch ev.Reason {
 		case persistent.Panicked:
@@ -512,11 +511,25 @@ func (s state) after(ev Event) state {
 	case Archived:
 		s.updatedAt, s.archived = ev.At, ev.At
 	case PullChanged:
-		s.updatedAt = ev.At
-		if i := s.pullOf(ev.Branch); i >= 0 {
-			s.pulls = slices.Clone(s.pulls)
-			s.pulls[i].State = ev.State
-		}
+		return s.afterPull(ev)
+	}
+	return s
+}
+
+func (s state) afterPublication(ev Published) state {
+	s.updatedAt = ev.At
+	s.link, s.commit = ev.Result.Link, ev.Result.Commit
+	if ev.Result.Link != "" && ev.Result.Text == "" && s.pullOf(s.branch) < 0 {
+		s.pulls = append(last(s.pulls, maxPulls-1), pull{Branch: s.branch, Link: ev.Result.Link, State: api.PullOpen})
+	}
+	return s
+}
+
+func (s state) afterPull(ev PullChanged) state {
+	s.updatedAt = ev.At
+	if i := s.pullOf(ev.Branch); i >= 0 {
+		s.pulls = slices.Clone(s.pulls)
+		s.pulls[i].State = ev.State
 	}
 	return s
 }

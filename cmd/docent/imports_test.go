@@ -124,6 +124,7 @@ var mayImport = []struct {
 	{"docent/backup", []string{"docent/datadir", "docent/health", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 
+	{"docent/outcomes", []string{"docent/actors/job", "docent/api", "docent/backoff"}},
 	{"docent/startjob", []string{
 		"docent/actors/job", "docent/api", "docent/persistence/journal", "docent/persistence/quota",
 	}},

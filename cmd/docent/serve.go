@@ -42,6 +42,7 @@ import (
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/model/scripted"
+	"docent/outcomes"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -395,6 +396,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.automations.Start()
 	a.reports.Start()
 	a.background(a.topics.Warm)
+	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log}).Run)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 
 	select {
@@ -557,6 +559,8 @@ var (
 	_ automation.Documentation = repositories{}
 	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*ingest.Updates)(nil)
+	_ outcomes.Catalog         = (*catalog.Catalog)(nil)
+	_ outcomes.Jobs            = (*actors.Jobs)(nil)
 )
 
 func modelConfig(c Config) registry.Config {

@@ -25,10 +25,11 @@ type stores struct {
 	library *search.Library
 	source  *ingest.Reader
 	secrets *secrets.Store
+	turned  chan struct{} // receives when a pull request of the built-in host was merged or closed
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
-	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets))}
+	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets)), turned: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -49,8 +50,14 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
+	turned := func() {
+		select {
+		case s.turned <- struct{}{}:
+		default:
+		}
+	}
 	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: c.now, Merged: merged,
-		CoAuthor: s.coAuthor, Stored: s.secrets.Read})
+		Turned: turned, CoAuthor: s.coAuthor, Stored: s.secrets.Read})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}

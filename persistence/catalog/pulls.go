@@ -229,3 +229,18 @@ func ofBranch(db bun.IDB, project api.ProjectID, head string) *bun.SelectQuery {
 func (c *Catalog) onePull(ctx context.Context, q *bun.SelectQuery) (api.PullRequest, error) {
 	return one[api.PullRequest, pullRow](ctx, c, q, "pull request")
 }
+
+// UntoldPulls are pull requests, in the order of their ids and from the one after the id given, whose jobs do not know
+// yet where they stand.
+func (c *Catalog) UntoldPulls(ctx context.Context, after string, limit int) ([]api.PullRequest, error) {
+	sel := c.read.NewSelect().Where("told <> state").Where("id > ?", after).Order("id").Limit(int64(limit))
+	return list[api.PullRequest, pullRow](ctx, c, sel, "pull requests")
+}
+
+// PullTold remembers that a pull request's job knows of a state.
+func (c *Catalog) PullTold(ctx context.Context, id string, state api.PullState) error {
+	return c.update(ctx, "remember what a job knows", func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.NewUpdate().Model((*pullRow)(nil)).Set("told = ?", state).Where("id = ?", id).Exec(ctx)
+		return err
+	})
+}
