@@ -1,11 +1,9 @@
-// The public API, as the widget uses it.
+// The public API, as the widget uses it. Requests and answers have the types of the OpenAPI document.
+import type { components } from "../../sdk/typescript/src/schema";
 import type { Config, Snippet } from "./config";
 
-export interface Hit {
-  path: string;
-  content: string;
-  metadata: { title: string; url?: string; heading?: string; breadcrumbs?: string[] };
-}
+type Schemas = components["schemas"];
+export type Hit = Schemas["Hit"];
 
 export interface Source {
   url: string;
@@ -58,7 +56,7 @@ export class Api {
 
   async search(query: string, signal: AbortSignal): Promise<Hit[]> {
     const response = await this.#post(this.#url("v1", `search/${encodeURIComponent(this.config.domain)}`),
-      { query, pageSize: 8, currentPath: location.pathname, ...this.#filter() }, signal);
+      { query, pageSize: 8, currentPath: location.pathname, ...this.#filter() } satisfies Schemas["Search"], signal);
     return response.json();
   }
 
@@ -69,7 +67,7 @@ export class Api {
       id: q.chat, fp: this.config.user || "anonymous", threadId: q.threadId, currentPath: location.pathname, ...this.#filter(),
       ...(q.about && { context: [q.about] }), ...(q.again && { trigger: "regenerate-message", messageId: q.messageId }),
       messages: [{ id: q.id, role: "user", parts: [{ type: "text", text: q.question }] }],
-    }, signal, q.threadKey ? { "X-Thread-Key": q.threadKey } : {});
+    } satisfies Schemas["AskV2"], signal, q.threadKey ? { "X-Thread-Key": q.threadKey } : {});
   }
 
   /** resume gets the newest answer of a thread or chat from its start; null where there is none. */
@@ -83,7 +81,7 @@ export class Api {
   }
 
   async rate(v: { threadId: string; threadKey?: string; messageId: string; rating: "up" | "down"; comment?: string }) {
-    await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v });
+    await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v } satisfies Schemas["Feedback"]);
   }
 }
 
