@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,5 +52,16 @@ func TestTheTypeScriptClient(t *testing.T) {
 	cmd.Env = append(os.Environ(), "DOCENT_SDK="+string(settings))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+	for name, example := range map[string]struct{ key, place, text, want string }{
+		"ask.mjs":  {harbour.assistant, harbour.domain, "When does the ferry leave?", "every hour"},
+		"edit.mjs": {harbour.admin, harbour.id, `rename "ferry" to "boat" everywhere`, "completed  "},
+	} {
+		cmd := exec.CommandContext(ctx, "node", name, example.place, example.text)
+		cmd.Dir = "../../examples/node"
+		cmd.Env = append(os.Environ(), "DOCENT_URL="+server.url, "DOCENT_KEY="+example.key)
+		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), example.want) {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }
