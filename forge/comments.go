@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"docent/api"
@@ -27,6 +28,15 @@ func (h *Hub) Comments(ctx context.Context, p api.Project, number int, since tim
 func (h *Hub) Reply(ctx context.Context, p api.Project, number int, to Comment, key, body string) error {
 	server, err := h.keeper(p)
 	if err != nil {
+		return err
+	}
+	err = server.Reply(ctx, number, to, key, body)
+	if err == nil || !errors.Is(err, ErrMisconfigured) {
+		return err
+	}
+	// What is written is not sent on to a repository's new name, other than what is read.
+	server, moved, lookErr := h.hosts.Renamed(ctx, p, server)
+	if lookErr != nil || !moved {
 		return err
 	}
 	return server.Reply(ctx, number, to, key, body)

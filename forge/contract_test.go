@@ -30,7 +30,10 @@ import (
 var githubPaths = []string{
 	"/repos/{owner}/{repo}", "/repos/{owner}/{repo}/pulls", "/repos/{owner}/{repo}/pulls/{pull_number}",
 	"/repos/{owner}/{repo}/issues/{issue_number}/labels", "/repos/{owner}/{repo}/installation",
-	"/app/installations/{installation_id}/access_tokens",
+	"/app/installations/{installation_id}/access_tokens", "/app",
+	"/repos/{owner}/{repo}/issues/{issue_number}/comments", "/repos/{owner}/{repo}/pulls/{pull_number}/comments",
+	"/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
+	"/repos/{owner}/{repo}/pulls/{pull_number}/reviews", "/repos/{owner}/{repo}/collaborators/{username}/permission",
 }
 
 // published is GitHub's own description of those parts, with all that they refer to.
@@ -242,6 +245,38 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 		t.Setenv("DOCENT_TEST_TOKEN", "another")
 		if err := r.Access(t.Context(), p); err == nil || !strings.Contains(err.Error(), "does not accept") {
 			t.Errorf("access with a wrong token: %v", err)
+		}
+	})
+	t.Run("Comments", func(t *testing.T) {
+		s, p := through(t)
+		s.Tokens = nil
+		s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Slug: "acme-docs", Lifetime: time.Hour, Now: time.Now,
+			Verify: func(string) error { return nil }}
+		p.AppID = 17
+		t.Setenv("DOCENT_TEST_TOKEN", appKey(t))
+		h := comment(t, s, open(t, t.TempDir(), p, &forgetest.Pulls{}, quick))
+		h.Say(h.number, "ann", "in the conversation")
+		h.Say(h.number, "stranger", "somebody else's")
+		line := h.SayOn(forgetest.StandInComment{Pull: h.number, Author: "lea", Path: "guide/setup.md", Line: 3, Hunk: hunk,
+			Body: "on a line"})
+		h.SayOn(forgetest.StandInComment{Root: line, Author: "ann", Body: "in its thread"})
+		h.Submit(h.Draft(h.number, "lea", "a review", forgetest.StandInComment{Path: "docs.json", Body: "on a file"}))
+		gone := h.SayOn(forgetest.StandInComment{Pull: h.number, Author: "lea", Path: "index.md", Line: 1, Hunk: hunk,
+			Body: "soon gone"})
+		list := h.read(t, h.hour)
+		if len(list) != 7 {
+			t.Errorf("%d comments", len(list))
+		}
+		h.Unsay(gone)
+		for _, c := range list {
+			for range 2 {
+				if err := h.Hub.Reply(t.Context(), p, h.number, c, "to-"+c.ID, "Done."); err != nil {
+					t.Errorf("a reply to %q: %v", c.Body, err)
+				}
+			}
+		}
+		if got := h.Replies(h.number); len(got) != 7 {
+			t.Errorf("%d replies", len(got))
 		}
 	})
 	if checks.Load() == 0 {

@@ -60,6 +60,20 @@ type StandIn struct {
 	Seen     func(req *http.Request)       // told of each request
 	App      *StandInApp                   // a GitHub App that may ask for tokens
 	pulls    []*StandInPull
+
+	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any more.
+	// It does not know others.
+	People map[string]string
+	// Writer is the account of the tokens; "docent-bot", who may write, where it is empty.
+	Writer string
+	// what Gitea tells of people it tells only to administrators, and the tokens are no administrator's
+	NoAdmin   bool
+	NoReplies bool // Gitea before 1.27: comments on lines cannot be answered
+	SamePage  bool // the host gives its first page, whichever is asked for
+	Clock     func() time.Time
+	said      []*StandInComment
+	reviews   []*StandInReview
+	lastID    int64
 }
 
 // A StandInPull is a pull request on a StandIn.
@@ -80,6 +94,7 @@ type StandInApp struct {
 	ID           int64
 	Installation int64
 	Verify       func(jwt string) error
+	Slug         string        // its comments are by SLUG[bot]
 	Lifetime     time.Duration // of its tokens
 	Now          func() time.Time
 	Made         int // tokens

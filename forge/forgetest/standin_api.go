@@ -17,7 +17,7 @@ import (
 
 func (s *StandIn) github(x *exchange) {
 	token := strings.TrimPrefix(x.r.Header.Get("Authorization"), "Bearer ")
-	if x.is("GET", "repos", s.Owner, s.Name, "installation") ||
+	if x.is("GET", "repos", s.Owner, s.Name, "installation") || x.is("GET", "app") ||
 		x.is("POST", "app", "installations", "*", "access_tokens") {
 		s.githubApp(x, token)
 		return
@@ -56,6 +56,7 @@ func (s *StandIn) github(x *exchange) {
 		s.githubOne(x)
 	case x.is("POST", "repos", "*", "*", "issues", "*", "labels") && s.pull(x.number(4)) != nil:
 		s.githubAddLabels(x)
+	case s.githubComments(x):
 	default:
 		x.githubSays(http.StatusNotFound, "Not Found")
 	}
@@ -166,6 +167,8 @@ func (s *StandIn) githubApp(x *exchange, jwt string) {
 		x.githubSays(http.StatusNotFound, "Not Found")
 	case s.App.Verify(jwt) != nil:
 		x.githubSays(http.StatusUnauthorized, "A JSON web token could not be decoded")
+	case len(x.parts) == 1:
+		x.say(http.StatusOK, s.githubItself())
 	case x.r.Method == http.MethodGet:
 		x.say(http.StatusOK, map[string]any{"id": s.App.Installation, "app_id": s.App.ID, "target_type": "Organization"})
 	case x.parts[2] != fmt.Sprint(s.App.Installation):
@@ -193,10 +196,15 @@ func githubLabel(name string) map[string]any {
 }
 
 func githubUser(login string) map[string]any {
-	u := map[string]any{"login": login, "id": 1, "node_id": "U_1", "gravatar_id": "", "type": "User", "site_admin": false}
+	kind := "User"
+	if strings.HasSuffix(login, "[bot]") {
+		kind = "Bot"
+	}
+	u := map[string]any{"login": login, "id": accountID(login), "node_id": "U_1", "gravatar_id": "", "type": kind,
+		"site_admin": false}
 	for _, f := range []string{"avatar_url", "url", "html_url", "followers_url", "following_url", "gists_url",
 		"starred_url", "subscriptions_url", "organizations_url", "repos_url", "events_url", "received_events_url"} {
-		u[f] = "https://api.example.com/users/" + login
+		u[f] = "https://api.example.com/users/" + url.PathEscape(login)
 	}
 	return u
 }
@@ -307,6 +315,7 @@ func (s *StandIn) gitlab(x *exchange) {
 		s.gitlabCreate(x)
 	case len(x.parts) == 4 && x.parts[2] == "merge_requests" && s.pull(x.number(3)) != nil:
 		s.gitlabOne(x)
+	case s.gitlabComments(x):
 	default:
 		x.say(http.StatusNotFound, map[string]any{"error": "404 Not Found"})
 	}
@@ -417,6 +426,7 @@ func (s *StandIn) gitea(x *exchange) {
 		s.giteaCreate(x)
 	case len(rest) == 2 && rest[0] == "pulls":
 		s.giteaOne(x)
+	case s.giteaComments(x):
 	case len(rest) > 2 && rest[0] == "pulls" && x.r.Method == http.MethodGet: // {base}/{head}, whose slashes are its own
 		s.giteaBetween(x)
 	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost &&

@@ -54,6 +54,7 @@ func (l *limiter) pause(until time.Time) {
 // the same holds: credentials go to the host alone and into a header alone, the host's limits are kept, answers are
 // bounded, and whatever is no success is a *failure.Error with clean words.
 type client struct {
+	hosts   *Hosts
 	name    string // of the host, for people
 	what    string // the credential, for people
 	repo    string // OWNER/NAME, for people
@@ -415,7 +416,7 @@ func (h *Hosts) client(
 		gap = h.o.WriteGap // no other host asks for one
 	}
 	return &client{
-		name: name, what: what, repo: p.Repository, base: u, limiter: l, gap: gap, timeout: min(h.o.Timeout, time.Minute),
+		hosts: h, name: name, what: what, repo: p.Repository, base: u, limiter: l, gap: gap, timeout: min(h.o.Timeout, time.Minute),
 		now:       h.o.Now,
 		secret:    func(ctx context.Context) (string, error) { return h.Secret(ctx, p) },
 		authorize: authorize,

@@ -73,6 +73,7 @@ type installation struct {
 	id      int64
 	token   string
 	expires time.Time
+	login   string // of the account that the app writes as
 }
 
 func (h *Hosts) installation(p api.Project) *installation {
@@ -111,6 +112,21 @@ func (h *Hosts) appToken(ctx context.Context, p api.Project) (string, error) {
 	}
 	in.token, in.expires = token, expires
 	return token, nil
+}
+
+// appLogin is the account that the project's app writes as.
+func (h *Hosts) appLogin(ctx context.Context, p api.Project) (string, error) {
+	in := h.installation(p)
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.login != "" {
+		return in.login, nil
+	}
+	app, err := h.githubApp(p)
+	if err == nil {
+		in.login, err = app.login(ctx)
+	}
+	return in.login, err
 }
 
 // dropAppToken forgets a token that the host refused; true where there is reason to try with another one.

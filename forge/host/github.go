@@ -22,6 +22,8 @@ type gitHub struct {
 	owner, name string
 	web         string
 	app         bool // the credentials are an app's
+	// the account that the app writes as; nil where the credentials are somebody's token
+	self func(ctx context.Context) (string, error)
 }
 
 // githubWeb is the host's address for people.
@@ -55,10 +57,15 @@ func (h *Hosts) github(p api.Project) (*gitHub, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.AppID != 0 {
-		c.renew = func(refused string) bool { return h.dropAppToken(p, refused) }
+	if p.AppID == 0 {
+		return newGitHub(c, p)
 	}
-	return newGitHub(c, p)
+	c.renew = func(refused string) bool { return h.dropAppToken(p, refused) }
+	g, err := newGitHub(c, p)
+	if err == nil {
+		g.self = func(ctx context.Context) (string, error) { return h.appLogin(ctx, p) }
+	}
+	return g, err
 }
 
 func newGitHub(c *client, p api.Project) (*gitHub, error) {
@@ -216,6 +223,15 @@ func (a *githubApp) installation(ctx context.Context) (int64, error) {
 		return 0, failure.Misconfigured("The GitHub app %d is not installed on %s/%s.", a.id, a.owner, a.name)
 	}
 	return in.GetID(), err
+}
+
+// login is the account that the app's comments are by.
+func (a *githubApp) login(ctx context.Context) (string, error) {
+	app, _, err := a.lib.Apps.Get(ctx, "")
+	if err != nil {
+		return "", a.c.failure(ctx, err)
+	}
+	return app.GetSlug() + "[bot]", nil
 }
 
 // accessToken makes a token for this one repository, and says when it ends.

@@ -36,8 +36,8 @@ type Host interface {
 	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before since,
 	// and nothing that bots or the host itself wrote.
 	Comments(ctx context.Context, number int, since time.Time) ([]Comment, error)
-	// Reply answers a comment, in its thread where the host has threads. What is there with the key's mark counts as the
-	// answer: it is given once.
+	// Reply answers a comment, in its thread where the host has threads, else with a quotation. What is there with the
+	// key's mark counts as the answer: it is given once.
 	Reply(ctx context.Context, number int, to Comment, key, body string) error
 	// redirected says that the host has answered from another address: the repository has a new name.
 	redirected() bool
@@ -101,12 +101,13 @@ type Hosts struct {
 	limiters map[string]*limiter      // by address and credential
 	installs map[string]*installation // of GitHub Apps
 	renamed  map[string]string        // repositories that have another name than projects say, by hostName
+	verdicts map[string]verdict       // who may write, by address, credential, repository and account
 }
 
 // New has met no host yet.
 func New(o Options) *Hosts {
 	return &Hosts{o: o, limiters: map[string]*limiter{}, installs: map[string]*installation{},
-		renamed: map[string]string{}}
+		renamed: map[string]string{}, verdicts: map[string]verdict{}}
 }
 
 // For is the project's code host.
@@ -140,18 +141,29 @@ func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, th
 		return nil, Pull{}, err
 	}
 	pull, err := host.Find(ctx, branch, base, there)
-	if err != nil || !host.redirected() {
+	if err != nil {
 		return host, pull, err
+	}
+	host, moved, err := h.Renamed(ctx, p, host)
+	if err == nil && moved {
+		pull, err = host.Find(ctx, branch, base, there)
+	}
+	return host, pull, err
+}
+
+// Renamed is the project's code host under the repository's new name, where it has answered from there.
+func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, moved bool, err error) {
+	if !host.redirected() {
+		return host, false, nil
 	}
 	r, err := host.Repository(ctx)
-	if err != nil {
-		return nil, Pull{}, err
-	}
-	if r.Name == p.Repository {
-		return host, pull, err
-	}
-	if r.Name == "" {
-		return nil, Pull{}, failure.Misconfigured(
+	switch {
+	case err != nil:
+		return nil, false, err
+	case r.Name == p.Repository:
+		return host, false, nil
+	case r.Name == "":
+		return nil, false, failure.Misconfigured(
 			"The repository %s has another name now, which its host does not tell: set the project's repository anew.",
 			p.Repository)
 	}
@@ -160,11 +172,8 @@ func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, th
 	h.mu.Lock()
 	h.renamed[hostName(p)] = r.Name
 	h.mu.Unlock()
-	if host, err = h.For(p); err != nil {
-		return nil, Pull{}, err
-	}
-	pull, err = host.Find(ctx, branch, base, there)
-	return host, pull, err
+	host, err = h.For(p)
+	return host, true, err
 }
 
 // Access says what the credentials may do with a repository, where that is enough to publish to it.
