@@ -75,13 +75,22 @@ func (p Project) LabelList() []string {
 	return out
 }
 
-// Options change how a project's assistant answers. All are off by default.
+// Options change how a project's assistant answers. All are off by default. They can be compared.
 type Options struct {
 	RequireThreadKey bool `json:"requireThreadKey,omitempty"` // a thread is only continued with its secret key
 	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
 	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
 	Public           bool `json:"public,omitempty"`           // what is published is read, and asked over MCP, without a key
+	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys that
+	// are limited to addresses are a server's own, and need none.
+	ProofOfWork int `json:"proofOfWork,omitempty"`
 }
+
+// What a proof of work may ask for: below, it is no work; beyond, a phone takes half a minute.
+const (
+	LeastProofOfWork = 1_000
+	MostProofOfWork  = 10_000_000
+)
 
 // Limits are quotas; zero means the configured default, a negative number means none.
 type Limits struct {

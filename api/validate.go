@@ -81,6 +81,9 @@ func (p Project) Validate() error {
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
 		out.add("deflection", "must be an e-mail address or an http or https URL")
 	}
+	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
+		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
+	}
 	out.host(p)
 	return out.err()
 }

@@ -47,6 +47,16 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		return turn, nil, api.Missing("thread")
 	}
 	x.thread = id
+	again, err := s.proven(x, req)
+	if err != nil {
+		return turn, nil, err
+	}
+	unsure := false // whether it was accepted
+	defer func() {
+		if !turn.Fresh && !unsure {
+			again()
+		}
+	}()
 	end, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
 	if err != nil {
 		return turn, nil, err
@@ -76,8 +86,9 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	cancel()
 	if err != nil {
 		ticket.Done()
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
-			give() // it was refused; otherwise it may have been accepted, and the use counts
+		unsure = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		if !unsure {
+			give()
 		}
 		return turn, nil, api.Named(err, "thread")
 	}

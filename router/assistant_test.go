@@ -599,7 +599,7 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 		}
 	}
 	_, res := h.text(204, "OPTIONS", v2, "", "", "Access-Control-Request-Headers", "a;b")
-	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Thread-Key")
+	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Thread-Key, X-Altcha")
 	// Errors can be read too: of the key, of the body, of the method.
 	for _, res := range []*http.Response{
 		h.do("POST", v2, "", ask, "Origin", "https://site.example"),

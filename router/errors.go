@@ -49,6 +49,8 @@ type answer struct {
 	message string
 	details []api.Problem
 	limit   string
+
+	challenge string
 }
 
 func refusal(status int, code, message string) answer {
@@ -63,6 +65,7 @@ type errorBody struct {
 	Code      string        `json:"code"`
 	Limit     string        `json:"limit,omitempty"` // which quota is used up
 	Details   []api.Problem `json:"details,omitempty"`
+	Challenge string        `json:"challenge,omitempty"` // where there is one to solve, for a proof of work
 	RequestID string        `json:"requestId"`
 }
 
@@ -76,6 +79,7 @@ func read(err error, h http.Header) answer {
 		method  *methodError
 		key     *keyError
 		limit   *api.LimitError
+		work    *workError
 	)
 	switch {
 	case errors.As(err, &syntax):
@@ -92,6 +96,8 @@ func read(err error, h http.Header) answer {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
 		return refusal(http.StatusUnauthorized, "unauthorized", words(err, api.ErrUnauthorized))
+	case errors.As(err, &work):
+		return answer{status: http.StatusForbidden, code: "proof_of_work", message: work.Error(), challenge: work.challenge}
 	case errors.Is(err, api.ErrForbidden):
 		if errors.As(err, &key) && key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
@@ -250,7 +256,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		return
 	}
 	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit,
-		Details: a.details, RequestID: x.id})
+		Details: a.details, Challenge: a.challenge, RequestID: x.id})
 	if err != nil {
 		body = []byte(`{}`) // strings only: cannot happen
 	}

@@ -20,6 +20,7 @@ import (
 
 	"docent/api"
 	"docent/router/overload"
+	"docent/router/proof"
 	"docent/router/reqbody"
 	"docent/router/sockets"
 	"docent/stream"
@@ -129,6 +130,7 @@ type Server struct {
 	unknownProxy sync.Once
 	buffers      sync.Pool // of *[]byte
 	bodies       reqbody.Reader
+	proofs       *proof.Challenges
 }
 
 // New builds the API. Close ends what it runs beside requests.
@@ -170,6 +172,8 @@ func New(deps Deps) (*Server, error) {
 		Deps:  deps,
 		slots: make(chan struct{}, deps.Bounds.Requests),
 		ended: make(chan struct{}, 1),
+
+		proofs: proof.New(deps.Secret, deps.Now()),
 	}
 	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())
@@ -278,6 +282,7 @@ func (s *Server) table() []route {
 		{"GET", "/openapi.json", open, s.openapiJSON},
 		{"GET", "/openapi.yaml", open, s.openapiYAML},
 		{"GET", "/widget/:file", open, s.readWidget},
+		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
 	}
 	// Earlier clients leave the prefix out.

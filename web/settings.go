@@ -105,6 +105,10 @@ func (s *Server) settingGroups(v *visit, sent url.Values) []fieldGroup {
 			f.number("keyMonth", "Assistant messages of one key in a month", p.Limits.KeyMonth, limits.KeyMonth),
 			f.number("orgHour", "Assistant messages of the organization in an hour", p.Limits.OrgHour, limits.OrgHour),
 			f.number("ipDay", "Assistant messages of one address in a day", p.Limits.IPDay, limits.IPDay),
+			{Name: "proofOfWork", Label: "Proof of work", Kind: "number",
+				Value: f.value("proofOfWork", strconv.Itoa(p.Options.ProofOfWork)),
+				Hint: "0 for none. With 200000, a phone works for about half a second before each question, while its reader types. " +
+					"Keys that are limited to addresses need none."},
 		}},
 	}
 }
@@ -162,6 +166,7 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
 		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
+		f.check("public", "Let everybody read what is published, and ask over MCP, without a key", "", p.Options.Public),
 	}}
 }
 
@@ -231,11 +236,11 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	if form.Has("exclude") {
 		p.Exclude = lines(form.Get("exclude"))
 	}
-	p.Options = api.Options{Suggestions: form.Get("suggestions") == "on", SearchTool: form.Get("searchTool") == "on",
-		RequireThreadKey: form.Get("requireThreadKey") == "on"}
+	p.Options.Suggestions, p.Options.SearchTool = form.Get("suggestions") == "on", form.Get("searchTool") == "on"
+	p.Options.RequireThreadKey, p.Options.Public = form.Get("requireThreadKey") == "on", form.Get("public") == "on"
 	p.Direct = form.Get("direct") == "on"
 	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
-		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay} {
+		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay, "proofOfWork": &p.Options.ProofOfWork} {
 		if !form.Has(name) {
 			continue
 		}
@@ -361,7 +366,7 @@ func setCommand(p api.Project) string {
 		name string
 		is   bool
 	}{{"suggestions", p.Options.Suggestions}, {"search-tool", p.Options.SearchTool},
-		{"require-thread-key", p.Options.RequireThreadKey}, {"direct", p.Direct}} {
+		{"require-thread-key", p.Options.RequireThreadKey}, {"public", p.Options.Public}, {"direct", p.Direct}} {
 		if on.is {
 			words = append(words, "--"+on.name)
 		}
@@ -374,6 +379,9 @@ func setCommand(p api.Project) string {
 		if limit.n != 0 {
 			flag("limit-"+limit.name, strconv.Itoa(limit.n))
 		}
+	}
+	if n := p.Options.ProofOfWork; n != 0 {
+		flag("proof-of-work", strconv.Itoa(n))
 	}
 	return strings.Join(words, " ")
 }

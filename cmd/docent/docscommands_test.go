@@ -116,7 +116,8 @@ var otherLanguages = map[string]string{
 	"html": "TestTheWidgetIsAsDocumented", "css": "TestTheWidgetIsAsDocumented",
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestTheServiceFileIsRight",
 	"js": "TestThePageWithoutALibraryIsAsDocumented", "tsx": "TestRealChatClients has useChat of these versions",
-	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
+	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
+	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
 	"": "shown, not typed",
 }
 

@@ -32,6 +32,7 @@ var mayImport = []struct {
 	{"docent/model", nil},
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
+	{"docent/router/proof", nil},
 	{"docent/router/sockets", nil},
 	{"docent/gzipped", nil},
 	{"docent/web/assets", []string{"docent/gzipped"}},
@@ -141,7 +142,8 @@ var mayImport = []struct {
 	{"docent/router", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/gzipped", "docent/llms",
 		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
-		"docent/router/overload", "docent/router/reqbody", "docent/router/sockets", "docent/search", "docent/startjob", "docent/stream",
+		"docent/router/overload", "docent/router/proof", "docent/router/reqbody", "docent/router/sockets", "docent/search",
+		"docent/startjob", "docent/stream",
 		"docent/widget",
 	}},
 	{"docent/web/oidc", []string{"docent/api"}},

@@ -149,6 +149,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
 	flags.BoolVar(&p.Options.Public, "public", false,
 		"everybody may read what is published as Markdown, and ask over MCP, without a key")
+	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
+		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
 		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
