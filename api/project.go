@@ -50,10 +50,13 @@ type Project struct {
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model where empty
 	// e-mail address or URL offered when the documentation does not answer
-	Deflection string    `json:"deflection,omitempty"`
-	Limits     Limits    `json:"limits"`
-	Options    Options   `json:"options"`
-	CreatedAt  time.Time `json:"createdAt"`
+	Deflection string `json:"deflection,omitempty"`
+	// which comments on pull requests are instructions, and the name that they call the agent by
+	Review    ReviewMode `json:"review,omitempty"`
+	Handle    string     `json:"handle,omitempty"`
+	Limits    Limits     `json:"limits"`
+	Options   Options    `json:"options"`
+	CreatedAt time.Time  `json:"createdAt"`
 }
 
 // Credentials is how messages name what the project's repository is reached with.

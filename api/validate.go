@@ -23,6 +23,7 @@ func (p Project) WithDefaults() Project {
 		p.DocsDir = ""
 	}
 	p.HostURL = strings.TrimRight(p.HostURL, "/")
+	p.Handle = strings.TrimPrefix(strings.TrimSpace(p.Handle), "@")
 	p.SiteURL = strings.TrimRight(p.SiteURL, "/")
 	p.Include, p.Exclude = withoutEmpty(p.Include), withoutEmpty(p.Exclude)
 	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
@@ -85,6 +86,7 @@ func (p Project) Validate() error {
 		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
 	}
 	out.host(p)
+	out.review(p)
 	return out.err()
 }
 

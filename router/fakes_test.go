@@ -118,7 +118,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 	h.assistant = h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme"})
 	deps := router.Deps{Jobs: h.jobs, Threads: h.threads, Catalog: h.catalog, Quotas: h.quotas, Claims: claims,
 		Documents: h.docs, Models: fakeModels{local: true},
-		Updates: h.updates, Pushes: h.pushes, Analytics: h.stats,
+		Updates: h.updates, Pushes: h.pushes, Reviews: h.pushes, Analytics: h.stats,
 		Log: slog.New(slog.NewJSONHandler(h.log, nil)), Now: now.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32),
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32"), netip.MustParsePrefix("10.0.0.0/8")}}
 	for _, o := range options {
@@ -727,6 +727,7 @@ type pushes struct {
 	mu        sync.Mutex
 	secrets   map[api.ProjectID]string
 	got       []api.Push
+	hints     []api.PullHint
 	update    api.UpdateID // that the next ones begin
 	refuse    error
 }
@@ -741,6 +742,13 @@ func (p *pushes) Secret(_ context.Context, project api.ProjectID) (string, error
 
 func (p *pushes) Delivered(_ context.Context, _ api.ProjectID, d api.Delivery) {
 	p.delivered = append(p.delivered, d)
+}
+
+func (p *pushes) Hint(_ context.Context, _ api.ProjectID, hint api.PullHint) (bool, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.hints = append(p.hints, hint)
+	return hint.Number != 99, p.refuse
 }
 
 func (p *pushes) Push(_ context.Context, _ api.ProjectID, push api.Push) (api.UpdateID, error) {

@@ -115,6 +115,12 @@ type Pushes interface {
 	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }
 
+// Reviews take in what code hosts say of pull requests: that there may be news, for good once Hint has returned. It is
+// false where the pull request is none of a job of the project.
+type Reviews interface {
+	Hint(ctx context.Context, project api.ProjectID, hint api.PullHint) (bool, error)
+}
+
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid.
 // RecordSearch does not wait; client tells searchers apart and is not kept.
 type Analytics interface {

@@ -37,6 +37,7 @@ type Deps struct {
 	Models    Models
 	Updates   Updates
 	Pushes    Pushes
+	Reviews   Reviews
 	Analytics Analytics
 	Pages     Pages // nil where only the API is served
 	Tools     Tools // nil where MCP is not served
@@ -137,7 +138,8 @@ type Server struct {
 func New(deps Deps) (*Server, error) {
 	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
 		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models,
-		"Updates": deps.Updates, "Pushes": deps.Pushes, "Analytics": deps.Analytics} {
+		"Updates": deps.Updates, "Pushes": deps.Pushes, "Reviews": deps.Reviews,
+		"Analytics": deps.Analytics} {
 		if port == nil {
 			return nil, fmt.Errorf("router: Deps.%s is not set", name)
 		}

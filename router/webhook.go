@@ -83,9 +83,7 @@ func (s *Server) delivered(x *exchange, req bunrouter.Request, id api.ProjectID,
 		return err
 	}
 	if !ok {
-		d.Status, d.Outcome = http.StatusNoContent, "taken in, and it is no push to a branch: nothing is to be done"
-		x.WriteHeader(d.Status) // a ping, a tag, a branch that was deleted, another event
-		return nil
+		return s.hinted(x, req, id, raw, d)
 	}
 	d.Repository, d.Branch, d.Commit = push.Repository, push.Branch, push.Commit
 	update, err := s.Pushes.Push(req.Context(), id, push)
@@ -101,6 +99,25 @@ func (s *Server) delivered(x *exchange, req bunrouter.Request, id api.ProjectID,
 		out.StatusID, d.Update, d.Outcome = &update, update, "taken in: the documentation is read again"
 	}
 	return encode(x, http.StatusAccepted, out)
+}
+
+// hinted takes in what is no push to a branch. Where it is about a pull request, that is looked at soon: what was said
+// there, and by whom, the code host is asked.
+func (s *Server) hinted(x *exchange, req bunrouter.Request, id api.ProjectID, raw []byte, d *api.Delivery) error {
+	d.Status, d.Outcome = http.StatusNoContent, "taken in, and it is no push to a branch: nothing is to be done"
+	if hint, ok := reqbody.DecodeHint(req.Header, raw); ok {
+		d.Repository = hint.Repository
+		ours, err := s.Reviews.Hint(req.Context(), id, hint)
+		if err != nil {
+			return api.Named(err, "project")
+		}
+		d.Outcome = fmt.Sprintf("taken in, and #%d is no pull request of a job's: nothing is to be done", hint.Number)
+		if ours {
+			d.Outcome = fmt.Sprintf("taken in: pull request #%d is looked at", hint.Number)
+		}
+	}
+	x.WriteHeader(d.Status) // otherwise a ping, a tag, a branch that was deleted, another event
+	return nil
 }
 
 // signed reports whether the body comes from who knows the secret. Of several signatures each must be right.

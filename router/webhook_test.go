@@ -152,3 +152,64 @@ func TestDeliveriesToAWebhookAreRemembered(t *testing.T) {
 		t.Errorf("one that is refused: %+v", d)
 	}
 }
+
+// TestEventsOfPullRequestsAreHints sends what each code host says of comments, reviews and the end of pull requests.
+func TestEventsOfPullRequestsAreHints(t *testing.T) {
+	h := build(t)
+	repository := `"repository":{"full_name":"acme/docs"}`
+	send := func(body string, headers ...string) {
+		t.Helper()
+		h.text(204, "POST", webhook, "", body, append(headers, "X-Hub-Signature-256", "sha256="+signature("sesame", body))...)
+	}
+	send(`{"action":"created","issue":{"number":1,"pull_request":{}},"comment":{"body":"@docent x"},`+repository+`}`,
+		"X-GitHub-Event", "issue_comment")
+	send(`{"action":"created","pull_request":{"number":2},`+repository+`}`, "X-GitHub-Event", "pull_request_review_comment")
+	send(`{"action":"submitted","pull_request":{"number":3},`+repository+`}`, "X-GitHub-Event", "pull_request_review")
+	send(`{"action":"closed","number":4,"pull_request":{"number":4,"merged":true},`+repository+`}`,
+		"X-GitHub-Event", "pull_request")
+	send(`{"action":"created","is_pull":true,"issue":{"number":5},`+repository+`}`, "X-Gitea-Event", "issue_comment",
+		"X-GitHub-Event", "issue_comment")
+	send(`{"action":"reviewed","number":6,"pull_request":{"number":6},`+repository+`}`,
+		"X-Gitea-Event", "pull_request_review_comment")
+	for _, body := range []string{
+		`{"object_kind":"note","merge_request":{"iid":7,"id":99},"object_attributes":{"id":9,"noteable_type":"MergeRequest"},"project":{"path_with_namespace":"acme/docs"}}`,
+		`{"object_kind":"merge_request","object_attributes":{"iid":8,"id":99,"state":"merged"},"project":{"path_with_namespace":"acme/docs"}}`,
+	} {
+		event := "Note Hook"
+		if strings.Contains(body, "merged") {
+			event = "Merge Request Hook"
+		}
+		h.text(204, "POST", webhook, "", body, "X-Gitlab-Event", event, "X-Gitlab-Token", "sesame")
+	}
+	var numbers []int
+	for _, hint := range h.pushes.hints {
+		numbers = append(numbers, hint.Number)
+		if hint.Repository != "acme/docs" {
+			t.Errorf("%+v", hint)
+		}
+	}
+	if fmt.Sprint(numbers) != "[1 2 3 4 5 6 7 8]" {
+		t.Errorf("hints at %v", numbers)
+	}
+	last := h.pushes.delivered[len(h.pushes.delivered)-1]
+	if !strings.Contains(last.Outcome, "#8 is looked at") || last.Status != 204 {
+		t.Errorf("remembered is %+v", last)
+	}
+
+	// What is about no pull request, and what is not signed, is none.
+	send(`{"issue":{"number":-1},`+repository+`}`, "X-GitHub-Event", "issue_comment")
+	send(`{"issue":{"number":9}}`, "X-GitHub-Event", "issue_comment")
+	send(`{"issue":{"number":"9"},`+repository+`}`, "X-GitHub-Event", "issue_comment")
+	send(`{"number":9,`+repository+`}`, "X-GitHub-Event", "release")
+	send(`{"object_kind":"note","object_attributes":{"iid":9},"project":{"path_with_namespace":"acme/docs"}}`,
+		"X-GitHub-Event", "note hook") // of a commit
+	h.json(401, "POST", webhook, "", `{"issue":{"number":9},`+repository+`}`, "X-GitHub-Event", "issue_comment",
+		"X-Hub-Signature-256", "sha256="+signature("open", "x"))
+	if len(h.pushes.hints) != 8 {
+		t.Errorf("further hints: %+v", h.pushes.hints[8:])
+	}
+	send(`{"issue":{"number":99},`+repository+`}`, "X-GitHub-Event", "issue_comment")
+	if last := h.pushes.delivered[len(h.pushes.delivered)-1]; !strings.Contains(last.Outcome, "no pull request of a job") {
+		t.Errorf("remembered is %+v", last)
+	}
+}

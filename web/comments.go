@@ -10,6 +10,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/review"
 	"docent/startjob"
 	"docent/web/diff"
 )
@@ -53,7 +54,7 @@ func (s *Server) addComments(v *visit, view *pullView) error {
 	if err != nil && !errors.Is(err, api.ErrNotFound) {
 		return err
 	}
-	view.Builtin = reply.Row.Job.Model == rulesModel
+	view.Builtin = review.Builtin(reply.Row)
 	for _, c := range all {
 		cv := commentView{Comment: c, Mine: c.Author == v.who.id, Element: "comment-" + strings.TrimPrefix(c.ID,
 			api.CommentPrefix)}
@@ -71,34 +72,27 @@ func (s *Server) addComments(v *visit, view *pullView) error {
 		for i, d := range view.Drafts {
 			drafts[i] = d.Comment
 		}
-		view.Message = commentsMessage(view.Pull, drafts, view.Builtin)
+		view.Message = s.commentsMessage(v, view.Pull, drafts, view.Builtin)
 	}
 	return nil
 }
 
 // became says what became of a message to a job, from the job's log.
 func became(message string, reply job.Reply) (result badge, said, commit string) {
-	asked := uint64(0)
-	for _, e := range reply.Log {
-		switch {
-		case e.Type == job.EntryPrompt && e.Instruction == message:
-			asked, result = e.Seq, badge{"waiting", "info"}
-		case e.Type == job.EntryFailed && asked > 0 && e.Seq > asked:
-			return badge{"failed", "bad"}, e.Text, commit
-		case e.Instruction != message || asked == 0:
-		case e.Type == job.EntryPublished:
-			commit = e.Commit
-		case e.Type == job.EntryFinished:
-			ended := api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: e.Outcome}}
-			return stateOf(ended), e.Text, commit
-		default:
-			result = badge{"working", "info"}
-		}
+	b := job.BecameOf(reply.Log, message)
+	switch b.Stage {
+	case job.Waits:
+		result = badge{"waiting", "info"}
+	case job.Works:
+		result = badge{"working", "info"}
+	case job.GivenUp:
+		result = badge{"failed", "bad"}
+	case job.EndedWell:
+		result = stateOf(api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: b.Outcome}})
+	default:
+		result = badge{"sent", ""}
 	}
-	if asked == 0 {
-		return badge{"sent", ""}, "", ""
-	}
-	return result, said, commit
+	return result, b.Text, b.Commit
 }
 
 // remarks gives the comments on a file's lines, and the form for one where the address asks for it.
@@ -232,7 +226,7 @@ func (s *Server) sendComments(v *visit) error {
 	}
 	message := taken[0].Message
 	_, err = s.Work.FollowUp(v.Context(), p.Job, startjob.Request{Project: v.project, By: api.KeyID(v.who.id), ID: message,
-		Prompt: commentsMessage(p, taken, reply.Row.Job.Model == rulesModel), Key: "comments " + message})
+		Prompt: s.commentsMessage(v, p, taken, review.Builtin(reply.Row)), Key: "comments " + message})
 	ctx := context.WithoutCancel(v.Context())
 	switch {
 	case err == nil:
@@ -258,29 +252,13 @@ func refused(err error) bool {
 	return false
 }
 
-// commentsMessage is what the job gets of comments. A language model gets each with its line; the built-in agent, which
-// carries out instructions of fixed forms, gets the instructions with the pages that they are for.
-func commentsMessage(p api.PullRequest, comments []api.Comment, builtin bool) string {
-	var b strings.Builder
-	if !builtin {
-		fmt.Fprintf(&b, "These are comments on the pull request %q (#%d), each with its file, the line and what stands there. "+
-			"Carry them out.\n", oneLine(p.Title), p.Number)
-	}
+// commentsMessage is what the job gets of comments. A name at the beginning that calls the agent, as on other code hosts,
+// says nothing here: every comment is for it.
+func (s *Server) commentsMessage(v *visit, p api.PullRequest, comments []api.Comment, builtin bool) string {
+	said := make([]api.ReviewComment, len(comments))
 	for i, c := range comments {
-		if i > 0 || !builtin {
-			b.WriteString("\n")
-		}
-		if builtin {
-			text := strings.TrimSpace(c.Text)
-			if strings.Contains(text, "\n") {
-				fmt.Fprintf(&b, "In %s:\n%s\n", c.Path, text)
-			} else {
-				fmt.Fprintf(&b, "In %s, %s\n", c.Path, text)
-			}
-			continue
-		}
-		fmt.Fprintf(&b, "%d. %s, %s:\n\n> %s\n\nComment:\n\n%s\n", i+1, c.Path, commentView{Comment: c}.At(),
-			cmp.Or(oneLine(c.Quote), "(an empty line)"), c.Text)
+		text, quoted := review.Said(c.Text, v.project.AgentHandle())
+		said[i] = api.ReviewComment{Text: text, Quoted: quoted, Path: c.Path, Line: c.Line, Old: c.Old, Quote: oneLine(c.Quote)}
 	}
-	return b.String()
+	return review.Prompt(fmt.Sprintf("the pull request %q (#%d)", oneLine(p.Title), p.Number), said, builtin)
 }

@@ -99,6 +99,10 @@ func (s *Server) settingGroups(v *visit, sent url.Values) []fieldGroup {
 			f.text("labels", "Labels", p.Labels, "Separated by commas."),
 			f.check("direct", "Commit to the branch itself",
 				"A pull request is opened only where the branch is protected. Not on the built-in host.", p.Direct),
+			{Name: "review", Label: "Comments that are instructions", Kind: "select",
+				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
+				Hint:    "On pull requests of GitHub, GitLab, Gitea and Forgejo, by people who may write to the repository."},
+			f.text("handle", "Name in comments", p.Handle, "What comments call the agent by, without the @: docent where empty."),
 		}},
 		{"Limits", "", []formField{
 			f.number("projectHour", "Jobs and follow-ups in an hour", p.Limits.ProjectHour, limits.ProjectHour),
@@ -184,6 +188,17 @@ func hostOptions(now string) (out []formOption) {
 	return out
 }
 
+func reviewOptions(now string) (out []formOption) {
+	for _, o := range []struct {
+		mode  api.ReviewMode
+		label string
+	}{{api.ReviewMention, "those that name the agent"}, {api.ReviewLines, "those that name it, and all on a line"},
+		{api.ReviewOff, "none"}} {
+		out = append(out, formOption{string(o.mode), o.label, now == string(o.mode)})
+	}
+	return out
+}
+
 func modelOptions(models []ModelChoice, now string) []formOption {
 	out := []formOption{}
 	known := now == ""
@@ -230,6 +245,8 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("model", &p.Model)
 	set("deflection", &p.Deflection)
 	set("labels", &p.Labels)
+	set("review", (*string)(&p.Review))
+	set("handle", &p.Handle)
 	if form.Has("include") {
 		p.Include = lines(form.Get("include"))
 	}
@@ -322,6 +339,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("deflection", a.Deflection != b.Deflection)
 	differ("options", a.Options != b.Options)
 	differ("labels", a.Labels != b.Labels)
+	differ("review", a.ReviewMode() != b.ReviewMode() || a.Handle != b.Handle)
 	differ("direct", a.Direct != b.Direct)
 	differ("limits", a.Limits != b.Limits)
 	return out
@@ -362,6 +380,8 @@ func setCommand(p api.Project) string {
 	flag("model", p.Model)
 	flag("deflection", p.Deflection)
 	flag("labels", p.Labels)
+	flag("review", string(p.Review))
+	flag("handle", p.Handle)
 	for _, on := range []struct {
 		name string
 		is   bool

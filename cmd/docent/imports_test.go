@@ -129,6 +129,10 @@ var mayImport = []struct {
 	{"docent/startjob", []string{
 		"docent/actors/job", "docent/api", "docent/persistence/journal", "docent/persistence/quota",
 	}},
+	{"docent/review", []string{
+		"docent/actors/job", "docent/agent", "docent/api", "docent/backoff", "docent/forge/failure", "docent/forge/host",
+		"docent/startjob",
+	}},
 	{"docent/gaps/tracker", []string{
 		"docent/actors/job", "docent/api", "docent/gaps", "docent/model", "docent/persistence/catalog", "docent/search",
 		"docent/startjob",
@@ -151,7 +155,7 @@ var mayImport = []struct {
 	{"docent/web", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps",
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
-		"docent/persistence/catalog", "docent/search", "docent/site", "docent/startjob", "docent/stream",
+		"docent/persistence/catalog", "docent/review", "docent/search", "docent/site", "docent/startjob", "docent/stream",
 		"docent/web/assets", "docent/web/diff", "docent/web/oidc", "docent/web/password", "docent/weekly",
 	}},
 	{"docent/bench", []string{"docent/stream"}},

@@ -12,6 +12,7 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
+	"docent/review"
 	"docent/search"
 	"docent/secrets"
 	"docent/startjob"
@@ -40,6 +41,13 @@ func (a *app) openInsights(ids *api.IDs, docs ingest.Documents) (err error) {
 		return err
 	}
 	a.closers = append(a.closers, a.reports.Close)
+	a.reviews, err = review.New(review.Deps{Catalog: a.stores.catalog, Hosts: a.stores.hub, Jobs: a.system.Jobs(),
+		Starter: a.starter, IDs: ids, Now: a.config.now, Log: a.log})
+	if err != nil {
+		return err
+	}
+	a.upkeep.metrics.MustRegister(a.reviews)
+	a.closers = append(a.closers, a.reviews.Close)
 	return nil
 }
 
@@ -61,6 +69,10 @@ var (
 	_ tracker.Starter   = startjob.Starter{}
 	_ tracker.Jobs      = (*actors.Jobs)(nil)
 	_ tracker.Pulls     = repositories{(*forge.Hub)(nil)}
+	_ review.Catalog    = (*catalog.Catalog)(nil)
+	_ review.Hosts      = (*forge.Hub)(nil)
+	_ review.Jobs       = (*actors.Jobs)(nil)
+	_ review.Starter    = startjob.Starter{}
 	_ weekly.Catalog    = (*catalog.Catalog)(nil)
 	_ weekly.Topics     = (*tracker.Tracker)(nil)
 	_ weekly.Secrets    = (*secrets.Store)(nil)

@@ -142,6 +142,9 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
 	flags.BoolVar(&p.Direct, "direct", false,
 		"commit to the documentation's branch itself, and open a pull request only where it is protected")
+	flags.StringVar((*string)(&p.Review), "review", "",
+		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
+	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent where empty)")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")

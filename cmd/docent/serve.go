@@ -46,6 +46,7 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
+	"docent/review"
 	"docent/router"
 	"docent/search"
 	"docent/startjob"
@@ -190,6 +191,7 @@ type app struct {
 	starter     startjob.Starter // gives instructions to jobs from pages
 	topics      *tracker.Tracker
 	reports     *weekly.Reports
+	reviews     *review.Reviewer
 
 	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
@@ -281,7 +283,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		Now: c.now, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models,
-		Updates: a.updates, Pushes: a.automations, Analytics: a.stores.catalog, Pages: a.pages,
+		Updates: a.updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.stores.catalog, Pages: a.pages,
 		Tools: a.tools,
 		Log:   log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
@@ -395,6 +397,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.updates.Resume()
 	a.automations.Start()
 	a.reports.Start()
+	a.reviews.Start()
 	a.background(a.topics.Warm)
 	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log}).Run)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
@@ -554,6 +557,7 @@ var (
 	_ router.Updates           = (*ingest.Updates)(nil)
 	_ router.Models            = (*registry.Registry)(nil)
 	_ router.Pushes            = (*automation.Runner)(nil)
+	_ router.Reviews           = (*review.Reviewer)(nil)
 	_ automation.Catalog       = (*catalog.Catalog)(nil)
 	_ automation.Claims        = (*journal.Journal)(nil)
 	_ automation.Documentation = repositories{}

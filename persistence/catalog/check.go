@@ -141,6 +141,8 @@ var checkedTables = []checkedTable{
 	checkedTableOf[gapRow]("id"),
 	checkedTableOf[hookRow]("project_id"),
 	checkedTableOf[reportRow]("id"),
+	checkedTableOf[reviewRow]("id"),
+	checkedTableOf[askRow]("id"),
 }
 
 func checkedTableOf[R any, P interface {

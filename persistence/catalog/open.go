@@ -261,6 +261,11 @@ func (c *Catalog) migrate(ctx context.Context, dialect schema.Dialect, types col
 			return c.fail("migrate", err)
 		}
 	}
+	if brought(reviewsMigration) {
+		if err := beginReviews(ctx, db, c.now()); err != nil {
+			return c.fail("migrate", err)
+		}
+	}
 	first := &organizationRow{ID: DefaultOrg, Name: "Default", CreatedAt: stamp(c.now())}
 	setChecksum(first)
 	if _, err := db.NewInsert().Model(first).On("CONFLICT (id) DO NOTHING").Exec(ctx); err != nil {

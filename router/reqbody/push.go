@@ -15,14 +15,7 @@ func DecodePush(h http.Header, raw []byte) (api.Push, bool, error) {
 	if _, err := parse(raw); err != nil {
 		return api.Push{}, false, err
 	}
-	event := ""
-	for _, name := range []string{"X-GitHub-Event", "X-Gitea-Event", "X-Forgejo-Event", "X-Gitlab-Event"} {
-		if v := h.Get(name); v != "" {
-			event = strings.ToLower(v)
-			break
-		}
-	}
-	if event != "push" && event != "push hook" {
+	if name := event(h); name != "push" && name != "push hook" {
 		return api.Push{}, false, nil
 	}
 	var body struct {
