@@ -346,6 +346,24 @@ func TestSlugsAreGitHubs(t *testing.T) {
 	}
 }
 
+func TestHeadingsSayTheirOwnIDsAsEachGeneratorWritesThem(t *testing.T) {
+	for line, want := range map[string]markup.Heading{
+		"## Set up {#start}":       {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up {: #start .x }": {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up {/* #start */}": {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up %{#start}%":     {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up [#start]":       {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up [#start] ##":    {Text: "Set up", Anchor: "start", Custom: true},
+		"## Fixed [#12]":           {Text: "Fixed [#12]", Anchor: "fixed-12"},
+		"## Fixed [it][#start]":    {Text: "Fixed [it][#start]", Anchor: "fixed-itstart"},
+	} {
+		h := markup.Parse("a.mdx", []byte(line+"\n\nText.\n")).Headings[0]
+		if got := (markup.Heading{Text: h.Text, Anchor: h.Anchor, Custom: h.Custom}); got != want {
+			t.Errorf("%s: %+v, want %+v", line, got, want)
+		}
+	}
+}
+
 func TestApplyRefusesOverlapAndOutside(t *testing.T) {
 	src := []byte("0123456789")
 	e := func(a, b int, s string) markup.Edit {

@@ -586,10 +586,11 @@ func (s *scanner) atx(i, end int) int {
 	return n
 }
 
-// customID finds an explicit id; %{#id}% is how translated sites of VitePress write it, as others take braces for
-// values.
+// customID finds an explicit id. %{#id}% is how translated sites of VitePress write it, as others take braces for
+// values; [#id] is how Nextra and Fumadocs do. A number there is that of an issue.
 var customID = regexp.MustCompile(
-	`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\})[ \t]*$`)
+	`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\}|` +
+		`[ \t]\[#([^\s\[\]\d][^\s\[\]]*)\])[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {
 	a, _ := s.indent(i+n, end, 0)
@@ -617,7 +618,7 @@ func (s *scanner) heading(i, n, end int) {
 // customAnchor takes an explicit id off the end of a heading.
 func (s *scanner) customAnchor(h *Heading, a, b int) int {
 	from := max(a, b-256)
-	if b > a && (s.src[b-1] == '}' || s.src[b-1] == '%') {
+	if b > a && (s.src[b-1] == '}' || s.src[b-1] == '%' || s.src[b-1] == ']') {
 		if m := customID.FindSubmatchIndex(s.src[from:b]); m != nil {
 			h.Custom = true
 			for k := 2; k < len(m); k += 2 {

@@ -40,7 +40,7 @@ import (
 // can be checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 5
+const schemaVersion = 6
 
 type Manifest struct {
 	Schema   int            `json:"schema"`
