@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"docent/api"
 	"docent/formats"
@@ -318,5 +319,20 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 	case n.index:
 		own = n.dir
 	}
-	return asFolder(strings.ReplaceAll(strings.ToLower(own), " ", "-"))
+	return asFolder(hugoPath(own))
 }
+
+// hugoPath is a path as Hugo's addresses have it: in lower case, blanks as hyphens, without most punctuation.
+func hugoPath(p string) string {
+	p = strings.ReplaceAll(strings.ToLower(p), " ", "-")
+	var b strings.Builder
+	for i, r := range p {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(`./\_#+~-@`, r) ||
+			r == '%' && percentEncoded.MatchString(p[i:]) {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+var percentEncoded = regexp.MustCompile(`^%[0-9a-fA-F]{2}`)

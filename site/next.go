@@ -54,12 +54,56 @@ func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	}
 }
 
+// importsNextra matches a configuration that is Nextra's as well.
+var importsNextra = regexp.MustCompile(`['"]nextra['"]`)
+
 func (s *Site) readNext(read func(string) ([]byte, error)) {
-	if raw, err := read(s.config); err == nil {
-		base, _ := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode",
-			"pageExtensions")["basePath"].(string)
-		s.base = strings.Trim(base, "/")
+	raw, err := read(s.config)
+	if err != nil {
+		return
 	}
+	doc := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions",
+		"trailingSlash")
+	base, _ := doc["basePath"].(string)
+	s.base = strings.Trim(base, "/")
+	s.slash = doc["trailingSlash"] == true
+	if s.nextra = importsNextra.Match(raw); s.nextra {
+		below, _ := script.Settings(string(raw), "contentDirBasePath")["contentDirBasePath"].(string)
+		s.contentBase = strings.Trim(below, "/")
+	}
+}
+
+// router is the folder of Next.js's that a page lies in, and the page's path there; ok is false where it lies in none.
+func (s *Site) router(p string) (folder, rel string, ok bool) {
+	root := path.Dir(s.config)
+	if s.config == "" {
+		root = "."
+	} else if strings.HasPrefix(root, "..") { // the documentation folder's address says the rest
+		return "", p, false
+	}
+	if root != "." {
+		p = strings.TrimPrefix(p, root+"/")
+	}
+	for _, folder := range routers {
+		if rest, in := strings.CutPrefix(p, folder+"/"); in {
+			return folder, rest, true
+		}
+	}
+	return "", p, false
+}
+
+func (d *decider) next(e *Entry) Decision {
+	if !d.nextra || strings.HasPrefix(d.config, "../") {
+		return d.plain(e)
+	}
+	folder, rel, ok := d.router(e.Path)
+	switch {
+	case !ok:
+		return Decision{Included, "lies outside of content and app, where Nextra has its pages", d.Config()}
+	case path.Base(folder) == "app" && strings.TrimSuffix(path.Base(rel), path.Ext(rel)) != "page":
+		return Decision{Included, "Nextra makes pages of the files in app that are named page", ""}
+	}
+	return d.plain(e)
 }
 
 // topName is the name in the root by which a page is found; empty for the root's own page and for what is hidden.
@@ -77,18 +121,10 @@ var routers = []string{"src/content", "content", "src/app", "app", "src/pages", 
 
 // nextPath is where Next.js shows a file, without the folders that only order or group pages.
 func (s *Site) nextPath(p string) string {
-	full, app := p, strings.Contains("/"+s.docsDir+"/", "/app/")
-	// else the documentation folder's address says the rest
-	if root := path.Dir(s.config); !strings.HasPrefix(root, "..") {
-		if s.config != "" {
-			full = strings.TrimPrefix(full, root+"/")
-		}
-		for _, folder := range routers {
-			if rest, ok := strings.CutPrefix(full, folder+"/"); ok {
-				full, app = rest, path.Base(folder) == "app"
-				break
-			}
-		}
+	folder, full, ok := s.router(p)
+	app := path.Base(folder) == "app"
+	if !ok {
+		app = strings.Contains("/"+s.docsDir+"/", "/app/")
 	}
 	full = strings.TrimSuffix(full, path.Ext(full))
 	if app {
@@ -114,6 +150,12 @@ func (s *Site) nextPath(p string) string {
 	}
 	if n := len(parts); n > 0 && parts[n-1] == "index" {
 		parts = parts[:n-1]
+	}
+	if path.Base(folder) == "content" && s.contentBase != "" {
+		parts = append([]string{s.contentBase}, parts...)
+	}
+	if s.slash {
+		return asFolder(strings.Join(parts, "/"))
 	}
 	return strings.Join(parts, "/")
 }

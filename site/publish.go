@@ -134,6 +134,8 @@ func (d *decider) decide(e *Entry) Decision {
 		own = d.hugo(e)
 	case api.SiteStarlight:
 		own = d.starlight(e)
+	case api.SiteNext:
+		own = d.next(e)
 	default:
 		own = d.plain(e)
 	}

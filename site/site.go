@@ -48,13 +48,17 @@ type Site struct {
 	trees     []tree           // Hugo's content folders of several languages
 	language  string           // Hugo's default language
 	build     hugoBuild
-	numbers   bool // Next.js: folders and files have numbers that are not in addresses
-	allShown  bool // Mintlify: pages outside of the navigation are searched too
-	unlisted  bool // the navigation lists what is searched
-	layout    *layout
-	anchors   anchor.Settings
-	apis      map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
-	macros    bool              // the plug-in macros of MkDocs
+	// what the addresses of Nextra's content begin with
+	contentBase string
+	numbers     bool // Next.js: folders and files have numbers that are not in addresses
+	slash       bool // Next.js: addresses end with a slash
+	nextra      bool // Next.js: Nextra makes the pages
+	allShown    bool // Mintlify: pages outside of the navigation are searched too
+	unlisted    bool // the navigation lists what is searched
+	layout      *layout
+	anchors     anchor.Settings
+	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
+	macros      bool              // the plug-in macros of MkDocs
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.

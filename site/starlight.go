@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/markup"
 	"docent/site/script"
 )
 
@@ -83,7 +84,16 @@ func shownByStarlight(r Page, n fileName) string {
 	case r.Slug != "":
 		return asFolder(r.Slug)
 	case n.index:
-		return asFolder(strings.ToLower(n.dir))
+		return asFolder(starlightID(n.dir))
 	}
-	return asFolder(strings.ToLower(n.beside(n.stem)))
+	return asFolder(starlightID(n.beside(n.stem)))
+}
+
+// starlightID is the id that Astro gives a file: the slug of each part of its path.
+func starlightID(path string) string {
+	parts := strings.Split(path, "/")
+	for i := range parts {
+		parts[i] = markup.Slug(parts[i])
+	}
+	return strings.Join(parts, "/")
 }

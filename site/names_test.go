@@ -1,0 +1,44 @@
+package site
+
+import (
+	"testing"
+
+	"docent/api"
+)
+
+// The addresses are those of sites that the generators built of files with these names: Starlight 0.37.7 with Astro
+// 5.18.2, Hugo 0.163.3 and MkDocs 1.4.2.
+func TestNamesOfFilesBecomeAddressesAsTheGeneratorMakesThem(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ file, starlight, hugo, mkdocs string }{
+		{"Getting Started", "getting-started", "getting-started", "Getting Started"},
+		{"v1.2 notes", "v12-notes", "v1.2-notes", "v1.2 notes"},
+		{"UPPER", "upper", "upper", "UPPER"},
+		{"under_score", "under_score", "under_score", "under_score"},
+		{"plus+sign", "plussign", "plus+sign", "plus+sign"},
+		{"naïve", "naïve", "naïve", "naïve"},
+		{"a&b", "ab", "ab", "a&b"},
+		{"it's", "its", "its", "it's"},
+		{"dots.in.name", "dotsinname", "dots.in.name", "dots.in.name"},
+		{"paren(s)", "parens", "parens", "paren(s)"},
+		{"comma,name", "commaname", "commaname", "comma,name"},
+		{"at@home", "athome", "at@home", "at@home"},
+		{"two  spaces", "two--spaces", "two--spaces", "two  spaces"},
+		{"100%25", "10025", "100%25", "100%25"},
+		{"日本", "日本", "日本", "日本"},
+		{"Folder Name/page", "folder-name/page", "folder-name/page", "Folder Name/page"},
+		{"dot.dir/page", "dotdir/page", "dot.dir/page", "dot.dir/page"},
+	} {
+		for config, want := range map[string]string{
+			"astro.config.mjs": c.starlight, "hugo.toml": c.hugo, "mkdocs.yml": c.mkdocs,
+		} {
+			folder := map[string]string{"astro.config.mjs": "src/content/docs/", "hugo.toml": "content/", "mkdocs.yml": "docs/"}[config]
+			text := map[string]string{"astro.config.mjs": "import starlight from '@astrojs/starlight'"}[config]
+			file := folder + c.file + ".md"
+			s := openFiles(api.Project{}, map[string]string{config: text, file: ""})
+			if got := s.Shown(Page{Path: file}); got != want+"/" {
+				t.Errorf("%s: %q is shown at %q, not at %q", config, c.file, got, want+"/")
+			}
+		}
+	}
+}
