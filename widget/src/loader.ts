@@ -73,11 +73,16 @@ document.addEventListener("click", (event) => {
   own.open(opener.getAttribute("data-docent-open") ?? "");
 });
 
-document.addEventListener("keydown", (event) => {
-  if (event.key.toLowerCase() !== "k" || !(event.metaKey || event.ctrlKey) || event.altKey || event.shiftKey || !own || own.dataset.shortcut === "none") return;
+const pressed = (event: KeyboardEvent) => {
+  if (event.defaultPrevented || event.key.toLowerCase() !== (own?.dataset.shortcut || "k").toLowerCase() || !(event.metaKey || event.ctrlKey) || event.altKey || event.shiftKey || !own) return;
   event.preventDefault();
   own.open();
-});
+};
+// The site's own shortcuts come first: this listens after everybody else, whenever they began to.
+addEventListener("keydown", () => {
+  removeEventListener("keydown", pressed);
+  addEventListener("keydown", pressed);
+}, true);
 
 // What is selected in the page can be asked about.
 let ask: HTMLButtonElement | undefined;

@@ -28,14 +28,15 @@ export async function mount(root: ShadowRoot, host: HTMLElement, config: Config,
   return { open: (question = "", about) => show?.(question, about) };
 }
 
-/** followTheme shows light or dark as the site does: by what it says on its root, else as the system has it. */
+/** followTheme shows light or dark as the site does: by what it says on its root, else by its background, else as the system has it. */
 function followTheme(host: HTMLElement, config: Config) {
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const set = () => { host.dataset.shown = config.theme || siteTheme() || (system.matches ? "dark" : "light"); };
+  const set = () => { host.dataset.shown = config.theme || siteTheme() || background() || (system.matches ? "dark" : "light"); };
   set();
   system.addEventListener("change", set);
   const seen = new MutationObserver(set);
   for (const e of [document.documentElement, document.body]) {
+    e.addEventListener("transitionend", (event) => event.target === e && set());
     seen.observe(e, { attributes: true, attributeFilter: ["class", "data-theme", "data-color-mode", "data-md-color-scheme", "data-bs-theme"] });
   }
 }
@@ -47,6 +48,17 @@ function siteTheme(): string {
     if (said === "light" || said === "default") return "light";
     if (e.classList.contains("dark")) return "dark";
     if (e.classList.contains("light")) return "light";
+  }
+  return "";
+}
+
+/** background is light or dark by the page's background colour, however it is written; empty where there is none. */
+function background(): string {
+  for (const e of [document.body, document.documentElement]) {
+    const colour = getComputedStyle(e).backgroundColor;
+    const [a = 0, b = 0, c = 0, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+    const lightness = /^ok/.test(colour) ? a : /^l/.test(colour) ? a / 100 : (a * 3 + b * 6 + c) / (/^rgb/.test(colour) ? 2550 : 10);
+    if (alpha > 0.5) return lightness < 0.5 ? "dark" : "light";
   }
   return "";
 }
@@ -96,9 +108,26 @@ function Dialog({ api, store, words, opener }: Props) {
     store.open = false;
   }
 
+  /** follow shows a page in place of the dialog. Its link is one of the page's own, so that a site that changes pages by itself does. */
+  function follow(url: string) {
+    close();
+    const link = document.createElement("a");
+    link.href = url;
+    link.hidden = true;
+    document.body.append(link);
+    link.click();
+    link.remove();
+  }
+
   return (
     <dialog ref={dialog} part="dialog" lang={words.language} dir={words.direction} aria-label={t.title} onClose={() => { store.open = false; }}
-      onClick={(event) => event.target === dialog.current && outside(event, dialog.current!) && close()}>
+      onClick={(event) => {
+        const link = event.target instanceof Element ? event.target.closest("a") : null;
+        if (link?.href && !link.target && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) {
+          event.preventDefault();
+          follow(link.href);
+        } else if (event.target === dialog.current && outside(event, dialog.current!)) close();
+      }}>
       <div class="head">
         {searching ? null : <button type="button" class="plain" aria-label={t.back} title={t.back} onClick={() => { setSearching(true); requestAnimationFrame(() => input.current?.focus()); }}>{words.direction === "rtl" ? "→" : "←"}</button>}
         <h2>{t.title}</h2>
@@ -106,7 +135,7 @@ function Dialog({ api, store, words, opener }: Props) {
         <button type="button" class="plain" aria-label={t.close} title={t.close} onClick={close}>✕</button>
       </div>
       {searching
-        ? <Search api={api} t={t} text={text} setText={setText} input={input} ask={ask}>
+        ? <Search api={api} t={t} text={text} setText={setText} input={input} ask={ask} follow={follow}>
             <Earlier store={store} t={t} current={talk.current.chat.id} open={(chat) => { talk.current!.begin(chat); setSearching(false); }} redraw={() => redraw(0)}
               go={() => setSearching(false)} turns={talk.current.chat.turns} />
           </Search>
@@ -129,11 +158,12 @@ interface SearchProps {
   setText(text: string): void;
   input: { current: HTMLInputElement | null };
   ask(question: string): void;
+  follow(url: string): void;
   children: ComponentChildren;
 }
 
 /** Search finds as one types. The first entry asks instead. */
-function Search({ api, t, text, setText, input, ask, children }: SearchProps) {
+function Search({ api, t, text, setText, input, ask, follow, children }: SearchProps) {
   const [hits, setHits] = useState<Hit[]>();
   const [problem, setProblem] = useState("");
   const [at, setAt] = useState(0);
@@ -153,10 +183,10 @@ function Search({ api, t, text, setText, input, ask, children }: SearchProps) {
     return () => { clearTimeout(timer); stop.abort(); };
   }, [query]);
   const entries = query ? [undefined, ...(hits ?? [])] : [];
-  const follow = (hit: Hit | undefined) => {
+  const choose = (hit: Hit | undefined) => {
     if (!hit) return ask(query);
     const url = safeURL(hit.metadata.url ?? hit.path);
-    if (url) location.assign(url);
+    if (url) follow(url);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -169,7 +199,7 @@ function Search({ api, t, text, setText, input, ask, children }: SearchProps) {
   return (
     <>
       <div class="head">
-        <form role="search" onSubmit={(event) => { event.preventDefault(); if (query) follow(entries[at]); }}>
+        <form role="search" onSubmit={(event) => { event.preventDefault(); if (query) choose(entries[at]); }}>
           <input ref={input} part="input" value={text} placeholder={t.placeholder} aria-label={t.placeholder} role="combobox" aria-expanded={entries.length > 0}
             aria-controls="found" aria-autocomplete="list" aria-activedescendant={entries.length ? `found-${at}` : undefined} autocomplete="off" enterkeyhint="search"
             maxLength={1000} onInput={(event) => setText(event.currentTarget.value)} onKeyDown={onKey} />
