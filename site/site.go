@@ -306,7 +306,12 @@ func (s *Site) Shown(r Page) string {
 	if s.Kind == api.SiteMintlify {
 		n = nameOf(rel, "index")
 	}
-	switch {
+	switch ext := path.Ext(rel); {
+	case (s.Kind == "" || s.Kind == api.SitePlain) && r.Slug == "" && (ext == ".html" || ext == ".htm"): // the file itself
+		if n.index {
+			return asFolder(n.dir)
+		}
+		return n.beside(n.stem + ext)
 	case r.Slug != "":
 		return n.beside(r.Slug)
 	case n.index:
