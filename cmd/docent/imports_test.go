@@ -78,6 +78,7 @@ var mayImport = []struct {
 		"docent/site/pattern",
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
+	{"docent/forge/giteatest", []string{"docent/api", "docent/forge/forgetest"}},
 	{"docent/model/builtin", []string{"docent/model"}},
 	{"docent/model/remote", []string{"docent/backoff", "docent/model"}},
 	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},

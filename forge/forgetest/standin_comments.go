@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -527,6 +528,16 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		s.giteaPermission(x)
 		return true
 	}
+	if x.is("GET", "repos", "*", "*", "assignees") {
+		out := []map[string]any{}
+		for _, account := range append(slices.Collect(maps.Keys(s.People)), s.writer()) {
+			if right := s.may(account); right == "write" || right == "admin" {
+				out = append(out, giteaUser(account))
+			}
+		}
+		x.say(http.StatusOK, out)
+		return true
+	}
 	if len(x.parts) < 6 || s.pull(x.number(4)) == nil {
 		return false
 	}
@@ -558,6 +569,15 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		}
 		slices.Reverse(out) // they come in no order
 		x.say(http.StatusOK, out)
+	default:
+		return s.giteaPost(x, number)
+	}
+	return true
+}
+
+// giteaPost takes a new comment.
+func (s *StandIn) giteaPost(x *exchange, number int) bool {
+	switch {
 	case x.is("POST", "repos", "*", "*", "issues", "*", "comments"):
 		if body, ok := s.body(x, 1<<20); ok {
 			x.say(http.StatusCreated, s.giteaComment(s.comment(StandInComment{Pull: number, Author: s.writer(), Body: body})))
@@ -589,8 +609,11 @@ func (s *StandIn) giteaPermission(x *exchange) {
 	case right == "":
 		s.giteaSays(x, http.StatusNotFound, "user does not exist [uid: 0, name: "+account+"]")
 	default:
-		if right == "bot" || right == "blocked" {
+		switch right {
+		case "bot":
 			right = "none"
+		case "blocked": // an account that was closed keeps its permissions
+			right = "write"
 		}
 		x.say(http.StatusOK, map[string]any{"permission": right, "role_name": right, "user": giteaUser(account)})
 	}

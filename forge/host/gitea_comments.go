@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"docent/forge/failure"
@@ -180,7 +182,23 @@ func (g *gitea) mayWrite(ctx context.Context, account string) (bool, error) {
 	case err != nil:
 		return false, err
 	}
-	return is.Permission == "write" || is.Permission == "admin" || is.Permission == "owner", nil
+	switch is.Permission {
+	case "owner": // of the repository, its organisation, or the whole server
+		return true, nil
+	case "write", "admin":
+		return g.active(ctx, account)
+	}
+	return false, nil
+}
+
+// active says whether an account that may write is in use: one that an administrator has closed keeps its permissions,
+// and is left out of those whom issues may be assigned to.
+func (g *gitea) active(ctx context.Context, account string) (bool, error) {
+	var list []giteaUser
+	if err := g.c.ask(ctx, http.MethodGet, g.path("/assignees"), nil, nil, &list); err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(list, func(u giteaUser) bool { return strings.EqualFold(u.Login, account) }), nil
 }
 
 func (g *gitea) Reply(ctx context.Context, number int, to Comment, key, body string) error {
