@@ -405,7 +405,7 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 		x.page = true
 		return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such page"}
 	}
-	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation; /openapi.json lists them"}
+	return &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such operation; /api and /openapi.json list them"}
 }
 
 // matches reports whether a path has the form of a pattern.

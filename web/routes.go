@@ -44,6 +44,7 @@ const project = "/console/:org/:domain"
 func (s *Server) routes() []route {
 	return []route{
 		{"GET", "/", anybody, s.index},
+		{"GET", "/api", anybody, s.showAPI},
 		{"GET", "/assets/:file", anybody, s.asset},
 		{"GET", "/favicon.svg", anybody, s.icon},
 		{"GET", "/favicon.ico", anybody, s.icon}, // what browsers ask for on pages that name none

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html/template"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/uptrace/bunrouter"
@@ -78,6 +80,7 @@ type Server struct {
 	feeds     *feeds
 	drafts    drafts // projects that are on their way
 	counts    counts // of analytics
+	reference func() (template.HTML, error)
 
 	leaving context.Context // ends when live parts of pages must end
 	leave   context.CancelFunc
@@ -107,6 +110,7 @@ func New(deps Deps) (*Server, error) {
 	templates() // a template that cannot be read ends the start, and no visitor waits for it
 	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
 		passwords: password.NewHasher(), feeds: newFeeds()}
+	s.reference = sync.OnceValues(s.makeReference)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
 		func(http.ResponseWriter, bunrouter.Request) error { return api.Missing("page") }))

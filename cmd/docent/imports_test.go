@@ -156,8 +156,9 @@ var mayImport = []struct {
 	{"docent/web", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps",
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
-		"docent/persistence/catalog", "docent/review", "docent/search", "docent/site", "docent/startjob", "docent/stream",
-		"docent/web/assets", "docent/web/diff", "docent/web/oidc", "docent/web/password", "docent/weekly",
+		"docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search", "docent/site",
+		"docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",
+		"docent/web/password", "docent/weekly",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},

@@ -1,0 +1,102 @@
+package web
+
+import (
+	"bytes"
+	"fmt"
+	"html/template"
+	"strings"
+
+	"docent/router/openapi"
+)
+
+// apiView is the description of the API as people read it.
+type apiView struct {
+	openapi.Reference
+	Groups []apiGroup
+}
+
+type apiGroup struct {
+	openapi.Group
+	Operations []apiOperation
+}
+
+// An apiOperation is an operation with what the page needs to try it.
+type apiOperation struct {
+	openapi.Operation
+	Curl string
+}
+
+// Key is the kind of key that the operation is tried with; empty where it needs none.
+func (o apiOperation) Key() string {
+	if len(o.Keys) == 0 {
+		return ""
+	}
+	return o.Keys[0]
+}
+
+// Stream reports whether its answer comes bit by bit.
+func (o apiOperation) Stream() bool {
+	for _, r := range o.Responses {
+		for _, c := range r.Content {
+			if c.Events != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// showAPI is the API to read and to try. It is for anybody, as the document is that it is made from, so it is made once.
+func (s *Server) showAPI(v *visit) error {
+	content, err := s.reference()
+	if err != nil {
+		return err
+	}
+	return s.render(v, "reference", "API", content)
+}
+
+func (s *Server) makeReference() (template.HTML, error) {
+	view := apiView{Reference: openapi.Read()}
+	for _, g := range view.Reference.Groups {
+		group := apiGroup{Group: g}
+		for _, o := range g.Operations {
+			op := apiOperation{Operation: o}
+			op.Curl = op.curl(s.reached())
+			group.Operations = append(group.Operations, op)
+		}
+		view.Groups = append(view.Groups, group)
+	}
+	var b bytes.Buffer
+	if err := templates().ExecuteTemplate(&b, "reference.content", view); err != nil {
+		return "", fmt.Errorf("render the page of the API: %w", err)
+	}
+	return template.HTML(b.String()), nil // of our own template, which escapes
+}
+
+// curl is the operation with its first example as a command. The page's script writes the same with what was entered.
+func (o apiOperation) curl(server string) string {
+	address := server + o.Path
+	lines := []string{"curl"}
+	if o.Stream() {
+		lines[0] += " -N"
+	}
+	if o.Method != "GET" && o.Body == nil {
+		lines[0] += " -X " + o.Method
+	}
+	for _, p := range o.Parameters {
+		if p.In == "path" && p.Example != "" {
+			address = strings.ReplaceAll(address, "{"+p.Name+"}", p.Example)
+		}
+	}
+	lines[0] += " " + shellWord(address)
+	if key := o.Key(); key != "" {
+		lines = append(lines, `  -H "Authorization: Bearer $`+strings.ToUpper(key)+`_KEY"`)
+	}
+	if o.Body != nil {
+		lines = append(lines, "  -H 'Content-Type: application/json'")
+		if len(o.Body.Examples) > 0 {
+			lines = append(lines, "  -d "+shellWord(o.Body.Examples[0].Text))
+		}
+	}
+	return strings.Join(lines, " \\\n")
+}
