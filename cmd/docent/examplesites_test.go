@@ -55,16 +55,22 @@ type siteVisit struct {
 }
 
 var exampleSites = []exampleSite{
-	{name: "plain-html", kind: api.SitePlain, host: "kilnhand.test", flags: []string{"--site-url", "https://kilnhand.test"},
+	{name: "plain-html", kind: api.SitePlain, host: "kilnhand.test",
+		flags: []string{"--site-url", "https://kilnhand.test"},
 		visit: siteVisit{Start: "/index.html", Shortcut: "Control+k", Question: "What happens on a runaway alarm?",
 			Says: "25 degrees above its target", Cites: "/guides/alarms.html#runaway", Next: "Error codes", Leads: "Error codes",
 			Toggle: "#theme"}},
 	{name: "vitepress", kind: api.SiteVitePress, host: "hivelog.test",
 		needs: "examples/sites/vitepress/node_modules/.bin/vitepress", build: []string{"npm", "run", "build"},
 		out: "docs/.vitepress/dist",
-		visit: siteVisit{Start: "/guide/install", Shortcut: "Control+k", Question: "When does the swarm alarm fire?",
-			Says: "between 225 and 285 Hz", Cites: "/guide/swarming#the-swarm-alarm", Next: "Data format", Leads: "Data format",
+		visit: siteVisit{Start: "/guide/install", Shortcut: "Control+i", OwnSearch: ".VPLocalSearchBox",
+			Question: "When does the swarm alarm fire?", Says: "between 225 and 285 Hz", Cites: "/guide/swarming#the-swarm-alarm", Next: "Data format", Leads: "Data format",
 			Client: true, Toggle: ".VPNavBarAppearance .VPSwitchAppearance"}},
+	{name: "docusaurus", kind: api.SiteDocusaurus, host: "switchyard.test",
+		needs: "examples/sites/docusaurus/node_modules/.bin/docusaurus", build: []string{"npm", "run", "build"}, out: "build",
+		visit: siteVisit{Start: "/guides/connect", Shortcut: "Control+k", Question: "How fast does the fast clock run?",
+			Says: "six times as fast as yours", Cites: "/guides/timetable#the-fast-clock", Next: "Faults", Leads: "Faults",
+			Client: true, Toggle: "button[aria-label*='dark and light mode']"}},
 }
 
 // TestExampleSites builds every example site with its real generator and reads it in Chromium, in light and dark: the
@@ -97,12 +103,14 @@ func TestExampleSites(t *testing.T) {
 				s.flags...)...)
 			p.assistant = newTestKey(t, data, p.id, "assistant", "--origin", "https://"+s.host)
 			site := httptest.NewUnstartedServer(builtSite{built, p.assistant})
-			behind := httptest.NewUnstartedServer(&httputil.ReverseProxy{FlushInterval: -1, ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
-				r.SetURL(&url.URL{Scheme: "http", Host: server.listen})
-				r.SetXForwarded()
-			}})
+			quiet := log.New(io.Discard, "", 0) // browsers break connections off
+			behind := httptest.NewUnstartedServer(&httputil.ReverseProxy{FlushInterval: -1, ErrorLog: quiet,
+				Rewrite: func(r *httputil.ProxyRequest) {
+					r.SetURL(&url.URL{Scheme: "http", Host: server.listen})
+					r.SetXForwarded()
+				}})
 			for _, s := range []*httptest.Server{site, behind} {
-				s.EnableHTTP2, s.Config.ErrorLog = true, log.New(io.Discard, "", 0)
+				s.EnableHTTP2, s.Config.ErrorLog = true, quiet
 				s.StartTLS()
 				defer s.Close()
 			}
@@ -153,7 +161,8 @@ func (s exampleSite) built(t *testing.T) string {
 	defer cancel()
 	build := exec.CommandContext(ctx, s.build[0], s.build[1:]...)
 	build.Dir = s.folder()
-	build.Env = append(os.Environ(), "CI=1", "NO_UPDATE_NOTIFIER=1", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
+	build.Env = append(os.Environ(), "CI=1", "NO_UPDATE_NOTIFIER=1", "NEXT_TELEMETRY_DISABLED=1",
+		"ASTRO_TELEMETRY_DISABLED=1")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", s.build, err, out)
 	}
@@ -341,5 +350,50 @@ func (s exampleSite) inChromium(t *testing.T, chromium, site, behind string) {
 	}
 	if problems.Len() > 0 {
 		t.Errorf("the widget on the site is not as it should be:\n%s", problems.String())
+	}
+}
+
+var siteFence = regexp.MustCompile("(?ms)^```[a-z]+ ([^ \\n]+)\\n(.*?)^```$")
+
+// TestSitePagesShowTheExamples holds the pages about generators against the sites of examples/sites: what a page shows
+// of a file is in that file, and each page shows the script, as it is added there, and the policy.
+func TestSitePagesShowTheExamples(t *testing.T) {
+	t.Parallel()
+	lines := func(text string) string {
+		var all strings.Builder
+		for line := range strings.Lines(text) {
+			all.WriteString(strings.TrimSpace(line) + "\n")
+		}
+		return all.String()
+	}
+	index, err := os.ReadFile("../../docs/assistant/sites/index.mdx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range exampleSites {
+		page, err := os.ReadFile(filepath.Join("../../docs/assistant/sites", s.name+".mdx"))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if !strings.Contains(string(index), "](/assistant/sites/"+s.name+")") {
+			t.Errorf("docs/assistant/sites/index.mdx does not lead to %s", s.name)
+		}
+		shown := ""
+		for _, m := range siteFence.FindAllStringSubmatch(string(page), -1) {
+			file, err := os.ReadFile(filepath.Join(s.folder(), filepath.FromSlash(m[1])))
+			if err != nil {
+				t.Error(err)
+			} else if !strings.Contains(lines(string(file)), lines(m[2])) {
+				t.Errorf("docs/assistant/sites/%s.mdx shows of %s what is not there:\n%s", s.name, m[1], m[2])
+			}
+			shown += m[2]
+		}
+		for _, want := range []string{"https://docent.example.com/widget/v1.js", s.host, "dct_pub_...",
+			"Content-Security-Policy: "} {
+			if !strings.Contains(shown, want) {
+				t.Errorf("docs/assistant/sites/%s.mdx shows no file with %q", s.name, want)
+			}
+		}
 	}
 }

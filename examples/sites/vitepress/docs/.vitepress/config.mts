@@ -9,9 +9,16 @@ export default defineConfig({
   sitemap: { hostname: "https://hivelog.test" }, // Docent's citations lead there
   head: [
     ["link", { rel: "icon", href: "/icon.svg" }],
-    ["script", { src: "https://docent.example.com/widget/v1.js", "data-domain": "hivelog.test", "data-key": "dct_pub_...", async: "" }],
+    ["script", {
+      src: "https://docent.example.com/widget/v1.js",
+      "data-domain": "hivelog.test",
+      "data-key": "dct_pub_...",
+      "data-shortcut": "i", // Ctrl-K is VitePress's own search
+      async: "",
+    }],
   ],
   themeConfig: {
+    search: { provider: "local" },
     nav: [
       { text: "Guide", link: "/guide/install" },
       { text: "Reference", link: "/reference/commands" },
