@@ -95,6 +95,8 @@ type JobRow struct {
 	DryRun   bool   `json:",omitempty"` // nothing is published
 	// Pull is where the job's newest pull request stands, as far as the job has heard; empty where there is none.
 	Pull PullState `json:",omitempty"`
+	// Joined says that the pull request is another job's, which changed the same.
+	Joined bool `json:",omitempty"`
 }
 
 // Spent is what a job has used of language models, over all its instructions.

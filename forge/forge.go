@@ -59,6 +59,7 @@ type Publication struct {
 	Draft   bool
 	Asker   api.KeyID // who asked for it, for Options.CoAuthor
 	Review  bool      // a person looks at it first, also where the project commits directly
+	Join    bool      // no pull request is opened where an open one changes the same
 }
 
 // Published says where a publication is.
@@ -68,6 +69,9 @@ type Published struct {
 	Link   string // of the pull request; a path under the service's own address for the built-in host
 	New    bool   // the pull request was opened now
 	Text   string // what there is to say where there is no pull request: a request-pull text, or where the commit stands
+	// Joined is the branch of an open pull request that changes the same: nothing was published, and Commit, Number and
+	// Link are that one's. Empty as a rule.
+	Joined string `cbor:",omitempty"`
 }
 
 // A Commit is one of a pull request's.

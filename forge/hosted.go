@@ -87,6 +87,11 @@ func (h *Hub) publishHosted(ctx context.Context, s *session, c proposal) (Publis
 			return Published{}, err
 		}
 	}
+	if pull.Number == 0 && (head.IsZero() || done) {
+		if equal, ok, err := h.equalHosted(ctx, s, c); ok || err != nil {
+			return equal, err
+		}
+	}
 	if !done {
 		if pull.Number != 0 && pull.State != api.PullOpen {
 			return Published{}, pullEnded(pull.State) // nobody would look at it

@@ -100,6 +100,11 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 	if err != nil {
 		return Published{}, err
 	}
+	if !s.pushes() && (head.IsZero() || done) {
+		if equal, ok, err := h.joins(ctx, s, c); ok || err != nil {
+			return equal, err
+		}
+	}
 	if !done {
 		if err := h.stillOpen(ctx, s, p.Branch, head); err != nil {
 			return Published{}, err
@@ -119,6 +124,16 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 	return h.openPull(ctx, c, done, c.newest(head))
 }
 
+// joins is the equal pull request that a publication joins, where its branch has none of its own. The branch may be
+// there, where an earlier attempt got no further.
+func (h *Hub) joins(ctx context.Context, s *session, c proposal) (Published, bool, error) {
+	_, err := h.pulls.LatestPull(ctx, c.Project.ID, c.Branch)
+	if !errors.Is(err, api.ErrNotFound) {
+		return Published{}, false, err
+	}
+	return h.equalPull(ctx, s.store, c)
+}
+
 func servedFrom(branch string) error {
 	return fmt.Errorf("%w: %q is the branch that the documentation is served from", ErrRefused, branch)
 }
@@ -126,6 +141,7 @@ func servedFrom(branch string) error {
 // A proposal is a publication with its commit, which is not yet stored.
 type proposal struct {
 	Publication
+	tree    plumbing.Hash
 	commit  git.Object
 	objects []git.Object // what the repository needs for the commit, and the commit
 	parent  plumbing.Hash
@@ -178,6 +194,7 @@ func (h *Hub) propose(ctx context.Context, st *git.Store, docs string, p Publica
 	if err != nil {
 		return c, err
 	}
+	c.tree = tree
 	c.commit = git.NewCommit(tree, []plumbing.Hash{c.parent}, h.o.Author, p.At, message)
 	c.objects = append(objects, c.commit)
 	return c, nil

@@ -41,7 +41,7 @@ var numbered = regexp.MustCompile(`/(?:pull|pulls|merge_requests)/(\d{1,9})/?$`)
 
 // follow is how a job's pull request is followed from now on; false where it is none of a code host.
 func follow(row api.JobRow, since, now time.Time) (api.ReviewPull, bool) {
-	if row.Job.PRLink == nil {
+	if row.Job.PRLink == nil || row.Joined { // the job that opened it answers for it
 		return api.ReviewPull{}, false
 	}
 	m := numbered.FindStringSubmatch(*row.Job.PRLink)

@@ -235,6 +235,7 @@ func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 		Project: project, Job: e.state.id, Branch: ed.Branch, Base: ed.Base, Parent: ed.Parent,
 		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: e.state.draft,
 		Asker: e.state.user, Review: ed.Result.Review,
+		Join: e.state.wish == "", // who names a branch wants that one
 	}
 	for _, c := range ed.Result.Changes {
 		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})

@@ -50,6 +50,7 @@ type snapshotV1 struct {
 	Spent       agent.Spent         `cbor:"35,keyasint"`
 	Outcome     api.Outcome         `cbor:"36,keyasint,omitempty"`
 	Pulls       []pull              `cbor:"37,keyasint,omitempty"`
+	Joined      string              `cbor:"38,keyasint,omitempty"`
 }
 
 func (s *state) snapshot() ([]byte, error) {
@@ -61,7 +62,7 @@ func (s *state) snapshot() ([]byte, error) {
 		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
 		Seq: s.seq, Dropped: s.dropped, DryRun: s.dryRun, Wish: s.wish,
-		Asked: &s.asked, Steps: s.steps, Spent: s.spent, Outcome: s.outcome, Pulls: s.pulls,
+		Asked: &s.asked, Steps: s.steps, Spent: s.spent, Outcome: s.outcome, Pulls: s.pulls, Joined: s.joined,
 	}
 	if s.phase == publishing {
 		v.Edited = &s.edited
@@ -86,9 +87,9 @@ func restore(id api.JobID, data []byte) (state, error) {
 		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
 		seq: v.Seq, dropped: v.Dropped, logBytes: logBytes(v.Log), dryRun: v.DryRun, wish: v.Wish,
-		steps: v.Steps, spent: v.Spent, outcome: v.Outcome, pulls: v.Pulls,
+		steps: v.Steps, spent: v.Spent, outcome: v.Outcome, pulls: v.Pulls, joined: v.Joined,
 	}
-	if v.Pulls == nil && v.Link != "" { // a snapshot of before they were kept
+	if v.Pulls == nil && v.Link != "" && v.Joined == "" { // a snapshot of before they were kept
 		s.pulls = []pull{{Branch: v.Branch, Link: v.Link, State: api.PullOpen}}
 	}
 	switch {

@@ -77,6 +77,7 @@ type state struct {
 	link      string // of the pull request
 	pulls     []pull // that the job opened, oldest first
 	branch    string // where the job's changes are, or would go
+	joined    string // the branch of another job's pull request, which changed the same: this job goes on there
 	number    int    // which of the job's branches that is
 	commit    string // that the job published last
 	earlier   []agent.Instruction
@@ -390,7 +391,12 @@ func (s state) publishDone(msg publishDone, now time.Time) ([]Event, error) {
 		if msg.result.Text != "" { // a host without pull requests: the user passes the request on
 			message += "\n\n" + msg.result.Text
 		}
-		opened := msg.result.Link != "" && msg.result.Text == "" && s.pullOf(s.branch) < 0
+		opened := msg.result.Link != "" && msg.result.Text == "" && msg.result.Joined == "" && s.branch != s.joined &&
+			s.pullOf(s.branch) < 0
+		if msg.result.Joined != "" {
+			message = fmt.Sprintf("An open pull request makes the same change already, so none was opened: %s. "+
+				"Further instructions to this job go there.\n\n%s", msg.result.Link, message)
+		}
 		return []Event{Published{Result: msg.result, At: now, Opened: opened}, Finished{Message: message, At: now,
 			Outcome: api.OutcomeChanged}}, nil
 	case errors.Is(msg.err, forge.ErrNoChange):
@@ -519,7 +525,10 @@ func (s state) after(ev Event) state {
 func (s state) afterPublication(ev Published) state {
 	s.updatedAt = ev.At
 	s.link, s.commit = ev.Result.Link, ev.Result.Commit
-	if ev.Result.Link != "" && ev.Result.Text == "" && s.pullOf(s.branch) < 0 {
+	if ev.Result.Joined != "" {
+		s.joined, s.branch = ev.Result.Joined, ev.Result.Joined
+	}
+	if ev.Result.Link != "" && ev.Result.Text == "" && s.branch != s.joined && s.pullOf(s.branch) < 0 {
 		s.pulls = append(last(s.pulls, maxPulls-1), pull{Branch: s.branch, Link: ev.Result.Link, State: api.PullOpen})
 	}
 	return s
@@ -552,6 +561,9 @@ func (s state) afterEdit(ev Edited) state {
 		return s
 	}
 	s.branch, s.number = ev.Branch, max(ev.Number, 1)
+	if s.branch != s.joined {
+		s.joined = "" // that one is merged or closed
+	}
 	ev.Files, ev.Diff = nil, "" // the log has them
 	s.edited = ev
 	s.phase = publishing
@@ -641,7 +653,7 @@ func (s state) row(seq uint64) api.JobRow {
 			CreatedAt: s.createdAt, Title: s.title, Message: s.message, UpdatedAt: s.updatedAt, Outcome: s.outcome,
 		},
 		Branch: s.branch, Halt: s.halt, Todos: slices.Clone(s.todos), User: string(s.user),
-		Archived: !s.archived.IsZero(), Seq: seq, DryRun: s.dryRun,
+		Archived: !s.archived.IsZero(), Seq: seq, DryRun: s.dryRun, Joined: s.joined != "",
 	}
 	used := s.used()
 	r.Spent = api.Spent{Steps: used.Steps, Tokens: used.Tokens, Cost: used.Cost, Time: used.Time}
@@ -661,6 +673,9 @@ func (s state) row(seq uint64) api.JobRow {
 
 // branchName is where the n-th pull request of the job comes from.
 func (s state) branchName(n int) string {
+	if s.joined != "" && n == s.number {
+		return s.joined
+	}
 	name := s.wish
 	if name == "" {
 		name = "docent/" + string(s.id)

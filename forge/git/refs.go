@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -99,6 +100,33 @@ func (s *Store) refs() (refs map[string]plumbing.Hash, damaged map[string]error,
 		return nil
 	})
 	return refs, damaged, err
+}
+
+// Branches are the names of the branches in a folder of branches, in order.
+func (s *Store) Branches(folder string) ([]string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	packed, err := s.packedRefs()
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for name := range packed {
+		if name, ok := strings.CutPrefix(name, "refs/heads/"+folder+"/"); ok {
+			out = append(out, folder+"/"+name)
+		}
+	}
+	entries, err := os.ReadDir(filepath.Join(s.dir, "refs", "heads", filepath.FromSlash(folder)))
+	if err != nil && !missing(err) {
+		return nil, Passing(err)
+	}
+	for _, e := range entries {
+		if !e.IsDir() && !strings.HasSuffix(e.Name(), ".lock") {
+			out = append(out, folder+"/"+e.Name())
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
 
 // Head is the commit that a branch points at; zero where there is no such branch.
