@@ -82,6 +82,8 @@ func Test(t *testing.T, open func(t *testing.T) Host) {
 		{"NothingToChange", nothing},
 		{"ManyBranchesAtOnce", many},
 		{"SameBranchAtOnce", sameAtOnce},
+		{"AnEqualOpenRequestIsJoined", equal},
+		{"EqualChangesAtOnceOpenOneRequest", equalAtOnce},
 		{"DeletedAndMovedFiles", deleted},
 		{"CredentialsThatMayNotWriteAreRefusedBeforehand", narrow},
 		{"ARenamedRepositoryKeepsItsRequests", renamed},
