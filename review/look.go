@@ -166,9 +166,11 @@ func (r *Reviewer) instructions(ctx context.Context, project api.Project, p api.
 		return nil, fmt.Errorf("look at job %s: %w", p.Job, err)
 	}
 	var asks []api.ReviewAsk
-	for _, group := range groups {
-		a := api.ReviewAsk{ID: r.IDs.New(api.TurnPrefix, r.Now()), Project: p.Project, Number: p.Number, Pull: p.Link, Job: p.Job,
-			Key: fmt.Sprintf("%s/%d/%s", p.Project, p.Number, group[0].ID), State: api.ReviewTaken, Comments: group, At: r.Now()}
+	now := r.Now()
+	for i, group := range groups {
+		at := now.Add(time.Duration(i) * time.Millisecond) // ids of one millisecond are in no order
+		a := api.ReviewAsk{ID: r.IDs.New(api.TurnPrefix, at), Project: p.Project, Number: p.Number, Pull: p.Link, Job: p.Job,
+			Key: fmt.Sprintf("%s/%d/%s", p.Project, p.Number, group[0].ID), State: api.ReviewTaken, Comments: group, At: at}
 		said := slices.DeleteFunc(slices.Clone(group), func(c api.ReviewComment) bool { return c.Text == "" })
 		switch {
 		case p.State != api.PullOpen:

@@ -396,3 +396,40 @@ func TestAJobWasCreatedWhenItsIDWasMade(t *testing.T) {
 		}
 	}
 }
+
+func TestAJobThatJoinedGoesOnOnThatBranch(t *testing.T) {
+	joins := publishDone{result: forge.Published{Commit: "c9", Link: "/pulls/9", Number: 9, Joined: "docent/job_0"}}
+	s, err := play(t, state{id: testID}, create("x"), edits, joins)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := s.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = restore(testID, data); err != nil {
+		t.Fatal(err)
+	}
+	r := s.row(1)
+	if *r.Job.PRLink != "/pulls/9" || r.Branch != "docent/job_0" || !r.Joined || r.Pull != "" ||
+		!strings.Contains(r.Job.Message, "makes the same change already") || !strings.Contains(r.Job.Message, "/pulls/9") {
+		t.Errorf("the job shows %+v", r)
+	}
+	if _, err := play(t, s, PullIs{"p", "docent/job_0", api.PullMerged}); !errors.Is(err, api.ErrNotFound) {
+		t.Errorf("a job hears of a pull request that it did not open: %v", err)
+	}
+	if s.branchName(s.number) != "docent/job_0" || s.branchName(s.number+1) != "docent/job_1-2" {
+		t.Errorf("it goes on on %s, then %s", s.branchName(s.number), s.branchName(s.number+1))
+	}
+	onTop := publishDone{result: forge.Published{Commit: "c10", Link: "/pulls/9", Number: 9}}
+	there, err := play(t, s, follow, editDone{edited: edit("docent/job_0", 1, "a.md")}, onTop)
+	if r := there.row(1); err != nil || r.Branch != "docent/job_0" || !r.Joined || len(there.pulls) != 0 {
+		t.Errorf("after a further instruction: %+v, %v", r, err)
+	}
+	// That one was merged: the next pull request is the job's own.
+	own := publishDone{result: forge.Published{Commit: "c11", Link: "/pulls/10", Number: 10, New: true}}
+	after, err := play(t, s, follow, editDone{edited: edit("docent/job_1-2", 2, "a.md")}, own)
+	if r := after.row(1); err != nil || r.Branch != "docent/job_1-2" || r.Joined || r.Pull != api.PullOpen {
+		t.Errorf("after the joined one was over: %+v, %v", r, err)
+	}
+}
