@@ -9,38 +9,44 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"docent/api"
-	"docent/backoff"
 )
 
 // An Event is one entry of a job's log.
 type Event struct {
-	Raw    []byte        `json:"-"` // as it came
-	ID     uint64        `json:"id"`
-	Type   string        `json:"type"`
-	At     time.Time     `json:"at"`
-	Status api.JobStatus `json:"status"`
-	Title  string        `json:"title"`
-	Text   string        `json:"text"`
-	Todos  []api.Todo    `json:"todos"`
-	Tool   *struct {
-		Name   string `json:"name"`
-		Input  string `json:"input"`
-		Output string `json:"output"`
-		Failed bool   `json:"failed"`
-	} `json:"tool"`
-	Files  []File  `json:"files"`
-	Diff   string  `json:"diff"`
-	Branch string  `json:"branch"`
-	Commit string  `json:"commit"`
-	PRLink *string `json:"prLink"`
+	Raw     []byte        `json:"-"` // as it came
+	ID      uint64        `json:"id"`
+	Type    string        `json:"type"`
+	At      time.Time     `json:"at"`
+	Status  api.JobStatus `json:"status"`
+	Title   string        `json:"title,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Todos   []api.Todo    `json:"todos,omitempty"`
+	Tool    *ToolCall     `json:"tool,omitempty"`
+	Files   []File        `json:"files,omitempty"`
+	Diff    string        `json:"diff,omitempty"`
+	Branch  string        `json:"branch,omitempty"`
+	Commit  string        `json:"commit,omitempty"`
+	PRLink  *string       `json:"prLink,omitempty"`
+	Outcome api.Outcome   `json:"outcome,omitempty"`
+	// Job is the job as it ended, in the last event of all, whose type is EventEnd.
+	Job *Job `json:"-"`
+}
+
+// EventEnd is the type of the last event: the job is not active any more.
+const EventEnd = "end"
+
+// A ToolCall is one that a language model made.
+type ToolCall struct {
+	Name   string `json:"name"`
+	Input  string `json:"input"`
+	Output string `json:"output"`
+	Failed bool   `json:"failed"`
 }
 
 // A File is one that a job has changed.
@@ -52,79 +58,70 @@ type File struct {
 	Removed int    `json:"removed"`
 }
 
-// reconnects is how often in a row a broken stream is taken up again before the command gives up.
+// reconnects is how often in a row a broken stream is taken up again.
 const reconnects = 10
 
-// Follow reads a job's log from the start and calls event with each entry, until the job has ended. It returns the job
-// then. A stream that breaks off is taken up after the last entry that was seen; broken is called each time.
-func (c *Client) Follow(ctx context.Context, path string, event func(Event) error, broken func()) (api.Job, error) {
-	var after uint64
-	pause := backoff.Exponential(500*time.Millisecond, 10*time.Second)
-	for failures := 0; ; {
-		end, err := c.readEvents(ctx, path, after, func(e Event) error {
-			after, failures = e.ID, 0
-			return event(e)
-		})
-		var own *eventError
-		switch {
-		case err == nil && end != nil:
-			return *end, nil
-		case errors.As(err, &own):
-			return api.Job{}, own.err
-		case ctx.Err() != nil, after == 0 && err != nil, final(err):
-			return api.Job{}, err
-		}
-		if failures++; failures > reconnects {
-			return api.Job{}, fmt.Errorf("the job's log breaks off again and again: %w", cmp.Or(err, io.ErrUnexpectedEOF))
-		}
-		broken()
-		if err := backoff.Sleep(ctx, pause(failures)); err != nil {
-			return api.Job{}, err
+// broke waits before a stream that broke is taken up again. It returns the error where that would not help.
+func (c *Client) broke(ctx context.Context, failures int, err error) error {
+	if ctx.Err() != nil || final(err) {
+		return err
+	}
+	if failures > reconnects {
+		return fmt.Errorf("the connection breaks off again and again: %w", err)
+	}
+	if c.Reconnecting != nil {
+		c.Reconnecting(err)
+	}
+	return pause(ctx, failures, err)
+}
+
+// JobEvents follows a job: it yields what its log has beyond the event with the id after, then what comes, and at last
+// an event of the type [EventEnd] with the job. A stream that breaks is taken up where it was.
+func (c *Client) JobEvents(ctx context.Context, project, id string, after uint64) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		failures, opened := 0, false
+		for {
+			left, err := c.readEvents(ctx, project, id, after, func(e Event) bool {
+				failures, opened = 0, true
+				after = max(after, e.ID)
+				return yield(e, nil)
+			})
+			if left {
+				return
+			}
+			if failures++; opened { // a server that was not reached at all is told of at once
+				err = c.broke(ctx, failures, err)
+			}
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
 		}
 	}
 }
 
-// final reports whether the same request would be refused again.
-func final(err error) bool {
-	var address *AddressError
-	var answer *Error
-	if !errors.As(err, &answer) {
-		return errors.As(err, &address)
-	}
-	switch answer.Status {
-	case http.StatusServiceUnavailable, http.StatusBadGateway, http.StatusGatewayTimeout:
-		return false
-	}
-	return true
-}
-
-// An eventError is the caller's own trouble with an event, not the connection's.
-type eventError struct{ err error }
-
-func (e *eventError) Error() string { return e.err.Error() }
-
-// readEvents reads one stream of a job's log. The job is nil where the stream broke off.
-func (c *Client) readEvents(ctx context.Context, path string, after uint64, event func(Event) error) (*api.Job, error) {
-	resp, err := c.Do(ctx, http.MethodGet, path+"/events", nil, "Accept", "text/event-stream", "Last-Event-ID",
-		strconv.FormatUint(after, 10))
+// readEvents reads one stream of a job's log. It has left when the log came to its end, or the reader wants no more.
+func (c *Client) readEvents(ctx context.Context, project, id string, after uint64, yield func(Event) bool) (left bool, err error) {
+	resp, err := c.Do(ctx, http.MethodGet, path(agent, project, "/job/", id, "/events"), nil,
+		Header("Accept", "text/event-stream"), Header("Last-Event-ID", strconv.FormatUint(after, 10)))
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusNoContent { // all was seen but the end
-		var j api.Job
-		err := c.Get(ctx, path, &j)
-		return &j, err
+		j, err := c.ReadJob(ctx, project, id)
+		if err != nil {
+			return false, err
+		}
+		yield(Event{Type: EventEnd, At: j.UpdatedAt, Status: j.Status, Job: &j})
+		return true, nil
 	}
 	lines := bufio.NewReader(resp.Body)
 	var name, data string
 	for {
 		text, err := lines.ReadString('\n')
-		if errors.Is(err, io.EOF) {
-			return nil, nil
-		}
 		if err != nil {
-			return nil, fmt.Errorf("read the job's log: %w", err)
+			return false, fmt.Errorf("read the job's log: %w", cmp.Or(unexpected(err), err))
 		}
 		field, value, _ := strings.Cut(strings.TrimSuffix(text, "\n"), ": ")
 		switch field {
@@ -137,57 +134,69 @@ func (c *Client) readEvents(ctx context.Context, path string, after uint64, even
 				name = ""
 				continue // a comment
 			}
-			switch name {
-			case "end":
-				var j api.Job
-				if err := json.Unmarshal([]byte(data), &j); err != nil {
-					return nil, fmt.Errorf("read the job's log: %w", err)
-				}
-				return &j, nil
-			case "omitted":
-			default:
-				e := Event{Raw: []byte(data)}
-				if err := json.Unmarshal(e.Raw, &e); err != nil {
-					return nil, fmt.Errorf("read the job's log: %w", err)
-				}
-				if err := event(e); err != nil {
-					return nil, &eventError{err}
-				}
+			left, err := handOver(name, data, yield)
+			if left || err != nil {
+				return left, err
 			}
 			name, data = "", ""
 		}
 	}
 }
 
-// Jobs yields a project's jobs, newest first: at most limit, all where that is 0. The filter is the query of the API's
-// list.
-func (c *Client) Jobs(ctx context.Context, path string, filter url.Values, limit int) iter.Seq2[api.Job, error] {
-	return func(yield func(api.Job, error) bool) {
-		query := maps.Clone(filter)
-		for seen := 0; ; {
-			page := 100
-			if limit > 0 {
-				page = min(page, limit-seen)
+func handOver(name, data string, yield func(Event) bool) (left bool, err error) {
+	e := Event{Raw: []byte(data)}
+	switch name {
+	case "omitted": // early events that are not kept any more
+		return false, nil
+	case EventEnd:
+		e.Type, e.Job = EventEnd, new(Job)
+		if err := json.Unmarshal(e.Raw, e.Job); err != nil {
+			return false, fmt.Errorf("read the job's log: %w", err)
+		}
+		e.At, e.Status = e.Job.UpdatedAt, e.Job.Status
+		yield(e)
+		return true, nil
+	}
+	if err := json.Unmarshal(e.Raw, &e); err != nil {
+		return false, fmt.Errorf("read the job's log: %w", err)
+	}
+	return !yield(e), nil
+}
+
+// unexpected is the end of bytes where more should come; nil for other errors.
+func unexpected(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return nil
+}
+
+// WaitForJob returns a job when it has ended, whichever way: its Status and Outcome say how.
+func (c *Client) WaitForJob(ctx context.Context, project, id string) (Job, error) {
+	for failures := 0; ; {
+		j, err := c.ReadJob(ctx, project, id, Wait(30*time.Second))
+		if err == nil {
+			if failures = 0; j.Status != api.JobActive {
+				return j, nil
 			}
-			query.Set("limit", strconv.Itoa(page))
-			var body struct {
-				Jobs       []api.Job `json:"jobs"`
-				NextCursor *string   `json:"nextCursor"`
-			}
-			if err := c.Get(ctx, path+"?"+query.Encode(), &body); err != nil {
-				yield(api.Job{}, err)
-				return
-			}
-			for _, j := range body.Jobs {
-				if !yield(j, nil) {
-					return
-				}
-				seen++
-			}
-			if body.NextCursor == nil || *body.NextCursor == "" || limit > 0 && seen >= limit {
-				return
-			}
-			query.Set("cursor", *body.NextCursor)
+			continue
+		}
+		failures++
+		if err := c.broke(ctx, failures, err); err != nil {
+			return j, err
+		}
+	}
+}
+
+// WaitForUpdate returns an update when it has ended: its Status says how.
+func (c *Client) WaitForUpdate(ctx context.Context, id string) (Update, error) {
+	for tries := 1; ; tries++ {
+		u, err := c.UpdateStatus(ctx, id)
+		if err != nil || u.Status == api.UpdateSuccess || u.Status == api.UpdateFailure {
+			return u, err
+		}
+		if err := pause(ctx, min(tries, 3), nil); err != nil {
+			return u, err
 		}
 	}
 }

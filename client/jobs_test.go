@@ -49,15 +49,21 @@ func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
 					"event: end\ndata: {\"id\":\""+id+"\",\"status\":\"completed\",\"title\":\"t\"}\n\n")
 			}
 		}
-		c := Client{Base: "http://docent.test", Key: "k", HTTP: &http.Client{Transport: inMemory(server)}}
 		var seen []uint64
 		broken := 0
-		j, err := c.Follow(t.Context(), "/v2/agent/p/job/"+id, func(e Event) error {
-			seen = append(seen, e.ID)
-			return nil
-		}, func() { broken++ })
-		if err != nil || string(j.ID) != id || j.Status != api.JobCompleted {
-			t.Errorf("%+v, %v", j, err)
+		c := Client{Base: "http://docent.test", Key: "k", HTTP: &http.Client{Transport: inMemory(server)},
+			Reconnecting: func(error) { broken++ }}
+		var j *Job
+		for e, err := range c.JobEvents(t.Context(), "p", id, 0) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if j = e.Job; e.Type != EventEnd {
+				seen = append(seen, e.ID)
+			}
+		}
+		if j == nil || string(j.ID) != id || j.Status != api.JobCompleted {
+			t.Errorf("%+v", j)
 		}
 		if got := strings.Join(asked, " "); got != "0 2 2" || broken != 2 {
 			t.Errorf("asked from %s, %d times broken off", got, broken)
@@ -82,7 +88,10 @@ func TestARefusalEndsFollowing(t *testing.T) {
 					}
 					w.WriteHeader(status)
 				})}}
-			if _, err := c.Follow(t.Context(), "/x", func(Event) error { return nil }, func() {}); err == nil || asked != want {
+			var err error
+			for _, err = range c.JobEvents(t.Context(), "p", "x", 0) {
+			}
+			if err == nil || asked != want {
 				t.Errorf("%d: asked %d times, want %d: %v", status, asked, want, err)
 			}
 		}

@@ -3,8 +3,8 @@ package mcp
 import (
 	"context"
 	"fmt"
-	"net/url"
 	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -15,9 +15,6 @@ import (
 const (
 	agentInstructions = "This server edits one documentation set. create_job gives an instruction; job_status with wait says what became " +
 		"of it and where the pull request is; job_diff shows the changes; follow_up asks for more on the same pull request."
-
-	// maxWait is how many seconds job_status waits at most, as the API has it.
-	maxWait = 60
 )
 
 type (
@@ -72,54 +69,42 @@ func (t tools) addAgent(server *mcp.Server) {
 		Description: "Stop an active job."}, t.cancelJob)
 }
 
-func (t tools) jobsPath(more ...string) string {
-	path := "/v2/agent/" + url.PathEscape(string(t.project)) + "/job"
-	for _, m := range more {
-		path += "/" + url.PathEscape(m)
-	}
-	return path
-}
-
 func (t tools) createJob(ctx context.Context, req *mcp.CallToolRequest, in createInput) (*mcp.CallToolResult, api.Job,
 	error) {
-	body := map[string]any{"prompt": in.Prompt, "asDraft": in.Draft, "dryRun": in.DryRun}
-	if in.Model != "" {
-		body["model"] = in.Model
-	}
-	return t.change(ctx, req, t.jobsPath(), body, in.Key)
+	return told(t.client(req.Extra).CreateJob(ctx, string(t.project),
+		client.CreateJob{Prompt: in.Prompt, Model: in.Model, AsDraft: in.Draft, DryRun: in.DryRun}, once(in.Key)...))
 }
 
 func (t tools) followUp(ctx context.Context, req *mcp.CallToolRequest, in followInput) (*mcp.CallToolResult, api.Job,
 	error) {
-	return t.change(ctx, req, t.jobsPath(in.Job, "message"), map[string]any{"prompt": in.Prompt}, in.Key)
+	return told(t.client(req.Extra).FollowUp(ctx, string(t.project), in.Job, in.Prompt, once(in.Key)...))
 }
 
 func (t tools) cancelJob(ctx context.Context, req *mcp.CallToolRequest, in jobInput) (*mcp.CallToolResult, api.Job,
 	error) {
-	return t.change(ctx, req, t.jobsPath(in.Job, "cancel"), nil, "")
-}
-
-func (t tools) change(ctx context.Context, req *mcp.CallToolRequest, path string, body any, key string) (
-	*mcp.CallToolResult, api.Job, error) {
-	var headers []string
-	if key != "" {
-		headers = []string{"Idempotency-Key", key}
-	}
-	var j api.Job
-	if err := t.client(req.Extra).Post(ctx, path, body, &j, headers...); err != nil {
-		return nil, j, failed(err)
-	}
-	return say(sentence(j)), j, nil
+	return told(t.client(req.Extra).CancelJob(ctx, string(t.project), in.Job))
 }
 
 func (t tools) jobStatus(ctx context.Context, req *mcp.CallToolRequest, in statusInput) (*mcp.CallToolResult, api.Job,
 	error) {
-	path := t.jobsPath(in.Job)
+	var wait []client.Option
 	if in.Wait > 0 {
-		path += fmt.Sprintf("?wait=%d", min(in.Wait, maxWait))
+		wait = append(wait, client.Wait(time.Duration(in.Wait)*time.Second))
 	}
-	var j api.Job
-	if err := t.client(req.Extra).Get(ctx, path, &j); err != nil {
+	return told(t.client(req.Extra).ReadJob(ctx, string(t.project), in.Job, wait...))
+}
+
+// once has a request carried out once, where it has an idempotency key.
+func once(key string) []client.Option {
+	if key == "" {
+		return nil
+	}
+	return []client.Option{client.IdempotencyKey(key)}
+}
+
+// told is what a tool says of a job.
+func told(j api.Job, err error) (*mcp.CallToolResult, api.Job, error) {
+	if err != nil {
 		return nil, j, failed(err)
 	}
 	return say(sentence(j)), j, nil
@@ -127,15 +112,9 @@ func (t tools) jobStatus(ctx context.Context, req *mcp.CallToolRequest, in statu
 
 func (t tools) listJobs(ctx context.Context, req *mcp.CallToolRequest, in listInput) (*mcp.CallToolResult, listOutput,
 	error) {
-	query := url.Values{}
-	if in.Status != "" {
-		query.Set("status", in.Status)
-	}
-	if in.Limit != 0 {
-		query.Set("limit", fmt.Sprint(in.Limit))
-	}
-	var out listOutput
-	err := t.client(req.Extra).Get(ctx, "/v2/agent/"+url.PathEscape(string(t.project))+"/jobs?"+query.Encode(), &out)
+	list, err := t.client(req.Extra).ListJobs(ctx, string(t.project),
+		client.JobFilter{Status: api.JobStatus(in.Status), Limit: in.Limit})
+	out := listOutput{list.Jobs}
 	if err != nil {
 		return nil, out, failed(err)
 	}
@@ -153,22 +132,21 @@ func (t tools) listJobs(ctx context.Context, req *mcp.CallToolRequest, in listIn
 func (t tools) jobDiff(ctx context.Context, req *mcp.CallToolRequest, in jobInput) (*mcp.CallToolResult, diffOutput,
 	error) {
 	c := t.client(req.Extra)
-	var j api.Job
-	if err := c.Get(ctx, t.jobsPath(in.Job), &j); err != nil {
+	j, err := c.ReadJob(ctx, string(t.project), in.Job)
+	if err != nil {
 		return nil, diffOutput{}, failed(err)
 	}
 	if j.Status == api.JobActive {
 		return say("The job is at work: ask again when job_status says that it has ended."), diffOutput{Files: []client.File{}}, nil
 	}
 	out := diffOutput{Files: []client.File{}}
-	_, err := c.Follow(ctx, t.jobsPath(in.Job), func(e client.Event) error {
+	for e, err := range c.JobEvents(ctx, string(t.project), in.Job, 0) {
+		if err != nil {
+			return nil, out, failed(err)
+		}
 		if e.Type == "edited" {
 			out = diffOutput{Files: e.Files, Diff: e.Diff}
 		}
-		return nil
-	}, func() {})
-	if err != nil {
-		return nil, out, failed(err)
 	}
 	if out.Diff == "" {
 		return say("The job has changed nothing."), out, nil

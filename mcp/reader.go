@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"docent/api"
 	"docent/client"
 	"docent/search"
 )
@@ -96,21 +96,15 @@ func (t tools) addReader(server *mcp.Server) {
 
 func (t tools) search(ctx context.Context, req *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, searchOutput,
 	error) {
-	body := map[string]any{"query": in.Query, "pageSize": min(max(in.Limit, 0), 20)}
-	if in.Limit == 0 {
-		body["pageSize"] = 5
+	limit := 5
+	if in.Limit != 0 {
+		limit = min(max(in.Limit, 1), 20)
 	}
+	q := client.Search{Query: in.Query, PageSize: limit}
 	if in.Version != "" || in.Language != "" {
-		body["filter"] = search.Filter{Version: in.Version, Language: in.Language}
+		q.Filter = &client.Filter{Version: in.Version, Language: in.Language}
 	}
-	var hits []struct {
-		Content, Path string
-		Metadata      struct {
-			Title, URL, Heading, Version string
-			Score                        float64
-		}
-	}
-	err := t.client(req.Extra).Post(ctx, "/discovery/v1/search/"+url.PathEscape(t.domain), body, &hits)
+	hits, err := t.client(req.Extra).Search(ctx, t.domain, q)
 	if err != nil {
 		return nil, searchOutput{}, failed(err)
 	}
@@ -151,14 +145,14 @@ func (t tools) readPage(ctx context.Context, req *mcp.CallToolRequest, in pageIn
 	return say(p.Content), p, nil
 }
 
-func (t tools) page(ctx context.Context, extra *mcp.RequestExtra, path string) (p pageOutput, err error) {
-	err = t.client(extra).Post(ctx, "/discovery/v1/page/"+url.PathEscape(t.domain), map[string]string{"path": path}, &p)
-	return p, err
+func (t tools) page(ctx context.Context, extra *mcp.RequestExtra, path string) (pageOutput, error) {
+	p, err := t.client(extra).ReadPage(ctx, t.domain, client.PageRequest{Path: path})
+	return pageOutput(p), err
 }
 
 func (t tools) ask(ctx context.Context, req *mcp.CallToolRequest, in askInput) (*mcp.CallToolResult, client.Answer,
 	error) {
-	a, err := t.client(req.Extra).Ask(ctx, client.Question{Domain: t.domain, Text: in.Question, Caller: "anonymous",
+	a, err := t.client(req.Extra).Ask(ctx, client.Question{Domain: t.domain, Text: in.Question,
 		Thread: in.Thread, Key: in.Key, Version: in.Version, Language: in.Language}, &written{ctx: ctx, req: req})
 	if err != nil {
 		return nil, a, failed(err)
@@ -197,17 +191,15 @@ func (w *written) Write(b []byte) (int, error) {
 
 func (t tools) feedback(ctx context.Context, req *mcp.CallToolRequest, in feedbackInput) (*mcp.CallToolResult, done,
 	error) {
-	rating := "down"
+	rating := api.RatedDown
 	if in.Helpful {
-		rating = "up"
+		rating = api.RatedUp
 	}
-	res, err := t.client(req.Extra).Do(ctx, http.MethodPost, "/discovery/v1/feedback/"+url.PathEscape(t.domain),
-		map[string]string{"threadId": in.Thread, "messageId": in.Message, "threadKey": in.Key, "rating": rating,
-			"comment": in.Comment})
+	err := t.client(req.Extra).RateAnswer(ctx, t.domain, client.Feedback{ThreadID: in.Thread, MessageID: in.Message,
+		ThreadKey: in.Key, Rating: rating, Comment: in.Comment})
 	if err != nil {
 		return nil, done{}, failed(err)
 	}
-	res.Body.Close()
 	return say("Thank you: it is stored."), done{true}, nil
 }
 
@@ -221,8 +213,7 @@ func (t tools) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (
 		path = plain
 	}
 	p, err := t.page(ctx, req.Extra, path)
-	var refused *client.Error
-	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+	if errors.Is(err, client.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
 	if err != nil {

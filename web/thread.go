@@ -8,6 +8,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/stream"
 )
 
 type threadView struct {
@@ -64,7 +65,7 @@ func (s *Server) threadOf(ctx context.Context, v *visit, id api.ThreadID) (*thre
 // turn is one question with its answer.
 func (s *Server) turn(ctx context.Context, v *visit, e *thread.Exchange) (t turnView, err error) {
 	t = turnView{Exchange: *e}
-	text, suggested := thread.Suggested(cmp.Or(e.Answer, e.Text))
+	text, suggested := stream.Suggested(cmp.Or(e.Answer, e.Text))
 	if t.HTML, err = markdown(text); err != nil {
 		return t, err
 	}

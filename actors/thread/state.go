@@ -12,6 +12,7 @@ import (
 	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
+	"docent/stream"
 )
 
 const (
@@ -478,7 +479,7 @@ func (s *state) history() []model.Message {
 
 // spoken is an answer without what was put around it: the notice that another model answers, the block of suggestions.
 func spoken(answer string) string {
-	text, _ := Suggested(strings.TrimPrefix(answer, model.FallbackNotice))
+	text, _ := stream.Suggested(strings.TrimPrefix(answer, model.FallbackNotice))
 	return text
 }
 

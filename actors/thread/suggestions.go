@@ -10,48 +10,13 @@ import (
 
 	"docent/model"
 	"docent/search"
+	"docent/stream"
 )
 
-// A project may have its answers end with questions that the documentation answers too, in the form that widgets of the
-// hosted platform read: a fenced block, and in it a line `(question)[address of the page]` for each.
 const (
-	suggestionsStart = "\n\n```suggestions\n"
-	suggestionsEnd   = "```\n"
-
 	mostSuggestions = 3
 	mostTried       = 2 * mostSuggestions // a try costs a search and a built-in answer
 )
-
-// A Suggestion is a further question, and where the documentation answers it.
-type Suggestion struct {
-	Text string `json:"text"`
-	URL  string `json:"url"`
-}
-
-var suggestionLine = regexp.MustCompile(`\(([^)]*)\)\[([^\]]*)\]`)
-
-// Suggested splits an answer into its text and the suggestions at its end.
-func Suggested(answer string) (text string, list []Suggestion) {
-	text, block, _ := strings.Cut(answer, suggestionsStart)
-	for _, m := range suggestionLine.FindAllStringSubmatch(block, -1) {
-		list = append(list, Suggestion{m[1], m[2]})
-	}
-	return text, list
-}
-
-// SuggestionsBegin is how many bytes of the text can be shown already: those before a block of suggestions, or before
-// what may yet become the beginning of one.
-func SuggestionsBegin(text string) int {
-	if at := strings.Index(text, suggestionsStart); at >= 0 {
-		return at
-	}
-	for n := min(len(text), len(suggestionsStart)-1); n > 0; n-- {
-		if strings.HasSuffix(text, suggestionsStart[:n]) {
-			return len(text) - n
-		}
-	}
-	return len(text)
-}
 
 // suggestions is the block for an answer: questions about sections that were found and not used, and have about as
 // much to do with what the reader asks as the best one. Each was put to the documentation, and its section is a part
@@ -82,7 +47,7 @@ func (e *effect) suggestions(ctx context.Context, w *writer) string {
 	if n == 0 {
 		return ""
 	}
-	return suggestionsStart + lines.String() + suggestionsEnd
+	return stream.SuggestionsStart + lines.String() + stream.SuggestionsEnd
 }
 
 // suggestedURL keeps an address within its brackets.

@@ -48,33 +48,7 @@ func TestAHeadingBecomesAQuestion(t *testing.T) {
 	}
 }
 
-// The text of an answer is shown as it comes, and nothing of the block is, wherever the pieces are cut.
-func TestSuggestionsAreToldFromTheText(t *testing.T) {
-	const text = "Run it:\n\n```sh\nmake\n```\n\nThen wait."
-	whole := text + suggestionsStart + "(What is tea?)[/tea#green]\n(What are cups?)[https://docs.example.com/cups]\n" +
-		suggestionsEnd
-	for size := 1; size < 9; size++ {
-		shown := 0
-		for end := size; ; end = min(end+size, len(whole)) {
-			if to := SuggestionsBegin(whole[:end]); to > shown {
-				shown = to
-			}
-			if end == len(whole) {
-				break
-			}
-		}
-		if whole[:shown] != text {
-			t.Errorf("in pieces of %d: %q", size, whole[:shown])
-		}
-	}
-	got, list := Suggested(whole)
-	if got != text || len(list) != 2 || list[0] != (Suggestion{"What is tea?", "/tea#green"}) ||
-		list[1].URL != "https://docs.example.com/cups" {
-		t.Errorf("%q %+v", got, list)
-	}
-	if got, list := Suggested(text); got != text || list != nil {
-		t.Errorf("%q %+v", got, list)
-	}
+func TestAnAddressStaysWithinItsBrackets(t *testing.T) {
 	if got := suggestedURL.Replace("/a [b] (c)"); strings.ContainsAny(got, "[]() ") {
 		t.Errorf("%q", got)
 	}

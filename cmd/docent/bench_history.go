@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -125,7 +124,7 @@ func (c *copier) storeThreads(ctx context.Context, n int) error {
 	if c.aThread == nil {
 		var id string
 		stream, rec, err := c.sample(ctx, func(ctx context.Context) (string, error) {
-			reader := client.Client{Base: c.server().URL, Key: c.server().Readers, HTTP: http.DefaultClient}
+			reader := client.Client{Base: c.server().URL, Key: c.server().Readers}
 			a, err := reader.Ask(ctx, client.Question{Domain: lab.Domain, Caller: "bench", Text: bench.Questions[0]}, io.Discard)
 			id = a.ThreadID
 			return thread.Stream(api.ThreadID(a.ThreadID)), err
@@ -152,11 +151,10 @@ func (c *copier) storeJobs(ctx context.Context, n int) error {
 	if c.aJob == nil {
 		var j api.Job
 		stream, rec, err := c.sample(ctx, func(ctx context.Context) (string, error) {
-			admin := client.Client{Base: c.server().URL, Key: c.server().Admin, HTTP: http.DefaultClient}
-			base := "/v2/agent/" + lab.ProjectID + "/job"
-			err := admin.Post(ctx, base, map[string]any{"prompt": "fix broken internal links", "dryRun": true}, &j)
-			for err == nil && j.Status == api.JobActive {
-				err = admin.Get(ctx, base+"/"+string(j.ID)+"?wait=30", &j)
+			admin := client.Client{Base: c.server().URL, Key: c.server().Admin}
+			made, err := admin.CreateJob(ctx, lab.ProjectID, client.CreateJob{Prompt: "fix broken internal links", DryRun: true})
+			if err == nil {
+				j, err = admin.WaitForJob(ctx, lab.ProjectID, string(made.ID))
 			}
 			return job.Stream(j.ID), err
 		})

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net/http"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -11,7 +10,6 @@ import (
 
 // clientFlags adds the flags that name a server and a key.
 func clientFlags(cmd *cobra.Command, c *client.Client) {
-	c.HTTP = &http.Client{} // no overall timeout: answers stream
 	cmd.PersistentFlags().StringVar(&c.Base, "url", envOr("URL", "http://127.0.0.1:8080"),
 		"address of the server (DOCENT_URL)")
 	cmd.PersistentFlags().StringVar(&c.Key, "key", envOr("KEY", ""), "API key (DOCENT_KEY)")

@@ -50,16 +50,16 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	var made []api.JobID
 	create := func(key string) (j api.Job, resp *http.Response, err error) {
 		t.Helper()
-		header := []string{}
+		var once []client.Option
 		if key != "" {
-			header = []string{"Idempotency-Key", key}
+			once = append(once, client.IdempotencyKey(key))
 		}
 		page := "p" + strconv.Itoa(len(made))
 		if key != "" {
 			page = "p0" // with its key it is the same request
 		}
 		resp, err = admin.Do(t.Context(), http.MethodPost, base,
-			map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, header...)
+			map[string]string{"prompt": "create page " + page + ".md titled \"P\" with content: \"x\""}, once...)
 		if err != nil {
 			return j, nil, err
 		}
@@ -91,12 +91,11 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	}
 	listed := func(what string) {
 		t.Helper()
-		var page struct{ Jobs []api.Job }
-		if err := admin.Get(t.Context(), "/v2/agent/"+p.id+"/jobs", &page); err != nil {
-			t.Fatal(err)
-		}
 		var ids []api.JobID
-		for _, j := range page.Jobs {
+		for j, err := range admin.Jobs(t.Context(), p.id, client.JobFilter{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
 			ids = append(ids, j.ID)
 			if j.UpdatedAt.Before(j.CreatedAt) {
 				t.Errorf("%s: job %s was made at %v and changed at %v", what, j.ID, j.CreatedAt, j.UpdatedAt)
@@ -132,9 +131,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		t.Errorf("a key used before the clock was set back: %s, %v, want job %s", again.ID, err, first.ID)
 	}
 	second := accepted("an hour back", "while-it-was-back", 1)
-	var followed api.Job
-	if err := admin.Post(t.Context(), base+"/"+string(first.ID)+"/message",
-		map[string]string{"prompt": `append "more" to p0.md`}, &followed); err != nil {
+	if _, err := admin.FollowUp(t.Context(), p.id, string(first.ID), `append "more" to p0.md`); err != nil {
 		t.Fatal(err)
 	}
 	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})

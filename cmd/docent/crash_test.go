@@ -51,12 +51,11 @@ type tally struct {
 
 // createJobs creates jobs and sends them follow-ups until the server dies.
 func (c *tally) createJobs(ctx context.Context, cl *client.Client, p testProject, page int, random *rand.Rand) {
-	base := "/v2/agent/" + p.id
 	for n := 0; ctx.Err() == nil; n++ {
 		name := fmt.Sprintf("made/p%d-%d.md", page, n)
-		var made api.Job
 		prompt := fmt.Sprintf(`create page %s titled "Page %d %d" with content: "made by job"`, name, page, n)
-		if err := cl.Post(ctx, base+"/job", map[string]string{"prompt": prompt}, &made); err != nil {
+		made, err := cl.CreateJob(ctx, p.id, client.CreateJob{Prompt: prompt})
+		if err != nil {
 			return
 		}
 		accepted := &acceptedJob{id: made.ID, page: name}
@@ -68,8 +67,7 @@ func (c *tally) createJobs(ctx context.Context, cl *client.Client, p testProject
 			next := accepted.followUps + 1
 			c.mu.Unlock()
 			prompt := fmt.Sprintf(`append "line %d of follow-ups" to %s`, next, name)
-			if err := cl.Post(ctx, base+"/job/"+string(made.ID)+"/message", map[string]string{"prompt": prompt},
-				new(api.Job)); err != nil {
+			if _, err := cl.FollowUp(ctx, p.id, string(made.ID), prompt); err != nil {
 				return
 			}
 			c.mu.Lock()
@@ -142,18 +140,12 @@ func awaitJobs(t *testing.T, server *testServer, p testProject, jobs []*accepted
 	defer cancel()
 	cl := server.client(p.admin)
 	for _, accepted := range jobs {
-		for {
-			var j api.Job
-			if err := cl.Get(ctx, "/v2/agent/"+p.id+"/job/"+string(accepted.id)+"?wait=30", &j); err != nil {
-				t.Fatalf("acknowledged job %s: %v", accepted.id, err)
-			}
-			if j.Status == api.JobActive {
-				continue
-			}
-			if j.Status != api.JobCompleted || j.PRLink == nil {
-				t.Errorf("job %s ended %s (%s), link %v", j.ID, j.Status, j.Message, j.PRLink)
-			}
-			break
+		j, err := cl.WaitForJob(ctx, p.id, string(accepted.id))
+		if err != nil {
+			t.Fatalf("acknowledged job %s: %v", accepted.id, err)
+		}
+		if j.Status != api.JobCompleted || j.PRLink == nil {
+			t.Errorf("job %s ended %s (%s), link %v", j.ID, j.Status, j.Message, j.PRLink)
 		}
 	}
 }

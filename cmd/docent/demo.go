@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -125,7 +124,7 @@ func (d *demo) reader(ctx context.Context) (string, error) {
 
 func (d *demo) ask(thread, text string) (client.Answer, error) {
 	d.say("> %s\n", text)
-	c := client.Client{Base: d.URL, Key: d.Readers, HTTP: http.DefaultClient}
+	c := client.Client{Base: d.URL, Key: d.Readers}
 	a, err := c.Ask(d.cmd.Context(), client.Question{Domain: lab.Domain, Thread: thread, Caller: "anonymous", Text: text},
 		d.out)
 	if err != nil {
@@ -142,7 +141,14 @@ func (d *demo) ask(thread, text string) (client.Answer, error) {
 // maintainer has the agent edit the documentation, and reads the pull request.
 func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 	d.step("6. A maintainer asks the agent for an edit and gets a pull request")
-	j, err := d.job(ctx, "/job", `rename "Docent" to "Docent Server" in quickstart.mdx`)
+	c := client.Client{Base: d.URL, Key: d.Admin}
+	const rename = `rename "Docent" to "Docent Server" in quickstart.mdx`
+	d.say("> %s\n", rename)
+	made, err := c.CreateJob(ctx, lab.ProjectID, client.CreateJob{Prompt: rename})
+	if err != nil {
+		return made, err
+	}
+	j, err := d.ended(ctx, &c, made)
 	if err != nil {
 		return j, err
 	}
@@ -151,9 +157,12 @@ func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 	}
 	d.step("7. A follow-up becomes a second commit on the same pull request")
 	link := *j.PRLink
-	j, err = d.job(ctx, "/job/"+string(j.ID)+"/message",
-		`set the description of quickstart.mdx to "From nothing to a first answer and a first pull request in five minutes."`)
-	if err != nil {
+	const describe = `set the description of quickstart.mdx to "From nothing to a first answer and a first pull request in five minutes."`
+	d.say("> %s\n", describe)
+	if made, err = c.FollowUp(ctx, lab.ProjectID, string(j.ID), describe); err != nil {
+		return made, err
+	}
+	if j, err = d.ended(ctx, &c, made); err != nil {
 		return j, err
 	}
 	if j.PRLink == nil || *j.PRLink != link {
@@ -162,20 +171,12 @@ func (d *demo) maintainer(ctx context.Context) (api.Job, error) {
 	return j, d.showPull(ctx, j)
 }
 
-// job posts a prompt and waits until the job has ended.
-func (d *demo) job(ctx context.Context, path, prompt string) (api.Job, error) {
-	d.say("> %s\n", prompt)
-	c := client.Client{Base: d.URL, Key: d.Admin, HTTP: http.DefaultClient}
-	base := "/v2/agent/" + lab.ProjectID
-	var j api.Job
-	if err := c.Post(ctx, base+path, map[string]string{"prompt": prompt}, &j); err != nil {
-		return j, err
-	}
+// ended waits until a job has ended.
+func (d *demo) ended(ctx context.Context, c *client.Client, j api.Job) (api.Job, error) {
 	d.say("%s  %s", j.ID, j.Status)
-	for j.Status == api.JobActive {
-		if err := c.Get(ctx, base+"/job/"+string(j.ID)+"?wait=30", &j); err != nil {
-			return j, err
-		}
+	j, err := c.WaitForJob(ctx, lab.ProjectID, string(j.ID))
+	if err != nil {
+		return j, err
 	}
 	d.say("%s  %s: %s", j.ID, j.Status, j.Message)
 	if j.Status != api.JobCompleted || j.PRLink == nil {
@@ -200,9 +201,9 @@ func (d *demo) crash(ctx context.Context, thread string, j api.Job) error {
 	if err := d.Restart(ctx); err != nil {
 		return err
 	}
-	c := client.Client{Base: d.URL, Key: d.Admin, HTTP: http.DefaultClient}
-	var after api.Job
-	if err := c.Get(ctx, "/v2/agent/"+lab.ProjectID+"/job/"+string(j.ID), &after); err != nil {
+	c := client.Client{Base: d.URL, Key: d.Admin}
+	after, err := c.ReadJob(ctx, lab.ProjectID, string(j.ID))
+	if err != nil {
 		return err
 	}
 	if after.Status != j.Status || after.PRLink == nil || *after.PRLink != *j.PRLink {
@@ -213,7 +214,7 @@ func (d *demo) crash(ctx context.Context, thread string, j api.Job) error {
 		return fmt.Errorf("open the pull request: %w", err)
 	}
 	d.say("thread %s goes on:\n", thread)
-	_, err := d.ask(thread, "Which settings can I change?")
+	_, err = d.ask(thread, "Which settings can I change?")
 	return err
 }
 

@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"text/tabwriter"
@@ -180,17 +178,9 @@ func (o *operations) evaluate(ctx context.Context, p evaluateParams, _ Progress)
 // remoteSearch asks a server's search operation.
 func remoteSearch(c *client.Client, domain string) func(context.Context, eval.Query) ([]eval.Found, error) {
 	return func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
-		var hits []struct {
-			Path     string `json:"path"`
-			Metadata struct {
-				Anchor string `json:"anchor"`
-			} `json:"metadata"`
-		}
 		for {
-			err := c.Post(ctx, "/discovery/v1/search/"+url.PathEscape(domain), map[string]any{"query": q.Query, "pageSize": 10},
-				&hits)
-			var refused *client.Error
-			if errors.As(err, &refused) && refused.Status == http.StatusTooManyRequests { // there are many queries for one key
+			hits, err := c.Search(ctx, domain, client.Search{Query: q.Query, PageSize: 10})
+			if errors.Is(err, client.ErrLimited) { // there are many queries for one key
 				if err := backoff.Sleep(ctx, time.Second); err != nil {
 					return nil, err
 				}

@@ -163,7 +163,7 @@ var mayImport = []struct {
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},
 	{"docent/bench/lab", []string{"docent/bench", "docent/docs", "docent/stream"}},
-	{"docent/client", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/search", "docent/stream"}},
+	{"docent/client", []string{"docent/api", "docent/backoff", "docent/stream"}},
 	{"docent/mcp", []string{"docent/api", "docent/client", "docent/search"}},
 	{"docent/cmd/docent", []string{every}}, // it builds and wires all of them
 }

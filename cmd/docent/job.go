@@ -2,9 +2,10 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
-	"net/url"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -39,17 +40,9 @@ func newJobCommand() *cobra.Command {
 		return required(cmd, "project", "key")
 	}
 	cmd.AddCommand(c.create(), c.get(), c.message(), c.watch(), c.list(),
-		c.act("cancel", "Stop an active job"), c.act("archive", "Archive a job; its branch and pull request stay"))
+		c.act("cancel", "Stop an active job", c.CancelJob),
+		c.act("archive", "Archive a job; its branch and pull request stay", c.ArchiveJob))
 	return cmd
-}
-
-// path is the address of a resource of the project.
-func (c *jobCommand) path(rest ...string) string {
-	parts := []string{"/v2/agent", url.PathEscape(c.project)}
-	for _, r := range rest {
-		parts = append(parts, url.PathEscape(r))
-	}
-	return strings.Join(parts, "/")
 }
 
 func (c *jobCommand) show(cmd *cobra.Command, j api.Job) error {
@@ -59,18 +52,17 @@ func (c *jobCommand) show(cmd *cobra.Command, j api.Job) error {
 	return printJob(cmd.OutOrStdout(), j)
 }
 
-// instruct posts an instruction, which is taken once where it has an idempotency key.
-func (c *jobCommand) instruct(cmd *cobra.Command, path string, body map[string]any) (j api.Job, err error) {
-	var header []string
-	if c.idempotency != "" {
-		header = []string{"Idempotency-Key", c.idempotency}
+// named is the option that has an instruction taken once, where it has an idempotency key.
+func (c *jobCommand) named() []client.Option {
+	if c.idempotency == "" {
+		return nil
 	}
-	return j, c.Post(cmd.Context(), path, body, &j, header...)
+	return []client.Option{client.IdempotencyKey(c.idempotency)}
 }
 
 // follow shows a job's log until it has ended, and then the job.
 func (c *jobCommand) follow(cmd *cobra.Command, id string) error {
-	return follow(cmd, &c.Client, c.path("job", id), func(e client.Event) error {
+	return c.followed(cmd, id, func(e client.Event) error {
 		if c.events {
 			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s\n", e.Raw)
 			return err
@@ -80,30 +72,20 @@ func (c *jobCommand) follow(cmd *cobra.Command, id string) error {
 }
 
 func (c *jobCommand) create() *cobra.Command {
-	var model string
-	var draft, dryRun bool
+	var in client.CreateJob
 	cmd := &cobra.Command{
 		Use: "create PROMPT", Short: "Create a job", Args: cobra.ExactArgs(1),
 		Long: "Create a job. Without a language model it takes instructions of fixed forms, several in one prompt:\n\n  " +
 			strings.Join(rules.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
 		Example: `  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			body := map[string]any{"prompt": args[0]}
-			if model != "" {
-				body["model"] = model
-			}
-			if draft {
-				body["asDraft"] = true
-			}
-			if dryRun {
-				body["dryRun"] = true
-			}
-			j, err := c.instruct(cmd, c.path("job"), body)
+			in.Prompt = args[0]
+			j, err := c.CreateJob(cmd.Context(), c.project, in, c.named()...)
 			switch {
 			case err != nil:
 				return err
-			case dryRun:
-				return followDryRun(cmd, &c.Client, c.path("job", string(j.ID)), c.json)
+			case in.DryRun:
+				return c.followDryRun(cmd, string(j.ID))
 			case c.wait:
 				return c.follow(cmd, string(j.ID))
 			}
@@ -111,11 +93,11 @@ func (c *jobCommand) create() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&dryRun, "dry-run", false, "publish nothing: wait, and show the diff")
+	flags.BoolVar(&in.DryRun, "dry-run", false, "publish nothing: wait, and show the diff")
 	flags.StringVar(&c.idempotency, "idempotency-key", "",
 		"repeat safely: the same key and prompt give the same job for 24 hours")
-	flags.StringVar(&model, "model", "", "model to use in place of the project's")
-	flags.BoolVar(&draft, "draft", false, "open the pull request as a draft")
+	flags.StringVar(&in.Model, "model", "", "model to use in place of the project's")
+	flags.BoolVar(&in.AsDraft, "draft", false, "open the pull request as a draft")
 	flags.BoolVar(&c.wait, "wait", false, "wait until the job has ended")
 	return cmd
 }
@@ -124,8 +106,8 @@ func (c *jobCommand) get() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Aliases: []string{"get"}, Short: "Show a job", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var j api.Job
-			if err := c.Get(cmd.Context(), c.path("job", args[0]), &j); err != nil {
+			j, err := c.ReadJob(cmd.Context(), c.project, args[0])
+			if err != nil {
 				return err
 			}
 			return c.show(cmd, j)
@@ -137,7 +119,7 @@ func (c *jobCommand) message() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "message ID PROMPT", Short: "Send a follow-up to a job", Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			j, err := c.instruct(cmd, c.path("job", args[0], "message"), map[string]any{"prompt": args[1]})
+			j, err := c.FollowUp(cmd.Context(), c.project, args[0], args[1], c.named()...)
 			switch {
 			case err != nil:
 				return err
@@ -166,12 +148,13 @@ func (c *jobCommand) watch() *cobra.Command {
 }
 
 // act is a command that does one thing to a job.
-func (c *jobCommand) act(verb, short string) *cobra.Command {
+func (c *jobCommand) act(verb, short string,
+	do func(ctx context.Context, project, id string) (client.Job, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var j api.Job
-			if err := c.Post(cmd.Context(), c.path("job", args[0], verb), map[string]any{}, &j); err != nil {
+			j, err := do(cmd.Context(), c.project, args[0])
+			if err != nil {
 				return err
 			}
 			return c.show(cmd, j)
@@ -186,13 +169,19 @@ func (c *jobCommand) list() *cobra.Command {
 		Use: "list", Short: "List jobs, newest first", Args: cobra.NoArgs,
 		Long: "List jobs, newest first, one a line: id, status, outcome, when it was created, title, and the pull request's link.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter := url.Values{}
-			for name, value := range map[string]string{"status": status, "archived": archived} {
-				if value != "" {
-					filter.Set(name, value)
-				}
+			filter := client.JobFilter{Status: api.JobStatus(status), Limit: 100}
+			if limit > 0 {
+				filter.Limit = min(limit, filter.Limit)
 			}
-			for j, err := range c.Jobs(cmd.Context(), c.path("jobs"), filter, limit) {
+			if archived != "" {
+				only, err := strconv.ParseBool(archived)
+				if err != nil {
+					return usagef("--archived %s: it is true or false", archived)
+				}
+				filter.Archived = &only
+			}
+			n := 0
+			for j, err := range c.Jobs(cmd.Context(), c.project, filter) {
 				if err == nil && c.json {
 					err = printJSON(cmd.OutOrStdout(), j)
 				} else if err == nil {
@@ -200,6 +189,9 @@ func (c *jobCommand) list() *cobra.Command {
 				}
 				if err != nil {
 					return err
+				}
+				if n++; n == limit {
+					break
 				}
 			}
 			return nil
@@ -275,15 +267,15 @@ func plainLine(s string) string {
 
 // followDryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be
 // applied, or in the job's JSON.
-func followDryRun(cmd *cobra.Command, c *client.Client, path string, asJSON bool) error {
+func (c *jobCommand) followDryRun(cmd *cobra.Command, id string) error {
 	var edit client.Event
-	return follow(cmd, c, path, func(e client.Event) error {
+	return c.followed(cmd, id, func(e client.Event) error {
 		if e.Type == "edited" {
 			edit = e
 		}
 		return printEvent(cmd.ErrOrStderr(), e)
 	}, func(cmd *cobra.Command, j api.Job) error {
-		if asJSON {
+		if c.json {
 			return printJSON(cmd.OutOrStdout(), struct {
 				api.Job
 				Files []client.File `json:"files"`
@@ -298,14 +290,21 @@ func followDryRun(cmd *cobra.Command, c *client.Client, path string, asJSON bool
 	})
 }
 
-// follow shows a job's log until the job has ended, and then the job.
-func follow(cmd *cobra.Command, c *client.Client, path string, event func(client.Event) error,
+// followed shows a job's log until the job has ended, and then the job.
+func (c *jobCommand) followed(cmd *cobra.Command, id string, event func(client.Event) error,
 	show func(*cobra.Command, api.Job) error) error {
-	j, err := c.Follow(cmd.Context(), path, event, func() {
-		fmt.Fprintln(cmd.ErrOrStderr(), "the connection broke off, following on")
-	})
-	if err != nil {
-		return err
+	c.Reconnecting = func(error) { fmt.Fprintln(cmd.ErrOrStderr(), "the connection broke off, following on") }
+	var j api.Job
+	for e, err := range c.JobEvents(cmd.Context(), c.project, id, 0) {
+		if err == nil && e.Job == nil {
+			err = event(e)
+		}
+		if err != nil {
+			return err
+		}
+		if e.Job != nil {
+			j = *e.Job
+		}
 	}
 	if err := show(cmd, j); err != nil {
 		return err

@@ -145,15 +145,12 @@ func firstEventAt(list []time.Duration, n int) time.Duration {
 }
 
 // awaitJob waits until a job is active no more.
-func (s *modelledServer) awaitJob(ctx context.Context, id api.JobID) (job api.Job) {
+func (s *modelledServer) awaitJob(ctx context.Context, id api.JobID) api.Job {
 	ctx, cancel := context.WithTimeout(ctx, 8*time.Minute)
 	defer cancel()
-	for job.Status == api.JobActive || job.Status == "" {
-		if err := s.client(s.project.admin).Get(ctx, "/v2/agent/"+s.project.id+"/job/"+string(id)+"?wait=30",
-			&job); err != nil {
-			s.t.Errorf("job %s: %v", id, err)
-			return job
-		}
+	job, err := s.client(s.project.admin).WaitForJob(ctx, s.project.id, string(id))
+	if err != nil {
+		s.t.Errorf("job %s: %v", id, err)
 	}
 	return job
 }

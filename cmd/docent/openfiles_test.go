@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 )
 
 // A server that is short of file descriptors once took its repositories for damaged, put them aside, and lost the
@@ -38,10 +39,9 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	create := func(i int) (api.Job, error) {
-		var made api.Job
-		body := map[string]string{"prompt": fmt.Sprintf(`replace "number%d" with "changed%d" in guide/page-%03d.md`, i, i, i)}
+		in := client.CreateJob{Prompt: fmt.Sprintf(`replace "number%d" with "changed%d" in guide/page-%03d.md`, i, i, i)}
 		for {
-			err := server.client(p.admin).Post(ctx, "/v2/agent/docs/job", body, &made, "Idempotency-Key", fmt.Sprint("job-", i))
+			made, err := server.client(p.admin).CreateJob(ctx, "docs", in, client.IdempotencyKey(fmt.Sprint("job-", i)))
 			if err == nil || ctx.Err() != nil {
 				return made, err
 			}
@@ -50,9 +50,7 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 	}
 	await := func(id api.JobID) (job api.Job) {
 		for job.Status != api.JobCompleted && job.Status != api.JobFailed && ctx.Err() == nil {
-			if server.client(p.admin).Get(ctx, "/v2/agent/docs/job/"+string(id), &job) != nil {
-				job = api.Job{}
-			}
+			job, _ = server.client(p.admin).ReadJob(ctx, "docs", string(id))
 			time.Sleep(50 * time.Millisecond)
 		}
 		return job

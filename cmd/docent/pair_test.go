@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/api"
+	"docent/client"
 	"docent/datadir"
 	"docent/persistence/catalog/catalogtest"
 )
@@ -26,9 +26,8 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 	create := func() {
 		t.Helper()
 		prompt := fmt.Sprintf(`create page made/%d.md titled "Page" with content: "made"`, len(jobs))
-		var made api.Job
-		if err := server.client(p.admin).Post(t.Context(), "/v2/agent/"+p.id+"/job", map[string]string{"prompt": prompt},
-			&made); err != nil {
+		made, err := server.client(p.admin).CreateJob(t.Context(), p.id, client.CreateJob{Prompt: prompt})
+		if err != nil {
 			t.Fatal(err)
 		}
 		jobs = append(jobs, &acceptedJob{id: made.ID})

@@ -14,47 +14,23 @@ import (
 	"docent/client"
 )
 
-// What a client reads of the operations beside jobs and messages: no more of each answer than a test needs.
-type (
-	updateStatus struct {
-		Status  api.UpdateStatus `json:"status"`
-		Summary string           `json:"summary"`
-		Logs    []string         `json:"logs"`
-		Commit  *struct {
-			SHA     string `json:"sha"`
-			Ref     string `json:"ref"`
-			Message string `json:"message"`
-			Files   struct {
-				Added    []string `json:"added"`
-				Modified []string `json:"modified"`
-				Removed  []string `json:"removed"`
-			} `json:"filesChanged"`
-		} `json:"commit"`
-	}
-)
-
 // startUpdate asks for an update and gives its id.
 func startUpdate(t testing.TB, s *testServer, p testProject) string {
 	t.Helper()
-	var made struct {
-		StatusID string `json:"statusId"`
-	}
-	if err := s.client(p.admin).Post(t.Context(), "/v1/project/update/"+p.id, nil, &made); err != nil {
+	id, err := s.client(p.admin).StartUpdate(t.Context(), p.id)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return made.StatusID
+	return id
 }
 
-// awaitUpdate polls an update until it has ended.
-func awaitUpdate(t testing.TB, s *testServer, p testProject, id string) (u updateStatus) {
+// awaitUpdate waits until an update has ended.
+func awaitUpdate(t testing.TB, s *testServer, p testProject, id string) client.Update {
 	t.Helper()
-	until(t, "the update ends", func() bool {
-		u = updateStatus{}
-		if err := s.client(p.admin).Get(t.Context(), "/v1/project/update-status/"+id, &u); err != nil {
-			t.Fatal(err)
-		}
-		return u.Status == api.UpdateSuccess || u.Status == api.UpdateFailure
-	})
+	u, err := s.client(p.admin).WaitForUpdate(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return u
 }
 

@@ -209,12 +209,12 @@ func (v *visitor) judge(doing string, err error) fate {
 func (v *visitor) insist(quota, doing string, p testProject, path string, body any, key string) (j api.Job, ok bool) {
 	for {
 		sent := time.Now()
-		header := []string{}
+		var once []client.Option
 		if key != "" {
-			header = append(header, "Idempotency-Key", key)
+			once = append(once, client.IdempotencyKey(key))
 		}
 		j = api.Job{}
-		switch v.judge(doing, v.client(p.admin).Post(v.hard, path, body, &j, header...)) {
+		switch v.judge(doing, v.client(p.admin).Post(v.hard, path, body, &j, once...)) {
 		case acknowledged:
 			v.count(quota, sent, true)
 			return j, true

@@ -1,0 +1,300 @@
+package client
+
+import (
+	"time"
+
+	"docent/api"
+	"docent/stream"
+)
+
+// The resources of the API. Their fields are those of the OpenAPI document; a test holds the two together.
+type (
+	// A Job is the agent's work on one request.
+	Job = api.Job
+	// A Session is a job as the deprecated version 1 shows it.
+	Session = api.Session
+	// A Suggestion is a further question, and where the documentation answers it.
+	Suggestion = stream.Suggestion
+
+	// A CreateJob is an instruction for the agent.
+	CreateJob struct {
+		Prompt  string `json:"prompt"`
+		Model   string `json:"model,omitempty"` // the project's where empty
+		AsDraft bool   `json:"asDraft,omitempty"`
+		DryRun  bool   `json:"dryRun,omitempty"` // publish nothing
+	}
+	// A FollowUp is one more instruction to a job.
+	FollowUp struct {
+		Prompt string `json:"prompt"`
+	}
+	// A JobList is a page of jobs.
+	JobList struct {
+		Jobs       []Job   `json:"jobs"`
+		NextCursor *string `json:"nextCursor"`
+	}
+
+	// A Filter leaves out pages that are not of the version, language, tag or groups.
+	Filter struct {
+		Version  string   `json:"version,omitempty"`
+		Language string   `json:"language,omitempty"`
+		Tag      string   `json:"tag,omitempty"`
+		Groups   []string `json:"groups,omitempty"`
+	}
+	// A Context is what the reader has selected or looks at.
+	Context struct {
+		Type      string `json:"type"` // code or textSelection
+		Value     string `json:"value"`
+		ElementID string `json:"elementId,omitempty"`
+		Path      string `json:"path,omitempty"`
+	}
+	// An Ask is a question as the API takes it. Ask and AskStream make one of a Question.
+	Ask struct {
+		FP                string    `json:"fp"` // anonymous, or the id of the user
+		ID                string    `json:"id,omitempty"`
+		ThreadID          string    `json:"threadId,omitempty"`
+		ThreadKey         string    `json:"threadKey,omitempty"`
+		RetrievalPageSize int       `json:"retrievalPageSize,omitempty"`
+		Filter            *Filter   `json:"filter,omitempty"`
+		Context           []Context `json:"context,omitempty"`
+		CurrentPath       string    `json:"currentPath,omitempty"`
+		Trigger           string    `json:"trigger,omitempty"`
+		MessageID         string    `json:"messageId,omitempty"`
+		Messages          []Message `json:"messages"`
+	}
+	// A Message is one of a conversation.
+	Message struct {
+		ID      string        `json:"id,omitempty"`
+		Role    string        `json:"role"`
+		Content string        `json:"content,omitempty"`
+		Parts   []MessagePart `json:"parts,omitempty"`
+	}
+	// A MessagePart is a piece of a message.
+	MessagePart struct {
+		Type string `json:"type"`
+		Text string `json:"text,omitempty"`
+	}
+	// A CreateSession is the body of the deprecated way to create a job.
+	CreateSession struct {
+		Messages []Message `json:"messages"`
+		Branch   string    `json:"branch,omitempty"`
+		AsDraft  bool      `json:"asDraft,omitempty"`
+		Model    string    `json:"model,omitempty"`
+	}
+	// A SessionList is all sessions that were asked for.
+	SessionList struct {
+		AllSessions []Session `json:"allSessions"`
+	}
+
+	// A Search is what to look for.
+	Search struct {
+		Query          string  `json:"query"`
+		PageSize       int     `json:"pageSize,omitempty"`
+		ScoreThreshold float64 `json:"scoreThreshold,omitempty"`
+		Filter         *Filter `json:"filter,omitempty"`
+		CurrentPath    string  `json:"currentPath,omitempty"`
+	}
+	// A Hit is a section that was found.
+	Hit struct {
+		Content  string `json:"content"`
+		Path     string `json:"path"`
+		Metadata struct {
+			Title       string   `json:"title"`
+			URL         string   `json:"url,omitempty"`
+			Heading     string   `json:"heading,omitempty"`
+			Anchor      string   `json:"anchor,omitempty"`
+			Breadcrumbs []string `json:"breadcrumbs,omitempty"`
+			Description string   `json:"description,omitempty"`
+			Version     string   `json:"version,omitempty"`
+			Language    string   `json:"language,omitempty"`
+			Tags        []string `json:"tags,omitempty"`
+			Score       float64  `json:"score"`
+		} `json:"metadata"`
+	}
+	// A PageRequest names a page.
+	PageRequest struct {
+		Path   string   `json:"path"`
+		Groups []string `json:"groups,omitempty"`
+	}
+	// A Page is one of the documentation.
+	Page struct {
+		Path    string `json:"path"`
+		Content string `json:"content"`
+	}
+	// A Feedback rates an answer.
+	Feedback struct {
+		ThreadID  string     `json:"threadId"`
+		MessageID string     `json:"messageId"`
+		Rating    api.Rating `json:"rating"`
+		Comment   string     `json:"comment,omitempty"`
+		FP        string     `json:"fp,omitempty"`
+		ThreadKey string     `json:"threadKey,omitempty"`
+	}
+
+	// An Update is one time that the documentation was read anew.
+	Update struct {
+		ID        string           `json:"_id"`
+		ProjectID string           `json:"projectId"`
+		Subdomain string           `json:"subdomain"`
+		Status    api.UpdateStatus `json:"status"`
+		Summary   string           `json:"summary"`
+		Logs      []string         `json:"logs"`
+		CreatedAt time.Time        `json:"createdAt"`
+		StartedAt *time.Time       `json:"startedAt"`
+		EndedAt   *time.Time       `json:"endedAt"`
+		Source    string           `json:"source"`
+		Commit    *struct {
+			SHA          string `json:"sha"`
+			Ref          string `json:"ref"`
+			Message      string `json:"message"`
+			FilesChanged struct {
+				Added    []string `json:"added"`
+				Modified []string `json:"modified"`
+				Removed  []string `json:"removed"`
+			} `json:"filesChanged"`
+		} `json:"commit"`
+	}
+	// A Status is how the service is.
+	Status struct {
+		Status  string `json:"status"`
+		Version string `json:"version,omitempty"`
+	}
+)
+
+// Analytics.
+type (
+	// A Listing is what every page of a list has.
+	Listing struct {
+		NextCursor *string `json:"nextCursor"`
+		HasMore    bool    `json:"hasMore"`
+	}
+	// A Conversation is a question and its answer.
+	Conversation struct {
+		ID               string     `json:"id"` // of the thread
+		MessageID        string     `json:"messageId"`
+		Timestamp        time.Time  `json:"timestamp"`
+		Query            string     `json:"query"`
+		Response         string     `json:"response"`
+		ResponseType     string     `json:"responseType"`
+		Sources          []Source   `json:"sources"`
+		ResolutionStatus string     `json:"resolutionStatus"` // answered or unanswered
+		QueryCategory    *string    `json:"queryCategory"`
+		PageURL          *string    `json:"pageUrl"`
+		Caller           string     `json:"caller"`
+		Channel          *string    `json:"channel"`
+		Model            string     `json:"model"`
+		Error            *string    `json:"error"`
+		Rating           api.Rating `json:"rating"` // empty where nobody has rated the answer
+		Comment          *string    `json:"comment"`
+		FallbackFor      *string    `json:"fallbackFor"`
+	}
+	// Totals count the whole time that was asked for.
+	Totals struct {
+		Threads    int `json:"threads"`
+		Callers    int `json:"callers"`
+		Questions  int `json:"questions"`
+		Answered   int `json:"answered"`
+		Unanswered int `json:"unanswered"`
+		Failed     int `json:"failed"`
+		ThumbsUp   int `json:"thumbsUp"`
+		ThumbsDown int `json:"thumbsDown"`
+	}
+	// Conversations is a page of questions; Totals come with the first one.
+	Conversations struct {
+		Conversations []Conversation `json:"conversations"`
+		Totals        *Totals        `json:"totals"`
+		Listing
+	}
+	// A Thread is a whole conversation.
+	Thread struct {
+		ThreadID  string          `json:"threadId"`
+		CreatedAt time.Time       `json:"createdAt"`
+		Caller    string          `json:"caller"`
+		Messages  []ThreadMessage `json:"messages"`
+		Replaced  []ThreadMessage `json:"replaced"`
+	}
+	// A ThreadMessage is a question or an answer. What questions do not have is empty.
+	ThreadMessage struct {
+		ID               string    `json:"id"`
+		Role             string    `json:"role"` // user or assistant
+		Content          string    `json:"content"`
+		CreatedAt        time.Time `json:"createdAt"`
+		Sources          []Source  `json:"sources"`
+		ResolutionStatus string    `json:"resolutionStatus"`
+		Model            string    `json:"model"`
+		FallbackFor      string    `json:"fallbackFor"`
+		Error            string    `json:"error"`
+		Feedback         *struct {
+			Rating    api.Rating `json:"rating"`
+			Comment   *string    `json:"comment"`
+			CreatedAt time.Time  `json:"createdAt"`
+		} `json:"feedback"`
+	}
+	// A Caller is somebody who asks.
+	Caller struct {
+		Caller    string    `json:"caller"`
+		Threads   int       `json:"threads"`
+		Questions int       `json:"questions"`
+		LastAt    time.Time `json:"lastAt"`
+	}
+	// CallerStats are who asks, and how.
+	CallerStats struct {
+		Web     int      `json:"web"`
+		API     int      `json:"api"`
+		Other   int      `json:"other"`
+		Total   int      `json:"total"`
+		Callers []Caller `json:"callers"`
+		Listing
+	}
+	// A Searched is what was searched for.
+	Searched struct {
+		SearchQuery    string    `json:"searchQuery"`
+		Hits           int       `json:"hits"`
+		Results        int       `json:"results"`
+		CTR            *float64  `json:"ctr"`
+		TopClickedPage *string   `json:"topClickedPage"`
+		LastSearchedAt time.Time `json:"lastSearchedAt"`
+	}
+	// Searches is a page of searches.
+	Searches struct {
+		Searches      []Searched `json:"searches"`
+		TotalSearches int        `json:"totalSearches"`
+		Listing
+	}
+	// A Rated is what a reader thinks of an answer.
+	Rated struct {
+		ID        string     `json:"id"`
+		ThreadID  string     `json:"threadId"`
+		Path      string     `json:"path"`
+		Paths     []string   `json:"paths"`
+		Query     string     `json:"query"`
+		Rating    api.Rating `json:"rating"`
+		Helpful   bool       `json:"helpful"`
+		Comment   *string    `json:"comment"`
+		Contact   *string    `json:"contact"`
+		CreatedAt time.Time  `json:"createdAt"`
+		Source    string     `json:"source"`
+		Status    string     `json:"status"`
+		Replaced  bool       `json:"replaced"`
+	}
+	// A FeedbackList is a page of ratings.
+	FeedbackList struct {
+		Feedback []Rated `json:"feedback"`
+		Listing
+	}
+	// A RatedPage is how answers were rated that cite a page.
+	RatedPage struct {
+		Path       string `json:"path"`
+		ThumbsUp   int    `json:"thumbsUp"`
+		ThumbsDown int    `json:"thumbsDown"`
+		Code       int    `json:"code"`
+		Total      int    `json:"total"`
+	}
+	// A PageFeedbackList is a page of rated pages.
+	PageFeedbackList struct {
+		Feedback []RatedPage `json:"feedback"`
+		Listing
+	}
+)
+
+func (l Listing) next() *string { return l.NextCursor }
+func (l JobList) next() *string { return l.NextCursor }
