@@ -40,7 +40,7 @@ type Question struct {
 	Version      string // of the documentation that answers; any where empty
 	Language     string // the same
 	Page         string // that the reader is on
-	Context      []Context
+	Context      []AskContext
 	DataStream   bool // use the deprecated version 1, whose lines some proxies pass on that hold events back
 }
 
@@ -217,7 +217,20 @@ func (a *asking) dial(ctx context.Context, first bool) (*Stream, error) {
 	if a.q.Version != "" || a.q.Language != "" {
 		body.Filter = &Filter{Version: a.q.Version, Language: a.q.Language}
 	}
-	return ask(ctx, a.q.Domain, body)
+	s, err := ask(ctx, a.q.Domain, body)
+	var refused *Error
+	if !errors.As(err, &refused) || refused.Challenge == "" {
+		return s, err
+	}
+	challenge, err := a.client.GetChallenge(ctx, a.q.Domain)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := challenge.Solve(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return ask(ctx, a.q.Domain, body, proof)
 }
 
 // connection reads the answer over one connection, from its start, and gives the reader what is new.

@@ -176,6 +176,7 @@ type Error struct {
 	Message    string
 	Details    []api.Problem // each field that is wrong
 	Limit      string        // the quota that is used up
+	Challenge  string        // where a proof of work can be had that the project asks for; AskStream does it by itself
 	RequestID  string        // in the server's log
 	RetryAfter time.Duration // 0 where the server says nothing of it
 }
@@ -217,6 +218,7 @@ func responseError(resp *http.Response) error {
 		Code      string        `json:"code"`
 		Details   []api.Problem `json:"details"`
 		Limit     string        `json:"limit"`
+		Challenge string        `json:"challenge"`
 		RequestID string        `json:"requestId"`
 	}
 	if json.Unmarshal(text, &body) != nil || body.Message == "" {
@@ -224,7 +226,7 @@ func responseError(resp *http.Response) error {
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
 	return &Error{Status: resp.StatusCode, Code: body.Code, Message: body.Message, Details: body.Details,
-		Limit: body.Limit, RequestID: cmp.Or(body.RequestID, resp.Header.Get("X-Request-Id")),
+		Limit: body.Limit, Challenge: body.Challenge, RequestID: cmp.Or(body.RequestID, resp.Header.Get("X-Request-Id")),
 		RetryAfter: time.Duration(seconds) * time.Second}
 }
 

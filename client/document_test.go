@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -123,6 +122,9 @@ func fieldsOf(typ reflect.Type) func(func(reflect.StructField) bool) {
 func same(t *testing.T, doc object, at string, schema any, typ reflect.Type) (compared int) {
 	t.Helper()
 	want, have := properties(t, doc, schema, object{}), fields(typ)
+	if typ.Kind() == reflect.String {
+		return 0 // of several forms the simplest: a message's text
+	}
 	names, own := slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(have))
 	if !slices.Equal(names, own) {
 		t.Errorf("%s: %v has the fields %q, the document %q", at, typ, own, names)
@@ -141,15 +143,43 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 	schemas := doc["components"].(object)["schemas"].(object)
 	compared := 0
 	for name, typ := range map[string]reflect.Type{
-		"Job": reflect.TypeFor[client.Job](), "CreateJob": reflect.TypeFor[client.CreateJob](),
-		"FollowUp": reflect.TypeFor[client.FollowUp](), "JobEvent": reflect.TypeFor[client.Event](),
-		"Session": reflect.TypeFor[client.Session](), "CreateSession": reflect.TypeFor[client.CreateSession](),
-		"AskV2": reflect.TypeFor[client.Ask](), "Search": reflect.TypeFor[client.Search](), "Hit": reflect.TypeFor[client.Hit](),
-		"Page": reflect.TypeFor[client.PageRequest](), "Feedback": reflect.TypeFor[client.Feedback](),
-		"Update": reflect.TypeFor[client.Update](), "Conversations": reflect.TypeFor[client.Conversations](),
-		"Thread": reflect.TypeFor[client.Thread](), "CallerStats": reflect.TypeFor[client.CallerStats](),
-		"Searches": reflect.TypeFor[client.Searches](), "FeedbackList": reflect.TypeFor[client.FeedbackList](),
-		"PageFeedbackList": reflect.TypeFor[client.PageFeedbackList](), "Status": reflect.TypeFor[client.Status](),
+		"Job":                reflect.TypeFor[client.Job](),
+		"CreateJob":          reflect.TypeFor[client.CreateJob](),
+		"FollowUp":           reflect.TypeFor[client.FollowUp](),
+		"JobList":            reflect.TypeFor[client.JobList](),
+		"Session":            reflect.TypeFor[client.Session](),
+		"SessionList":        reflect.TypeFor[client.SessionList](),
+		"CreateSession":      reflect.TypeFor[client.CreateSession](),
+		"SessionMessage":     reflect.TypeFor[client.SessionMessage](),
+		"AskContext":         reflect.TypeFor[client.AskContext](),
+		"Filter":             reflect.TypeFor[client.Filter](),
+		"Search":             reflect.TypeFor[client.Search](),
+		"SearchHit":          reflect.TypeFor[client.SearchHit](),
+		"ReadPage":           reflect.TypeFor[client.ReadPage](),
+		"Page":               reflect.TypeFor[client.Page](),
+		"RateAnswer":         reflect.TypeFor[client.RateAnswer](),
+		"Update":             reflect.TypeFor[client.Update](),
+		"UpdateCommit":       reflect.TypeFor[client.UpdateCommit](),
+		"ChangedFiles":       reflect.TypeFor[client.ChangedFiles](),
+		"ConversationList":   reflect.TypeFor[client.ConversationList](),
+		"Conversation":       reflect.TypeFor[client.Conversation](),
+		"ConversationTotals": reflect.TypeFor[client.ConversationTotals](),
+		"Thread":             reflect.TypeFor[client.Thread](),
+		"ThreadMessage":      reflect.TypeFor[client.ThreadMessage](),
+		"CallerStats":        reflect.TypeFor[client.CallerStats](),
+		"Caller":             reflect.TypeFor[client.Caller](),
+		"SearchList":         reflect.TypeFor[client.SearchList](),
+		"SearchCount":        reflect.TypeFor[client.SearchCount](),
+		"FeedbackList":       reflect.TypeFor[client.FeedbackList](),
+		"Feedback":           reflect.TypeFor[client.Feedback](),
+		"PageFeedbackList":   reflect.TypeFor[client.PageFeedbackList](),
+		"PageFeedback":       reflect.TypeFor[client.PageFeedback](),
+		"Status":             reflect.TypeFor[client.Status](),
+		"Challenge":          reflect.TypeFor[client.Challenge](),
+		"ToolUse":            reflect.TypeFor[client.ToolUse](),
+		"FileChange":         reflect.TypeFor[client.FileChange](),
+		"JobEvent":           reflect.TypeFor[client.Event](), "AskV2": reflect.TypeFor[client.Ask](), "MessageV2": reflect.TypeFor[client.Message](),
+		"Citation": reflect.TypeFor[client.Source](),
 	} {
 		if schemas[name] == nil {
 			t.Errorf("the document has no schema %s", name)
@@ -161,6 +191,6 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 		t.Errorf("only %d fields were compared", compared)
 	}
 	if wrong := new(testing.T); same(wrong, doc, "Job", schemas["Job"], reflect.TypeFor[client.Status]()) != 0 || !wrong.Failed() {
-		t.Error(fmt.Sprint("a type with other fields is not noticed"))
+		t.Error("a type with other fields is not noticed")
 	}
 }

@@ -27,8 +27,8 @@ type Event struct {
 	Title   string        `json:"title,omitempty"`
 	Text    string        `json:"text,omitempty"`
 	Todos   []api.Todo    `json:"todos,omitempty"`
-	Tool    *ToolCall     `json:"tool,omitempty"`
-	Files   []File        `json:"files,omitempty"`
+	Tool    *ToolUse      `json:"tool,omitempty"`
+	Files   []FileChange  `json:"files,omitempty"`
 	Diff    string        `json:"diff,omitempty"`
 	Branch  string        `json:"branch,omitempty"`
 	Commit  string        `json:"commit,omitempty"`
@@ -41,16 +41,16 @@ type Event struct {
 // EventEnd is the type of the last event: the job is not active any more.
 const EventEnd = "end"
 
-// A ToolCall is one that a language model made.
-type ToolCall struct {
+// A ToolUse is one that a language model made.
+type ToolUse struct {
 	Name   string `json:"name"`
 	Input  string `json:"input"`
 	Output string `json:"output"`
 	Failed bool   `json:"failed"`
 }
 
-// A File is one that a job has changed.
-type File struct {
+// A FileChange is one that a job has changed.
+type FileChange struct {
 	Path    string `json:"path"`
 	From    string `json:"from,omitempty"`
 	Status  string `json:"status"`

@@ -1,8 +1,13 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"io"
 	"iter"
 	"net/http"
@@ -117,6 +122,25 @@ func (c *Client) ResumeV1(ctx context.Context, domain, id, fp string, options ..
 		append(options, Query("chatId", id), Query("fp", fp))...)
 }
 
+// GetChallenge gets a proof of work to solve, where the project asks for one with each question.
+func (c *Client) GetChallenge(ctx context.Context, domain string) (Challenge, error) {
+	return get[Challenge](ctx, c, path(discovery+"v1/assistant/", domain, "/challenge"))
+}
+
+// Solve does the work and returns the option that brings its proof. It is good for one question.
+func (ch Challenge) Solve(ctx context.Context) (Option, error) {
+	for n := 0; n <= ch.MaxNumber && ctx.Err() == nil; n++ {
+		sum := sha256.Sum256(strconv.AppendInt([]byte(ch.Salt), int64(n), 10))
+		if hex.EncodeToString(sum[:]) != ch.Challenge {
+			continue
+		}
+		proof, err := json.Marshal(map[string]any{"algorithm": ch.Algorithm, "challenge": ch.Challenge, "number": n,
+			"salt": ch.Salt, "signature": ch.Signature})
+		return Header("X-Altcha", base64.StdEncoding.EncodeToString(proof)), err
+	}
+	return nil, cmp.Or(ctx.Err(), errors.New("the challenge has no solution"))
+}
+
 // ThreadKey sends the thread's secret, where the project asks for it.
 func ThreadKey(key string) Option {
 	if key == "" {
@@ -126,17 +150,17 @@ func ThreadKey(key string) Option {
 }
 
 // Search finds the sections that fit best, at most one of each page.
-func (c *Client) Search(ctx context.Context, domain string, s Search) ([]Hit, error) {
-	return post[[]Hit](ctx, c, path(discovery+"v1/search/", domain), s)
+func (c *Client) Search(ctx context.Context, domain string, s Search) ([]SearchHit, error) {
+	return post[[]SearchHit](ctx, c, path(discovery+"v1/search/", domain), s)
 }
 
 // ReadPage reads a page as Markdown.
-func (c *Client) ReadPage(ctx context.Context, domain string, p PageRequest) (Page, error) {
+func (c *Client) ReadPage(ctx context.Context, domain string, p ReadPage) (Page, error) {
 	return post[Page](ctx, c, path(discovery+"v1/page/", domain), p)
 }
 
 // RateAnswer says what a reader thinks of an answer. A later rating replaces an earlier one.
-func (c *Client) RateAnswer(ctx context.Context, domain string, f Feedback) error {
+func (c *Client) RateAnswer(ctx context.Context, domain string, f RateAnswer) error {
 	return c.Post(ctx, path(discovery+"v1/feedback/", domain), f, nil)
 }
 
@@ -204,8 +228,8 @@ func list[T any](ctx context.Context, c *Client, path string, p Period) (T, erro
 }
 
 // ListConversations reads a page of questions and their answers, newest first.
-func (c *Client) ListConversations(ctx context.Context, project string, p Period) (Conversations, error) {
-	return list[Conversations](ctx, c, path(analytics, project, "/assistant"), p)
+func (c *Client) ListConversations(ctx context.Context, project string, p Period) (ConversationList, error) {
+	return list[ConversationList](ctx, c, path(analytics, project, "/assistant"), p)
 }
 
 // ReadThread reads a whole conversation.
@@ -219,8 +243,8 @@ func (c *Client) CallerStats(ctx context.Context, project string, p Period) (Cal
 }
 
 // ListSearches reads what was searched for, most frequent first.
-func (c *Client) ListSearches(ctx context.Context, project string, p Period) (Searches, error) {
-	return list[Searches](ctx, c, path(analytics, project, "/searches"), p)
+func (c *Client) ListSearches(ctx context.Context, project string, p Period) (SearchList, error) {
+	return list[SearchList](ctx, c, path(analytics, project, "/searches"), p)
 }
 
 // ListFeedback reads what readers think of answers, newest first.
@@ -281,7 +305,7 @@ func (c *Client) Jobs(ctx context.Context, project string, f JobFilter) iter.Seq
 
 // Conversations yields questions and their answers, newest first.
 func (c *Client) Conversations(ctx context.Context, project string, p Period) iter.Seq2[Conversation, error] {
-	return lists(ctx, project, p, c.ListConversations, func(l Conversations) []Conversation { return l.Conversations })
+	return lists(ctx, project, p, c.ListConversations, func(l ConversationList) []Conversation { return l.Conversations })
 }
 
 // Callers yields who asks, most questions first.
@@ -290,18 +314,18 @@ func (c *Client) Callers(ctx context.Context, project string, p Period) iter.Seq
 }
 
 // Searches yields what was searched for, most frequent first.
-func (c *Client) Searches(ctx context.Context, project string, p Period) iter.Seq2[Searched, error] {
-	return lists(ctx, project, p, c.ListSearches, func(l Searches) []Searched { return l.Searches })
+func (c *Client) Searches(ctx context.Context, project string, p Period) iter.Seq2[SearchCount, error] {
+	return lists(ctx, project, p, c.ListSearches, func(l SearchList) []SearchCount { return l.Searches })
 }
 
 // Feedback yields what readers think of answers, newest first.
-func (c *Client) Feedback(ctx context.Context, project string, p Period) iter.Seq2[Rated, error] {
-	return lists(ctx, project, p, c.ListFeedback, func(l FeedbackList) []Rated { return l.Feedback })
+func (c *Client) Feedback(ctx context.Context, project string, p Period) iter.Seq2[Feedback, error] {
+	return lists(ctx, project, p, c.ListFeedback, func(l FeedbackList) []Feedback { return l.Feedback })
 }
 
 // PageFeedback yields how answers were rated, by the pages that they cite.
-func (c *Client) PageFeedback(ctx context.Context, project string, p Period) iter.Seq2[RatedPage, error] {
-	return lists(ctx, project, p, c.ListPageFeedback, func(l PageFeedbackList) []RatedPage { return l.Feedback })
+func (c *Client) PageFeedback(ctx context.Context, project string, p Period) iter.Seq2[PageFeedback, error] {
+	return lists(ctx, project, p, c.ListPageFeedback, func(l PageFeedbackList) []PageFeedback { return l.Feedback })
 }
 
 func lists[Page interface{ next() *string }, Item any](ctx context.Context, project string, p Period,

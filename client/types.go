@@ -40,8 +40,8 @@ type (
 		Tag      string   `json:"tag,omitempty"`
 		Groups   []string `json:"groups,omitempty"`
 	}
-	// A Context is what the reader has selected or looks at.
-	Context struct {
+	// An AskContext is what the reader has selected or looks at.
+	AskContext struct {
 		Type      string `json:"type"` // code or textSelection
 		Value     string `json:"value"`
 		ElementID string `json:"elementId,omitempty"`
@@ -49,17 +49,17 @@ type (
 	}
 	// An Ask is a question as the API takes it. Ask and AskStream make one of a Question.
 	Ask struct {
-		FP                string    `json:"fp"` // anonymous, or the id of the user
-		ID                string    `json:"id,omitempty"`
-		ThreadID          string    `json:"threadId,omitempty"`
-		ThreadKey         string    `json:"threadKey,omitempty"`
-		RetrievalPageSize int       `json:"retrievalPageSize,omitempty"`
-		Filter            *Filter   `json:"filter,omitempty"`
-		Context           []Context `json:"context,omitempty"`
-		CurrentPath       string    `json:"currentPath,omitempty"`
-		Trigger           string    `json:"trigger,omitempty"`
-		MessageID         string    `json:"messageId,omitempty"`
-		Messages          []Message `json:"messages"`
+		FP                string       `json:"fp"` // anonymous, or the id of the user
+		ID                string       `json:"id,omitempty"`
+		ThreadID          string       `json:"threadId,omitempty"`
+		ThreadKey         string       `json:"threadKey,omitempty"`
+		RetrievalPageSize int          `json:"retrievalPageSize,omitempty"`
+		Filter            *Filter      `json:"filter,omitempty"`
+		Context           []AskContext `json:"context,omitempty"`
+		CurrentPath       string       `json:"currentPath,omitempty"`
+		Trigger           string       `json:"trigger,omitempty"`
+		MessageID         string       `json:"messageId,omitempty"`
+		Messages          []Message    `json:"messages"`
 	}
 	// A Message is one of a conversation.
 	Message struct {
@@ -73,12 +73,17 @@ type (
 		Type string `json:"type"`
 		Text string `json:"text,omitempty"`
 	}
+	// A SessionMessage is one of the instruction in the deprecated form.
+	SessionMessage struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
 	// A CreateSession is the body of the deprecated way to create a job.
 	CreateSession struct {
-		Messages []Message `json:"messages"`
-		Branch   string    `json:"branch,omitempty"`
-		AsDraft  bool      `json:"asDraft,omitempty"`
-		Model    string    `json:"model,omitempty"`
+		Messages []SessionMessage `json:"messages"`
+		Branch   string           `json:"branch,omitempty"`
+		AsDraft  bool             `json:"asDraft,omitempty"`
+		Model    string           `json:"model,omitempty"`
 	}
 	// A SessionList is all sessions that were asked for.
 	SessionList struct {
@@ -93,8 +98,8 @@ type (
 		Filter         *Filter `json:"filter,omitempty"`
 		CurrentPath    string  `json:"currentPath,omitempty"`
 	}
-	// A Hit is a section that was found.
-	Hit struct {
+	// A SearchHit is a section that was found.
+	SearchHit struct {
 		Content  string `json:"content"`
 		Path     string `json:"path"`
 		Metadata struct {
@@ -110,8 +115,8 @@ type (
 			Score       float64  `json:"score"`
 		} `json:"metadata"`
 	}
-	// A PageRequest names a page.
-	PageRequest struct {
+	// A ReadPage names a page.
+	ReadPage struct {
 		Path   string   `json:"path"`
 		Groups []string `json:"groups,omitempty"`
 	}
@@ -120,8 +125,8 @@ type (
 		Path    string `json:"path"`
 		Content string `json:"content"`
 	}
-	// A Feedback rates an answer.
-	Feedback struct {
+	// A RateAnswer rates an answer.
+	RateAnswer struct {
 		ThreadID  string     `json:"threadId"`
 		MessageID string     `json:"messageId"`
 		Rating    api.Rating `json:"rating"`
@@ -142,16 +147,28 @@ type (
 		StartedAt *time.Time       `json:"startedAt"`
 		EndedAt   *time.Time       `json:"endedAt"`
 		Source    string           `json:"source"`
-		Commit    *struct {
-			SHA          string `json:"sha"`
-			Ref          string `json:"ref"`
-			Message      string `json:"message"`
-			FilesChanged struct {
-				Added    []string `json:"added"`
-				Modified []string `json:"modified"`
-				Removed  []string `json:"removed"`
-			} `json:"filesChanged"`
-		} `json:"commit"`
+		Commit    *UpdateCommit    `json:"commit"` // nil until it is known
+	}
+	// An UpdateCommit is what the documentation was read at.
+	UpdateCommit struct {
+		SHA          string       `json:"sha"`
+		Ref          string       `json:"ref"`
+		Message      string       `json:"message"`
+		FilesChanged ChangedFiles `json:"filesChanged"`
+	}
+	// ChangedFiles are those that have changed since the last successful update.
+	ChangedFiles struct {
+		Added    []string `json:"added"`
+		Modified []string `json:"modified"`
+		Removed  []string `json:"removed"`
+	}
+	// A Challenge is a proof of work that a project may ask for with each question.
+	Challenge struct {
+		Algorithm string `json:"algorithm"`
+		Challenge string `json:"challenge"`
+		MaxNumber int    `json:"maxnumber"`
+		Salt      string `json:"salt"`
+		Signature string `json:"signature"`
 	}
 	// A Status is how the service is.
 	Status struct {
@@ -187,8 +204,8 @@ type (
 		Comment          *string    `json:"comment"`
 		FallbackFor      *string    `json:"fallbackFor"`
 	}
-	// Totals count the whole time that was asked for.
-	Totals struct {
+	// ConversationTotals count the whole time that was asked for.
+	ConversationTotals struct {
 		Threads    int `json:"threads"`
 		Callers    int `json:"callers"`
 		Questions  int `json:"questions"`
@@ -198,10 +215,10 @@ type (
 		ThumbsUp   int `json:"thumbsUp"`
 		ThumbsDown int `json:"thumbsDown"`
 	}
-	// Conversations is a page of questions; Totals come with the first one.
-	Conversations struct {
-		Conversations []Conversation `json:"conversations"`
-		Totals        *Totals        `json:"totals"`
+	// A ConversationList is a page of questions; its totals come with the first one.
+	ConversationList struct {
+		Conversations []Conversation      `json:"conversations"`
+		Totals        *ConversationTotals `json:"totals"`
 		Listing
 	}
 	// A Thread is a whole conversation.
@@ -245,8 +262,8 @@ type (
 		Callers []Caller `json:"callers"`
 		Listing
 	}
-	// A Searched is what was searched for.
-	Searched struct {
+	// A SearchCount is what was searched for.
+	SearchCount struct {
 		SearchQuery    string    `json:"searchQuery"`
 		Hits           int       `json:"hits"`
 		Results        int       `json:"results"`
@@ -254,14 +271,14 @@ type (
 		TopClickedPage *string   `json:"topClickedPage"`
 		LastSearchedAt time.Time `json:"lastSearchedAt"`
 	}
-	// Searches is a page of searches.
-	Searches struct {
-		Searches      []Searched `json:"searches"`
-		TotalSearches int        `json:"totalSearches"`
+	// A SearchList is a page of searches.
+	SearchList struct {
+		Searches      []SearchCount `json:"searches"`
+		TotalSearches int           `json:"totalSearches"`
 		Listing
 	}
-	// A Rated is what a reader thinks of an answer.
-	Rated struct {
+	// A Feedback is what a reader thinks of an answer.
+	Feedback struct {
 		ID        string     `json:"id"`
 		ThreadID  string     `json:"threadId"`
 		Path      string     `json:"path"`
@@ -278,11 +295,11 @@ type (
 	}
 	// A FeedbackList is a page of ratings.
 	FeedbackList struct {
-		Feedback []Rated `json:"feedback"`
+		Feedback []Feedback `json:"feedback"`
 		Listing
 	}
-	// A RatedPage is how answers were rated that cite a page.
-	RatedPage struct {
+	// A PageFeedback is how answers were rated that cite a page.
+	PageFeedback struct {
 		Path       string `json:"path"`
 		ThumbsUp   int    `json:"thumbsUp"`
 		ThumbsDown int    `json:"thumbsDown"`
@@ -291,7 +308,7 @@ type (
 	}
 	// A PageFeedbackList is a page of rated pages.
 	PageFeedbackList struct {
-		Feedback []RatedPage `json:"feedback"`
+		Feedback []PageFeedback `json:"feedback"`
 		Listing
 	}
 )

@@ -42,7 +42,7 @@ type (
 		Limit  int    `json:"limit,omitempty" jsonschema:"1 to 100; 20 where left out"`
 	}
 	diffOutput struct {
-		Files []client.File `json:"files"`
+		Files []client.FileChange `json:"files"`
 		Diff  string        `json:"diff" jsonschema:"unified diff of all files"`
 	}
 	listOutput struct {
@@ -137,9 +137,9 @@ func (t tools) jobDiff(ctx context.Context, req *mcp.CallToolRequest, in jobInpu
 		return nil, diffOutput{}, failed(err)
 	}
 	if j.Status == api.JobActive {
-		return say("The job is at work: ask again when job_status says that it has ended."), diffOutput{Files: []client.File{}}, nil
+		return say("The job is at work: ask again when job_status says that it has ended."), diffOutput{Files: []client.FileChange{}}, nil
 	}
-	out := diffOutput{Files: []client.File{}}
+	out := diffOutput{Files: []client.FileChange{}}
 	for e, err := range c.JobEvents(ctx, string(t.project), in.Job, 0) {
 		if err != nil {
 			return nil, out, failed(err)

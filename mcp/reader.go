@@ -146,7 +146,7 @@ func (t tools) readPage(ctx context.Context, req *mcp.CallToolRequest, in pageIn
 }
 
 func (t tools) page(ctx context.Context, extra *mcp.RequestExtra, path string) (pageOutput, error) {
-	p, err := t.client(extra).ReadPage(ctx, t.domain, client.PageRequest{Path: path})
+	p, err := t.client(extra).ReadPage(ctx, t.domain, client.ReadPage{Path: path})
 	return pageOutput(p), err
 }
 
@@ -195,7 +195,7 @@ func (t tools) feedback(ctx context.Context, req *mcp.CallToolRequest, in feedba
 	if in.Helpful {
 		rating = api.RatedUp
 	}
-	err := t.client(req.Extra).RateAnswer(ctx, t.domain, client.Feedback{ThreadID: in.Thread, MessageID: in.Message,
+	err := t.client(req.Extra).RateAnswer(ctx, t.domain, client.RateAnswer{ThreadID: in.Thread, MessageID: in.Message,
 		ThreadKey: in.Key, Rating: rating, Comment: in.Comment})
 	if err != nil {
 		return nil, done{}, failed(err)

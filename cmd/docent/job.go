@@ -278,9 +278,9 @@ func (c *jobCommand) followDryRun(cmd *cobra.Command, id string) error {
 		if c.json {
 			return printJSON(cmd.OutOrStdout(), struct {
 				api.Job
-				Files []client.File `json:"files"`
+				Files []client.FileChange `json:"files"`
 				Diff  string        `json:"diff"`
-			}{j, append([]client.File{}, edit.Files...), edit.Diff})
+			}{j, append([]client.FileChange{}, edit.Files...), edit.Diff})
 		}
 		if j.Outcome != api.OutcomeChanged && j.Status == api.JobCompleted {
 			fmt.Fprintln(cmd.ErrOrStderr(), j.Message)

@@ -37,11 +37,13 @@ func TestTheTypeScriptClient(t *testing.T) {
 	server, data, harbour, slow := newChatServer(t, 40, 60)
 	limited := newTestProject(t, data, "limited", writeFiles(t, map[string]string{"a.md": "# A\n\nThe ferry.\n"}),
 		"--limit-project-hour", "1")
+	guarded := newTestProject(t, data, "guarded", writeFiles(t, map[string]string{"a.md": "# Ferry\n\nThe ferry is here.\n"}),
+		"--proof-of-work", "1000")
 	project := func(p testProject) map[string]string {
 		return map[string]string{"id": p.id, "domain": p.domain, "admin": p.admin, "assistant": p.assistant}
 	}
 	settings, err := json.Marshal(map[string]any{"server": server.url, "control": restarts(t, server).URL,
-		"harbour": project(harbour), "slow": project(slow), "limited": project(limited)})
+		"harbour": project(harbour), "slow": project(slow), "limited": project(limited), "guarded": project(guarded)})
 	if err != nil {
 		t.Fatal(err)
 	}

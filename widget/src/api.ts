@@ -3,7 +3,7 @@ import type { components } from "../../sdk/typescript/src/schema";
 import type { Config, Snippet } from "./config";
 
 type Schemas = components["schemas"];
-export type Hit = Schemas["Hit"];
+export type Hit = Schemas["SearchHit"];
 
 export interface Source {
   url: string;
@@ -81,7 +81,7 @@ export class Api {
   }
 
   async rate(v: { threadId: string; threadKey?: string; messageId: string; rating: "up" | "down"; comment?: string }) {
-    await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v } satisfies Schemas["Feedback"]);
+    await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v } satisfies Schemas["RateAnswer"]);
   }
 }
 

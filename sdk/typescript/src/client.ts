@@ -1,27 +1,24 @@
 import createFetchClient, { type Client as FetchClient } from "openapi-fetch";
 import { Answer, type WholeAnswer } from "./answer.js";
-import { ApiError, apiError, ConnectionError, UnavailableError, WaitTimeoutError } from "./errors.js";
+import { ApiError, apiError, ConnectionError, DocentError, ForbiddenError, UnavailableError, WaitTimeoutError } from "./errors.js";
 import type { components, operations, paths } from "./schema.js";
 import { events, readV1, readV2 } from "./stream.js";
 
 type Schemas = components["schemas"];
 type Query<Operation extends keyof operations> = NonNullable<operations[Operation]["parameters"]["query"]>;
-type Json<Operation extends keyof operations> = operations[Operation]["responses"] extends { 200: { content: { "application/json": infer T } } } ? T : never;
 /** Options that may be left out may also be undefined. */
 type Loose<T> = { [K in keyof T]: undefined extends T[K] ? T[K] | undefined : T[K] };
 
 export type Job = Schemas["Job"];
 export type JobEvent = Schemas["JobEvent"];
-export type Hit = Schemas["Hit"];
+export type SearchHit = Schemas["SearchHit"];
 export type Update = Schemas["Update"];
 export type Thread = Schemas["Thread"];
-export type Conversation = Schemas["Conversations"]["conversations"][number];
-export type Caller = Schemas["CallerStats"]["callers"][number];
-export type Searched = Schemas["Searches"]["searches"][number];
-export type Feedback = Schemas["FeedbackList"]["feedback"][number];
-export type PageFeedback = Schemas["PageFeedbackList"]["feedback"][number];
-type Filter = NonNullable<Schemas["Filter"]>;
-type Context = NonNullable<Schemas["Ask"]["context"]>[number];
+export type Conversation = Schemas["Conversation"];
+export type Caller = Schemas["Caller"];
+export type SearchCount = Schemas["SearchCount"];
+export type Feedback = Schemas["Feedback"];
+export type PageFeedback = Schemas["PageFeedback"];
 
 export interface Options {
   /** Address of the server, such as `https://docent.example.com`. */
@@ -58,9 +55,9 @@ export interface Question extends Call {
   threadKey?: string | undefined;
   /** Who asks: the id of a user; `anonymous` where it is left out. */
   fp?: string | undefined;
-  filter?: Loose<Filter> | undefined;
+  filter?: Loose<NonNullable<Schemas["Filter"]>> | undefined;
   /** What the reader has selected. */
-  context?: Context[] | undefined;
+  context?: Schemas["AskContext"][] | undefined;
   /** The page that the reader is on: path or URL. */
   currentPath?: string | undefined;
   /** How many pages are looked at. */
@@ -122,17 +119,27 @@ export class Docent {
     const message = crypto.randomUUID();
     const shared = {
       id: chat, fp: q.fp ?? "anonymous", threadId: q.threadId ?? null, threadKey: q.threadKey ?? null,
-      ...(q.filter && { filter: q.filter as Filter }), ...(q.context && { context: q.context }), ...(q.currentPath && { currentPath: q.currentPath }),
+      ...(q.filter && { filter: q.filter as Schemas["Filter"] }), ...(q.context && { context: q.context }), ...(q.currentPath && { currentPath: q.currentPath }),
       ...(q.retrievalPageSize !== undefined && { retrievalPageSize: q.retrievalPageSize }),
     };
-    const call = { params: { path: { domain } }, parseAs: "stream" as const, ...(signal && { signal }) };
-    const first = async () => {
+    const put = async (proof?: string) => {
+      const header = proof ? { "X-Altcha": proof } : {};
+      const call = { params: { path: { domain }, header }, parseAs: "stream" as const, ...(signal && { signal }) };
       if (protocol === "v1") {
         const body = { ...shared, messages: [{ id: message, role: "user" as const, content: q.question }] };
         return (await this.api.POST("/discovery/v1/assistant/{domain}/message", { ...call, body })).response;
       }
       const body = { ...shared, messages: [{ id: message, role: "user" as const, parts: [{ type: "text", text: q.question }] }] };
       return (await this.api.POST("/discovery/v2/assistant/{domain}/message", { ...call, body })).response;
+    };
+    const first = async () => {
+      try {
+        return await put();
+      } catch (error) {
+        if (!(error instanceof ForbiddenError && error.challenge)) throw error;
+        const challenge = await data(this.api.GET("/discovery/v1/assistant/{domain}/challenge", { params: { path: { domain } }, ...signalOf(q) }));
+        return put(await solve(challenge, signal));
+      }
     };
     return new Answer({
       first,
@@ -172,13 +179,13 @@ export class Docent {
   }
 
   /** search finds the sections that fit a query best, at most one for each page. */
-  search(domain: string, query: string | Schemas["Search"], call: Call = {}): Promise<Hit[]> {
+  search(domain: string, query: string | Schemas["Search"], call: Call = {}): Promise<SearchHit[]> {
     const body = typeof query === "string" ? { query } : query;
     return data(this.api.POST("/discovery/v1/search/{domain}", { params: { path: { domain } }, body, ...signalOf(call) }));
   }
 
   /** readPage returns a page of the documentation as Markdown. */
-  readPage(domain: string, page: string | Schemas["Page"], call: Call = {}): Promise<Json<"readPage">> {
+  readPage(domain: string, page: string | Schemas["ReadPage"], call: Call = {}): Promise<Schemas["Page"]> {
     const body = typeof page === "string" ? { path: page } : page;
     return data(this.api.POST("/discovery/v1/page/{domain}", { params: { path: { domain } }, body, ...signalOf(call) }));
   }
@@ -296,8 +303,8 @@ export class Docent {
   }
 
   /** searches yields what was searched for, most frequent first. */
-  searches(projectId: string, filter: Period = {}): AsyncGenerator<Searched> {
-    return pages((cursor) => data(this.api.GET("/v1/analytics/{projectId}/searches", this.#listing(projectId, filter, cursor))), (page) => page.searches as Searched[]);
+  searches(projectId: string, filter: Period = {}): AsyncGenerator<SearchCount> {
+    return pages((cursor) => data(this.api.GET("/v1/analytics/{projectId}/searches", this.#listing(projectId, filter, cursor))), (page) => page.searches as SearchCount[]);
   }
 
   /** feedback yields what readers think of answers, newest first. */
@@ -319,6 +326,20 @@ export class Docent {
 export interface Period extends Call {
   dateFrom?: string | undefined;
   dateTo?: string | undefined;
+}
+
+/** solve does the proof of work that a project may ask for with each question. */
+async function solve(challenge: Schemas["Challenge"], signal: AbortSignal | undefined): Promise<string> {
+  const { algorithm, maxnumber, salt, signature } = challenge;
+  const encoder = new TextEncoder();
+  for (let number = 0; number <= maxnumber; number++) {
+    signal?.throwIfAborted();
+    const sum = new Uint8Array(await crypto.subtle.digest("SHA-256", encoder.encode(salt + number)));
+    if (Array.from(sum, (b) => b.toString(16).padStart(2, "0")).join("") === challenge.challenge) {
+      return btoa(JSON.stringify({ algorithm, challenge: challenge.challenge, number, salt, signature }));
+    }
+  }
+  throw new DocentError("the server's challenge has no solution");
 }
 
 /** data is the body of an answer. Refusals were thrown before. */

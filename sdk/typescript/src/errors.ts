@@ -29,6 +29,8 @@ export class ApiError extends DocentError {
   readonly requestId: string;
   /** The quota that is used up. */
   readonly limit: ErrorBody["limit"];
+  /** Where a proof of work can be had that the project asks for with each question. `ask` does that by itself. */
+  readonly challenge: string | undefined;
   /** Seconds after which the same request may succeed, where the server says so. */
   readonly retryAfter: number | undefined;
 
@@ -38,6 +40,7 @@ export class ApiError extends DocentError {
     this.details = body.details ?? [];
     this.requestId = body.requestId ?? headers.get("X-Request-Id") ?? "";
     this.limit = body.limit;
+    this.challenge = body.challenge;
     this.retryAfter = seconds(headers.get("Retry-After"));
   }
 }

@@ -9,6 +9,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -32,7 +36,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -63,7 +75,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -87,7 +107,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -120,7 +148,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -143,7 +179,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -166,6 +210,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -186,6 +234,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -211,6 +263,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -239,7 +295,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -266,7 +330,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -300,7 +367,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -326,9 +396,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -345,12 +421,52 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/discovery/v1/assistant/{domain}/challenge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        /**
+         * Get a proof of work to solve
+         * @description Where the project asks for a proof of work, each question brings the solution of a challenge in the header `X-Altcha`. It has the
+         *     form of altcha's first version: the client finds the `number` from 0 to `maxnumber` for which the SHA-256 of `salt` and the number is
+         *     `challenge`, and sends `{algorithm, challenge, number, salt, signature}` as JSON in base64. A challenge is good for ten minutes and
+         *     for one question.
+         */
+        get: operations["getChallenge"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightChallenge"];
+        /**
+         * Get a proof of work to solve
+         * @description Where the project asks for a proof of work, each question brings the solution of a challenge in the header `X-Altcha`. It has the
+         *     form of altcha's first version: the client finds the `number` from 0 to `maxnumber` for which the SHA-256 of `salt` and the number is
+         *     `challenge`, and sends `{algorithm, challenge, number, salt, signature}` as JSON in base64. A challenge is good for ten minutes and
+         *     for one question.
+         */
+        head: operations["headChallenge"];
+        patch?: never;
+        trace?: never;
+    };
     "/discovery/v1/search/{domain}": {
         parameters: {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -371,7 +487,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -392,7 +511,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -417,6 +539,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -440,6 +566,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the update.
+                 * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 statusId: string;
             };
             cookie?: never;
@@ -466,6 +596,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -490,6 +624,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -518,7 +656,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the thread.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 threadId: string;
             };
             cookie?: never;
@@ -539,6 +685,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -567,6 +717,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -595,6 +749,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -621,6 +779,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -743,7 +905,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @example v1.js */
+                /**
+                 * @description The name of the script.
+                 * @example v1.js
+                 */
                 file: string;
             };
             cookie?: never;
@@ -770,7 +935,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
                 /**
                  * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
@@ -807,7 +975,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -841,7 +1012,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -867,9 +1041,15 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -891,7 +1071,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -912,7 +1095,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -933,7 +1119,10 @@ export interface paths {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -962,7 +1151,7 @@ export interface components {
          *       "error": "there is no such job",
          *       "message": "there is no such job",
          *       "code": "not_found",
-         *       "requestId": "01JD8Q7W3N5YB2K4M6P8R0S2T4"
+         *       "requestId": "req_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
          *     }
          */
         Error: {
@@ -971,35 +1160,65 @@ export interface components {
             /** @description The same sentence. */
             message: string;
             /**
-             * @description Which quota is used up; only with the code rate_limited.
-             * @enum {unknown}
+             * @description Which quota is used up; only with the code `rate_limited`.
+             * @enum {string}
              */
             limit?: "project-hour" | "key-month" | "org-hour" | "ip-day";
-            /** @enum {unknown} */
-            code: "invalid_json" | "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "unsupported_media_type" | "body_too_large" | "conflict" | "rate_limited" | "overloaded" | "shutting_down" | "internal" | "expectation_failed" | "headers_too_large" | "not_implemented" | "version_not_supported";
-            details?: {
-                /** @example messages[0].role */
-                field: string;
-                message: string;
-            }[];
+            code: components["schemas"]["ErrorCode"];
+            /** @description Every field that is wrong; only with the status 400. */
+            details?: components["schemas"]["Problem"][];
+            /** @description Path of a challenge to solve; only with the code `proof_of_work`. */
+            challenge?: string;
+            /** @description The same as the header `X-Request-Id`. */
             requestId: string;
+        };
+        /**
+         * @description What went wrong, for programs. It stays as it is from version to version.
+         * @enum {string}
+         */
+        ErrorCode: "invalid_json" | "invalid_request" | "unauthorized" | "forbidden" | "not_found" | "method_not_allowed" | "proof_of_work" | "unsupported_media_type" | "body_too_large" | "conflict" | "rate_limited" | "overloaded" | "shutting_down" | "internal" | "expectation_failed" | "headers_too_large" | "not_implemented" | "version_not_supported";
+        Problem: {
+            /** @example messages[0].role */
+            field: string;
+            message: string;
         };
         /** @description An error without details. */
         PlainError: {
             details?: never;
         } & components["schemas"]["Error"];
-        /** Format: date-time */
-        Timestamp: string;
-        /** @enum {unknown} */
-        JobStatus: "active" | "completed" | "failed";
-        JobId: string;
-        ThreadId: string;
         /**
          * @example {
-         *       "prompt": "rename \"Alertmanager\" to \"Alert Manager\" everywhere",
-         *       "asDraft": true
+         *       "algorithm": "SHA-256",
+         *       "challenge": "1e0f5d2b0d3b5a9f6f2b7f2c4c8d9e0a1b2c3d4e5f60718293a4b5c6d7e8f901",
+         *       "maxnumber": 200000,
+         *       "salt": "0a1b2c3d4e5f60718293a4b5?at=1795435200000000000&expires=1795435800&",
+         *       "signature": "5d2b0d3b5a9f6f2b7f2c4c8d9e0a1b2c3d4e5f60718293a4b5c6d7e8f9011e0f"
          *     }
          */
+        Challenge: {
+            /** @constant */
+            algorithm: "SHA-256";
+            challenge: string;
+            maxnumber: number;
+            /** @description Its parameter `expires` is a Unix time. */
+            salt: string;
+            signature: string;
+        };
+        /** Format: date-time */
+        Timestamp: string;
+        /** @enum {string} */
+        JobStatus: "active" | "completed" | "failed";
+        /** @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8 */
+        JobId: string;
+        /** @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8 */
+        ThreadId: string;
+        /** @example msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8 */
+        MessageId: string;
+        /** @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8 */
+        UpdateId: string;
+        /** @description Where the next page begins; null on the last one. */
+        NextCursor: string | null;
+        Count: number;
         CreateJob: {
             /** @description What to do, at least one character beside space. */
             prompt: string;
@@ -1016,64 +1235,8 @@ export interface components {
              */
             dryRun?: boolean;
         };
-        CreateSession: {
-            messages: {
-                /** @enum {unknown} */
-                role: "system" | "user" | "assistant";
-                content?: string | null;
-            }[];
-            /** @description Where the changes go; made from the job's id where it is left out. It may not be the branch that pull requests are meant for. */
-            branch?: string | null;
-            /**
-             * @default false
-             * @enum {unknown}
-             */
-            asDraft?: true | false | "true" | "false" | "" | null;
-            model?: string | null;
-        };
-        JobEvent: {
-            /** @description Rises, not always by one. */
-            id: number;
-            /** @enum {unknown} */
-            type: "created" | "prompt" | "progress" | "tool" | "edited" | "published" | "retried" | "finished" | "failed" | "archived";
-            at: components["schemas"]["Timestamp"];
-            /** @description Of the job after the event. */
-            status: components["schemas"]["JobStatus"];
-            title?: string;
-            /** @description The instruction, a line of progress, why the work is taken up once more, or the agent's last word. */
-            text?: string;
-            todos?: components["schemas"]["Todos"];
-            tool?: {
-                name: string;
-                input: string;
-                output: string;
-                failed: boolean;
-            };
-            files?: {
-                path: string;
-                /** @description Former path where the file was moved. */
-                from?: string;
-                /** @enum {unknown} */
-                status: "added" | "modified" | "deleted" | "moved";
-                /** @description Lines. */
-                added: number;
-                removed: number;
-            }[];
-            /** @description Unified, of all files. Of several edits the newest one's is kept; of a long one a part. */
-            diff?: string;
-            branch?: string;
-            commit?: string;
-            /** Format: uri */
-            prLink?: string;
-            /** @description Of the instruction that ended with the event `finished`. */
-            outcome?: components["schemas"]["Outcome"];
-        };
-        /**
-         * @example {
-         *       "prompt": "Also mention the change in changelog.md"
-         *     }
-         */
         FollowUp: {
+            /** @description What else to do, at least one character beside space. */
             prompt: string;
         };
         /**
@@ -1088,7 +1251,7 @@ export interface components {
          *       "prLink": "https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
          *       "createdAt": "2026-11-23T08:15:30.120Z",
          *       "archivedAt": null,
-         *       "title": "Rename Alertmanager to Alert Manager",
+         *       "title": "Rename \"Alertmanager\" to \"Alert Manager\"",
          *       "message": "Replaced 12 places in 4 files.",
          *       "outcome": "changed",
          *       "updatedAt": "2026-11-23T08:15:31.480Z"
@@ -1097,18 +1260,7 @@ export interface components {
         Job: {
             id: components["schemas"]["JobId"];
             status: components["schemas"]["JobStatus"];
-            source: {
-                /**
-                 * @description `OWNER/NAME` where the project names it, and the project's id otherwise.
-                 * @example acme/docs
-                 */
-                repository: string;
-                /**
-                 * @description The documentation's branch; empty only where a repository's default branch is meant and the repository was not read yet.
-                 * @example main
-                 */
-                ref: string;
-            };
+            source: components["schemas"]["JobSource"];
             /**
              * @description The model that will work, and then the one that worked; `rules-1` for the built-in instructions.
              * @example rules-1
@@ -1128,21 +1280,186 @@ export interface components {
             /** @description What became of the last instruction that has ended. Null while the job is active, where it has failed, and in jobs of before there was this field. */
             outcome: components["schemas"]["Outcome"] | null;
         };
+        JobSource: {
+            /**
+             * @description `OWNER/NAME` where the project names it, and the project's id otherwise.
+             * @example acme/docs
+             */
+            repository: string;
+            /**
+             * @description The documentation's branch; empty only where a repository's default branch is meant and the repository was not read yet.
+             * @example main
+             */
+            ref: string;
+        };
         /**
          * @description `changed`: the pages were changed (in a dry run, they would be). `nothing_to_do`: the instruction was understood, and there was
          *     nothing to change. `not_understood`: no part of it was carried out; say it in other words. `needs_detail`: it was understood and
          *     cannot be carried out as it stands; `message` says what is missing or in the way.
          * @example changed
-         * @enum {unknown}
+         * @enum {string}
          */
         Outcome: "changed" | "nothing_to_do" | "not_understood" | "needs_detail";
+        /**
+         * @example {
+         *       "jobs": [
+         *         {
+         *           "id": "job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "status": "completed",
+         *           "source": {
+         *             "repository": "acme/docs",
+         *             "ref": "main"
+         *           },
+         *           "model": "rules-1",
+         *           "prLink": "https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "createdAt": "2026-11-23T08:15:30.120Z",
+         *           "archivedAt": null,
+         *           "title": "Rename \"Alertmanager\" to \"Alert Manager\"",
+         *           "message": "Replaced 12 places in 4 files.",
+         *           "outcome": "changed",
+         *           "updatedAt": "2026-11-23T08:15:31.480Z"
+         *         }
+         *       ],
+         *       "nextCursor": null
+         *     }
+         */
+        JobList: {
+            jobs: components["schemas"]["Job"][];
+            nextCursor: components["schemas"]["NextCursor"];
+        };
+        /**
+         * @description What happened in a job.
+         * @example {
+         *       "id": 4,
+         *       "type": "published",
+         *       "at": "2026-11-23T08:15:31.480Z",
+         *       "status": "active",
+         *       "branch": "docent/rename-alertmanager",
+         *       "commit": "4f0c2f6b8a3a3d2e0b6f1b9a7c5d8e1f2a3b4c5d",
+         *       "prLink": "https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *     }
+         */
+        JobEvent: {
+            /** @description Rises, not always by one. */
+            id: number;
+            /** @enum {string} */
+            type: "created" | "prompt" | "progress" | "tool" | "edited" | "published" | "retried" | "finished" | "failed" | "archived";
+            at: components["schemas"]["Timestamp"];
+            /** @description Of the job after the event. */
+            status: components["schemas"]["JobStatus"];
+            title?: string;
+            /** @description The instruction, a line of progress, why the work is taken up once more, or the agent's last word. */
+            text?: string;
+            todos?: components["schemas"]["Todos"];
+            tool?: components["schemas"]["ToolUse"];
+            files?: components["schemas"]["FileChange"][];
+            /** @description Unified, of all files. Of several edits the newest one's is kept; of a long one a part. */
+            diff?: string;
+            branch?: string;
+            commit?: string;
+            /** Format: uri */
+            prLink?: string;
+            /** @description Of the instruction that ended with the event `finished`. */
+            outcome?: components["schemas"]["Outcome"];
+        };
+        /**
+         * @description The data of the event `omitted` in the stream of a job's events. What came up to that event is not kept any more.
+         * @example {
+         *       "until": 512
+         *     }
+         */
+        JobEventsOmitted: {
+            until: number;
+        };
+        /** @description The `data` of each server-sent event of a job, by the event's name. */
+        JobEventStream: {
+            created?: components["schemas"]["JobEvent"];
+            prompt?: components["schemas"]["JobEvent"];
+            progress?: components["schemas"]["JobEvent"];
+            tool?: components["schemas"]["JobEvent"];
+            edited?: components["schemas"]["JobEvent"];
+            published?: components["schemas"]["JobEvent"];
+            retried?: components["schemas"]["JobEvent"];
+            finished?: components["schemas"]["JobEvent"];
+            failed?: components["schemas"]["JobEvent"];
+            archived?: components["schemas"]["JobEvent"];
+            omitted?: components["schemas"]["JobEventsOmitted"];
+            end?: components["schemas"]["Job"];
+        };
+        /** @description A tool that the agent used. */
+        ToolUse: {
+            name: string;
+            input: string;
+            output: string;
+            failed: boolean;
+        };
+        FileChange: {
+            path: string;
+            /** @description Former path where the file was moved. */
+            from?: string;
+            /** @enum {string} */
+            status: "added" | "modified" | "deleted" | "moved";
+            /** @description Lines. */
+            added: number;
+            /** @description Lines. */
+            removed: number;
+        };
+        Todos: components["schemas"]["Todo"][];
+        Todo: {
+            id: string;
+            content: string;
+            /** @enum {string} */
+            status: "pending" | "in_progress" | "completed" | "cancelled";
+            /** @enum {string} */
+            priority: "high" | "medium" | "low";
+        };
+        CreateSession: {
+            messages: components["schemas"]["SessionMessage"][];
+            /** @description Where the changes go; made from the job's id where it is left out. It may not be the branch that pull requests are meant for. */
+            branch?: string | null;
+            /**
+             * @description Open the pull request as a draft.
+             * @default false
+             * @enum {unknown}
+             */
+            asDraft?: true | false | "true" | "false" | "" | null;
+            /** @description A model from the configuration; the project's where it is left out. */
+            model?: string | null;
+        };
+        SessionMessage: {
+            /** @enum {string} */
+            role: "system" | "user" | "assistant";
+            content?: string | null;
+        };
+        /**
+         * @example {
+         *       "sessionId": "job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "subdomain": "docs.example.com",
+         *       "branch": "docent/rename-alertmanager",
+         *       "haulted": true,
+         *       "haultReason": "completed",
+         *       "pullRequestLink": "https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "messageToUser": "Replaced 12 places in 4 files.",
+         *       "todos": [
+         *         {
+         *           "id": "1",
+         *           "content": "Rename \"Alertmanager\" to \"Alert Manager\"",
+         *           "status": "completed",
+         *           "priority": "medium"
+         *         }
+         *       ],
+         *       "userId": "key_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "title": "Rename \"Alertmanager\" to \"Alert Manager\"",
+         *       "createdAt": "2026-11-23T08:15:30.120Z"
+         *     }
+         */
         Session: {
             sessionId: components["schemas"]["JobId"];
             subdomain: string;
             branch: string;
             /** @description False while the job is active. */
             haulted: boolean;
-            /** @enum {unknown} */
+            /** @enum {string} */
             haultReason: "completed" | "github_missconfigured" | "error" | "processing" | "interrupted";
             pullRequestLink: string;
             messageToUser: string;
@@ -1151,14 +1468,35 @@ export interface components {
             title: string;
             createdAt: components["schemas"]["Timestamp"];
         };
-        Todos: {
-            id: string;
-            content: string;
-            /** @enum {unknown} */
-            status: "pending" | "in_progress" | "completed" | "cancelled";
-            /** @enum {unknown} */
-            priority: "high" | "medium" | "low";
-        }[];
+        /**
+         * @example {
+         *       "allSessions": [
+         *         {
+         *           "sessionId": "job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "subdomain": "docs.example.com",
+         *           "branch": "docent/rename-alertmanager",
+         *           "haulted": true,
+         *           "haultReason": "completed",
+         *           "pullRequestLink": "https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "messageToUser": "Replaced 12 places in 4 files.",
+         *           "todos": [
+         *             {
+         *               "id": "1",
+         *               "content": "Rename \"Alertmanager\" to \"Alert Manager\"",
+         *               "status": "completed",
+         *               "priority": "medium"
+         *             }
+         *           ],
+         *           "userId": "key_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "title": "Rename \"Alertmanager\" to \"Alert Manager\"",
+         *           "createdAt": "2026-11-23T08:15:30.120Z"
+         *         }
+         *       ]
+         *     }
+         */
+        SessionList: {
+            allSessions: components["schemas"]["Session"][];
+        };
         /** @description Leaves out every page that is not of the version, language, tag or groups. Without a version or language, those of `currentPath` are searched; else the current version, and the language of the question or the site's default. What is found is of one version and in one language. */
         Filter: {
             /** @description Name of a version, such as `1.0`. Pages that have no version are left out. */
@@ -1169,6 +1507,7 @@ export interface components {
             /** @description Groups of the reader; pages restricted to groups are found only with one of them. */
             groups?: string[] | null;
         } | null;
+        /** @description What both versions of a question have. */
         Ask: {
             /** @description `anonymous`, or the id of the user. */
             fp: string;
@@ -1185,133 +1524,295 @@ export interface components {
             retrievalPageSize?: number;
             filter?: components["schemas"]["Filter"];
             /** @description What the reader has selected or looks at. The values have at most 100,000 bytes altogether. */
-            context?: {
-                /** @enum {unknown} */
-                type: "code" | "textSelection";
-                value: string;
-                elementId?: string | null;
-                /** @description Path of the source file or page. */
-                path?: string | null;
-            }[] | null;
+            context?: components["schemas"]["AskContext"][] | null;
             /** @description The page that the reader is on: path or URL. Its version and language are searched where the filter names none; its neighbours are preferred. */
             currentPath?: string | null;
             /** @description `regenerate-message` asks for another answer: the one that `messageId` names, or that of the last message. What came after it goes too. */
             trigger?: string | null;
             /** @description The message that is edited, or the answer that is regenerated. What came after it goes too. */
             messageId?: string | null;
-            /** @description The conversation, of which only the last message is used, which must be the user's; the thread has its own history. */
-            messages: components["schemas"]["Message"][];
         };
-        Message: {
+        AskContext: {
+            /** @enum {string} */
+            type: "code" | "textSelection";
+            value: string;
+            elementId?: string | null;
+            /** @description Path of the source file or page. */
+            path?: string | null;
+        };
+        AskV1: components["schemas"]["Ask"] & {
+            /** @description The conversation, of which only the last message is used, which must be the user's; the thread has its own history. */
+            messages: components["schemas"]["MessageV1"][];
+        };
+        AskV2: components["schemas"]["Ask"] & {
+            /** @description The conversation, of which only the last message is used, which must be the user's; the thread has its own history. */
+            messages: components["schemas"]["MessageV2"][];
+        };
+        MessageV1: {
+            /** @enum {string} */
+            role: "system" | "assistant" | "data" | "user";
             id?: string | null;
-            role: string;
             /** @description The text, or parts, where `parts` has no text. */
             content?: string | components["schemas"]["MessagePart"][] | null;
             parts?: components["schemas"]["MessagePart"][] | null;
         };
-        MessagePart: {
-            /** @description Parts of other types than `text` are passed over. */
+        MessageV2: {
+            /** @enum {string} */
+            role: "system" | "assistant" | "user";
+            id?: string | null;
+            /** @description The text, or parts, where `parts` has no text. */
+            content?: string | components["schemas"]["MessagePart"][] | null;
+            parts?: components["schemas"]["MessagePart"][] | null;
+        };
+        MessagePart: components["schemas"]["TextPart"] | components["schemas"]["OtherPart"];
+        TextPart: {
+            /** @constant */
+            type: "text";
+            text: string;
+        };
+        /** @description A part of any other type. It is passed over. */
+        OtherPart: {
             type: string;
-            /** @description A string, in a part of the type `text`. */
-            text?: unknown;
         };
         /**
-         * @example {
-         *       "fp": "anonymous",
-         *       "messages": [
-         *         {
-         *           "role": "user",
-         *           "content": "How do I rotate a key?"
-         *         }
-         *       ]
-         *     }
+         * @description The `data` of one server-sent event of an answer in version 2: a chunk of the UI message stream of chat SDK 5 and later. The last one
+         *     is followed by `data: [DONE]`, which is no JSON. Lines that begin with a colon keep the connection open.
          */
-        AskV1: components["schemas"]["Ask"] & {
-            messages?: unknown;
+        AnswerEvent: components["schemas"]["AnswerStart"] | components["schemas"]["AnswerStep"] | components["schemas"]["AnswerSource"] | components["schemas"]["AnswerText"] | components["schemas"]["AnswerTextDelta"] | components["schemas"]["AnswerSearch"] | components["schemas"]["AnswerSearchResults"] | components["schemas"]["AnswerFinish"] | components["schemas"]["AnswerError"];
+        AnswerStart: {
+            /** @constant */
+            type: "start";
+            /** @description Id of the answer, to rate it or to have it regenerated. */
+            messageId?: components["schemas"]["MessageId"];
+            messageMetadata?: components["schemas"]["AnswerMetadata"];
+        };
+        /** @description A step of the answer begins or ends. A search that is shown has a step of its own. */
+        AnswerStep: {
+            /** @enum {string} */
+            type: "start-step" | "finish-step";
+        };
+        /** @description A page that the answer is made from. `[1]` in the text is the first one. */
+        AnswerSource: {
+            /** @constant */
+            type: "source-url";
+            sourceId: string;
+            url: string;
+            title?: string;
+        };
+        /** @description A run of text begins or ends. */
+        AnswerText: {
+            /** @enum {string} */
+            type: "text-start" | "text-end";
+            id: string;
+        };
+        /** @description More text, in Markdown. */
+        AnswerTextDelta: {
+            /** @constant */
+            type: "text-delta";
+            id: string;
+            delta: string;
+        };
+        /** @description What was searched for, where the project shows searches. */
+        AnswerSearch: {
+            /** @constant */
+            type: "tool-input-available";
+            toolCallId: string;
+            /** @constant */
+            toolName: "search";
+            input: {
+                query: string;
+            };
+            /** @constant */
+            providerExecuted: true;
+        };
+        /** @description What the search has found, where the project shows searches. */
+        AnswerSearchResults: {
+            /** @constant */
+            type: "tool-output-available";
+            toolCallId: string;
+            output: components["schemas"]["AnswerSearchResult"][];
+            /** @constant */
+            providerExecuted: true;
+        };
+        AnswerSearchResult: {
+            path: string;
+            url?: string;
+            content: string;
+            metadata: {
+                title?: string;
+            };
+        };
+        /** @description The answer is complete, and stored. */
+        AnswerFinish: {
+            /** @constant */
+            type: "finish";
+            messageMetadata?: components["schemas"]["AnswerMetadata"];
+        };
+        /** @description The answer has failed after it had begun; what there is of it is not complete. */
+        AnswerError: {
+            /** @constant */
+            type: "error";
+            /** @description A sentence for the reader. */
+            errorText: string;
+        };
+        AnswerMetadata: {
+            threadId?: components["schemas"]["ThreadId"];
+            /** @description The thread's secret, only with the answer that opens the thread. */
+            threadKey?: string;
+            /** @description The model that has answered in place of the one that was asked. */
+            model?: string;
+            /**
+             * @description Another model than the one that was asked has answered.
+             * @constant
+             */
+            fallback?: true;
         };
         /**
-         * @example {
-         *       "fp": "anonymous",
-         *       "currentPath": "/guides/start",
-         *       "messages": [
-         *         {
-         *           "role": "user",
-         *           "parts": [
-         *             {
-         *               "type": "text",
-         *               "text": "How do I rotate a key?"
-         *             }
-         *           ]
-         *         }
-         *       ]
-         *     }
+         * @description The JSON after the colon of one line of a data stream, by the code before the colon. The data stream protocol of chat SDK 4 has one
+         *     part a line, `code:json`. Blank lines keep the connection open.
          */
-        AskV2: components["schemas"]["Ask"] & {
-            messages?: unknown;
+        DataStreamParts: {
+            /** @description More text, in Markdown. */
+            0?: string;
+            /** @description The answer is complete. */
+            2?: components["schemas"]["DataStreamFinish"][];
+            /** @description It has failed after it had begun: a sentence for the reader. */
+            3?: string;
+            /** @description The same as `2` as an annotation of the message. */
+            8?: components["schemas"]["DataStreamFinish"][];
+            /** @description What was searched for, where the project shows searches. */
+            9?: {
+                toolCallId: string;
+                /** @constant */
+                toolName: "search";
+                args: {
+                    query: string;
+                };
+            };
+            /** @description What the search has found. */
+            a?: {
+                toolCallId: string;
+                result: components["schemas"]["AnswerSearchResult"][];
+            };
+            /** @description The end of the stream. */
+            d?: {
+                finishReason: string;
+                usage: components["schemas"]["TokenUsage"];
+                threadId?: components["schemas"]["ThreadId"];
+                threadKey?: string;
+            };
+            /** @description The end of a step. */
+            e?: {
+                finishReason: string;
+                usage: components["schemas"]["TokenUsage"];
+                isContinued: boolean;
+            };
+            /** @description The beginning of a step. */
+            f?: {
+                messageId: string;
+            };
+            /** @description A page that the answer is made from. */
+            h?: {
+                /** @constant */
+                sourceType: "url";
+                id: string;
+                url: string;
+                title?: string;
+            };
         };
-        /**
-         * @example {
-         *       "query": "rotate a key",
-         *       "pageSize": 5
-         *     }
-         */
+        DataStreamFinish: {
+            /** @constant */
+            type: "finish";
+            threadId?: components["schemas"]["ThreadId"];
+            /** @description The thread's secret, only with the answer that opens the thread. */
+            threadKey?: string;
+            /** @description The model that has answered in place of the one that was asked. */
+            model?: string;
+            /**
+             * @description Another model than the one that was asked has answered.
+             * @constant
+             */
+            fallback?: true;
+        };
+        TokenUsage: {
+            promptTokens: components["schemas"]["Count"];
+            completionTokens: components["schemas"]["Count"];
+        };
         Search: {
             query: string;
-            /** @default 10 */
+            /**
+             * @description How many results at most.
+             * @default 10
+             */
             pageSize?: number;
-            /** @default 0 */
+            /**
+             * @description Leaves out what is found with a lower score.
+             * @default 0
+             */
             scoreThreshold?: number;
             filter?: components["schemas"]["Filter"];
             /** @description The page that the reader is on: path or URL. Its version and language are searched where the filter names none; its neighbours are preferred. */
             currentPath?: string | null;
         };
         /**
-         * @example {
-         *       "content": "Make the new key before you revoke the old one.",
-         *       "path": "guides/keys.mdx",
-         *       "metadata": {
-         *         "title": "Keys",
-         *         "url": "https://docs.example.com/guides/keys#rotate",
-         *         "heading": "Rotate",
-         *         "anchor": "rotate",
-         *         "score": 0.82
+         * @example [
+         *       {
+         *         "content": "Make the new key before you revoke the old one.",
+         *         "path": "guides/keys.mdx",
+         *         "metadata": {
+         *           "title": "Keys",
+         *           "url": "https://docs.example.com/guides/keys#rotate",
+         *           "heading": "Rotate",
+         *           "anchor": "rotate",
+         *           "breadcrumbs": [
+         *             "Guides",
+         *             "Keys"
+         *           ],
+         *           "score": 0.82
+         *         }
          *       }
-         *     }
+         *     ]
          */
-        Hit: {
+        SearchHits: components["schemas"]["SearchHit"][];
+        SearchHit: {
+            /** @description The section's text. */
             content: string;
+            /** @description Path of the page in the documentation, as readPage takes it. */
             path: string;
-            metadata: {
-                title: string;
-                url?: string;
-                heading?: string;
-                anchor?: string;
-                breadcrumbs?: string[];
-                description?: string;
-                version?: string;
-                language?: string;
-                tags?: string[];
-                score: number;
-            };
+            metadata: components["schemas"]["SearchHitMetadata"];
         };
-        /**
-         * @example {
-         *       "path": "guides/start"
-         *     }
-         */
-        Page: {
+        SearchHitMetadata: {
+            title: string;
+            /** @description Where readers find the section; left out where the project has no address. */
+            url?: string;
+            heading?: string;
+            anchor?: string;
+            breadcrumbs?: string[];
+            description?: string;
+            version?: string;
+            language?: string;
+            tags?: string[];
+            /** @description From 0 to 1. */
+            score: number;
+        };
+        ReadPage: {
+            /** @description Path of the page, with or without the ending of its file. */
             path: string;
+            /** @description Groups of the reader; pages restricted to groups are there only with one of them. */
             groups?: string[] | null;
         };
         /**
          * @example {
-         *       "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
-         *       "messageId": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
-         *       "rating": "down",
-         *       "comment": "The command has another name now."
+         *       "path": "guides/keys.mdx",
+         *       "content": "# Keys\n\n## Rotate\n\nMake the new key before you revoke the old one.\n"
          *     }
          */
-        Feedback: {
+        Page: {
+            path: string;
+            /** @description In Markdown. */
+            content: string;
+        };
+        RateAnswer: {
             threadId: components["schemas"]["ThreadId"];
             /** @description Id of the answer. */
             messageId: string;
@@ -1322,15 +1823,63 @@ export interface components {
             /** @description The thread's secret, where the project asks for it. */
             threadKey?: string | null;
         };
-        /** @enum {unknown} */
+        /** @enum {string} */
         Rating: "up" | "down";
-        MessageId: string;
-        UpdateId: string;
+        /**
+         * @example {
+         *       "statusId": "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *     }
+         */
+        UpdateAccepted: {
+            statusId: components["schemas"]["UpdateId"];
+        };
+        /** @description What the code host sends. Of its many fields only the branch and the commit are read. */
+        PushEvent: Record<string, never>;
+        /**
+         * @example {
+         *       "statusId": "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *     }
+         */
+        PushAccepted: {
+            /** @description The update that reads the documentation anew; null where the push is not to its branch. */
+            statusId: components["schemas"]["UpdateId"] | null;
+        };
+        /**
+         * @example {
+         *       "_id": "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "projectId": "docs",
+         *       "subdomain": "docs.example.com",
+         *       "status": "success",
+         *       "summary": "Read 36 pages; 2 have changed.",
+         *       "logs": [
+         *         "2026-11-23T08:15:30.120Z reading the repository",
+         *         "2026-11-23T08:15:30.980Z indexed 36 pages"
+         *       ],
+         *       "createdAt": "2026-11-23T08:15:30.100Z",
+         *       "startedAt": "2026-11-23T08:15:30.120Z",
+         *       "endedAt": "2026-11-23T08:15:30.980Z",
+         *       "source": "api",
+         *       "commit": {
+         *         "sha": "4f0c2f6b8a3a3d2e0b6f1b9a7c5d8e1f2a3b4c5d",
+         *         "ref": "main",
+         *         "message": "Explain how keys are rotated",
+         *         "filesChanged": {
+         *           "added": [
+         *             "guides/keys.mdx"
+         *           ],
+         *           "modified": [
+         *             "docs.json"
+         *           ],
+         *           "removed": []
+         *         }
+         *       }
+         *     }
+         */
         Update: {
             _id: components["schemas"]["UpdateId"];
             projectId: string;
             subdomain: string;
-            /** @enum {unknown} */
+            /** @enum {string} */
             status: "queued" | "in_progress" | "success" | "failure";
             /** @description How it went, in a sentence; empty until it has ended. */
             summary: string;
@@ -1341,176 +1890,366 @@ export interface components {
             /** @constant */
             source: "api";
             /** @description What the documentation was read at; null until that is known. */
-            commit: null | {
-                sha: string;
-                ref: string;
-                message: string;
-                /**
-                 * @description Files of the documentation folder that have changed since the project's last successful update; with the first one, by this
-                 *     commit. At most 1,000 of each kind are named.
-                 */
-                filesChanged: {
-                    added: string[];
-                    modified: string[];
-                    removed: string[];
-                };
-            };
+            commit: components["schemas"]["UpdateCommit"] | null;
         };
-        /** @description Where the next page begins; null on the last one. */
-        NextCursor: string | null;
-        Count: number;
-        Cited: {
+        UpdateCommit: {
+            sha: string;
+            ref: string;
+            message: string;
+            filesChanged: components["schemas"]["ChangedFiles"];
+        };
+        /**
+         * @description Files of the documentation folder that have changed since the project's last successful update; with the first one, by this
+         *     commit. At most 1,000 of each kind are named.
+         */
+        ChangedFiles: {
+            added: string[];
+            modified: string[];
+            removed: string[];
+        };
+        Citation: {
             title: string;
             url: string;
-        }[];
+        };
         /**
          * @description Whether the documentation had an answer.
-         * @enum {unknown}
+         * @enum {string}
          */
         Resolution: "answered" | "unanswered";
-        Conversations: {
-            conversations: {
-                id: components["schemas"]["ThreadId"];
-                messageId: components["schemas"]["MessageId"];
-                timestamp: components["schemas"]["Timestamp"];
-                query: string;
-                response: string;
-                /** @constant */
-                responseType: "answer";
-                sources: components["schemas"]["Cited"];
-                resolutionStatus: components["schemas"]["Resolution"];
-                /** @description Questions are not sorted into categories. */
-                queryCategory: null;
-                /** @description Where the reader was. */
-                pageUrl: string | null;
-                /** @description `fp` */
-                caller: string;
-                /** @enum {unknown} */
-                channel: "web" | "api" | null;
-                model: string;
-                /** @description Why the answer failed. */
-                error: string | null;
-                /** @enum {unknown} */
-                rating: "up" | "down" | null;
-                comment: string | null;
-                /** @description The model that was asked and could not answer, where `model` answered in its place. */
-                fallbackFor: string | null;
-            }[];
-            totals?: {
-                threads: components["schemas"]["Count"];
-                callers: components["schemas"]["Count"];
-                questions: components["schemas"]["Count"];
-                answered: components["schemas"]["Count"];
-                unanswered: components["schemas"]["Count"];
-                failed: components["schemas"]["Count"];
-                thumbsUp: components["schemas"]["Count"];
-                thumbsDown: components["schemas"]["Count"];
-            };
+        /**
+         * @example {
+         *       "conversations": [
+         *         {
+         *           "id": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "messageId": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "timestamp": "2026-11-23T08:15:30.120Z",
+         *           "query": "How do I rotate a key?",
+         *           "response": "Make the new key before you revoke the old one [1].",
+         *           "responseType": "answer",
+         *           "sources": [
+         *             {
+         *               "title": "Keys",
+         *               "url": "https://docs.example.com/guides/keys#rotate"
+         *             }
+         *           ],
+         *           "resolutionStatus": "answered",
+         *           "queryCategory": null,
+         *           "pageUrl": "/guides/start",
+         *           "caller": "anonymous",
+         *           "channel": "web",
+         *           "model": "builtin",
+         *           "error": null,
+         *           "rating": "down",
+         *           "comment": "The command has another name now.",
+         *           "fallbackFor": null
+         *         }
+         *       ],
+         *       "totals": {
+         *         "threads": 1,
+         *         "callers": 1,
+         *         "questions": 1,
+         *         "answered": 1,
+         *         "unanswered": 0,
+         *         "failed": 0,
+         *         "thumbsUp": 0,
+         *         "thumbsDown": 1
+         *       },
+         *       "nextCursor": null,
+         *       "hasMore": false
+         *     }
+         */
+        ConversationList: {
+            conversations: components["schemas"]["Conversation"][];
+            totals?: components["schemas"]["ConversationTotals"];
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
+        /** @description One question and its answer. */
+        Conversation: {
+            id: components["schemas"]["ThreadId"];
+            messageId: components["schemas"]["MessageId"];
+            timestamp: components["schemas"]["Timestamp"];
+            query: string;
+            response: string;
+            /** @constant */
+            responseType: "answer";
+            sources: components["schemas"]["Citation"][];
+            resolutionStatus: components["schemas"]["Resolution"];
+            /** @description Questions are not sorted into categories. */
+            queryCategory: null;
+            /** @description Where the reader was. */
+            pageUrl: string | null;
+            /** @description `fp` */
+            caller: string;
+            /** @enum {string|null} */
+            channel: "web" | "api" | null;
+            model: string;
+            /** @description Why the answer failed. */
+            error: string | null;
+            /** @enum {string|null} */
+            rating: "up" | "down" | null;
+            comment: string | null;
+            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            fallbackFor: string | null;
+        };
+        ConversationTotals: {
+            threads: components["schemas"]["Count"];
+            callers: components["schemas"]["Count"];
+            questions: components["schemas"]["Count"];
+            answered: components["schemas"]["Count"];
+            unanswered: components["schemas"]["Count"];
+            failed: components["schemas"]["Count"];
+            thumbsUp: components["schemas"]["Count"];
+            thumbsDown: components["schemas"]["Count"];
+        };
+        /**
+         * @example {
+         *       "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "createdAt": "2026-11-23T08:15:30.120Z",
+         *       "caller": "anonymous",
+         *       "messages": [
+         *         {
+         *           "id": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X7",
+         *           "role": "user",
+         *           "content": "How do I rotate a key?",
+         *           "createdAt": "2026-11-23T08:15:30.120Z"
+         *         },
+         *         {
+         *           "id": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "role": "assistant",
+         *           "content": "Make the new key before you revoke the old one [1].",
+         *           "createdAt": "2026-11-23T08:15:30.480Z",
+         *           "sources": [
+         *             {
+         *               "title": "Keys",
+         *               "url": "https://docs.example.com/guides/keys#rotate"
+         *             }
+         *           ],
+         *           "resolutionStatus": "answered",
+         *           "model": "builtin",
+         *           "feedback": {
+         *             "rating": "down",
+         *             "comment": "The command has another name now.",
+         *             "createdAt": "2026-11-23T08:17:02.001Z"
+         *           }
+         *         }
+         *       ],
+         *       "replaced": []
+         *     }
+         */
         Thread: {
             threadId: components["schemas"]["ThreadId"];
             createdAt: components["schemas"]["Timestamp"];
+            /** @description `fp` */
             caller: string;
-            messages: components["schemas"]["ThreadMessages"];
+            messages: components["schemas"]["ThreadMessage"][];
             /** @description What other questions or answers took the place of, with what came after it, the newest 256 exchanges. */
-            replaced: components["schemas"]["ThreadMessages"];
+            replaced: components["schemas"]["ThreadMessage"][];
         };
-        ThreadMessages: ({
+        ThreadMessage: components["schemas"]["ThreadQuestion"] | components["schemas"]["ThreadAnswer"];
+        ThreadQuestion: {
             id: string;
             /** @constant */
             role: "user";
             content: string;
             createdAt: components["schemas"]["Timestamp"];
-        } | {
+        };
+        ThreadAnswer: {
             id: components["schemas"]["MessageId"];
             /** @constant */
             role: "assistant";
             content: string;
             createdAt: components["schemas"]["Timestamp"];
-            sources: components["schemas"]["Cited"];
+            sources: components["schemas"]["Citation"][];
             resolutionStatus: components["schemas"]["Resolution"];
             model?: string;
             /** @description The model that was asked and could not answer, where `model` answered in its place. */
             fallbackFor?: string;
             /** @description Why the answer failed. */
             error?: string;
-            feedback?: {
-                rating: components["schemas"]["Rating"];
-                comment: string | null;
-                createdAt: components["schemas"]["Timestamp"];
-            };
-        })[];
+            feedback?: components["schemas"]["AnswerFeedback"];
+        };
+        AnswerFeedback: {
+            rating: components["schemas"]["Rating"];
+            comment: string | null;
+            createdAt: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @example {
+         *       "web": 41,
+         *       "api": 3,
+         *       "other": 0,
+         *       "total": 44,
+         *       "callers": [
+         *         {
+         *           "caller": "anonymous",
+         *           "threads": 30,
+         *           "questions": 44,
+         *           "lastAt": "2026-11-23T08:15:30.120Z"
+         *         }
+         *       ],
+         *       "nextCursor": null,
+         *       "hasMore": false
+         *     }
+         */
         CallerStats: {
             web: components["schemas"]["Count"];
             api: components["schemas"]["Count"];
             other: components["schemas"]["Count"];
             total: components["schemas"]["Count"];
-            callers: {
-                caller: string;
-                threads: components["schemas"]["Count"];
-                questions: components["schemas"]["Count"];
-                lastAt: components["schemas"]["Timestamp"];
-            }[];
+            callers: components["schemas"]["Caller"][];
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
-        Searches: {
-            searches: {
-                searchQuery: string;
-                /** @description How often it was searched for. */
-                hits: number;
-                /** @description How many results the newest of these searches had. */
-                results: number;
-                /** @description Clicks are not seen. */
-                ctr: null;
-                topClickedPage: null;
-                lastSearchedAt: components["schemas"]["Timestamp"];
-            }[];
+        Caller: {
+            /** @description `fp` */
+            caller: string;
+            threads: components["schemas"]["Count"];
+            questions: components["schemas"]["Count"];
+            lastAt: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @example {
+         *       "searches": [
+         *         {
+         *           "searchQuery": "rotate a key",
+         *           "hits": 12,
+         *           "results": 5,
+         *           "ctr": null,
+         *           "topClickedPage": null,
+         *           "lastSearchedAt": "2026-11-23T08:15:30.120Z"
+         *         }
+         *       ],
+         *       "totalSearches": 12,
+         *       "nextCursor": null,
+         *       "hasMore": false
+         *     }
+         */
+        SearchList: {
+            searches: components["schemas"]["SearchCount"][];
             /** @description All searches in that time. */
             totalSearches: number;
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
+        SearchCount: {
+            searchQuery: string;
+            /** @description How often it was searched for. */
+            hits: number;
+            /** @description How many results the newest of these searches had. */
+            results: number;
+            /** @description Clicks are not seen. */
+            ctr: null;
+            /** @description Clicks are not seen. */
+            topClickedPage: null;
+            lastSearchedAt: components["schemas"]["Timestamp"];
+        };
+        /**
+         * @example {
+         *       "feedback": [
+         *         {
+         *           "id": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "path": "guides/keys",
+         *           "paths": [
+         *             "guides/keys"
+         *           ],
+         *           "query": "How do I rotate a key?",
+         *           "rating": "down",
+         *           "helpful": false,
+         *           "comment": "The command has another name now.",
+         *           "contact": null,
+         *           "createdAt": "2026-11-23T08:17:02.001Z",
+         *           "source": "contextual",
+         *           "status": "pending",
+         *           "replaced": false
+         *         }
+         *       ],
+         *       "nextCursor": null,
+         *       "hasMore": false
+         *     }
+         */
         FeedbackList: {
-            feedback: {
-                id: components["schemas"]["MessageId"];
-                threadId: components["schemas"]["ThreadId"];
-                /** @description The first page that the answer cites; empty where it cites none. */
-                path: string;
-                /** @description All pages that it cites. */
-                paths: string[];
-                query: string;
-                rating: components["schemas"]["Rating"];
-                helpful: boolean;
-                comment: string | null;
-                contact: null;
-                createdAt: components["schemas"]["Timestamp"];
-                /** @constant */
-                source: "contextual";
-                /** @constant */
-                status: "pending";
-                /** @description Another answer has taken the place of this one. */
-                replaced: boolean;
-            }[];
+            feedback: components["schemas"]["Feedback"][];
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
+        Feedback: {
+            id: components["schemas"]["MessageId"];
+            threadId: components["schemas"]["ThreadId"];
+            /** @description The first page that the answer cites; empty where it cites none. */
+            path: string;
+            /** @description All pages that it cites. */
+            paths: string[];
+            query: string;
+            rating: components["schemas"]["Rating"];
+            helpful: boolean;
+            comment: string | null;
+            /** @description Readers are not asked for it. */
+            contact: null;
+            createdAt: components["schemas"]["Timestamp"];
+            /** @constant */
+            source: "contextual";
+            /** @constant */
+            status: "pending";
+            /** @description Another answer has taken the place of this one. */
+            replaced: boolean;
+        };
+        /**
+         * @example {
+         *       "feedback": [
+         *         {
+         *           "path": "guides/keys",
+         *           "thumbsUp": 7,
+         *           "thumbsDown": 1,
+         *           "code": 0,
+         *           "total": 8
+         *         }
+         *       ],
+         *       "nextCursor": null,
+         *       "hasMore": false
+         *     }
+         */
         PageFeedbackList: {
-            feedback: {
-                path: string;
-                thumbsUp: components["schemas"]["Count"];
-                thumbsDown: components["schemas"]["Count"];
-                /** @constant */
-                code: 0;
-                total: components["schemas"]["Count"];
-            }[];
+            feedback: components["schemas"]["PageFeedback"][];
             nextCursor: components["schemas"]["NextCursor"];
             hasMore: boolean;
         };
+        PageFeedback: {
+            path: string;
+            thumbsUp: components["schemas"]["Count"];
+            thumbsDown: components["schemas"]["Count"];
+            /**
+             * @description Snippets of code are not rated.
+             * @constant
+             */
+            code: 0;
+            total: components["schemas"]["Count"];
+        };
+        /**
+         * @description An OpenAPI 3.1 document.
+         * @example {
+         *       "openapi": "3.1.0",
+         *       "info": {
+         *         "title": "Docent",
+         *         "version": "2"
+         *       },
+         *       "paths": {}
+         *     }
+         */
+        Document: {
+            openapi: string;
+            info: Record<string, never>;
+            paths: Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "status": "ok",
+         *       "version": "1.4.0"
+         *     }
+         */
         Status: {
-            /** @enum {unknown} */
+            /** @enum {string} */
             status: "ok" | "ready";
             version?: string;
         };
@@ -1523,6 +2262,20 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "the request is not valid: prompt is missing",
+                 *       "message": "the request is not valid: prompt is missing",
+                 *       "code": "invalid_request",
+                 *       "details": [
+                 *         {
+                 *           "field": "prompt",
+                 *           "message": "is missing"
+                 *         }
+                 *       ],
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["Error"] & {
                     /** @enum {unknown} */
                     code?: "invalid_json" | "invalid_request";
@@ -1537,6 +2290,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "this operation needs a key: send the header Authorization: Bearer KEY",
+                 *       "message": "this operation needs a key: send the header Authorization: Bearer KEY",
+                 *       "code": "unauthorized",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "unauthorized";
@@ -1550,9 +2311,39 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "this operation needs an admin key",
+                 *       "message": "this operation needs an admin key",
+                 *       "code": "forbidden",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "forbidden";
+                };
+            };
+        };
+        /** @description A key of the wrong kind, or used from outside its addresses or origins; or no valid proof of work, where the project asks for one. */
+        ForbiddenOrUnproven: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                /**
+                 * @example {
+                 *       "error": "This site asks browsers for a small proof of work with each question.",
+                 *       "message": "This site asks browsers for a small proof of work with each question.",
+                 *       "code": "proof_of_work",
+                 *       "challenge": "/discovery/v1/assistant/docs.example.com/challenge",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
+                "application/json": components["schemas"]["PlainError"] & {
+                    /** @enum {unknown} */
+                    code?: "forbidden" | "proof_of_work";
                 };
             };
         };
@@ -1563,6 +2354,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "there is no such job",
+                 *       "message": "there is no such job",
+                 *       "code": "not_found",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "not_found";
@@ -1577,6 +2376,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "this path does not take the method PUT; it takes GET, HEAD",
+                 *       "message": "this path does not take the method PUT; it takes GET, HEAD",
+                 *       "code": "method_not_allowed",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "method_not_allowed";
@@ -1590,6 +2397,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "the job is archived",
+                 *       "message": "the job is archived",
+                 *       "code": "conflict",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "conflict";
@@ -1603,6 +2418,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "the body is larger than 1048576 bytes",
+                 *       "message": "the body is larger than 1048576 bytes",
+                 *       "code": "body_too_large",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "body_too_large";
@@ -1616,6 +2439,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "send the body as JSON, with Content-Type: application/json",
+                 *       "message": "send the body as JSON, with Content-Type: application/json",
+                 *       "code": "unsupported_media_type",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "unsupported_media_type";
@@ -1635,6 +2466,15 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "The assistant is asked more than it may answer at the moment. Please try again in 12 minutes.",
+                 *       "message": "The assistant is asked more than it may answer at the moment. Please try again in 12 minutes.",
+                 *       "code": "rate_limited",
+                 *       "limit": "org-hour",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "rate_limited";
@@ -1648,6 +2488,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "something went wrong here; the log knows it under this request id",
+                 *       "message": "something went wrong here; the log knows it under this request id",
+                 *       "code": "internal",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @constant */
                     code?: "internal";
@@ -1662,6 +2510,14 @@ export interface components {
                 [name: string]: unknown;
             };
             content: {
+                /**
+                 * @example {
+                 *       "error": "the service has too much to do; try again shortly",
+                 *       "message": "the service has too much to do; try again shortly",
+                 *       "code": "overloaded",
+                 *       "requestId": "7b6f1b9a7c5d8e1f"
+                 *     }
+                 */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @enum {unknown} */
                     code?: "overloaded" | "shutting_down";
@@ -1691,14 +2547,26 @@ export interface components {
         };
     };
     parameters: {
+        /**
+         * @description The id of the project.
+         * @example docs
+         */
         projectId: string;
-        /** @description The project's domain; it may contain dots. */
+        /**
+         * @description The project's domain; it may contain dots.
+         * @example docs.example.com
+         */
         domain: string;
+        /**
+         * @description The id of the job.
+         * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+         */
         jobId: string;
         /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
         dateFrom: string;
         /** @description Before this, in the same forms. */
         dateTo: string;
+        /** @description How many entries at most. */
         limit: number;
         /** @description The `nextCursor` of the page before. */
         cursor: string;
@@ -1712,6 +2580,8 @@ export interface components {
         threadKey: string;
         /** @description The thread's secret, where the project asks for it. */
         threadKeyHeader: string;
+        /** @description The solution of a challenge, where the project asks for a proof of work. */
+        proof: string;
         /** @description Names this request, so that a repeat does nothing twice. Visible ASCII characters without spaces. */
         idempotencyKey: string;
     };
@@ -1757,6 +2627,10 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -1805,7 +2679,15 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -1853,7 +2735,15 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -1898,7 +2788,15 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -1945,7 +2843,15 @@ export interface operations {
                 "Last-Event-ID"?: number;
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -1959,6 +2865,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example retry: 1000
+                     *
+                     *     id: 1
+                     *     event: created
+                     *     data: {"id":1,"type":"created","at":"2026-11-23T08:15:30.120Z","status":"active","text":"rename \"Alertmanager\" to \"Alert Manager\" everywhere"}
+                     *
+                     *     id: 6
+                     *     event: finished
+                     *     data: {"id":6,"type":"finished","at":"2026-11-23T08:15:31.480Z","status":"completed","text":"Replaced 12 places in 4 files.","outcome":"changed"}
+                     *
+                     *     event: end
+                     *     data: {"id":"job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","status":"completed","source":{"repository":"acme/docs","ref":"main"},"model":"rules-1","prLink":"https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","createdAt":"2026-11-23T08:15:30.120Z","archivedAt":null,"title":"Rename \"Alertmanager\" to \"Alert Manager\"","message":"Replaced 12 places in 4 files.","updatedAt":"2026-11-23T08:15:31.480Z","outcome":"changed"}
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -1990,7 +2910,15 @@ export interface operations {
                 "Last-Event-ID"?: number;
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -2004,6 +2932,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example retry: 1000
+                     *
+                     *     id: 1
+                     *     event: created
+                     *     data: {"id":1,"type":"created","at":"2026-11-23T08:15:30.120Z","status":"active","text":"rename \"Alertmanager\" to \"Alert Manager\" everywhere"}
+                     *
+                     *     id: 6
+                     *     event: finished
+                     *     data: {"id":6,"type":"finished","at":"2026-11-23T08:15:31.480Z","status":"completed","text":"Replaced 12 places in 4 files.","outcome":"changed"}
+                     *
+                     *     event: end
+                     *     data: {"id":"job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","status":"completed","source":{"repository":"acme/docs","ref":"main"},"model":"rules-1","prLink":"https://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","createdAt":"2026-11-23T08:15:30.120Z","archivedAt":null,"title":"Rename \"Alertmanager\" to \"Alert Manager\"","message":"Replaced 12 places in 4 files.","updatedAt":"2026-11-23T08:15:31.480Z","outcome":"changed"}
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -2029,7 +2971,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -2060,7 +3010,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -2089,15 +3047,21 @@ export interface operations {
     listJobs: {
         parameters: {
             query?: {
+                /** @description How many jobs at most. */
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: string;
+                /** @description Only jobs of this status. */
                 status?: components["schemas"]["JobStatus"];
                 /** @description Only archived jobs, or only others. */
                 archived?: boolean;
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2111,11 +3075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        jobs: components["schemas"]["Job"][];
-                        /** @description Where the next page begins; null on the last one. */
-                        nextCursor: string | null;
-                    };
+                    "application/json": components["schemas"]["JobList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2130,15 +3090,21 @@ export interface operations {
     headJobs: {
         parameters: {
             query?: {
+                /** @description How many jobs at most. */
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: string;
+                /** @description Only jobs of this status. */
                 status?: components["schemas"]["JobStatus"];
                 /** @description Only archived jobs, or only others. */
                 archived?: boolean;
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2152,11 +3118,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        jobs: components["schemas"]["Job"][];
-                        /** @description Where the next page begins; null on the last one. */
-                        nextCursor: string | null;
-                    };
+                    "application/json": components["schemas"]["JobList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2176,6 +3138,10 @@ export interface operations {
                 "Idempotency-Key"?: components["parameters"]["idempotencyKey"];
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2203,6 +3169,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     0:"Reading the documentation.\n"
+                     *     0:"\nMade the page session.md.\n"
+                     *     0:"\nhttps://docent.example.com/pulls/pr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8\n"
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":0,"completionTokens":0},"isContinued":false}
+                     *     8:[{"type":"finish"}]
+                     *     2:[{"type":"finish"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":0,"completionTokens":0}}
+                     */
                     "text/plain": string;
                 };
             };
@@ -2222,11 +3198,17 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
+                /** @description How many of the newest to leave out. */
                 skip?: number;
+                /** @description How many at most. */
                 take?: number;
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2243,9 +3225,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        allSessions: components["schemas"]["Session"][];
-                    };
+                    "application/json": components["schemas"]["SessionList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2260,11 +3240,17 @@ export interface operations {
     headSessions: {
         parameters: {
             query?: {
+                /** @description How many of the newest to leave out. */
                 skip?: number;
+                /** @description How many at most. */
                 take?: number;
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2281,9 +3267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        allSessions: components["schemas"]["Session"][];
-                    };
+                    "application/json": components["schemas"]["SessionList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2300,7 +3284,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -2333,7 +3325,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the job.
+                 * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: components["parameters"]["jobId"];
             };
             cookie?: never;
@@ -2364,7 +3364,10 @@ export interface operations {
     resumeV1: {
         parameters: {
             query: {
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 chatId: string;
                 /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
                 fp?: components["parameters"]["fp"];
@@ -2376,7 +3379,10 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2396,6 +3402,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
@@ -2415,9 +3431,14 @@ export interface operations {
             header?: {
                 /** @description The thread's secret, where the project asks for it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2444,12 +3465,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrUnproven"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             413: components["responses"]["TooLarge"];
@@ -2464,7 +3495,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2488,7 +3522,10 @@ export interface operations {
     headResumeV1: {
         parameters: {
             query: {
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 chatId: string;
                 /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
                 fp?: components["parameters"]["fp"];
@@ -2500,7 +3537,10 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2520,6 +3560,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
@@ -2539,9 +3589,14 @@ export interface operations {
             header?: {
                 /** @description The thread's secret, where the project asks for it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2565,12 +3620,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrUnproven"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             413: components["responses"]["TooLarge"];
@@ -2585,7 +3661,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2619,9 +3698,15 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -2638,6 +3723,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -2655,9 +3761,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -2691,9 +3803,15 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -2710,10 +3828,128 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
             204: components["responses"]["NoStream"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    getChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflightChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    headChallenge: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The challenge. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Challenge"];
+                };
+            };
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
@@ -2727,7 +3963,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2746,7 +3985,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Hit"][];
+                    "application/json": components["schemas"]["SearchHits"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2765,7 +4004,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2791,14 +4033,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Page"];
+                "application/json": components["schemas"]["ReadPage"];
             };
         };
         responses: {
@@ -2810,10 +4055,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        path: string;
-                        content: string;
-                    };
+                    "application/json": components["schemas"]["Page"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -2832,7 +4074,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2861,14 +4106,17 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Feedback"];
+                "application/json": components["schemas"]["RateAnswer"];
             };
         };
         responses: {
@@ -2897,7 +4145,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -2923,6 +4174,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -2938,9 +4193,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        statusId: components["schemas"]["UpdateId"];
-                    };
+                    "application/json": components["schemas"]["UpdateAccepted"];
                 };
             };
             401: components["responses"]["Unauthorized"];
@@ -2956,6 +4209,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the update.
+                 * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 statusId: string;
             };
             cookie?: never;
@@ -2985,6 +4242,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the update.
+                 * @example upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 statusId: string;
             };
             cookie?: never;
@@ -3013,19 +4274,27 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description GitHub: `sha256=` and the HMAC of the body. */
                 "X-Hub-Signature-256"?: string;
+                /** @description Gitea: the HMAC of the body. */
                 "X-Gitea-Signature"?: string;
+                /** @description Forgejo: the HMAC of the body. */
                 "X-Forgejo-Signature"?: string;
+                /** @description GitLab: the secret. */
                 "X-Gitlab-Token"?: string;
             };
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": Record<string, never>;
+                "application/json": components["schemas"]["PushEvent"];
             };
         };
         responses: {
@@ -3036,10 +4305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The update that reads the documentation anew; null where the push is not to its branch. */
-                        statusId: string | null;
-                    };
+                    "application/json": components["schemas"]["PushAccepted"];
                 };
             };
             /** @description There is nothing to do for this event. */
@@ -3066,12 +4332,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3085,7 +4356,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversations"];
+                    "application/json": components["schemas"]["ConversationList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3104,12 +4375,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: number;
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3123,7 +4399,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Conversations"];
+                    "application/json": components["schemas"]["ConversationList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3140,7 +4416,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the thread.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 threadId: string;
             };
             cookie?: never;
@@ -3170,7 +4454,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
+                /**
+                 * @description The id of the thread.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 threadId: string;
             };
             cookie?: never;
@@ -3202,12 +4494,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3240,12 +4537,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3278,12 +4580,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3297,7 +4604,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Searches"];
+                    "application/json": components["schemas"]["SearchList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3316,12 +4623,17 @@ export interface operations {
                 dateFrom?: components["parameters"]["dateFrom"];
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3335,7 +4647,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Searches"];
+                    "application/json": components["schemas"]["SearchList"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -3358,12 +4670,17 @@ export interface operations {
                 source?: components["parameters"]["feedbackSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["feedbackStatus"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3400,12 +4717,17 @@ export interface operations {
                 source?: components["parameters"]["feedbackSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["feedbackStatus"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3442,12 +4764,17 @@ export interface operations {
                 source?: components["parameters"]["feedbackSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["feedbackStatus"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3484,12 +4811,17 @@ export interface operations {
                 source?: components["parameters"]["feedbackSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
                 status?: components["parameters"]["feedbackStatus"];
+                /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
                 cursor?: components["parameters"]["cursor"];
             };
             header?: never;
             path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
                 projectId: components["parameters"]["projectId"];
             };
             cookie?: never;
@@ -3621,6 +4953,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # HELP docent_streams Streams that are open.
+                     *     # TYPE docent_streams gauge
+                     *     docent_streams 3
+                     */
                     "text/plain": string;
                 };
             };
@@ -3645,6 +4982,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # HELP docent_streams Streams that are open.
+                     *     # TYPE docent_streams gauge
+                     *     docent_streams 3
+                     */
                     "text/plain": string;
                 };
             };
@@ -3669,10 +5011,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        openapi: string;
-                        paths: Record<string, never>;
-                    };
+                    "application/json": components["schemas"]["Document"];
                 };
             };
             405: components["responses"]["MethodNotAllowed"];
@@ -3695,10 +5034,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        openapi: string;
-                        paths: Record<string, never>;
-                    };
+                    "application/json": components["schemas"]["Document"];
                 };
             };
             405: components["responses"]["MethodNotAllowed"];
@@ -3721,6 +5057,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example openapi: 3.1.0
+                     *     info:
+                     *       title: Docent
+                     */
                     "application/yaml": string;
                 };
             };
@@ -3744,6 +5085,11 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example openapi: 3.1.0
+                     *     info:
+                     *       title: Docent
+                     */
                     "application/yaml": string;
                 };
             };
@@ -3759,7 +5105,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @example v1.js */
+                /**
+                 * @description The name of the script.
+                 * @example v1.js
+                 */
                 file: string;
             };
             cookie?: never;
@@ -3774,6 +5123,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example (()=>{/* … *\/})(); */
                     "text/javascript": string;
                 };
             };
@@ -3799,7 +5149,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @example v1.js */
+                /**
+                 * @description The name of the script.
+                 * @example v1.js
+                 */
                 file: string;
             };
             cookie?: never;
@@ -3814,6 +5167,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /** @example (()=>{/* … *\/})(); */
                     "text/javascript": string;
                 };
             };
@@ -3839,7 +5193,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
                 /**
                  * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
@@ -3859,6 +5216,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # Documentation
+                     *
+                     *     ## Guides
+                     *
+                     *     - [Keys](https://docent.example.com/llms/docs.example.com/guides/keys.md): How to make, rotate and revoke keys.
+                     */
                     "text/markdown": string;
                 };
             };
@@ -3883,7 +5247,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
                 /**
                  * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
@@ -3917,7 +5284,10 @@ export interface operations {
                 "If-None-Match"?: string;
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
                 /**
                  * @description `llms.txt`, `llms-full.txt`, or the path of a page with the ending `.md`, with slashes as they are.
@@ -3937,6 +5307,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example # Documentation
+                     *
+                     *     ## Guides
+                     *
+                     *     - [Keys](https://docent.example.com/llms/docs.example.com/guides/keys.md): How to make, rotate and revoke keys.
+                     */
                     "text/markdown": string;
                 };
             };
@@ -3959,7 +5336,10 @@ export interface operations {
     resumeV1Unprefixed: {
         parameters: {
             query: {
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 chatId: string;
                 /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
                 fp?: components["parameters"]["fp"];
@@ -3971,7 +5351,10 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -3991,6 +5374,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
@@ -4010,9 +5403,14 @@ export interface operations {
             header?: {
                 /** @description The thread's secret, where the project asks for it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4039,12 +5437,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrUnproven"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             413: components["responses"]["TooLarge"];
@@ -4059,7 +5467,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4083,7 +5494,10 @@ export interface operations {
     headResumeV1Unprefixed: {
         parameters: {
             query: {
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 chatId: string;
                 /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
                 fp?: components["parameters"]["fp"];
@@ -4095,7 +5509,10 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4115,6 +5532,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *     0:"Make the new key "
+                     *     0:"before you revoke the old one [1]."
+                     *     e:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"isContinued":false}
+                     *     8:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     2:[{"type":"finish","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}]
+                     *     d:{"finishReason":"stop","usage":{"promptTokens":812,"completionTokens":14},"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     */
                     "text/plain": string;
                 };
             };
@@ -4134,9 +5561,14 @@ export interface operations {
             header?: {
                 /** @description The thread's secret, where the project asks for it. */
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4160,12 +5592,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
-            403: components["responses"]["Forbidden"];
+            403: components["responses"]["ForbiddenOrUnproven"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
             413: components["responses"]["TooLarge"];
@@ -4180,7 +5633,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4214,9 +5670,15 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4233,6 +5695,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -4250,9 +5733,15 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4286,9 +5775,15 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
-                /** @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's. */
+                /**
+                 * @description The chat's id as the client made it, used with the key and from the address that asked, or the thread's.
+                 * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
+                 */
                 id: string;
             };
             cookie?: never;
@@ -4305,6 +5800,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: {"type":"start-step"}
+                     *
+                     *     data: {"type":"source-url","sourceId":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
+                     *
+                     *     data: {"type":"text-start","id":"t1"}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"Make the new key "}
+                     *
+                     *     data: {"type":"text-delta","id":"t1","delta":"before you revoke the old one [1]."}
+                     *
+                     *     data: {"type":"text-end","id":"t1"}
+                     *
+                     *     data: {"type":"finish-step"}
+                     *
+                     *     data: {"type":"finish","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     *
+                     *     data: [DONE]
+                     */
                     "text/event-stream": string;
                 };
             };
@@ -4322,7 +5838,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4341,7 +5860,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Hit"][];
+                    "application/json": components["schemas"]["SearchHits"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -4360,7 +5879,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4386,14 +5908,17 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Page"];
+                "application/json": components["schemas"]["ReadPage"];
             };
         };
         responses: {
@@ -4405,10 +5930,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        path: string;
-                        content: string;
-                    };
+                    "application/json": components["schemas"]["Page"];
                 };
             };
             400: components["responses"]["BadRequest"];
@@ -4427,7 +5949,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
@@ -4456,14 +5981,17 @@ export interface operations {
                 "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
             };
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["Feedback"];
+                "application/json": components["schemas"]["RateAnswer"];
             };
         };
         responses: {
@@ -4492,7 +6020,10 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                /** @description The project's domain; it may contain dots. */
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
                 domain: components["parameters"]["domain"];
             };
             cookie?: never;

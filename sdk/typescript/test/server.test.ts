@@ -12,8 +12,8 @@ interface Project {
   admin: string;
   assistant: string;
 }
-const { server, control, harbour, slow, limited } = JSON.parse(process.env["DOCENT_SDK"]!) as
-  { server: string; control: string; harbour: Project; slow: Project; limited: Project };
+const { server, control, harbour, slow, limited, guarded } = JSON.parse(process.env["DOCENT_SDK"]!) as
+  { server: string; control: string; harbour: Project; slow: Project; limited: Project; guarded: Project };
 
 type Fetch = (request: Request) => Promise<Response>;
 const reader = (p: Project, fetch?: Fetch) => new Docent({ server, key: p.assistant, fetch });
@@ -139,6 +139,13 @@ test("a reader who leaves stops reading; a signal stops waiting", async () => {
     assert.ok(text);
     break;
   }
+});
+
+test("a proof of work is done where the project asks for one", async () => {
+  assert.match((await reader(guarded).ask(guarded.domain, "Where is the ferry?").whole()).text, /ferry/);
+  const refused = await reader(guarded).api.POST("/discovery/v2/assistant/{domain}/message", { params: { path: { domain: guarded.domain } },
+    body: { fp: "anonymous", messages: [{ role: "user", parts: [{ type: "text", text: "Where is the ferry?" }] }] } }).catch((e: unknown) => e);
+  assert.ok(refused instanceof ForbiddenError && refused.challenge);
 });
 
 test("search and pages", async () => {
