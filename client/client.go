@@ -225,9 +225,16 @@ func responseError(resp *http.Response) error {
 		body.Message = "the server answered " + resp.Status
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-	return &Error{Status: resp.StatusCode, Code: body.Code, Message: body.Message, Details: body.Details,
-		Limit: body.Limit, Challenge: body.Challenge, RequestID: cmp.Or(body.RequestID, resp.Header.Get("X-Request-Id")),
-		RetryAfter: time.Duration(seconds) * time.Second}
+	return &Error{
+		Status:     resp.StatusCode,
+		Code:       body.Code,
+		Message:    body.Message,
+		Details:    body.Details,
+		Limit:      body.Limit,
+		Challenge:  body.Challenge,
+		RequestID:  cmp.Or(body.RequestID, resp.Header.Get("X-Request-Id")),
+		RetryAfter: time.Duration(seconds) * time.Second,
+	}
 }
 
 // Get reads one resource into out.

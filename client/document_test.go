@@ -190,7 +190,10 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 	if compared < 150 {
 		t.Errorf("only %d fields were compared", compared)
 	}
-	if wrong := new(testing.T); same(wrong, doc, "Job", schemas["Job"], reflect.TypeFor[client.Status]()) != 0 || !wrong.Failed() {
+	if wrong := new(
+		testing.T,
+	); same(wrong, doc, "Job", schemas["Job"], reflect.TypeFor[client.Status]()) != 0 ||
+		!wrong.Failed() {
 		t.Error("a type with other fields is not noticed")
 	}
 }

@@ -101,7 +101,12 @@ func (c *Client) JobEvents(ctx context.Context, project, id string, after uint64
 }
 
 // readEvents reads one stream of a job's log. It has left when the log came to its end, or the reader wants no more.
-func (c *Client) readEvents(ctx context.Context, project, id string, after uint64, yield func(Event) bool) (left bool, err error) {
+func (c *Client) readEvents(
+	ctx context.Context,
+	project, id string,
+	after uint64,
+	yield func(Event) bool,
+) (left bool, err error) {
 	resp, err := c.Do(ctx, http.MethodGet, path(agent, project, "/job/", id, "/events"), nil,
 		Header("Accept", "text/event-stream"), Header("Last-Event-ID", strconv.FormatUint(after, 10)))
 	if err != nil {

@@ -30,7 +30,14 @@ func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
 		id := api.NewID(api.JobPrefix, time.Now())
 		var asked []string
 		event := func(n int, kind, status string) string {
-			return fmt.Sprintf("id: %d\nevent: %s\ndata: {\"id\":%d,\"type\":%q,\"at\":\"2026-11-21T10:00:00.000Z\",\"status\":%q,\"text\":\"x\"}\n\n", n, kind, n, kind, status)
+			return fmt.Sprintf(
+				"id: %d\nevent: %s\ndata: {\"id\":%d,\"type\":%q,\"at\":\"2026-11-21T10:00:00.000Z\",\"status\":%q,\"text\":\"x\"}\n\n",
+				n,
+				kind,
+				n,
+				kind,
+				status,
+			)
 		}
 		server := func(w http.ResponseWriter, req *http.Request) {
 			if req.URL.Path != "/v2/agent/p/job/"+id+"/events" || req.Header.Get("Authorization") != "Bearer k" {
@@ -40,7 +47,10 @@ func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			switch len(asked) {
 			case 1:
-				fmt.Fprint(w, "retry: 1000\n\n: ping\n\n"+event(1, "created", "active")+event(2, "progress", "active"))
+				fmt.Fprint(
+					w,
+					"retry: 1000\n\n: ping\n\n"+event(1, "created", "active")+event(2, "progress", "active"),
+				)
 			case 2:
 				text := event(3, "progress", "active")
 				fmt.Fprint(w, text[:len(text)-20])

@@ -83,7 +83,12 @@ func number(name string, n int) Option {
 }
 
 // CreateSession creates a job and reads its run in the deprecated data stream.
-func (c *Client) CreateSession(ctx context.Context, project string, s CreateSession, options ...Option) (*Stream, error) {
+func (c *Client) CreateSession(
+	ctx context.Context,
+	project string,
+	s CreateSession,
+	options ...Option,
+) (*Stream, error) {
 	return c.open(ctx, http.MethodPost, path(sessions, project, "/job"), s, options...)
 }
 
@@ -305,7 +310,13 @@ func (c *Client) Jobs(ctx context.Context, project string, f JobFilter) iter.Seq
 
 // Conversations yields questions and their answers, newest first.
 func (c *Client) Conversations(ctx context.Context, project string, p Period) iter.Seq2[Conversation, error] {
-	return lists(ctx, project, p, c.ListConversations, func(l ConversationList) []Conversation { return l.Conversations })
+	return lists(
+		ctx,
+		project,
+		p,
+		c.ListConversations,
+		func(l ConversationList) []Conversation { return l.Conversations },
+	)
 }
 
 // Callers yields who asks, most questions first.

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/client"
 )
 
 // An exampleSite is a folder of examples/sites: a site as its owner would write it, how its generator builds it, and
@@ -280,8 +281,7 @@ func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server
 		bodies[page.URL] = body
 		var hits []struct{ Metadata struct{ URL string } }
 		body2 := map[string]any{"query": page.Title, "pageSize": 50}
-		if err := server.client(p.assistant).Post(t.Context(), "/v1/search/"+p.domain, body2, &hits, "Origin",
-			"https://"+s.host); err != nil {
+		if err := server.client(p.assistant).Post(t.Context(), "/v1/search/"+p.domain, body2, &hits, client.Header("Origin", "https://"+s.host)); err != nil {
 			t.Fatal(err)
 		}
 		for _, h := range hits {

@@ -279,7 +279,7 @@ func (c *jobCommand) followDryRun(cmd *cobra.Command, id string) error {
 			return printJSON(cmd.OutOrStdout(), struct {
 				api.Job
 				Files []client.FileChange `json:"files"`
-				Diff  string        `json:"diff"`
+				Diff  string              `json:"diff"`
 			}{j, append([]client.FileChange{}, edit.Files...), edit.Diff})
 		}
 		if j.Outcome != api.OutcomeChanged && j.Status == api.JobCompleted {
