@@ -43,7 +43,7 @@ type (
 	}
 	diffOutput struct {
 		Files []client.FileChange `json:"files"`
-		Diff  string        `json:"diff" jsonschema:"unified diff of all files"`
+		Diff  string              `json:"diff" jsonschema:"unified diff of all files"`
 	}
 	listOutput struct {
 		Jobs []api.Job `json:"jobs"`
