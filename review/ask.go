@@ -188,7 +188,7 @@ func (r *Reviewer) reply(a *api.ReviewAsk) error {
 			body = firstLine(c) + "\n\n" + body
 		}
 		ctx, cancel := context.WithTimeout(r.ctx, lookLimit)
-		to := host.Comment{ID: c.ID, Author: c.Author, Path: c.Path, Line: c.Line, Old: c.Old, Quote: c.Quote,
+		to := host.Comment{ID: c.ID, Author: c.Author, Body: c.Text, Path: c.Path, Line: c.Line, Old: c.Old, Quote: c.Quote,
 			Thread: c.Thread, Link: c.Link, At: c.At}
 		err := r.Hosts.Reply(ctx, project, a.Number, to, fmt.Sprintf("%s-%d", a.ID, i), body)
 		cancel()

@@ -173,11 +173,11 @@ func (c *client) writer(
 	return writes, nil
 }
 
-// reply is the text of an answer with its mark. Where it cannot stand in the thread of what it answers, it says what
-// that is.
+// reply is the text of an answer with its mark. Where it cannot stand in the thread that it belongs to, it says what it
+// answers.
 func reply(to Comment, key, body string, inThread bool) string {
 	body = strings.TrimSpace(failure.Cut(strings.ToValidUTF8(body, "\uFFFD"), maxReply))
-	if !inThread {
+	if to.Thread != "" && !inThread {
 		body = about(to) + body
 	}
 	return body + "\n\n" + mark(key)
@@ -186,10 +186,7 @@ func reply(to Comment, key, body string, inThread bool) string {
 // about says in Markdown which comment an answer is for: its author, its place, and how it begins. The comment's own
 // Markdown shows as it was typed, and names in it notify nobody once more.
 func about(to Comment) string {
-	if to.Author == "" && to.Link == "" {
-		return ""
-	}
-	what := "the comment"
+	what := "a comment"
 	if to.Author != "" {
 		what = "the comment of " + escaped(to.Author)
 	}
