@@ -56,6 +56,7 @@ type Project struct {
 	Handle    string     `json:"handle,omitempty"`
 	Limits    Limits     `json:"limits"`
 	Options   Options    `json:"options"`
+	Widget    Widget     `json:"widget,omitzero"`
 	CreatedAt time.Time  `json:"createdAt"`
 }
 
@@ -77,6 +78,22 @@ func (p Project) LabelList() []string {
 	}
 	return out
 }
+
+// A Widget is how the widget looks on a project's site, where the site itself does not say.
+type Widget struct {
+	Accent     string `json:"accent,omitempty"`     // colour of buttons and links, such as #0b57d0
+	AccentDark string `json:"accentDark,omitempty"` // the same in the dark; a tone of the other where empty
+	Theme      string `json:"theme,omitempty"`      // light or dark; follows the site where empty
+	Button     string `json:"button,omitempty"`     // start for the other corner, none for no button
+	Label      string `json:"label,omitempty"`      // what the button says
+	Language   string `json:"language,omitempty"`   // of the interface; the page's where empty
+	// what the dialog says and offers before the first question
+	Greeting    string   `json:"greeting,omitempty"`
+	Suggestions []string `json:"suggestions,omitempty"`
+}
+
+// WidgetLanguages are the languages that the widget speaks.
+var WidgetLanguages = []string{"ar", "de", "en", "es", "fr", "it", "ja", "pt", "ru", "zh"}
 
 // Options change how a project's assistant answers. All are off by default. They can be compared.
 type Options struct {

@@ -4,6 +4,8 @@ import (
 	"net/mail"
 	"net/url"
 	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -26,6 +28,8 @@ func (p Project) WithDefaults() Project {
 	p.Handle = strings.TrimPrefix(strings.TrimSpace(p.Handle), "@")
 	p.SiteURL = strings.TrimRight(p.SiteURL, "/")
 	p.Include, p.Exclude = withoutEmpty(p.Include), withoutEmpty(p.Exclude)
+	p.Widget.Suggestions = withoutEmpty(p.Widget.Suggestions)
+	p.Widget.Accent, p.Widget.AccentDark = strings.ToLower(p.Widget.Accent), strings.ToLower(p.Widget.AccentDark)
 	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
 	if p.Source == "" && p.Repository != "" {
 		web := p.HostURL
@@ -82,6 +86,7 @@ func (p Project) Validate() error {
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
 		out.add("deflection", "must be an e-mail address or an http or https URL")
 	}
+	out.widget(p.Widget)
 	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
 		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
 	}
@@ -117,6 +122,33 @@ func (p *problems) patterns(field string, list []string) {
 		case strings.Trim(s, "!/") == "":
 			p.add(indexed(field, i), "names nothing; write ** for everything")
 		}
+	}
+}
+
+var colour = regexp.MustCompile(`^#[0-9a-f]{6}$`)
+
+// widget checks how the widget looks.
+func (p *problems) widget(w Widget) {
+	for _, c := range []struct{ field, value string }{{"widget.accent", w.Accent}, {"widget.accentDark", w.AccentDark}} {
+		if c.value != "" && !colour.MatchString(c.value) {
+			p.add(c.field, "must be a colour such as #0b57d0")
+		}
+	}
+	oneOf := func(field, value string, of ...string) {
+		if value != "" && !slices.Contains(of, value) {
+			p.add(field, "must be empty or one of %s", strings.Join(of, ", "))
+		}
+	}
+	oneOf("widget.theme", w.Theme, "light", "dark")
+	oneOf("widget.button", w.Button, "start", "none")
+	oneOf("widget.language", w.Language, WidgetLanguages...)
+	p.text("widget.label", w.Label, 40)
+	p.text("widget.greeting", w.Greeting, 300)
+	if len(w.Suggestions) > 6 {
+		p.add("widget.suggestions", "must have at most 6 questions")
+	}
+	for i, s := range w.Suggestions {
+		p.text(indexed("widget.suggestions", i), s, 150)
 	}
 }
 

@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
 
-const { server, control, domain, key, slowDomain, slowKey, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
+const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
 const problems = [];
 const check = (what, ok, got = "") => ok || problems.push(`${what} ${typeof got === "string" ? got.slice(0, 300) : JSON.stringify(got)}`);
 const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -56,7 +56,8 @@ const complete = (page) => page.locator("article[aria-busy=false] .sources").las
   const { context, page } = await visit(name, {});
   const loaded = [];
   page.on("request", (r) => loaded.push(r.url()));
-  check("before it is used, only the loader is there", loaded.length === 0, loaded);
+  const more = loaded.filter((url) => url !== `${server}/widget/settings/${domain}`);
+  check("before it is used, only the loader and the project's settings are there", more.length === 0, more);
   await page.keyboard.press("Control+k");
   const box = page.getByRole("combobox", { name: "Search or ask a question" });
   await box.waitFor();
@@ -138,6 +139,67 @@ for (const [name, options, query] of [
     await later.getByRole("button", { name: "Ask the documentation" }).click();
     await later.getByText("محادثات سابقة").waitFor();
   }
+  await context.close();
+}
+
+// A project that asks for a proof of work, and has stored how the widget looks.
+{
+  const name = "guarded";
+  const { context, page } = await visit(name, {}, { domain: guardedDomain, key: guardedKey });
+  const loaded = [];
+  page.on("request", (r) => loaded.push(`${r.method()} ${new URL(r.url()).pathname}`));
+  const button = page.getByRole("button", { name: "Ask <us>" });
+  await button.waitFor();
+  const box = await button.boundingBox();
+  check("the button is in the corner that was chosen", box.x < 100, box);
+  const shown = await button.evaluate((e) => ({ color: getComputedStyle(e).color, background: getComputedStyle(e).backgroundColor }));
+  check("the button has the colour that was chosen", shown.background === "rgb(122, 0, 0)" && shown.color === "rgb(255, 255, 255)", shown);
+  await accessible(`${name}, closed`, page);
+  await button.click();
+  await page.getByText("Ahoy.").waitFor();
+  check("the language that was chosen", await page.getByRole("dialog").getAttribute("lang") === "de");
+  check("nothing is solved before anybody types", !loaded.some((l) => l.includes("/challenge") || l.includes("/proof.")), loaded);
+  const solver = page.waitForRequest((r) => r.url().includes("/widget/proof."));
+  await page.getByRole("combobox").pressSequentially("How");
+  await solver;
+  check("it is solved before it is asked", !loaded.some((l) => l.endsWith("/message")), loaded);
+  const asked = (r) => r.method() === "POST" && r.url().endsWith("/message");
+  const first = page.waitForRequest(asked);
+  await page.getByRole("combobox").fill("");
+  await page.getByRole("button", { name: "How do I moor a boat?" }).click(); // what is offered
+  const one = (await first).headers()["x-altcha"];
+  await complete(page);
+  check("the answer", (await page.locator("article .answer").last().textContent()).includes("harbour moor"));
+  await accessible(`${name}, answered`, page);
+  const link = await page.locator(".sources a").first().evaluate((e) => getComputedStyle(e).color);
+  check("links have the colour that was chosen", link === "rgb(122, 0, 0)", link);
+  // A follow-up, whose solution was used meanwhile: another is found, and the reader sees nothing of it.
+  let refused = 0;
+  const solutions = [];
+  await page.route("**/message", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
+    solutions.push(route.request().headers()["x-altcha"]);
+    await (refused++ ? route.continue() : route.continue({ headers: { ...route.request().headers(), "x-altcha": one } }));
+  });
+  await page.getByRole("textbox").last().fill("And how do I leave?");
+  await page.keyboard.press("Enter");
+  await page.locator("article").nth(1).locator(".sources").waitFor();
+  check("a solution that was used is made anew", refused === 2 && new Set([one, ...solutions]).size === 3, `${refused} questions, ${new Set(solutions).size} solutions`);
+  await page.unroute("**/message");
+  // Who is told to wait waits, and asks the same again.
+  let waited = 0;
+  const busy = (seconds) => ({ status: 503, headers: { "Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "Retry-After", "Retry-After": `${seconds}` }, json: { code: "overloaded", message: "busy" } });
+  await page.route("**/message", (route) => waited++ ? route.continue() : route.fulfill(busy(1)));
+  await page.getByRole("textbox").last().fill("What does it take?");
+  await page.keyboard.press("Enter");
+  await page.locator("article").nth(2).locator(".sources").waitFor();
+  check("a question waits for a busy server", waited === 2 && await page.locator(".problem").count() === 0, waited);
+  let searched = 0;
+  await page.route("**/v1/search/**", (route) => route.request().method() === "POST" && !searched++ ? route.fulfill(busy(1)) : route.continue());
+  await page.getByRole("button", { name: "Zurück zur Suche" }).click();
+  await page.getByRole("combobox").fill("moor boat");
+  await page.getByRole("option").nth(1).waitFor();
+  check("a search waits for a busy server", searched === 2, searched);
   await context.close();
 }
 

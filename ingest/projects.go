@@ -162,6 +162,7 @@ func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.WebhookFile = b.WebhookFile
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
+	a.Widget = b.Widget
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)
 }

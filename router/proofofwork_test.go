@@ -51,6 +51,8 @@ func TestAQuestionNeedsAProofOfWorkWhereTheProjectSaysSo(t *testing.T) {
 	}
 	// Reading and searching need none.
 	h.text(200, "POST", "/discovery/v1/search/docs.acme.example", h.assistant, `{"query":"x"}`)
+	h.text(200, "HEAD", challenges, h.assistant, "")
+	h.text(204, "OPTIONS", challenges, "", "", "Origin", "https://docs.acme.example")
 	// Who is not let in gets no challenge either, and a project without one says so.
 	h.json(401, "GET", challenges, "", "")
 	h.json(404, "GET", "/discovery/v1/assistant/two.acme.example/challenge", h.assistant, "")

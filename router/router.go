@@ -284,6 +284,7 @@ func (s *Server) table() []route {
 		{"GET", "/openapi.json", open, s.openapiJSON},
 		{"GET", "/openapi.yaml", open, s.openapiYAML},
 		{"GET", "/widget/:file", open, s.readWidget},
+		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
 	}

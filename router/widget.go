@@ -1,6 +1,9 @@
 package router
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"net/http"
 	"sync"
 
@@ -45,5 +48,32 @@ func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
 		body = f.Gzip
 	}
 	write(x, http.StatusOK, "text/javascript; charset=utf-8", body)
+	return nil
+}
+
+// widgetSettings says what a project has stored of its widget, to pages of any site. It is nothing that the widget does
+// not show, so it needs no key: a browser asks for it with no request of its own before. A domain that is nobody's is
+// answered like one that has stored nothing.
+func (s *Server) widgetSettings(x *exchange, req bunrouter.Request) error {
+	p, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	body, err := marshal(widget.Settings(p))
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(body)
+	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	h := x.Header()
+	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+	h.Set("Cache-Control", "public, max-age=300, stale-while-revalidate=86400")
+	h.Set("ETag", tag)
+	if req.Header.Get("If-None-Match") == tag {
+		x.WriteHeader(http.StatusNotModified)
+		return nil
+	}
+	write(x, http.StatusOK, "application/json", body)
 	return nil
 }

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"docent/api"
 )
 
 func TestTheWidgetIsForPagesOfAnySite(t *testing.T) {
@@ -29,4 +31,28 @@ func TestTheWidgetIsForPagesOfAnySite(t *testing.T) {
 	}
 	h.text(200, "HEAD", "/widget/v1.js", "", "")
 	h.json(404, "GET", "/widget/v2.js", "", "")
+}
+
+func TestTheWidgetIsToldHowItLooks(t *testing.T) {
+	h := build(t)
+	const at = "/widget/settings/docs.acme.example"
+	if got, _ := h.text(200, "GET", at, "", ""); got != "{}" {
+		t.Errorf("where nothing is stored: %s", got)
+	}
+	if got, _ := h.text(200, "GET", "/widget/settings/nobodys.example", "", ""); got != "{}" {
+		t.Errorf("where nobody is: %s", got)
+	}
+	p := h.catalog.projects["acme"]
+	p.Widget = api.Widget{Accent: "#1f6f5c", Button: "start", Label: "<b>Ask</b>", Suggestions: []string{"One?", "Two?"}}
+	p.Options.ProofOfWork = 1000
+	p.Deflection, p.TokenEnv, p.Source = "mail@acme.example", "SECRET_ENV", "/srv/docs"
+	h.catalog.projects["acme"] = p
+	got, res := h.text(200, "GET", at, "", "", "Origin", "https://docs.acme.example")
+	if want := `{"accent":"#1f6f5c","accentDark":"#5b9688","button":"start","label":"<b>Ask</b>","proof":"","suggestions":"One?\nTwo?"}`; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	header(t, res, "Access-Control-Allow-Origin", "*")
+	header(t, res, "Content-Type", "application/json")
+	h.text(200, "HEAD", at, "", "")
+	h.text(304, "GET", at, "", "", "If-None-Match", res.Header.Get("ETag"))
 }

@@ -36,7 +36,7 @@ var mayImport = []struct {
 	{"docent/router/sockets", nil},
 	{"docent/gzipped", nil},
 	{"docent/web/assets", []string{"docent/gzipped"}},
-	{"docent/widget", []string{"docent/gzipped"}},
+	{"docent/widget", []string{"docent/api", "docent/gzipped"}},
 	{"docent/web/diff", nil},
 	{"docent/web/oidc/oidctest", nil},
 	{"docent/markup", []string{"docent/formats"}},

@@ -154,6 +154,15 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"everybody may read what is published as Markdown, and ask over MCP, without a key")
 	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
 		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
+	flags.StringVar(&p.Widget.Accent, "widget-accent", "", "colour of the widget's buttons and links, such as #0b57d0")
+	flags.StringVar(&p.Widget.AccentDark, "widget-accent-dark", "", "the same in the dark (a tone of --widget-accent where empty)")
+	flags.StringVar(&p.Widget.Theme, "widget-theme", "", "light or dark (follows the site where empty)")
+	flags.StringVar(&p.Widget.Button, "widget-button", "", "start for the other corner, none for no button")
+	flags.StringVar(&p.Widget.Label, "widget-label", "", "what the widget's button says")
+	flags.StringVar(&p.Widget.Language, "widget-language", "", "language of the widget's interface (the page's where empty)")
+	flags.StringVar(&p.Widget.Greeting, "widget-greeting", "", "what the dialog says before the first question")
+	flags.StringArrayVar(&p.Widget.Suggestions, "widget-suggestion", nil,
+		"question that the dialog offers (repeatable; '' for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
 		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")

@@ -20,16 +20,7 @@ import (
 // server, and with answers that want to do harm.
 func TestTheWidgetInABrowser(t *testing.T) {
 	t.Parallel()
-	const clients = "../../clients"
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the widget is left out: there is no chromium; scripts/install-browser installs it")
-	}
-	for _, name := range []string{"playwright-core", "axe-core"} {
-		if _, err := os.Stat(filepath.Join(clients, "node_modules", name)); err != nil {
-			t.Skip("the widget is left out: scripts/install-browser installs what drives the browser (it needs npm)")
-		}
-	}
+	chromium := withBrowser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data, "--config",
 		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 60\n"))
@@ -40,6 +31,9 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	}
 	p := newTestProject(t, data, "harbour", writeFiles(t, pages), "--site-url", "https://harbour.example.com")
 	slow := newTestProject(t, data, "slow", writeFiles(t, pages), "--model", "slow")
+	guarded := newTestProject(t, data, "guarded", writeFiles(t, pages), "--proof-of-work", "20000",
+		"--widget-accent", "#7A0000", "--widget-button", "start", "--widget-label", "Ask <us>", "--widget-greeting", "Ahoy.",
+		"--widget-suggestion", "How do I moor a boat?", "--widget-language", "de")
 	operate := http.NewServeMux()
 	operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
 		server.kill()
@@ -50,22 +44,12 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	control := httptest.NewServer(operate)
 	defer control.Close()
 	settings, err := json.Marshal(map[string]string{"server": server.url, "control": control.URL, "domain": p.domain,
-		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "chromium": chromium})
+		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "guardedDomain": guarded.domain, "guardedKey": guarded.assistant, "chromium": chromium})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "node", "widget.mjs")
-	cmd.Dir = clients
-	cmd.Env = append(os.Environ(), "DOCENT_WIDGET="+string(settings))
-	var problems, wrong bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &problems, &wrong
-	if err := cmd.Run(); err != nil {
-		t.Fatalf("widget.mjs: %v\n%s", err, wrong.String())
-	}
-	if problems.Len() > 0 {
-		t.Errorf("the widget is not as it should be:\n%s", problems.String())
+	if problems := runBrowser(t, "widget.mjs", "DOCENT_WIDGET="+string(settings)); problems != "" {
+		t.Errorf("the widget is not as it should be:\n%s", problems)
 	}
 }
 
@@ -123,4 +107,79 @@ func TestTheWidgetIsAsDocumented(t *testing.T) {
 	if !slices.Equal(parts, listed) {
 		t.Errorf("the parts are %q, the page has %q", parts, listed)
 	}
+}
+
+// TestWhatAScreenReaderHearsOfTheWidget holds Chromium's accessibility tree of the widget in each of its states, what its
+// live regions say, and where the Tab key leads, against what was read and found right. With -update that is written anew.
+func TestWhatAScreenReaderHearsOfTheWidget(t *testing.T) {
+	t.Parallel()
+	chromium := withBrowser(t)
+	dist, err := filepath.Abs(filepath.Join("..", "..", "widget", "dist"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings, err := json.Marshal(map[string]string{"chromium": chromium, "dist": dist})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const heard = "testdata/widget-heard.txt"
+	got := runBrowser(t, "heard.mjs", "DOCENT_HEARD="+string(settings))
+	if *update {
+		if err := os.WriteFile(heard, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(heard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got == string(want) {
+		return
+	}
+	is, was := strings.Split(got, "\n"), strings.Split(string(want), "\n")
+	state := ""
+	for i := range is {
+		if strings.HasPrefix(is[i], "== ") {
+			state = is[i]
+		}
+		if i >= len(was) || is[i] != was[i] {
+			t.Fatalf("%s\nline %d is %q, and was %q; where that is right, write it with -update:\n%s", state, i+1, is[i],
+				strings.Join(was[min(i, len(was)):min(i+1, len(was))], ""), got)
+		}
+	}
+	t.Fatalf("it ends early, at %s", state)
+}
+
+// withBrowser skips a test where what drives a browser is not installed.
+func withBrowser(t *testing.T) (chromium string) {
+	t.Helper()
+	chromium, err := exec.LookPath("chromium")
+	if err != nil {
+		t.Skip("the widget is left out: there is no chromium; scripts/install-browser installs it")
+	}
+	for _, name := range []string{"playwright-core", "axe-core"} {
+		if _, err := os.Stat(filepath.Join(browserClients, "node_modules", name)); err != nil {
+			t.Skip("the widget is left out: scripts/install-browser installs what drives the browser (it needs npm)")
+		}
+	}
+	return chromium
+}
+
+// browserClients is where the scripts that drive a browser are.
+const browserClients = "../../clients"
+
+// runBrowser runs one of them and gives what it prints.
+func runBrowser(t *testing.T, script string, environment ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", script)
+	cmd.Dir = browserClients
+	cmd.Env = append(os.Environ(), environment...)
+	var out, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &wrong
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("%s: %v\n%s", script, err, wrong.String())
+	}
+	return out.String()
 }

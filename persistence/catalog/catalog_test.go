@@ -142,6 +142,8 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.TokenFile, want.WebhookFile = "docs.abcdefgh", "docs.12345678"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
 		want.Deflection, want.Site = "help@example.com", "hugo"
+		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
+			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
 		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}
 

@@ -10,11 +10,22 @@ export interface Source {
   title?: string;
 }
 
-/** A Refusal is an answer of the API that is no success, in words for the reader. */
+/** A Refusal is an answer of the API that is no success, in words for the reader. After is when to come back, in seconds. */
 export class Refusal extends Error {
-  constructor(message: string, readonly status: number) {
+  constructor(message: string, readonly status: number, readonly code = "", readonly after = 0) {
     super(message);
   }
+}
+
+interface Question {
+  question: string;
+  id: string;
+  chat: string;
+  threadId?: string;
+  threadKey?: string;
+  about?: Snippet;
+  again?: boolean;
+  messageId?: string;
 }
 
 type Part =
@@ -33,8 +44,27 @@ export interface Progress {
   sources: Source[];
 }
 
+declare const PROOF: string; // the file of the solver, with its hash
+
+const goodFor = 8 * 60_000; // milliseconds that a solution is kept; the server takes it for ten minutes
+
 export class Api {
-  constructor(readonly config: Config) {}
+  #proof?: { at: number; solution: Promise<string> };
+
+  constructor(readonly config: Config, readonly base: string) {}
+
+  /** prepare begins the proof of work for the next question, where one is asked for: while the reader types. */
+  prepare() {
+    if (this.config.proof && !(Date.now() - (this.#proof?.at ?? 0) < goodFor)) this.#proof = { at: Date.now(), solution: this.#solve().catch(() => "") };
+  }
+
+  async #solve(): Promise<string> {
+    const [challenge, solver] = await Promise.all([
+      fetch(this.#url("v1", `assistant/${encodeURIComponent(this.config.domain)}/challenge`), { headers: this.#headers(), credentials: "omit" }),
+      import(new URL(PROOF, this.base).href) as Promise<typeof import("./proof")>,
+    ]);
+    return challenge.ok ? solver.solve(await challenge.json()) : "";
+  }
 
   #url(version: string, what: string) {
     return `${this.config.server}/discovery/${version}/${what}`;
@@ -61,13 +91,29 @@ export class Api {
   }
 
   /** ask puts a question. A message that comes again under its id is not asked twice. */
-  ask(q: { question: string; id: string; chat: string; threadId?: string; threadKey?: string; about?: Snippet; again?: boolean; messageId?: string },
-    signal: AbortSignal) {
+  async ask(q: Question, signal: AbortSignal) {
+    for (let again = false; ; again = true) {
+      this.prepare();
+      const proof = this.#proof;
+      this.#proof = undefined;
+      const solution = await proof?.solution;
+      try {
+        return await this.#put(q, signal, solution ? { "X-Altcha": solution } : {});
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        if (error.status !== 403) this.#proof = proof; // it was not used
+        if (again || error.code !== "proof_of_work") throw error;
+        this.config.proof = true;
+      }
+    }
+  }
+
+  #put(q: Question, signal: AbortSignal, proof: Record<string, string>) {
     return this.#post(this.#url("v2", `assistant/${encodeURIComponent(this.config.domain)}/message`), {
       id: q.chat, fp: this.config.user || "anonymous", threadId: q.threadId, currentPath: location.pathname, ...this.#filter(),
       ...(q.about && { context: [q.about] }), ...(q.again && { trigger: "regenerate-message", messageId: q.messageId }),
       messages: [{ id: q.id, role: "user", parts: [{ type: "text", text: q.question }] }],
-    } satisfies Schemas["AskV2"], signal, q.threadKey ? { "X-Thread-Key": q.threadKey } : {});
+    } satisfies Schemas["AskV2"], signal, { ...proof, ...(q.threadKey && { "X-Thread-Key": q.threadKey }) });
   }
 
   /** resume gets the newest answer of a thread or chat from its start; null where there is none. */
@@ -87,7 +133,7 @@ export class Api {
 
 async function refusal(response: Response) {
   const body = await response.json().catch(() => ({}));
-  return new Refusal(typeof body.message === "string" ? body.message : `${response.status}`, response.status);
+  return new Refusal(typeof body.message === "string" ? body.message : `${response.status}`, response.status, body.code, Number(response.headers.get("Retry-After")) || 0);
 }
 
 /** Broken says that a stream ended before its answer was complete. */

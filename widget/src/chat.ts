@@ -151,9 +151,10 @@ export class Conversation {
     const stopper = (this.#stopper = new AbortController());
     const { signal } = stopper;
     this.changed();
-    for (let tries = 0; ; ) {
+    for (let tries = 0, put = true; ; ) {
       try {
-        const response = await (tries === 0 ? first(signal) : this.#back(turn, signal));
+        const response = await (put ? first(signal) : this.#back(turn, signal));
+        put = false;
         await read(response, (p) => {
           if (p.text) tries = 0;
           this.#show(turn, p);
@@ -161,12 +162,15 @@ export class Conversation {
         turn.state = "done";
         break;
       } catch (error) {
-        const lost = error instanceof Broken || error instanceof TypeError || (error instanceof Refusal && error.status === 503);
+        // Who is told to wait for a moment waits, and asks again: nothing was accepted.
+        const after = error instanceof Refusal && (error.status === 503 || error.status === 429 && error.after > 0 && error.after <= 60) ? error.after || 1 : 0;
+        const lost = error instanceof Broken || error instanceof TypeError || after > 0;
+        put &&= after > 0;
         if (signal.aborted) turn.state = "stopped";
         else if (lost && tries < 40) {
           turn.state = "reconnecting";
           this.changed();
-          const ms = pauses[Math.min(tries++, pauses.length - 1)]!;
+          const ms = Math.max(pauses[Math.min(tries++, pauses.length - 1)]!, after * 1000);
           if (await wait(ms, signal).then(() => true, () => false)) continue;
           turn.state = "stopped";
         } else {

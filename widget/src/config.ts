@@ -8,6 +8,9 @@ export interface Config {
   theme: string; // light, dark, or empty to follow the site
   history: boolean; // conversations stay in this browser
   user: string; // the site's id of who asks; anonymous where empty
+  greeting: string; // what the dialog says before the first question
+  suggestions: string[]; // questions that it offers there
+  proof: boolean; // each question brings a proof of work
 }
 
 /** What the reader selected on the page, which the question is about. */

@@ -8,26 +8,49 @@ const script = document.currentScript as HTMLScriptElement | null;
 const source = script?.src ?? "";
 let own: DocentAssistant | undefined; // the page's element
 
+/** bright is whether black reads better on a colour than white does. */
+const bright = (colour: string) => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) =>
+  sum + share * (parseInt(colour.slice(2 * i + 1, 2 * i + 3), 16) / 255) ** 2.2, 0) > 0.18;
+const accent = (host: string, colour?: string) => /^#[\da-f]{6}$/i.test(colour ?? "")
+  ? `:host${host}{--docent-accent:${colour};--docent-on-accent:${bright(colour!) ? "#000" : "#fff"}}` : "";
+
 const iconPath = "M4 5h16v11H9l-5 4z";
 
 class DocentAssistant extends HTMLElement {
   #root = this.attachShadow({ mode: "open" });
   #button?: HTMLButtonElement;
   #panel?: Promise<Panel>;
+  #settled?: Promise<void>;
 
   connectedCallback() {
-    if (this.#button) return;
     own ??= this;
+    this.#settled ??= this.#settle();
+  }
+
+  disconnectedCallback() {
+    if (own === this) own = undefined;
+  }
+
+  /** settle takes what the project says of its widget, where the page does not say it, and shows the button. */
+  async #settle() {
+    const d = this.dataset;
+    try {
+      const response = await fetch(`${this.config.server}/widget/settings/${encodeURIComponent(this.config.domain)}`, { credentials: "omit", signal: AbortSignal.timeout(3000) });
+      const stored: Record<string, string> = response.ok ? await response.json() : {};
+      for (const name in stored) d[name] ??= stored[name];
+    } catch {
+      // As the page says, then.
+    }
     const sheet = new CSSStyleSheet();
-    sheet.replaceSync(`:host{position:fixed;inset-block-end:1rem;inset-inline-end:1rem;z-index:2147483000}:host([data-button=none]) .open{display:none}
-.open{all:unset;box-sizing:border-box;cursor:pointer;inline-size:3.25rem;block-size:3.25rem;border-radius:50%;display:grid;place-items:center;color:var(--docent-on-accent,#fff);background:var(--docent-accent,#0b57d0);box-shadow:0 2px 10px #0004}
+    sheet.replaceSync(`${accent("", d.accent)}${accent("([data-shown=dark])", d.accentDark)}:host{position:fixed;inset-block-end:1rem;inset-inline-end:1rem;z-index:2147483000}:host([data-button=start]){inset-inline:1rem auto}:host([data-button=none]) .open{display:none}
+.open{all:unset;box-sizing:border-box;cursor:pointer;min-inline-size:3.25rem;block-size:3.25rem;border-radius:2rem;display:flex;gap:.5rem;align-items:center;justify-content:center;padding-inline:.75rem;font:600 1rem system-ui,sans-serif;color:var(--docent-on-accent,#fff);background:var(--docent-accent,#0b57d0);box-shadow:0 2px 10px #0004}
 .open:focus-visible{outline:3px solid var(--docent-focus,currentColor);outline-offset:2px}`);
-    this.#root.adoptedStyleSheets = [sheet];
+    this.#root.adoptedStyleSheets.push(sheet);
     const button = document.createElement("button");
     button.className = "open";
     button.type = "button";
     button.setAttribute("part", "button");
-    button.setAttribute("aria-label", this.dataset.label ?? "Ask the documentation");
+    if (!d.label) button.setAttribute("aria-label", "Ask the documentation");
     button.setAttribute("aria-haspopup", "dialog");
     const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
     for (const [name, value] of [["viewBox", "0 0 24 24"], ["width", "24"], ["height", "24"], ["fill", "none"], ["stroke", "currentColor"],
@@ -35,23 +58,25 @@ class DocentAssistant extends HTMLElement {
     const line = document.createElementNS(svg.namespaceURI, "path");
     line.setAttribute("d", iconPath);
     svg.append(line);
-    button.append(svg);
+    button.append(svg, d.label ?? "");
     button.addEventListener("click", () => this.open());
     this.#root.append(button);
     this.#button = button;
     // An answer that was being written when the page was left is shown when the page comes back.
-    if (sessionStorage.getItem(`docent:${this.dataset.domain}:open`)) this.open();
+    if (sessionStorage.getItem(`docent:${d.domain}:open`)) this.open();
   }
 
   get config(): Config {
     const d = this.dataset;
     const server = (d.server ?? new URL(source || location.href).origin).replace(/\/+$/, "");
     return { server, domain: d.domain ?? location.host, key: d.key ?? "", version: d.version ?? "", language: d.language ?? "",
-      theme: d.theme ?? "", history: d.history !== undefined && d.history !== "false", user: d.user ?? "" };
+      theme: d.theme ?? "", history: d.history !== undefined && d.history !== "false", user: d.user ?? "",
+      greeting: d.greeting ?? "", suggestions: (d.suggestions ?? "").split("\n").map((s) => s.trim()).filter(Boolean), proof: d.proof !== undefined };
   }
 
   /** open shows the dialog, with a question and what it is about where these are given. */
   async open(question = "", about?: Snippet) {
+    await this.#settled;
     const base = source || this.config.server + "/widget/";
     this.#panel ??= import(new URL(PANEL, base).href)
       .then((module: { mount(root: ShadowRoot, host: HTMLElement, config: Config, base: string): Promise<Panel> }) => module.mount(this.#root, this, this.config, base));

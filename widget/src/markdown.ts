@@ -29,7 +29,7 @@ export interface Labels {
 }
 
 /** rendered is an answer as elements. Marks such as [2] lead to the source of that number. */
-export function rendered(text: string, sources: { url: string }[], labels: Labels): DocumentFragment {
+export function rendered(text: string, sources: { url: string; title?: string }[], labels: Labels): DocumentFragment {
   const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), allowed as never) as unknown as DocumentFragment;
   for (const a of fragment.querySelectorAll("a")) {
     if (!a.getAttribute("href")) a.replaceWith(...a.childNodes); // its address was taken away
@@ -88,7 +88,7 @@ export function copyButton(text: () => string, labels: Labels) {
 }
 
 /** cite makes links of the numbers of sources, outside of code and of links. */
-function cite(fragment: DocumentFragment, sources: { url: string }[]) {
+function cite(fragment: DocumentFragment, sources: { url: string; title?: string }[]) {
   if (sources.length === 0) return;
   const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
   const texts: Text[] = [];
@@ -104,6 +104,7 @@ function cite(fragment: DocumentFragment, sources: { url: string }[]) {
       if (!source) return nodes.push(document.createTextNode(i % 2 ? `[${part}]` : part));
       const link = sourceLink(source.url);
       link.textContent = part;
+      link.setAttribute("aria-label", `${part}: ${source.title || source.url}`);
       link.className = "cite";
       const sup = document.createElement("sup");
       sup.append(link);

@@ -19,7 +19,7 @@ export async function mount(root: ShadowRoot, host: HTMLElement, config: Config,
   root.adoptedStyleSheets = [...root.adoptedStyleSheets, sheet];
   followTheme(host, config);
   const store = new Store(config);
-  const api = new Api(config);
+  const api = new Api(config, base);
   const words = await wordsOf(config.language || document.documentElement.lang || navigator.language, base);
   const place = document.createElement("div");
   root.append(place);
@@ -81,7 +81,8 @@ function Dialog({ api, store, words, opener }: Props) {
     frame.current ||= requestAnimationFrame(() => { frame.current = 0; redraw(0); });
   });
   const [searching, setSearching] = useState(talk.current.chat.turns.length === 0);
-  const [text, setText] = useState("");
+  const [text, write] = useState("");
+  const setText = (s: string) => { write(s); if (s) api.prepare(); };
   const [about, setAbout] = useState<Snippet>();
 
   opener((question, snippet) => {
@@ -173,12 +174,18 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
     setProblem("");
     if (!query) return setHits(undefined);
     const stop = new AbortController();
-    const timer = setTimeout(() => {
-      api.search(query, stop.signal).then(setHits, (error) => {
+    let tries = 0;
+    let timer = setTimeout(() => {
+      const search = () => api.search(query, stop.signal).then(setHits, (error) => {
         if (error.name === "AbortError") return;
+        if (error.status === 503 && tries++ < 5) { // busy for a moment
+          timer = setTimeout(search, 1000 * error.after || 1000);
+          return;
+        }
         setHits([]);
         setProblem(error instanceof Refusal ? error.message : t.failed);
       });
+      void search();
     }, 120);
     return () => { clearTimeout(timer); stop.abort(); };
   }, [query]);
@@ -219,7 +226,13 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
           ))}
         </ul>
         {query && hits?.length === 0 && !problem ? <p class="dim">{t.nothing}</p> : null}
-        {query ? null : children}
+        {query ? null : (
+          <>
+            {api.config.greeting ? <p>{api.config.greeting}</p> : null}
+            {api.config.suggestions.length ? <Chips name={t.further} list={api.config.suggestions} ask={ask} /> : null}
+            {children}
+          </>
+        )}
       </div>
     </>
   );
@@ -233,12 +246,15 @@ function Found({ hit, query }: { hit: Hit; query: string }) {
 
 const termsOf = (query: string) => query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((w) => w.length > 1);
 
+/** plain is a text without the signs of Markdown. */
+const plain = (text: string) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/^```\w*$|^[|\s:-]+$|\s*\[!?\w+\]/gm, "").replace(/[`*_>#|]+/g, " ").replace(/\s+/g, " ").trim();
+
 /** excerpt is the part of a section's text about the first word that was found, without the signs of Markdown. */
 function excerpt(content: string, query: string) {
-  const plain = content.replace(/^#+ .*$/gm, "").replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/[`*_>#|]+/g, " ").replace(/\s+/g, " ").trim();
-  const first = Math.min(...termsOf(query).map((w) => plain.toLowerCase().indexOf(w)).filter((at) => at >= 0), plain.length);
-  const from = first > 80 && first < plain.length ? plain.indexOf(" ", first - 60) + 1 : 0;
-  return (from > 0 ? "…" : "") + plain.slice(from, from + 200);
+  const text = plain(content.replace(/^#+ .*$/gm, ""));
+  const first = Math.min(...termsOf(query).map((w) => text.toLowerCase().indexOf(w)).filter((at) => at >= 0), text.length);
+  const from = first > 80 && first < text.length ? text.indexOf(" ", first - 60) + 1 : 0;
+  return (from > 0 ? "…" : "") + text.slice(from, from + 200);
 }
 
 /** marked marks the words of the query in a text. */
@@ -281,7 +297,7 @@ function Answers({ talk, t, text, setText, input, ask, about, drop }: AnswersPro
   const main = useRef<HTMLDivElement>(null);
   const asked = turns.length;
   useLayoutEffect(() => { main.current?.lastElementChild?.scrollIntoView({ block: "start" }); }, [asked]);
-  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: last.text, stopped: t.stopped, failed: last.problem || t.failed }[last.state];
+  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: plain(last.text), stopped: t.stopped, failed: "" }[last.state]; // a failure is an alert
   return (
     <>
       <div class="body" ref={main} part="answers" tabIndex={-1}>
@@ -307,23 +323,27 @@ function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; 
   return (
     <article aria-busy={writing}>
       {turn.about ? <p class="about">{turn.about.value.slice(0, 300)}</p> : null}
-      <p class="question">{turn.question}</p>
+      <h3 class="question">{turn.question}</h3>
       <div class={writing ? "answer writing" : "answer"} part="answer" ref={place} />
       {turn.state === "reconnecting" ? <p class="dim">{t.reconnecting}</p> : null}
       {turn.state === "stopped" ? <p class="dim">{t.stopped}</p> : null}
       {turn.state === "failed" ? <p class="problem" role="alert">{turn.problem || t.failed}</p> : null}
       {turn.sources.length && !writing ? (
         <nav aria-label={t.sources}>
-          <p class="dim hidden">{t.sources}</p>
           <ol class="sources" part="sources">{turn.sources.map((s) => <li key={s.url}><a href={safeURL(s.url) || undefined}>{s.title || s.url}</a></li>)}</ol>
         </nav>
       ) : null}
       {writing || turn.state === "reconnecting" ? null : <Tools turn={turn} talk={talk} t={t} last={last} />}
       {last && !writing && turn.suggestions.length ? (
-        <nav class="chips" aria-label={t.further}>{turn.suggestions.map((s) => <button type="button" key={s.text} onClick={() => ask(s.text)}>{s.text}</button>)}</nav>
+        <Chips name={t.further} list={turn.suggestions.map((s) => s.text)} ask={ask} />
       ) : null}
     </article>
   );
+}
+
+/** Chips are questions to ask with a click. */
+function Chips({ name, list, ask }: { name: string; list: string[]; ask(question: string): void }) {
+  return <nav class="chips" aria-label={name}>{list.map((s) => <button type="button" key={s} onClick={() => ask(s)}>{s}</button>)}</nav>;
 }
 
 /** Thumb is a picture: not every system has the sign in a font. */
@@ -340,6 +360,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
   const [thanked, setThanked] = useState(false);
   const copy = useRef<HTMLSpanElement>(null);
   const reason = useRef<HTMLInputElement>(null);
+  const down = useRef<HTMLButtonElement>(null);
   useEffect(() => { reason.current?.focus(); }, [why === undefined]);
   useLayoutEffect(() => { copy.current?.replaceChildren(copyButton(() => turn.text, t)); }, [turn.text]);
   const rate = (rating: "up" | "down", comment?: string) => talk.rate(turn, rating, comment).then(() => setThanked(rating === "up" || comment !== undefined), () => {});
@@ -349,7 +370,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
         {turn.messageId && turn.text ? (
           <>
             <button type="button" aria-pressed={turn.rating === "up"} aria-label={t.helpful} title={t.helpful} onClick={() => { setWhy(undefined); void rate("up"); }}><Thumb /></button>
-            <button type="button" aria-pressed={turn.rating === "down"} aria-label={t.unhelpful} title={t.unhelpful} onClick={() => { setWhy(""); void rate("down"); }}><Thumb down /></button>
+            <button ref={down} type="button" aria-pressed={turn.rating === "down"} aria-label={t.unhelpful} title={t.unhelpful} onClick={() => { setWhy(""); void rate("down"); }}><Thumb down /></button>
           </>
         ) : null}
         {turn.text ? <span ref={copy} /> : null}
@@ -358,7 +379,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
         <span class="dim" role="status">{thanked ? t.thanks : ""}</span>
       </div>
       {why === undefined || thanked ? null : (
-        <form onSubmit={(event) => { event.preventDefault(); void rate("down", why); }}>
+        <form onSubmit={(event) => { event.preventDefault(); down.current?.focus(); void rate("down", why); }}>
           <input ref={reason} value={why} aria-label={t.why} placeholder={t.why} maxLength={1000} onInput={(event) => setWhy(event.currentTarget.value)} />
           <button>{t.send}</button>
         </form>

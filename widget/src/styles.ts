@@ -33,7 +33,7 @@ ul.found { list-style: none; margin: 0; padding: 0; }
 mark { background: var(--d-mark); color: inherit; border-radius: 2px; }
 .dim { color: var(--d-dim); font-size: .875rem; }
 article { margin-block-end: 1.25rem; }
-.question { font-weight: 600; margin: 0 0 .5rem; white-space: pre-wrap; }
+.question { font-size: 1rem; font-weight: 600; margin: 0 0 .5rem; white-space: pre-wrap; }
 .about { border-inline-start: 3px solid var(--d-edge); padding-inline-start: .6rem; color: var(--d-dim); font-size: .875rem; max-block-size: 4.5em; overflow: hidden; margin: 0 0 .5rem; white-space: pre-wrap; }
 .answer > :first-child { margin-block-start: 0; }
 .answer p, .answer ul, .answer ol, .answer pre, .answer table, .answer blockquote { margin: 0 0 .75rem; }
@@ -49,7 +49,7 @@ ol.sources { margin: .25rem 0 .5rem; padding-inline-start: 1.4rem; font-size: .8
 .tools { display: flex; gap: .35rem; flex-wrap: wrap; align-items: center; }
 .problem { color: var(--d-bad); }
 .chips { display: flex; gap: .4rem; flex-wrap: wrap; margin: .5rem 0; }
-.writing::after { content: "▍"; animation: blink 1s steps(2) infinite; color: var(--d-accent); }
+.writing::after { content: "▍"; content: "▍" / ""; animation: blink 1s steps(2) infinite; color: var(--d-accent); }
 @keyframes blink { 50% { opacity: 0; } }
 @media (prefers-reduced-motion: reduce) { .writing::after { animation: none; } }
 .hidden { position: absolute; inline-size: 1px; block-size: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
