@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/outbound"
 	"docent/weekly"
 )
 
@@ -174,7 +175,7 @@ func (s *Server) setReportHook(v *visit) error {
 
 // newReportSecret makes a secret, stores it with the webhook, and shows it once.
 func (s *Server) newReportSecret(v *visit, hook api.ReportHook) error {
-	secret := weekly.NewSecret()
+	secret := outbound.NewSecret()
 	name, err := s.ReportSecrets.Keep(v.project.ID, secret)
 	if err != nil {
 		return err

@@ -1,19 +1,16 @@
 package weekly
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"docent/api"
 	"docent/backoff"
+	"docent/outbound"
 )
 
 const (
@@ -26,11 +23,8 @@ const (
 var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour}
 
-// mostPause is how long a receiver may ask to be left alone.
-const mostPause = 24 * time.Hour
-
 type deliverer struct {
-	client   *http.Client
+	sender   *outbound.Sender
 	wake     chan struct{}
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
@@ -42,8 +36,9 @@ func New(deps Deps) (*Reports, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
-	return &Reports{Deps: deps, deliverer: deliverer{client: newClient(deps.Loopback), wake: make(chan struct{}, 1),
-		cancel: func() {}}}, nil
+	return &Reports{Deps: deps, deliverer: deliverer{wake: make(chan struct{}, 1), cancel: func() {},
+		sender: outbound.New(outbound.Policy{Loopback: deps.Loopback, Private: true,
+			Setting: "report_loopback = true"}, nil)}}, nil
 }
 
 // Start delivers what is due from now on, until Close.
@@ -225,8 +220,8 @@ func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
 		return err
 	}
 	d.Attempts++
-	var pause time.Duration
-	d.Code, pause, err = r.send(ctx, h, d)
+	answer, err := r.send(ctx, h, d)
+	d.Code = answer.Code
 	if ctx.Err() != nil {
 		return ctx.Err() // the server stops: whether it arrived is not known, and it is sent again
 	}
@@ -245,7 +240,7 @@ func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
 		end(api.ReportFailed)
 	default:
 		d.Error = err.Error()
-		d.Next = now.Add(max(pause, pauses[d.Attempts-1]))
+		d.Next = now.Add(max(answer.Pause, pauses[d.Attempts-1]))
 	}
 	r.Log.Info("a weekly report was sent", "project", d.Project, "report", d.ID, "attempt", d.Attempts, "status", d.Status,
 		"code", d.Code, "problem", d.Error)
@@ -273,45 +268,11 @@ func (r *Reports) save(ctx context.Context, d api.ReportDelivery) error {
 	return err
 }
 
-// send makes one request. Pause is how long the receiver wants to be left alone.
-func (r *Reports) send(ctx context.Context, h api.ReportHook, d api.ReportDelivery) (
-	code int, pause time.Duration, err error) {
+// send makes one request.
+func (r *Reports) send(ctx context.Context, h api.ReportHook, d api.ReportDelivery) (outbound.Answer, error) {
 	secret, err := r.Secrets.Read(h.Secret)
 	if err != nil {
-		return 0, 0, errors.New("the signing secret is not in the data directory, as after a restore: make a new one")
+		return outbound.Answer{}, errors.New("the signing secret is not in the data directory, as after a restore: make a new one")
 	}
-	if say := CheckURL(h.URL, r.Loopback); say != "" {
-		return 0, 0, errors.New("the address " + say)
-	}
-	now := r.Now()
-	signature, err := sign(secret, d.ID, now, d.Payload)
-	if err != nil {
-		return 0, 0, err
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.URL, bytes.NewReader(d.Payload))
-	if err != nil {
-		return 0, 0, errors.New("the address cannot be used")
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("User-Agent", "Docent")
-	req.Header.Set("webhook-id", d.ID)
-	req.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
-	req.Header.Set("webhook-signature", signature)
-	res, err := r.client.Do(req)
-	if err != nil {
-		return 0, 0, errors.New(failure(err))
-	}
-	defer res.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)) // what it says is nothing to act on
-	if res.StatusCode >= 200 && res.StatusCode < 300 {
-		return res.StatusCode, 0, nil
-	}
-	if n, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil && n > 0 {
-		pause = min(time.Duration(n)*time.Second, mostPause)
-	}
-	say := fmt.Sprintf("the receiver answered %d %s", res.StatusCode, http.StatusText(res.StatusCode))
-	if res.StatusCode/100 == 3 {
-		say += ": redirects are not followed, give the address that it leads to"
-	}
-	return res.StatusCode, pause, errors.New(say)
+	return r.sender.Send(ctx, outbound.Message{URL: h.URL, ID: d.ID, Secrets: []string{secret}, Body: d.Payload, At: r.Now()})
 }

@@ -2,6 +2,5 @@
 //
 // A report is delivered in three steps: it is stored, it is sent, and how that went is stored. A server that dies in
 // between sends it again, under the same id, as does one whose receiver was not there; a receiver that knows the id has
-// it already. Messages are signed as the Standard Webhooks specification says (https://www.standardwebhooks.com). They
-// go to https addresses, and never to those by which a machine asks its cloud for credentials.
+// it already.
 package weekly

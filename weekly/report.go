@@ -93,7 +93,7 @@ type Reports struct {
 }
 
 // CheckURL says what is wrong with an address as that of a webhook; empty where nothing is.
-func (r *Reports) CheckURL(address string) string { return CheckURL(address, r.Loopback) }
+func (r *Reports) CheckURL(address string) string { return r.sender.CheckURL(address) }
 
 // Make makes the report of a week.
 func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, error) {

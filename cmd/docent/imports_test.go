@@ -49,6 +49,7 @@ var mayImport = []struct {
 	}},
 	{"docent/datadir", nil},
 	{"docent/health", nil},
+	{"docent/outbound", nil},
 	{"docent/secrets", []string{"docent/api", "docent/datadir"}},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
@@ -138,7 +139,9 @@ var mayImport = []struct {
 		"docent/actors/job", "docent/api", "docent/gaps", "docent/model", "docent/persistence/catalog", "docent/search",
 		"docent/startjob",
 	}},
-	{"docent/weekly", []string{"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/persistence/catalog"}},
+	{"docent/weekly", []string{
+		"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/outbound", "docent/persistence/catalog",
+	}},
 
 	{"docent/llms", []string{"docent/api", "docent/search"}},
 
@@ -156,8 +159,8 @@ var mayImport = []struct {
 	{"docent/web", []string{
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps",
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
-		"docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search", "docent/site",
-		"docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",
+		"docent/outbound", "docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search",
+		"docent/site", "docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",
 		"docent/web/password", "docent/weekly",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
