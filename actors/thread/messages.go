@@ -229,6 +229,8 @@ type (
 
 		FallbackFor string `cbor:"9,keyasint,omitempty"`
 		Trace       *Trace `cbor:"10,keyasint,omitempty"`
+
+		Channel api.Channel `cbor:"11,keyasint,omitempty"` // of the question; empty in events of before it was kept
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {
@@ -247,8 +249,9 @@ type (
 		Trace *Trace       `cbor:"6,keyasint,omitempty"`
 	}
 	Rated struct {
-		Turn     api.TurnID `cbor:"1,keyasint"`
-		Feedback Feedback   `cbor:"2,keyasint"`
+		Turn     api.TurnID  `cbor:"1,keyasint"`
+		Feedback Feedback    `cbor:"2,keyasint"`
+		Channel  api.Channel `cbor:"3,keyasint,omitempty"` // of the question; empty in events of before it was kept
 	}
 )
 

@@ -44,6 +44,22 @@ func (s state) row() api.ThreadRow {
 	return row
 }
 
+// Find is a question and its answer, as far as the journal's state of the thread remembers it, and the thread's project.
+// The project is empty where no thread was opened.
+func Find(id api.ThreadID, rec journal.Recovered, turn api.TurnID) (project api.ProjectID, e Exchange, found bool,
+	err error) {
+	s, err := kind.Recovered(string(id), rec)
+	if err != nil || !s.opened {
+		return "", e, false, err
+	}
+	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
+		if i, ok := index(list, turn); ok {
+			return s.project, list[i], true, nil
+		}
+	}
+	return s.project, e, false, nil
+}
+
 // Rows makes the rows of threads that change again and again, from their new events alone: what a question costs must
 // not grow with the thread that it is asked in. It remembers of each of the last threads how far it has come and what
 // is open there. The zero value is ready.

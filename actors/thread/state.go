@@ -150,7 +150,7 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model,
 		Answered: done.result.Answered,
 		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor,
-		Trace: done.trace}}, nil
+		Trace: done.trace, Channel: s.open[0].Channel}}, nil
 }
 
 // Stopped is why there is no answer, or no whole one, where somebody has ended it.
@@ -297,7 +297,7 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	if f := e.Feedback; f != nil && f.Rating == cmd.Rating && f.Comment == cmd.Comment {
 		return nil, nil
 	}
-	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}}}, nil
+	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}, Channel: e.Channel}}, nil
 }
 
 // repeat finds the exchange that a question was put in already.

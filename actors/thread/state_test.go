@@ -271,7 +271,11 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 	full, _ = play(full, asks("2", "how"), answered, rates("2", api.RatedUp),
 		with(asks("3", "how"), func(a *asked) { a.Regenerate = true }))
 	full.replaced[0].Asked = t0 // as it was stored when a thread's time could still run backwards
-	simulation.Stored(t, &kind, string(testID), everyEvent(), 0, full, normal)
+	later := []Event{           // what events got since the snapshot was stored
+		Answered{Turn: "1", Sources: []Source{}, At: t0, Channel: api.ChannelWeb},
+		Rated{Turn: "1", Feedback: Feedback{Rating: api.RatedDown, At: t0}, Channel: api.ChannelAPI},
+	}
+	simulation.Stored(t, &kind, string(testID), append(everyEvent(), later...), 0, full, normal)
 }
 
 // normal makes states comparable: encodings do not tell an empty slice from none.

@@ -80,6 +80,11 @@ func (f *Follower) Since(pos uint64, yield func(pos uint64, stream string) bool)
 	return f.j.Since(pos, yield)
 }
 
+// Log is Journal.Log.
+func (f *Follower) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
+	return f.j.Log(pos, wanted, yield)
+}
+
 // Close ends the notifications. The mark stays.
 func (f *Follower) Close() {
 	f.j.followMu.Lock()

@@ -324,3 +324,64 @@ func (j *Journal) Backup(w io.Writer) error {
 		return nil
 	})
 }
+
+// A Logged is an event with its place in the log. Where a stream was removed there is no event.
+type Logged struct {
+	Pos     uint64
+	Stream  string // empty where its record is damaged
+	Seq     uint64
+	Removed bool
+	Event   Event
+}
+
+// logChunk is how many bytes of events are read at a time, or a little more.
+const logChunk = 1 << 20
+
+// Log yields, in the order of positions, the events after pos whose types are wanted, and the removals of streams. What a
+// Follower has not acknowledged is there, but for the events of streams that were removed.
+func (j *Journal) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
+	at := pos
+	j.followMu.Lock()
+	j.pins[&at] = struct{}{}
+	j.followMu.Unlock()
+	defer func() {
+		j.followMu.Lock()
+		delete(j.pins, &at)
+		j.followMu.Unlock()
+	}()
+	next := pos + 1
+	for more := true; more; {
+		var got []Logged
+		err := j.view("read the log", func(tx *bbolt.Tx) error {
+			c := tx.Bucket(bucketEvents).Cursor()
+			k, v := c.Seek(positionKey(next))
+			for n, size := 0, 0; k != nil && n < readChunk && size < logChunk; k, v = c.Next() {
+				n++
+				next = keyPosition(k) + 1
+				r, err := decodeEvent(k, v)
+				if err != nil {
+					got = append(got, Logged{Pos: next - 1})
+					continue
+				}
+				removed := r.flags&flagRemoved != 0
+				if !removed && !wanted(r.event.Type) {
+					continue
+				}
+				r.event.Data = bytes.Clone(r.event.Data)
+				size += len(r.event.Data)
+				got = append(got, Logged{Pos: next - 1, Stream: r.stream, Seq: r.seq, Removed: removed, Event: r.event})
+			}
+			more = k != nil
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range got {
+			if !yield(e) {
+				return nil
+			}
+		}
+	}
+	return nil
+}
