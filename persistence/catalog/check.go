@@ -143,6 +143,10 @@ var checkedTables = []checkedTable{
 	checkedTableOf[reportRow]("id"),
 	checkedTableOf[reviewRow]("id"),
 	checkedTableOf[askRow]("id"),
+	checkedTableOf[webhookRow]("id"),
+	checkedTableOf[webhookStateRow]("webhook_id"),
+	checkedTableOf[webhookEventRow]("id"),
+	checkedTableOf[webhookDeliveryRow]("id"),
 }
 
 func checkedTableOf[R any, P interface {

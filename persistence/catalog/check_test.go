@@ -64,6 +64,13 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	}
 	must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
 	must(c.AddComment(t.Context(), api.Comment{Pull: pull.ID, Path: "a.md", Line: 1, Text: "x", Author: "u"}))(t)
+	addWebhook(t, c, api.Webhook{ID: "whk_1", Project: "docs", URL: "https://a.example"}, 0)
+	if err := c.AddEvents(t.Context(), []api.WebhookEvent{testEvent(1, "docs", api.EventJobEnded, time.Now())}, nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.SaveSingle(t.Context(), api.WebhookDelivery{Webhook: "whk_1", Event: "evt_docs_1"}); err != nil {
+		t.Fatal(err)
+	}
 	return key, pull
 }
 

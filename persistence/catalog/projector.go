@@ -528,8 +528,13 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 }
 
 func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
+	return placeFollower(ctx, tx, p.name, pos)
+}
+
+// placeFollower stores how far a follower of the journal has come.
+func placeFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) error {
 	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) "+
-		"ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position", p.name, pos).Exec(ctx)
+		"ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position", name, pos).Exec(ctx)
 	if err == nil && pos > 0 {
 		_, err = tx.NewRaw("UPDATE stores SET position = ? WHERE name = ? AND position < ?", pos, storeJournal, pos).Exec(ctx)
 	}
