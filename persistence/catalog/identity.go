@@ -61,7 +61,8 @@ func (c *Catalog) Identity(ctx context.Context) (is Identity, err error) {
 	}
 	if is.Journal == "" {
 		var reset int
-		if err := c.read.NewRaw("SELECT COUNT(*) FROM projections WHERE position = 0").Scan(ctx, &reset); err != nil {
+		if err := c.read.NewRaw("SELECT COUNT(*) FROM projections WHERE position = 0 AND name <> ?", WebhookFollower).
+			Scan(ctx, &reset); err != nil {
 			return is, c.fail("read the listings' positions", err)
 		}
 		is.Partial = reset > 0
@@ -96,6 +97,10 @@ func (c *Catalog) EmptyListings(ctx context.Context) error {
 			if err := of.drop(ctx, tx); err != nil {
 				return err
 			}
+		}
+		// Webhooks tell of what happens from now on, and nobody of what another journal holds.
+		if _, err := tx.NewRaw("DELETE FROM projections WHERE name = ?", WebhookFollower).Exec(ctx); err != nil {
+			return err
 		}
 		_, err := tx.NewRaw("UPDATE projections SET position = 0").Exec(ctx)
 		return err

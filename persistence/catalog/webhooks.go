@@ -228,13 +228,14 @@ func (c *Catalog) Webhooks(ctx context.Context, project api.ProjectID) ([]api.We
 	return out, nil
 }
 
-// WebhookPosition is the position of the journal up to which events were made; 0 where none were yet.
-func (c *Catalog) WebhookPosition(ctx context.Context) (pos uint64, err error) {
+// WebhookPosition is the position of the journal up to which events were made. It is false where nobody has begun yet,
+// or the journal is another one.
+func (c *Catalog) WebhookPosition(ctx context.Context) (pos uint64, begun bool, err error) {
 	err = c.read.NewRaw("SELECT position FROM projections WHERE name = ?", WebhookFollower).Scan(ctx, &pos)
 	if errors.Is(err, sql.ErrNoRows) {
-		return 0, nil
+		return 0, false, nil
 	}
-	return pos, c.fail("read how far webhooks are", err)
+	return pos, err == nil, c.fail("read how far webhooks are", err)
 }
 
 // AddEvents stores events that were made from the journal up to a position, and removes those of streams that are gone.
@@ -364,6 +365,10 @@ func (c *Catalog) storeDelivery(ctx context.Context, tx bun.Tx, d *api.WebhookDe
 	if d == nil {
 		return nil
 	}
+	n, err := tx.NewSelect().Model((*webhookRow)(nil)).Where("id = ?", d.Webhook).Count(ctx)
+	if err != nil || n == 0 {
+		return err // the webhook was removed meanwhile
+	}
 	d.At, d.EventAt = stamp(d.At), stamp(d.EventAt)
 	body, err := encodeBody(d)
 	if err != nil {
@@ -373,9 +378,6 @@ func (c *Catalog) storeDelivery(ctx context.Context, tx bun.Tx, d *api.WebhookDe
 	setChecksum(row)
 	_, err = tx.NewInsert().Model(row).On("CONFLICT (id) DO UPDATE").Set("at = EXCLUDED.at").Set("body = EXCLUDED.body").
 		Set("checksum = EXCLUDED.checksum").Exec(ctx)
-	if violates(err, reference) {
-		return nil // the webhook was removed meanwhile
-	}
 	if err != nil {
 		return err
 	}

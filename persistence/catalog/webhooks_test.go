@@ -44,8 +44,8 @@ func TestEventsWaitForTheirWebhooks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if pos := must(c.WebhookPosition(t.Context()))(t); pos != 9 {
-			t.Errorf("the position is %d", pos)
+		if pos, begun, err := c.WebhookPosition(t.Context()); pos != 9 || !begun || err != nil {
+			t.Errorf("the position is %d, %v, %v", pos, begun, err)
 		}
 		next := func(kinds []api.EventKind, after uint64) api.WebhookEvent {
 			t.Helper()
@@ -165,8 +165,15 @@ func TestOldEventsGoAndWhoLacksThemIsNamed(t *testing.T) {
 		if err := c.RestartEvents(t.Context(), 42); err != nil {
 			t.Fatal(err)
 		}
-		if w = must(c.Webhook(t.Context(), "whk_late"))(t); w.State.Position != 42 || must(c.WebhookPosition(t.Context()))(t) != 42 {
-			t.Errorf("begun anew at %+v", w.State)
+		pos, begun, err := c.WebhookPosition(t.Context())
+		if w = must(c.Webhook(t.Context(), "whk_late"))(t); w.State.Position != 42 || pos != 42 || !begun || err != nil {
+			t.Errorf("begun anew at %+v, %d, %v", w.State, pos, err)
+		}
+		if err := c.EmptyListings(t.Context()); err != nil { // another journal is taken
+			t.Fatal(err)
+		}
+		if _, begun, err := c.WebhookPosition(t.Context()); begun || err != nil {
+			t.Errorf("with another journal it goes on: %v", err)
 		}
 	})
 }
