@@ -167,7 +167,7 @@ func (s *Server) setReportHook(v *visit) error {
 		if err := s.ReportStore.SetReportHook(v.Context(), *hook); err != nil {
 			return err
 		}
-		v.audit("report.webhook", string(v.project.ID), hostOf(address))
+		v.audit("report.webhook", string(v.project.ID), HostOf(address))
 		return v.done(v.base()+"/report", "The webhook is stored.")
 	}
 	return s.newReportSecret(v, *hook)
@@ -188,7 +188,7 @@ func (s *Server) newReportSecret(v *visit, hook api.ReportHook) error {
 	if err := s.ReportSecrets.Drop(old); err != nil {
 		s.Log.Warn("an old secret of a report's webhook is still there", "project", v.project.ID, "error", err)
 	}
-	v.audit("report.secret", string(v.project.ID), hostOf(hook.URL))
+	v.audit("report.secret", string(v.project.ID), HostOf(hook.URL))
 	return s.reportPage(v, http.StatusOK, reportView{Secret: secret})
 }
 
@@ -229,12 +229,12 @@ func (s *Server) removeReportHook(v *visit) error {
 	if err := s.ReportSecrets.Drop(hook.Secret); err != nil {
 		s.Log.Warn("the secret of a report's webhook is still there", "project", v.project.ID, "error", err)
 	}
-	v.audit("report.remove", string(v.project.ID), hostOf(hook.URL))
+	v.audit("report.remove", string(v.project.ID), HostOf(hook.URL))
 	return v.done(v.base()+"/report", "The report is sent nowhere now.")
 }
 
-// hostOf is what the audit log says of an address, which may hold a token.
-func hostOf(address string) string {
+// HostOf is what the audit log says of an address, which may hold a token.
+func HostOf(address string) string {
 	_, rest, _ := strings.Cut(address, "://")
 	host, _, _ := strings.Cut(rest, "/")
 	host, _, _ = strings.Cut(host, "?")

@@ -64,6 +64,8 @@ type Config struct {
 
 	ReportLoopback bool `toml:"report_loopback" usage:"weekly reports may be sent to webhooks on this machine itself; without it owners of organizations cannot have the server ask its own machine"`
 
+	WebhookAllow []string `toml:"webhook_allow" usage:"addresses or CIDR ranges of this machine and of private networks that outgoing webhooks may be sent to; without it they go to public addresses alone"`
+
 	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
 	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and answers that one instruction may use; 0 for no limit"`
 	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`

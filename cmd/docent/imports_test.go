@@ -143,6 +143,11 @@ var mayImport = []struct {
 		"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/outbound", "docent/persistence/catalog",
 	}},
 
+	{"docent/webhooks", []string{
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/backoff", "docent/outbound",
+		"docent/persistence/catalog", "docent/persistence/journal",
+	}},
+
 	{"docent/llms", []string{"docent/api", "docent/search"}},
 
 	// The edge, the load suite, the program.

@@ -48,7 +48,7 @@ func (a *app) openInsights(ids *api.IDs, docs ingest.Documents) (err error) {
 	}
 	a.upkeep.metrics.MustRegister(a.reviews)
 	a.closers = append(a.closers, a.reviews.Close)
-	return nil
+	return a.openWebhooks()
 }
 
 // insights gives the pages what those on questions, gaps and reports need.

@@ -45,6 +45,15 @@ var namedOperations = map[string]operation{
 	opAutomationRemove: perform((*operations).removeAutomation),
 	opAutomationRun:    perform((*operations).runAutomation),
 
+	opWebhookAdd:        perform((*operations).addWebhook),
+	opWebhookList:       perform((*operations).listWebhooks),
+	opWebhookRemove:     perform((*operations).removeWebhook),
+	opWebhookPause:      perform((*operations).pauseWebhook),
+	opWebhookRotate:     perform((*operations).rotateWebhook),
+	opWebhookTest:       perform((*operations).testWebhook),
+	opWebhookReplay:     perform((*operations).replayWebhook),
+	opWebhookDeliveries: perform((*operations).listDeliveries),
+
 	opConsoleLink:  perform((*operations).consoleLink),
 	opPersonAdd:    perform((*operations).addPerson),
 	opPersonList:   perform((*operations).listPeople),

@@ -188,11 +188,17 @@ func (o *operations) note(ctx context.Context, name string, params json.RawMessa
 		Organization                         api.OrgID
 	}
 	_ = json.Unmarshal(params, &p) // what is not there stays empty
-	entry := api.AuditEntry{Org: p.Organization, Project: api.ProjectID(p.Project), WhoID: "command line",
-		Who: "command line", Action: name, Object: cmp.Or(p.Email, p.ID, p.Name, p.Project), Detail: cmp.Or(p.Role, p.Kind)}
+	entry := api.AuditEntry{Org: p.Organization, Project: api.ProjectID(p.Project),
+		Action: name, Object: cmp.Or(p.Email, p.ID, p.Name, p.Project), Detail: cmp.Or(p.Role, p.Kind)}
 	if strings.HasPrefix(name, "project.") {
 		entry.Project = api.ProjectID(p.ID)
 	}
+	o.audit(ctx, entry)
+}
+
+// audit writes into the audit log what was done by command.
+func (o *operations) audit(ctx context.Context, entry api.AuditEntry) {
+	entry.WhoID, entry.Who = "command line", "command line"
 	if project, err := o.stores.catalog.Project(ctx, entry.Project); err == nil {
 		entry.Org = project.Org
 	}
@@ -201,7 +207,7 @@ func (o *operations) note(ctx context.Context, name string, params json.RawMessa
 		if o.app != nil {
 			log = o.app.log
 		}
-		log.Error("the audit log lacks an entry", "error", err, "action", name)
+		log.Error("the audit log lacks an entry", "error", err, "action", entry.Action)
 	}
 }
 

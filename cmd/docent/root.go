@@ -45,6 +45,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newServeCommand(prog), newDemoCommand(), newBenchCommand(prog),
 		newProjectCommand(prog), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
 		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
+		newWebhookCommand(prog),
 		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog),

@@ -104,7 +104,7 @@ func (s *stores) dropUnused(ctx context.Context, was api.Project) error {
 	return errors.Join(errs...)
 }
 
-// secretsInUse are the names of the stored secrets that projects and the webhooks of their reports refer to.
+// secretsInUse are the names of the stored secrets that projects, their webhooks and those of their reports refer to.
 func (s *stores) secretsInUse(ctx context.Context) (map[string]bool, error) {
 	projects, err := s.catalog.Projects(ctx)
 	if err != nil {
@@ -124,6 +124,13 @@ func (s *stores) secretsInUse(ctx context.Context) (map[string]bool, error) {
 	}
 	for _, h := range hooks {
 		used[h.Secret] = true
+	}
+	outgoing, err := s.catalog.Webhooks(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range outgoing {
+		used[w.Secret], used[w.OldSecret] = true, true
 	}
 	return used, nil
 }

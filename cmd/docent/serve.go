@@ -51,6 +51,7 @@ import (
 	"docent/search"
 	"docent/startjob"
 	"docent/web"
+	"docent/webhooks"
 	"docent/weekly"
 )
 
@@ -192,6 +193,7 @@ type app struct {
 	topics      *tracker.Tracker
 	reports     *weekly.Reports
 	reviews     *review.Reviewer
+	hooks       *webhooks.Hooks
 
 	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
@@ -398,6 +400,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) error {
 	a.automations.Start()
 	a.reports.Start()
 	a.reviews.Start()
+	a.hooks.Start()
 	a.background(a.topics.Warm)
 	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log}).Run)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
@@ -563,8 +566,6 @@ var (
 	_ automation.Documentation = repositories{}
 	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*ingest.Updates)(nil)
-	_ outcomes.Catalog         = (*catalog.Catalog)(nil)
-	_ outcomes.Jobs            = (*actors.Jobs)(nil)
 )
 
 func modelConfig(c Config) registry.Config {

@@ -65,7 +65,8 @@ func (c Config) checkServer(list *problemList) {
 	if c.LogFormat != "text" && c.LogFormat != "json" {
 		list.add("log_format", "%q is neither text nor json", c.LogFormat)
 	}
-	for setting, ranges := range map[string][]string{"trusted_proxies": c.TrustedProxies, "metrics_from": c.MetricsFrom} {
+	for setting, ranges := range map[string][]string{"trusted_proxies": c.TrustedProxies, "metrics_from": c.MetricsFrom,
+		"webhook_allow": c.WebhookAllow} {
 		for _, p := range ranges {
 			if _, err := parsePrefix(p); err != nil {
 				list.add(setting, "%q is neither an address nor a CIDR range", p)
