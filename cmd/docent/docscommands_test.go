@@ -115,7 +115,8 @@ var notTyped = []struct{ page, begins, reason string }{
 var otherLanguages = map[string]string{
 	"html": "TestTheWidgetIsAsDocumented", "css": "TestTheWidgetIsAsDocumented",
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestTheServiceFileIsRight",
-	"js": "TestThePageWithoutALibraryIsAsDocumented", "ts": "TestSitePagesShowTheExamples", "tsx": "TestRealChatClients has useChat of these versions",
+	"js": "TestThePageWithoutALibraryIsAsDocumented, TestDocumentedReceiversVerifyDeliveries",
+	"go": "TestDocumentedReceiversVerifyDeliveries", "ts": "TestSitePagesShowTheExamples", "tsx": "TestRealChatClients has useChat of these versions",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
 	"": "shown, not typed",
