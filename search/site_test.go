@@ -57,6 +57,13 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 				"i18n/fr/docusaurus-plugin-content-docs/current/a.md": "/fr/docs/a", "src/pages/about.md": "/about",
 			},
 		}, {
+			name: "docusaurus with a slash at the end",
+			files: map[string]string{
+				"docusaurus.config.js": "export default { trailingSlash: true, presets: [['classic', { docs: { routeBasePath: '/' } }]] }",
+				"docs/intro.md":        page("title: Intro\nslug: /"), "docs/a.md": page("title: A"),
+			},
+			want: map[string]string{"docs/intro.md": "/", "docs/a.md": "/a/"},
+		}, {
 			name:    "docusaurus above the documentation folder",
 			project: api.Project{DocsDir: "website/docs", SiteURL: "https://acme.example/docs"},
 			files: map[string]string{"website/docusaurus.config.ts": "export default {}",
@@ -109,6 +116,11 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 			project: api.Project{Site: api.SitePlain},
 			files:   map[string]string{"mkdocs.yml": "nav: []\n", "docs/a.md": "# A\n"},
 			want:    map[string]string{"docs/a.md": "/docs/a"},
+		}, {
+			name: "HTML files as they are",
+			files: map[string]string{"index.html": "<h1>H</h1>", "guide/index.html": "<h1>G</h1>", "guide/a.html": "<h1>A</h1>",
+				"guide/b.md": "# B\n"},
+			want: map[string]string{"index.html": "/", "guide/index.html": "/guide/", "guide/a.html": "/guide/a.html", "guide/b.md": "/guide/b"},
 		}, {
 			name:    "starlight",
 			project: api.Project{Site: api.SiteStarlight},

@@ -67,7 +67,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 		if raw, err := read(s.config); err == nil {
 			c.text = string(raw)
 			c.doc = script.Settings(c.text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes",
-				"favicon", "organizationName", "markdown")
+				"favicon", "organizationName", "markdown", "trailingSlash")
 			if c.doc == nil && strings.TrimSpace(c.text) != "" && !emptyExport.Match(raw) {
 				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
 			}
@@ -87,6 +87,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
 	s.anchors.KeepCase = object(object(c.doc["markdown"])["anchors"])["maintainCase"] == true
+	c.slash = c.doc["trailingSlash"] == true
 	c.readAddress()
 }
 

@@ -51,7 +51,7 @@ type Site struct {
 	// what the addresses of Nextra's content begin with
 	contentBase string
 	numbers     bool // Next.js: folders and files have numbers that are not in addresses
-	slash       bool // Next.js: addresses end with a slash
+	slash       bool // Next.js, Docusaurus: addresses end with a slash
 	nextra      bool // Next.js: Nextra makes the pages
 	allShown    bool // Mintlify: pages outside of the navigation are searched too
 	unlisted    bool // the navigation lists what is searched
@@ -292,7 +292,11 @@ func (s *Site) Shown(r Page) string {
 	case api.SiteNext:
 		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
-		return s.shownByDocusaurus(r, nameOf(rel, indexes...))
+		shown := s.shownByDocusaurus(r, nameOf(rel, indexes...))
+		if s.slash {
+			return asFolder(shown)
+		}
+		return shown
 	case api.SiteHugo:
 		return s.shownByHugo(r, nameOf(rel, "index", "_index"))
 	case api.SiteMkDocs:
