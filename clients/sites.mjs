@@ -11,7 +11,7 @@ const browser = await chromium.launch({ executablePath: s.chromium, args: ["--di
   "--disable-component-update", "--disable-sync", "--ignore-certificate-errors", `--host-resolver-rules=${s.hosts}`] });
 
 /** visit opens a page of the site and watches what it loads and complains of. */
-async function visit(name, options) {
+async function visit(name, options, start = s.start) {
   const say = (what) => problems.push(`${name}: ${what}`);
   const check = (what, ok, got = "") => ok || say(`${what} ${typeof got === "string" ? got.slice(0, 300) : JSON.stringify(got)}`);
   const context = await browser.newContext({ ignoreHTTPSErrors: true, viewport: { width: 1280, height: 900 }, ...options });
@@ -21,7 +21,7 @@ async function visit(name, options) {
   page.on("console", (m) => m.type() === "error" && say(`the console says ${m.text()}`));
   page.on("request", (r) => { const at = new URL(r.url()); if (/^(http|ws)/.test(at.protocol) && ![s.site, s.docent].includes(at.origin)) say(`a request to ${r.url()}`); });
   page.on("response", (r) => r.status() >= 400 && say(`${r.status()} for ${r.url()}`));
-  await page.goto(s.site + s.start, { waitUntil: "load" });
+  await page.goto(s.site + start, { waitUntil: "load" });
   await page.locator("docent-assistant").waitFor({ state: "attached" });
   return { context, page, check, say };
 }
@@ -120,9 +120,9 @@ for (const scheme of ["light", "dark"]) {
   await context.close();
 }
 
-// A phone.
+// A phone, on the very page that the answer is on.
 {
-  const { context, page, check } = await visit("a phone", { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true, colorScheme: "dark" });
+  const { context, page, check } = await visit("a phone", { viewport: { width: 390, height: 800 }, hasTouch: true, isMobile: true, colorScheme: "dark" }, s.cites.split("#")[0]);
   const tooWide = () => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   check("the page is too wide by", await tooWide() <= 0, await tooWide());
   await page.locator("docent-assistant").getByRole("button", { name: "Ask the documentation" }).tap();

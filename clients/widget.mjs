@@ -113,6 +113,30 @@ const complete = (page) => page.locator("article[aria-busy=false] .sources").las
   await context.close();
 }
 
+// The site has shortcuts of its own, runs its scripts again, and changes pages by replacing the body.
+{
+  const { context, page } = await visit("a site with a program of its own", {}, { "data-shortcut": "k" });
+  await page.evaluate(() => { addEventListener("keydown", (event) => { if (event.ctrlKey && event.key === "k") { event.preventDefault(); document.title = "its own search"; } }); });
+  await page.keyboard.press("Control+k");
+  check("a shortcut of the site's goes first", await page.title() === "its own search" && await page.getByRole("dialog").count() === 0);
+  await page.evaluate(() => { document.querySelector("docent-assistant").dataset.shortcut = "i"; });
+  await page.keyboard.press("Control+i");
+  await page.getByRole("combobox").waitFor();
+  await page.keyboard.press("Escape");
+  await page.evaluate(() => new Promise((resolve) => {
+    const again = document.createElement("script"), first = document.querySelector("script[data-domain]");
+    for (const { name, value } of first.attributes) again.setAttribute(name, value);
+    again.onload = resolve;
+    document.head.append(again);
+  }));
+  check("one script twice makes one widget", await page.locator("docent-assistant").count() === 1);
+  await page.evaluate(() => { const body = document.createElement("body"); body.append(document.querySelector("main")); document.body.replaceWith(body); });
+  await page.locator("docent-assistant").waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Ask the documentation" }).click();
+  await page.getByRole("combobox").waitFor();
+  await context.close();
+}
+
 // On a phone in the dark; in Arabic; with a history.
 for (const [name, options, query] of [
   ["a phone in the dark", { viewport: { width: 390, height: 800 }, colorScheme: "dark", hasTouch: true }, {}],

@@ -150,11 +150,17 @@ document.addEventListener("selectionchange", () => {
 });
 
 function start() {
-  if (!script?.dataset.domain || own) return;
+  if (!script?.dataset.domain || document.querySelector("docent-assistant")) return; // also where a site runs its scripts again
   const element = document.createElement("docent-assistant");
   Object.assign(element.dataset, script.dataset);
   element.dataset.server ??= new URL(source).origin;
   document.body.append(element);
+  let body = document.body;
+  new MutationObserver(() => { // a site that changes pages by replacing the body keeps its assistant
+    if (document.body === body || !document.body) return;
+    body = document.body;
+    if (!element.isConnected && !document.querySelector("docent-assistant")) body.append(element);
+  }).observe(document.documentElement, { childList: true });
 }
 if (document.body) start();
 else addEventListener("DOMContentLoaded", start);
