@@ -21,60 +21,34 @@ import (
 	"docent/forge/giteatest"
 )
 
-// TestCommentsOnARealGiteaAreCarriedOutOnce lets people comment on a job's pull request while the server is killed again
-// and again, and Gitea's webhooks are delivered three times each, with forged ones among them: each instruction of
-// somebody who may write becomes one commit and one answer; what a stranger or a reader writes does nothing.
-func TestCommentsOnARealGiteaAreCarriedOutOnce(t *testing.T) {
-	t.Parallel()
-	s := giteatest.Start(t)
-	repo := s.Repository(t, s.Person(t, "docent-bot"), "docs", forgetest.Files)
-	ann, bob, eve := s.Person(t, "ann"), s.Person(t, "bob"), s.Person(t, "eve")
-	repo.Let(t, ann, "write")
-	repo.Let(t, bob, "read")
+const hookSecret = "the secret of the webhook"
 
-	const secret = "the secret of the webhook"
-	setenv(t, "GITEA_DOCS_TOKEN", s.Token(t, repo.Owner))
-	setenv(t, "GITEA_DOCS_WEBHOOK", secret)
-	data := filepath.Join(t.TempDir(), "data")
-	d := &modelledServer{project: newTestProject(t, data, "harbour", "", "--host", "gitea", "--host-url", s.URL,
-		"--repository", "docent-bot/docs", "--token-env", "GITEA_DOCS_TOKEN", "--webhook-env", "GITEA_DOCS_WEBHOOK",
-		"--review", "lines")}
-	d.testServer = newTestServer(t, data, "--log-level", "debug")
-	relay := &relay{t: t, to: d.url + "/v1/webhook/harbour/push", secret: secret}
-	front := httptest.NewServer(relay)
-	t.Cleanup(front.Close)
-	t.Cleanup(relay.close)
-	repo.Hook(t, front.URL, secret, "push", "issue_comment", "pull_request", "pull_request_comment", "pull_request_review")
+// A commentedHost is a code host on which people say something about a job's pull request: ann may write, bob may read,
+// and eve is a stranger.
+type commentedHost struct {
+	say     func(author, body string)
+	line    func(author, body string) // on the third line of guide/setup.md
+	answers func() map[string]int     // how often each mark of Docent's stands there
+	tell    func()                    // delivers all webhooks once more
+	commits func() int
+	file    func(path string) string
+	pulls   func() int
+}
 
-	job := d.settled(d.create(`replace "Run it." with "Start it." in guide/setup.md`).ID)
-	if job.Status != api.JobCompleted || job.PRLink == nil {
-		t.Fatalf("job %+v\n%s", job, d.log)
-	}
-	branch := "docent/" + string(job.ID)
-	number := repo.Pulls(t, branch)[0].Number
+// carriedOutOnce lets people comment on a job's pull request while the server is killed again and again: each instruction
+// of somebody who may write becomes one commit and one answer; what a stranger or a reader writes does nothing.
+func carriedOutOnce(t *testing.T, d *modelledServer, job api.Job, h commentedHost) {
+	t.Helper()
+	h.say("eve", `@docent replace "Welcome" with "Eve was here" in index.md`)
+	h.say("bob", `@docent replace "Welcome" with "Bob was here" in index.md`)
+	h.say("ann", "> @docent replace \"Welcome\" with \"Quoted\" in index.md\n\nI would not do that.")
+	h.say("ann", `@docent replace "Use it." with "Work with it." in guide/use.md`)
+	h.line("ann", `replace "Set up" with "Setting up"`)
+	h.line("eve", `replace "Start it." with "Eve was here"`)
 
-	repo.Say(t, eve, number, `@docent replace "Welcome" with "Eve was here" in index.md`)
-	repo.Say(t, bob, number, `@docent replace "Welcome" with "Bob was here" in index.md`)
-	repo.Say(t, ann, number, "> @docent replace \"Welcome\" with \"Quoted\" in index.md\n\nI would not do that.")
-	repo.Say(t, ann, number, `@docent replace "Use it." with "Work with it." in guide/use.md`)
-	repo.Review(t, ann, number, false, "One thing:", giteatest.LineComment{Path: "guide/setup.md", Line: 3,
-		Body: `replace "Set up" with "Setting up"`})
-	repo.Review(t, eve, number, false, "", giteatest.LineComment{Path: "guide/setup.md", Line: 3,
-		Body: `replace "Start it." with "Eve was here"`})
-
-	// answers are what Docent wrote, by their marks.
-	answers := func() map[string]int {
-		t.Helper()
-		out := map[string]int{}
-		for _, c := range repo.Said(t, number) {
-			if i := strings.LastIndex(c.Body, "<!-- docent:"); i >= 0 && c.User.Login == "docent-bot" {
-				out[c.Body[i:]]++
-			}
-		}
-		return out
-	}
 	kills := rand.New(rand.NewPCG(23, 23))
 	for range 8 {
+		h.tell()
 		select {
 		case <-time.After(time.Duration(50+kills.IntN(1200)) * time.Millisecond): // at any moment of the work
 		case <-t.Context().Done():
@@ -83,59 +57,199 @@ func TestCommentsOnARealGiteaAreCarriedOutOnce(t *testing.T) {
 		d.kill()
 		d.start()
 	}
-	for began := time.Now(); len(answers()) < 2; {
-		if time.Since(began) > 3*time.Minute {
-			t.Fatalf("answers %v\n%s", answers(), d.log)
-		}
-		relay.again()
-		select {
-		case <-time.After(200 * time.Millisecond): // polls
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
-		}
-	}
-	// Everything that Gitea said is said again; then the job is asked for something more, so that what is on its way
-	// arrives before.
-	relay.again()
-	repo.Say(t, ann, number, `@docent replace "Work with it." with "Enjoy it." in guide/use.md`)
-	for began := time.Now(); len(answers()) < 3; {
-		if time.Since(began) > 3*time.Minute {
-			t.Fatalf("answers %v\n%s", answers(), d.log)
-		}
-		select {
-		case <-time.After(200 * time.Millisecond): // polls
-		case <-t.Context().Done():
-			t.Fatal(t.Context().Err())
+	answered := func(want int) {
+		t.Helper()
+		for began := time.Now(); len(h.answers()) < want; {
+			if time.Since(began) > 3*time.Minute {
+				t.Fatalf("answers %v, want %d\n%s", h.answers(), want, d.log)
+			}
+			h.tell()
+			select {
+			case <-time.After(200 * time.Millisecond): // polls
+			case <-t.Context().Done():
+				t.Fatal(t.Context().Err())
+			}
 		}
 	}
+	answered(2)
+	// Something more is asked for, so that whatever else was on its way has arrived when that is done.
+	h.say("ann", `@docent replace "Work with it." with "Enjoy it." in guide/use.md`)
+	answered(3)
 	d.settled(job.ID)
-	for mark, n := range answers() {
+	for mark, n := range h.answers() {
 		if n != 1 {
 			t.Errorf("%s stands %d times", mark, n)
 		}
 	}
-	if got := repo.Commits(t, branch); len(answers()) != 3 || len(got) != 5 { // the first version, the job's, three instructions
-		t.Errorf("%d answers, %d commits on the branch", len(answers()), len(got))
+	if n := h.commits(); len(h.answers()) != 3 || n != 5 { // the first version, the job's, and three instructions
+		t.Errorf("%d answers, %d commits on the branch", len(h.answers()), n)
 	}
-	for file, want := range map[string]string{"index.md": "# Welcome\n\nThe first page.\n",
-		"guide/setup.md": "# Setting up\n\nStart it.\n", "guide/use.md": "# Use\n\nEnjoy it.\n"} {
-		if got := repo.File(t, branch, file); got != want {
+	for file, want := range map[string]string{"index.md": "# Welcome\n\nThe first page.",
+		"guide/setup.md": "# Setting up\n\nStart it.", "guide/use.md": "# Use\n\nEnjoy it."} {
+		if got := h.file(file); got != want {
 			t.Errorf("%s is %q, want %q", file, got, want)
 		}
 	}
-	if n := len(repo.Pulls(t, "")); n != 1 {
+	if n := h.pulls(); n != 1 {
 		t.Errorf("%d pull requests", n)
 	}
+}
+
+// markOf is the mark that a comment ends with; false where it has none.
+func markOf(body string) (string, bool) {
+	i := strings.LastIndex(body, "<!-- docent:")
+	return body[max(i, 0):], i >= 0
+}
+
+// commentedServer is a server whose project is on a code host, with a job that has opened a pull request there.
+func commentedServer(t *testing.T, kind, url, repository, token string) (*modelledServer, api.Job) {
+	t.Helper()
+	setenv(t, "HOST_DOCS_TOKEN", token)
+	setenv(t, "HOST_DOCS_WEBHOOK", hookSecret)
+	data := filepath.Join(t.TempDir(), "data")
+	d := &modelledServer{project: newTestProject(t, data, "harbour", "", "--host", kind, "--host-url", url, "--repository",
+		repository, "--token-env", "HOST_DOCS_TOKEN", "--webhook-env", "HOST_DOCS_WEBHOOK", "--review", "lines")}
+	d.testServer = newTestServer(t, data, "--log-level", "debug")
+	job := d.settled(d.create(`replace "Run it." with "Start it." in guide/setup.md`).ID)
+	if job.Status != api.JobCompleted || job.PRLink == nil {
+		t.Fatalf("job %+v\n%s", job, d.log)
+	}
+	return d, job
+}
+
+// Gitea's own webhooks are delivered three times each, with forged ones among them.
+func TestCommentsOnARealGiteaAreCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	s := giteatest.Start(t)
+	repo := s.Repository(t, s.Person(t, "docent-bot"), "docs", forgetest.Files)
+	repo.Let(t, s.Person(t, "ann"), "write")
+	repo.Let(t, s.Person(t, "bob"), "read")
+	d, job := commentedServer(t, "gitea", s.URL, "docent-bot/docs", s.Token(t, repo.Owner))
+	relay := &relay{t: t, to: d.url + "/v1/webhook/harbour/push"}
+	front := httptest.NewServer(relay)
+	t.Cleanup(front.Close)
+	t.Cleanup(relay.close)
+	repo.Hook(t, front.URL, hookSecret, "push", "issue_comment", "pull_request", "pull_request_comment",
+		"pull_request_review")
+
+	branch := "docent/" + string(job.ID)
+	number := repo.Pulls(t, branch)[0].Number
+	carriedOutOnce(t, d, job, commentedHost{
+		say: func(author, body string) { repo.Say(t, s.Person(t, author), number, body) },
+		line: func(author, body string) {
+			repo.Review(t, s.Person(t, author), number, false, "", giteatest.LineComment{Path: "guide/setup.md", Line: 3,
+				Body: body})
+		},
+		answers: func() map[string]int {
+			out := map[string]int{}
+			for _, c := range repo.Said(t, number) {
+				if mark, ok := markOf(c.Body); ok && c.User.Login == "docent-bot" {
+					out[mark]++
+				}
+			}
+			return out
+		},
+		tell:    relay.again,
+		commits: func() int { return len(repo.Commits(t, branch)) },
+		file:    func(path string) string { return repo.File(t, branch, path) },
+		pulls:   func() int { return len(repo.Pulls(t, "")) },
+	})
 	if relay.delivered() == 0 {
 		t.Error("Gitea's webhooks were not delivered")
 	}
 }
 
+// The stand-ins of the other hosts lose answers, fail and ask for fewer requests, each time in some requests of ten.
+func TestCommentsOnOtherCodeHostsAreCarriedOutOnce(t *testing.T) {
+	t.Parallel()
+	hooks := map[api.HostKind]hook{
+		api.HostGitHub: {header: http.Header{"X-Github-Event": {"issue_comment"}},
+			body: []byte(`{"action":"created","issue":{"number":1,"pull_request":{}},"repository":{"full_name":"acme/docs"}}`)},
+		api.HostGitLab: {header: http.Header{"X-Gitlab-Event": {"Note Hook"}, "X-Gitlab-Token": {hookSecret}},
+			body: []byte(`{"object_kind":"note","merge_request":{"iid":1},"object_attributes":{"id":9,"noteable_type":"MergeRequest"},"project":{"path_with_namespace":"acme/docs"}}`)},
+	}
+	for kind, told := range hooks {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			host := forgetest.NewStandIn(t)
+			host.Do(func() {
+				host.Tokens = []string{"hst_any"}
+				host.People = map[string]string{"ann": "write", "bob": "read"}
+			})
+			d, job := commentedServer(t, string(kind), host.URL, "acme/docs", "hst_any")
+			relay := &relay{t: t, to: d.url + "/v1/webhook/harbour/push"}
+			faults := rand.New(rand.NewPCG(5, 5))
+			host.Do(func() { host.Fault = func(r *http.Request) forgetest.Fault { return troubled(faults, r) } })
+			branch := "docent/" + string(job.ID)
+			carriedOutOnce(t, d, job, commentedHost{
+				say: func(author, body string) { host.Say(1, author, body) },
+				line: func(author, body string) {
+					host.SayOn(forgetest.StandInComment{Pull: 1, Author: author, Path: "guide/setup.md", Line: 3, Body: body,
+						Hunk: "@@ -1,3 +1,3 @@\n # Set up\n \n-Run it.\n+Start it."})
+				},
+				answers: func() map[string]int {
+					out := map[string]int{}
+					for _, c := range host.Replies(1) {
+						if mark, ok := markOf(c.Body); ok {
+							out[mark]++
+						}
+					}
+					return out
+				},
+				tell: func() {
+					h := hook{header: told.header.Clone(), body: told.body}
+					if kind == api.HostGitHub {
+						h.sign()
+					}
+					for range 3 {
+						relay.post(h)
+					}
+				},
+				commits: func() int { return len(host.Commits(t, branch)) },
+				file:    func(path string) string { return host.Git(t, "show", branch+":"+path) },
+				pulls:   func() int { return len(host.Pulls("")) },
+			})
+			if relay.delivered() == 0 {
+				t.Error("no webhook was taken")
+			}
+		})
+	}
+}
+
+// troubled is what goes wrong with a request for comments, or with an answer to one.
+func troubled(r *rand.Rand, req *http.Request) forgetest.Fault {
+	said := strings.Contains(req.URL.Path, "/comments") || strings.Contains(req.URL.Path, "/discussions") ||
+		strings.Contains(req.URL.Path, "/notes")
+	if !said {
+		return forgetest.Fault{}
+	}
+	switch n := faultNumber(r); {
+	case n == 0 && req.Method == http.MethodPost:
+		return forgetest.Fault{Act: true, Drop: true}
+	case n == 1 && req.Method == http.MethodPost:
+		return forgetest.Fault{Act: true, Status: http.StatusBadGateway, Body: "bad gateway"}
+	case n == 2:
+		return forgetest.Fault{Drop: true}
+	case n == 3:
+		return forgetest.Fault{Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"1"}},
+			Body: `{"message":"slow down"}`}
+	}
+	return forgetest.Fault{}
+}
+
+var faultTurn sync.Mutex
+
+// faultNumber is one of ten; requests come at the same time.
+func faultNumber(r *rand.Rand) int {
+	faultTurn.Lock()
+	defer faultTurn.Unlock()
+	return r.IntN(10)
+}
+
 // A relay passes a code host's webhooks on three times each, and a forged one with each of them.
 type relay struct {
-	t      *testing.T
-	to     string
-	secret string
+	t  *testing.T
+	to string
 
 	mu   sync.Mutex
 	got  []hook
@@ -179,13 +293,20 @@ func (r *relay) deliver(h hook) {
 	if err != nil {
 		return
 	}
-	mac := hmac.New(sha256.New, []byte(r.secret))
-	mac.Write(forged)
-	sum := hex.EncodeToString(mac.Sum(nil))
 	f := hook{header: h.header.Clone(), body: forged}
-	f.header.Set("X-Gitea-Signature", sum)
-	f.header.Set("X-Hub-Signature-256", "sha256="+sum)
+	f.sign()
 	r.post(f)
+}
+
+// sign signs a delivery as its host does.
+func (h hook) sign() {
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac.Write(h.body)
+	sum := hex.EncodeToString(mac.Sum(nil))
+	if h.header.Get("X-Gitea-Signature") != "" {
+		h.header.Set("X-Gitea-Signature", sum)
+	}
+	h.header.Set("X-Hub-Signature-256", "sha256="+sum)
 }
 
 // post delivers one; the server may be down.
@@ -194,8 +315,9 @@ func (r *relay) post(h hook) {
 	if err != nil {
 		return
 	}
-	for _, name := range []string{"Content-Type", "X-Gitea-Event", "X-Gitea-Event-Type", "X-Gitea-Signature", "X-GitHub-Event",
-		"X-Hub-Signature-256", "X-Gitea-Delivery"} {
+	req.Header.Set("Content-Type", "application/json")
+	for _, name := range []string{"X-Gitea-Event", "X-Gitea-Event-Type", "X-Gitea-Signature", "X-GitHub-Event",
+		"X-Hub-Signature-256", "X-Gitea-Delivery", "X-Gitlab-Event", "X-Gitlab-Token"} {
 		if v := h.header.Get(name); v != "" {
 			req.Header.Set(name, v)
 		}

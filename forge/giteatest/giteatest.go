@@ -495,13 +495,13 @@ func (r *Repository) Commits(t testing.TB, branch string) []string {
 	return strings.Fields(forgetest.Git(t, r.work, "log", "--format=%H", "origin/"+branch, "--"))
 }
 
-// File is a file on a branch.
+// File is a file on a branch, without the space at its ends.
 func (r *Repository) File(t testing.TB, branch, path string) string {
 	t.Helper()
 	r.turn.Lock()
 	defer r.turn.Unlock()
 	forgetest.Git(t, r.work, "fetch", "-q", "--prune", "origin")
-	return forgetest.Git(t, r.work, "show", "origin/"+branch+":"+path) + "\n" // which it trims
+	return forgetest.Git(t, r.work, "show", "origin/"+branch+":"+path)
 }
 
 // Rename gives the repository another name.
