@@ -90,6 +90,7 @@ for (const scheme of ["light", "dark"]) {
   check("the source opens the page at its heading", await headingIsShown(page, s.site + s.cites), page.url());
 
   // The site's own navigation.
+  await page.locator("docent-assistant").waitFor({ state: "attached" }); // some sites load it after all else
   await page.evaluate(() => { document.querySelector("docent-assistant").stays = true; });
   await page.getByRole("link", { name: s.next, exact: true }).locator("visible=true").first().click();
   await page.getByRole("heading", { level: 1, name: s.leads }).waitFor();
@@ -104,14 +105,20 @@ for (const scheme of ["light", "dark"]) {
   // Light and dark as the site has it.
   const before = await colours(page);
   await close(page);
+  const toggle = page.locator(s.toggle).locator("visible=true").first();
+  const other = scheme === "dark" ? "light" : "dark";
+  const change = async () => {
+    if (await toggle.evaluate((e) => e.tagName === "SELECT")) return toggle.selectOption(other);
+    await toggle.click();
+    if (s.choices) await page.getByRole("option", { name: other }).click();
+  };
   const look = () => page.evaluate(() => getComputedStyle(document.querySelector("h1")).color);
   const looked = await look();
   for (let i = 0; i < 3 && await look() === looked; i++) { // some go from what the system has to the same, chosen
-    await page.locator(s.toggle).locator("visible=true").first().click();
+    await change();
     await page.waitForFunction((looked) => getComputedStyle(document.querySelector("h1")).color !== looked, looked, { timeout: 3000 }).catch(() => {});
   }
   check("the toggle changes the site", await look() !== looked, looked);
-  const other = scheme === "dark" ? "light" : "dark";
   await page.waitForFunction((other) => document.querySelector("docent-assistant").dataset.shown === other, other).catch(() => {});
   await open(page);
   const after = await colours(page);

@@ -8,6 +8,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -34,7 +35,8 @@ type exampleSite struct {
 	kind  api.SiteKind
 	flags []string // of `docent project add`, where the site's own configuration does not say enough
 	host  string   // its configuration says that readers find it at https://HOST
-	needs string   // what builds it, relative to the repository; scripts/install-generators installs it
+	// needs is what builds it: a command, or a file relative to the repository. scripts/install-generators installs it.
+	needs string
 	build []string // the command, in the site's folder; none where the folder itself is the site
 	out   string   // where the command writes the site, relative to the folder
 	visit siteVisit
@@ -52,7 +54,9 @@ type siteVisit struct {
 	Next      string `json:"next"`   // a link of the site's navigation that is on the cited page, as it is read
 	Leads     string `json:"leads"`  // the heading of the page that it leads to
 	Client    bool   `json:"client"` // the generator's own program changes pages, without a load
-	Toggle    string `json:"toggle"` // the site's button for light and dark, as a CSS selector
+	Toggle    string `json:"toggle"` // the site's button or select for light and dark, as a CSS selector
+	// Choices says that the button opens a list to choose from.
+	Choices bool `json:"choices,omitempty"`
 }
 
 var exampleSites = []exampleSite{
@@ -72,6 +76,27 @@ var exampleSites = []exampleSite{
 		visit: siteVisit{Start: "/guides/connect", Shortcut: "Control+k", Question: "How fast does the fast clock run?",
 			Says: "six times as fast as yours", Cites: "/guides/timetable#the-fast-clock", Next: "Faults", Leads: "Faults",
 			Client: true, Toggle: "button[aria-label*='dark and light mode']"}},
+	{name: "starlight", kind: api.SiteStarlight, host: "lantern.test",
+		needs: "examples/sites/starlight/node_modules/.bin/astro", build: []string{"npm", "run", "build"}, out: "dist",
+		visit: siteVisit{Start: "/start/install/", Shortcut: "Control+k", Question: "How do I turn a feature off at once?",
+			Says: "lantern kill new-checkout", Cites: "/guides/kill-switches/#turn-a-feature-off-at-once",
+			Next: "Clean up old flags", Leads: "Clean up old flags", Toggle: "starlight-theme-select select"}},
+	{name: "nextra", kind: api.SiteNext, host: "ferry.test", flags: []string{"--site-url", "https://ferry.test"},
+		needs: "examples/sites/nextra/node_modules/.bin/next", build: []string{"npm", "run", "build"}, out: "out",
+		visit: siteVisit{Start: "/start/installation/", Shortcut: "Control+k",
+			Question: "How do I change how often a job is retried?", Says: "Set attempts and backoff",
+			Cites: "/guides/retries/#change-how-often-a-job-is-retried", Next: "Schedules", Leads: "Schedules", Client: true,
+			Toggle: "button[title='Change theme']", Choices: true}},
+	{name: "mkdocs", kind: api.SiteMkDocs, host: "sieve.test",
+		needs: "mkdocs", build: []string{"mkdocs", "build", "--strict"}, out: "site",
+		visit: siteVisit{Start: "/start/install/", Shortcut: "Control+k", Question: "How do I skip bad rows?",
+			Says: "--quarantine", Cites: "/guides/dirty-files/#quarantine", Next: "Large files", Leads: "Large files",
+			Client: true, Toggle: "form[data-md-component=palette] label"}},
+	{name: "hugo", kind: api.SiteHugo, host: "beacon.test",
+		needs: "bin/hugo", build: []string{"../../../bin/hugo", "--cleanDestinationDir"}, out: "public",
+		visit: siteVisit{Start: "/start/install/", Shortcut: "Control+k", Question: "How do I silence a check for an hour?",
+			Says: "beacon silence shop --for 1h", Cites: "/guides/maintenance/#silence-a-check-for-an-hour", Next: "Alerts",
+			Leads: "Alerts", Toggle: "#theme"}},
 }
 
 // TestExampleSites builds every example site with its real generator and reads it in Chromium, in light and dark: the
@@ -115,7 +140,7 @@ func TestExampleSites(t *testing.T) {
 				s.StartTLS()
 				defer s.Close()
 			}
-			s.addressesAreTheGenerators(t, data, server, p, site)
+			s.addressesAreTheGenerators(t, data, server, p, site, built)
 			s.inChromium(t, chromium, site.Listener.Addr().String(), behind.Listener.Addr().String())
 		})
 	}
@@ -135,7 +160,11 @@ func (s exampleSite) built(t *testing.T) string {
 	if len(s.build) == 0 {
 		return s.folder()
 	}
-	if _, err := os.Stat(filepath.Join("../..", s.needs)); err != nil {
+	needed := filepath.Join("../..", s.needs)
+	if !strings.Contains(s.needs, "/") {
+		needed = s.needs // a command
+	}
+	if _, err := exec.LookPath(needed); err != nil {
 		t.Skipf("the site is left out: %s is missing; scripts/install-generators installs it (it needs npm)", s.needs)
 	}
 	sources := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -237,7 +266,7 @@ var contentTypes = map[string]string{".html": "text/html; charset=utf-8", ".js":
 // addressesAreTheGenerators holds what Docent makes of the sources against what the generator made of them: the kind of
 // site, the address of every page, and the anchor of every section.
 func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server *testServer, p testProject,
-	site *httptest.Server) {
+	site *httptest.Server, built string) {
 	t.Helper()
 	var check struct {
 		Site      api.SiteKind
@@ -297,6 +326,7 @@ func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server
 	if len(published) < 6 {
 		t.Errorf("the site has %d pages, want at least 6", len(published))
 	}
+	s.pagesAreTheGenerators(t, built, published)
 	var sitemap struct {
 		URL []struct {
 			Loc string `xml:"loc"`
@@ -315,6 +345,34 @@ func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server
 		if !slices.Equal(listed, published) {
 			t.Errorf("the generator's sitemap has\n%q\nDocent has\n%q", listed, published)
 		}
+	}
+}
+
+// pagesAreTheGenerators holds the addresses that Docent publishes against the pages that the generator wrote, those for
+// addresses that do not exist left aside.
+func (s exampleSite) pagesAreTheGenerators(t *testing.T, built string, published []string) {
+	t.Helper()
+	bare := func(address string) string {
+		return strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(address, "https://"+s.host), ".html"), "/index")
+	}
+	var wrote, docents []string
+	for _, address := range published {
+		docents = append(docents, bare(address))
+	}
+	err := fs.WalkDir(os.DirFS(built), ".", func(name string, d fs.DirEntry, err error) error {
+		first, _, _ := strings.Cut(strings.TrimSuffix(name, ".html"), "/")
+		if err == nil && !d.IsDir() && path.Ext(name) == ".html" && first != "404" && first != "_not-found" {
+			wrote = append(wrote, bare("/"+name))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(wrote)
+	slices.Sort(docents)
+	if !slices.Equal(wrote, docents) {
+		t.Errorf("the generator wrote\n%q\nDocent has\n%q", wrote, docents)
 	}
 }
 

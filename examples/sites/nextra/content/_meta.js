@@ -1,0 +1,6 @@
+export default {
+  index: 'Introduction',
+  start: 'Start',
+  guides: 'Guides',
+  reference: 'Reference',
+};

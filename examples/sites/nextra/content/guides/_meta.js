@@ -1,0 +1,6 @@
+export default {
+  retries: 'Retries',
+  schedules: 'Schedules',
+  priorities: 'Priorities',
+  shutdown: 'Stopping workers',
+};

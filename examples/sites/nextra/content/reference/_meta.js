@@ -1,0 +1,5 @@
+export default {
+  queue: 'Queue',
+  worker: 'Worker',
+  environment: 'Environment variables',
+};

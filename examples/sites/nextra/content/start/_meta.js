@@ -1,0 +1,4 @@
+export default {
+  installation: 'Installation',
+  'first-job': 'Your first job',
+};
