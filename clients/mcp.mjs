@@ -34,6 +34,14 @@ const transport = new StreamableHTTPClientTransport(new URL(url), {
   reconnectionOptions: { initialReconnectionDelay: 50, maxReconnectionDelay: 200, reconnectionDelayGrowFactor: 1.5, maxRetries: 20 },
 });
 await client.connect(transport);
+const answered = new Map(); // what the server has answered, by the request's id
+const deliver = transport.onmessage;
+transport.onmessage = (message, extra) => { if (message.id !== undefined && !message.method) answered.set(message.id, message); deliver(message, extra); };
+const asked = []; // and of those that were sent
+const post = transport.send.bind(transport);
+transport.send = (message, options) => { if (message.id !== undefined) asked.push(message.id); return post(message, options); };
+const can = client.getServerCapabilities();
+expect("what the server says that it can", can?.tools && can.resources && !can.resources.subscribe && !can.completions && !can.prompts, can);
 expect("the server's name", client.getServerVersion()?.name === "docent", client.getServerVersion());
 
 const { tools } = await client.listTools();
@@ -50,10 +58,11 @@ const answer = await client.callTool(question, undefined, { onprogress: (p) => {
 expect("an answer", text(answer).includes("harbour moor"), answer);
 expect("progress is the answer as it is written", progress !== "" && text(answer).startsWith(progress.trimEnd()), progress);
 
-// Cancelled: the client gets no answer, and goes on with the next call.
+// Cancelled: the client gets no answer, also later, and goes on with the next call.
 const stop = new AbortController();
 const cancelled = client.callTool(question, undefined, { signal: stop.signal, onprogress: () => stop.abort() }).then(() => "answered", () => "cancelled");
 expect("a cancelled call", await cancelled === "cancelled", await cancelled);
+const dropped = asked.at(-1);
 
 // Broken: the rest of the answer comes over the next connection.
 const broke = new Promise((resolve) => { cut = resolve; });
@@ -64,6 +73,10 @@ expect("an answer after the connection broke", (await resumed).includes("harbour
 expect("search after all that", text(await client.callTool({ name: "search", arguments: { query: "moor" } })).includes("Mooring"), "");
 const wrong = await client.callTool({ name: "search", arguments: { query: "" } });
 expect("a wrong argument names its field", wrong.isError && text(wrong).includes("query"), wrong);
+// The server has stopped with it: an answer would have come by now, since others of its length have. What comes is that the call was
+// cancelled, which clients pass over.
+const end = answered.get(dropped);
+expect("a cancelled call is not carried on", dropped !== undefined && (!end?.result || end.result.isError && text(end.result).includes("canceled")), end);
 await transport.terminateSession();
 await client.close();
 for (const p of problems) console.log(p);

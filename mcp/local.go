@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"context"
 	"io"
 	"net/http"
 	"sync"
@@ -38,8 +39,21 @@ func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-served
 		return nil, req.Context().Err()
 	}
+	// Whoever has cancelled reads no more of an answer that has begun.
+	stop := context.AfterFunc(req.Context(), func() { in.CloseWithError(req.Context().Err()) })
 	return &http.Response{StatusCode: w.status, Status: http.StatusText(w.status), Proto: "HTTP/1.1", ProtoMajor: 1,
-		ProtoMinor: 1, Header: w.header, Body: out, ContentLength: -1, Request: req}, nil
+		ProtoMinor: 1, Header: w.header, Body: &body{out, stop}, ContentLength: -1, Request: req}, nil
+}
+
+// A body is read as it is written.
+type body struct {
+	*io.PipeReader
+	stop func() bool // waits for a cancellation no more
+}
+
+func (b *body) Close() error {
+	b.stop()
+	return b.PipeReader.Close()
 }
 
 // A response is written by the API and read by the client.

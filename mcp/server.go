@@ -2,11 +2,17 @@ package mcp
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -43,6 +49,8 @@ type Servers struct {
 	open http.Handler // the same for projects whose tools everybody may use
 	http *mcp.StreamableHTTPHandler
 
+	secret []byte // seals the names of sessions, which live no longer than this process
+
 	mu      sync.Mutex
 	servers map[kind]*mcp.Server
 }
@@ -56,7 +64,7 @@ type kind struct {
 
 // New makes the servers. The API comes with Over.
 func New(deps Deps) *Servers {
-	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}}
+	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}, secret: []byte(rand.Text())}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -91,9 +99,32 @@ func (s *Servers) ServeAgent(w http.ResponseWriter, req *http.Request, p api.Pro
 }
 
 func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from netip.Addr) {
+	if id := req.Header.Get("Mcp-Session-Id"); id != "" && !s.begunAt(k, id) {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
 	req = req.Clone(context.WithValue(req.Context(), serving{}, s.server(k)))
 	req.Header.Set(clientHeader, from.String())
 	s.http.ServeHTTP(w, req)
+}
+
+// session names a new session of a kind. A session belongs to the server that it began at: its name says so, and nobody
+// can make one up.
+func (s *Servers) session(k kind) string {
+	id := rand.Text()
+	return id + "-" + s.seal(k, id)
+}
+
+// begunAt reports whether a session of that name has begun at that server.
+func (s *Servers) begunAt(k kind, name string) bool {
+	id, seal, _ := strings.Cut(name, "-")
+	return hmac.Equal([]byte(seal), []byte(s.seal(k, id)))
+}
+
+func (s *Servers) seal(k kind, id string) string {
+	mac := hmac.New(sha256.New, s.secret)
+	fmt.Fprintf(mac, "%q %q %t %q", k.project, k.domain, k.agent, id)
+	return hex.EncodeToString(mac.Sum(nil)[:16])
 }
 
 // Run serves one client over standard input and output until it leaves or ctx ends. The client has that key.
@@ -127,7 +158,8 @@ func (s *Servers) Close() {
 func (s *Servers) build(k kind, key string) *mcp.Server {
 	t := tools{kind: k, key: key, servers: s}
 	about := &mcp.Implementation{Name: "docent", Title: "Documentation of " + k.domain, Version: s.Version}
-	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize}
+	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize,
+		GetSessionID: func() string { return s.session(k) }}
 	if k.agent {
 		about.Title = "Agent for the documentation of " + k.domain
 		options.Instructions = agentInstructions

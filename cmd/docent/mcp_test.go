@@ -3,8 +3,8 @@ package main
 import (
 	"bytes"
 	"context"
-	"docent/api"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"docent/api"
 )
 
 // bearer sends a key with each request.
@@ -66,6 +68,7 @@ var mcpPages = map[string]string{
 	"index.md":          "# Harbour\n\nHarbour keeps boats.\n",
 	"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n",
 	"internal/plan.md":  "---\nhidden: true\n---\n# Plan\n\nThe codename is Bluefin.\n",
+	"drafts/next.md":    "---\ndraft: true\n---\n# Next\n\nThe next codename is Marlin.\n",
 }
 
 // TestEditorsReadOverMCP has the official client read and ask as an editor does: what it gets is what the API gives.
@@ -93,6 +96,45 @@ func TestEditorsReadOverMCP(t *testing.T) {
 		t.Fatal(err)
 	}
 	readsAndAsks(t, editor, "docs://"+p.domain+"/")
+
+	// A session stays with the server that it began at, whoever has its name, and with its key.
+	overTheWire := func(address, key, session string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
+			strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"resources/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Mcp-Session-Id": session, "Content-Type": "application/json",
+			"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18",
+			"Authorization": "Bearer " + key} {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	if status, body := overTheWire(address, p.assistant, editor.ID()); status != http.StatusOK ||
+		!strings.Contains(body, "mooring") {
+		t.Errorf("the session at its own server: %d %s", status, body)
+	}
+	for name, at := range map[string][3]string{
+		"another project, by its own key": {server.url + "/mcp/" + other.domain, other.assistant, editor.ID()},
+		"the project's agent":             {server.url + "/mcp/agent/" + p.id, p.admin, editor.ID()},
+		"the project, by another's key":   {address, other.assistant, editor.ID()},
+		"the project, with a name made up": {address, p.assistant,
+			"NSUZ6JQGH2QPEBKZ2PDO5TZ6GE-00000000000000000000000000000000"},
+	} {
+		if status, body := overTheWire(at[0], at[1], at[2]); status < 400 || strings.Contains(body, "mooring") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
 
 	// Without a key, once the project lets everybody.
 	docent(t, "project", "set", p.id, "--data", data, "--public")
@@ -187,7 +229,23 @@ func readsAndAsks(t *testing.T, editor *mcp.ClientSession, base string) {
 	if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != page {
 		t.Errorf("the resource is not the page: %+v, %v", read, err)
 	}
-	for _, uri := range []string{base + "nowhere.md", "docs://elsewhere/guides/mooring.md", "file:///etc/passwd"} {
+	// What is left out is nowhere: not found, not listed, not read, not in an answer.
+	for _, path := range []string{"drafts/next", "drafts/next.md"} {
+		if text, result := callTool(t, editor, "read_page", map[string]any{"path": path}); !result.IsError {
+			t.Errorf("%s is read: %s", path, text)
+		}
+	}
+	for _, tool := range []map[string]any{{"query": "Marlin codename"}, {"question": "What is the next codename, Marlin?"}} {
+		name := "search"
+		if tool["query"] == nil {
+			name = "ask"
+		}
+		if text, _ := callTool(t, editor, name, tool); strings.Contains(text, "next codename is Marlin") {
+			t.Errorf("%s gives what is left out: %s", name, text)
+		}
+	}
+	for _, uri := range []string{base + "nowhere.md", base + "drafts/next.md", "docs://elsewhere/guides/mooring.md",
+		"file:///etc/passwd"} {
 		if _, err := editor.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
 			t.Errorf("%s is read", uri)
 		}
@@ -304,8 +362,8 @@ func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
 		text["guides/mooring.md"], want) || !strings.Contains(text["llms-full.txt"], want) {
 		t.Errorf("a page is\n%s", text["guides/mooring.md"])
 	}
-	if strings.Contains(text["llms-full.txt"], "Bluefin") {
-		t.Error("a hidden page is written")
+	if strings.Contains(text["llms-full.txt"], "Bluefin") || strings.Contains(text["llms-full.txt"], "Marlin") {
+		t.Error("a page that is left out is written")
 	}
 }
 
