@@ -141,6 +141,11 @@ type actionDescription struct {
 	Runs    struct{ Using, Main string }
 }
 
+type actionStep struct {
+	Uses string
+	With map[string]any
+}
+
 func actionFile(t *testing.T) (a actionDescription) {
 	t.Helper()
 	text, err := os.ReadFile("../../action/action.yml")
@@ -291,6 +296,38 @@ func TestTheActionIsAsDocumented(t *testing.T) {
 		if !strings.Contains(string(page), "`"+name+"`") || !strings.Contains(string(source), `output("`+name+`"`) {
 			t.Errorf("the output %s is not on the page, or not written", name)
 		}
+	}
+	blocks := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(page), -1)
+	for _, b := range blocks {
+		var workflow struct {
+			Steps []actionStep
+			Jobs  map[string]struct{ Steps []actionStep }
+		}
+		if err := yaml.Unmarshal([]byte(b[1]), &workflow); err != nil {
+			t.Errorf("%v:\n%s", err, b[1])
+		}
+		steps := workflow.Steps
+		for _, job := range workflow.Jobs {
+			steps = append(steps, job.Steps...)
+		}
+		used := 0
+		for _, s := range steps {
+			if !strings.Contains(s.Uses, "/docent/action@") {
+				continue
+			}
+			used++
+			for name := range s.With {
+				if _, ok := a.Inputs[name]; !ok {
+					t.Errorf("a workflow of the page gives the input %s, which there is not", name)
+				}
+			}
+		}
+		if used != 1 {
+			t.Errorf("a workflow of the page uses the action %d times:\n%s", used, b[1])
+		}
+	}
+	if len(blocks) < 4 {
+		t.Errorf("the page has %d workflows", len(blocks))
 	}
 	for _, m := range regexp.MustCompile(`(?:input|required|flag)\("([a-z-]+)"\)`).FindAllStringSubmatch(string(source), -1) {
 		if _, ok := a.Inputs[m[1]]; !ok {

@@ -119,7 +119,9 @@ var otherLanguages = map[string]string{
 	"go": "TestDocumentedReceiversVerifyDeliveries", "tsx": "TestRealChatClients has useChat of these versions",
 	"ts": "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples", "yaml": "TestSitePagesShowTheExamples",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
-	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
+	"typescript": "TestThePageAboutClientsCompiles", "go": "TestThePageAboutClientsCompiles",
+	"yaml": "TestTheActionIsAsDocumented",
+	"http": "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
 	"": "shown, not typed",
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -65,5 +66,59 @@ func TestTheTypeScriptClient(t *testing.T) {
 		if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), example.want) {
 			t.Errorf("%s: %v\n%s", name, err, out)
 		}
+	}
+}
+
+// TestThePageAboutClientsCompiles takes the code of the page as it stands: TypeScript under strict rules, and Go in a
+// module of somebody else's that names a checkout of ours, and needs no other module.
+func TestThePageAboutClientsCompiles(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/api/clients.mdx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(language string) string {
+		_, rest, _ := strings.Cut(string(page), "```"+language+"\n")
+		code, _, found := strings.Cut(rest, "```")
+		if !found || len(code) < 500 {
+			t.Fatalf("the page has no code in %s", language)
+		}
+		return code
+	}
+	checkout, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := writeFiles(t, map[string]string{
+		"go.mod": "module example.com/theirs\n\ngo 1.26\n\nrequire docent v0.0.0\n\nreplace docent => " + checkout + "\n",
+		"main.go": "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"log\"\n\"os\"\n\"time\"\n\n\"docent/client\"\n)\n\n" +
+			"func main() {\n" + block("go") + "}\n",
+	})
+	theirs := exec.CommandContext(t.Context(), "go", "vet", ".")
+	theirs.Dir, theirs.Env = dir, append(os.Environ(), "GOWORK=off", "GOPROXY=off", "GOFLAGS=-mod=mod")
+	if out, err := theirs.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+	deps := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
+	deps.Dir, deps.Env = theirs.Dir, theirs.Env
+	out, err := deps.Output()
+	if got := strings.Fields(string(out)); err != nil || len(got) != 5 {
+		t.Errorf("it takes along %q, %v", got, err)
+	}
+
+	const sdk = "../../sdk/typescript"
+	if _, err := os.Stat(filepath.Join(sdk, "build", "server.test.js")); err != nil {
+		t.Skip("the page's TypeScript is left out: scripts/build-sdk builds the client (it needs npm)")
+	}
+	text := strings.Replace(block("typescript"), `"docent-client"`, strconv.Quote(filepath.Join(checkout, "sdk/typescript/dist/index.js")), 1)
+	file := filepath.Join(dir, "page.mts")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tsc := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--target", "es2022",
+		"--module", "nodenext", "--typeRoots", filepath.Join(checkout, "sdk/typescript/node_modules/@types"), "--types", "node", file)
+	tsc.Dir = sdk
+	if out, err := tsc.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
