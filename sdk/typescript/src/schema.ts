@@ -900,6 +900,36 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/widget/settings/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        /**
+         * How the widget looks on a project's site
+         * @description What the project has stored, as the widget's data attributes. A domain that is nobody's has stored nothing.
+         */
+        get: operations["readWidgetSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        /**
+         * How the widget looks on a project's site
+         * @description What the project has stored, as the widget's data attributes. A domain that is nobody's has stored nothing.
+         */
+        head: operations["headWidgetSettings"];
+        patch?: never;
+        trace?: never;
+    };
     "/widget/{file}": {
         parameters: {
             query?: never;
@@ -1203,6 +1233,24 @@ export interface components {
             /** @description Its parameter `expires` is a Unix time. */
             salt: string;
             signature: string;
+        };
+        WidgetSettings: {
+            accent?: string;
+            accentDark?: string;
+            /** @enum {string} */
+            theme?: "light" | "dark";
+            /** @enum {string} */
+            button?: "start" | "none";
+            label?: string;
+            language?: string;
+            greeting?: string;
+            /** @description A question in each line. */
+            suggestions?: string;
+            /**
+             * @description There where each question brings a proof of work.
+             * @constant
+             */
+            proof?: "";
         };
         /** Format: date-time */
         Timestamp: string;
@@ -5094,6 +5142,104 @@ export interface operations {
                 };
             };
             405: components["responses"]["MethodNotAllowed"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    readWidgetSettings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "accent": "#1f6f5c",
+                     *       "accentDark": "#4d9080",
+                     *       "label": "Ask us"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WidgetSettings"];
+                };
+            };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    headWidgetSettings: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The settings. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "accent": "#1f6f5c",
+                     *       "accentDark": "#4d9080",
+                     *       "label": "Ask us"
+                     *     }
+                     */
+                    "application/json": components["schemas"]["WidgetSettings"];
+                };
+            };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            405: components["responses"]["MethodNotAllowed"];
+            500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
     };
