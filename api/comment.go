@@ -16,6 +16,8 @@ const (
 	CommentDraft   CommentState = "draft"   // only its author sees it
 	CommentSending CommentState = "sending" // it is on its way, under its message's id
 	CommentSent    CommentState = "sent"    // the job has it
+	// the job is through with it, and what became of it is stored: Answer, Outcome and AnswerCommit
+	CommentAnswered CommentState = "answered"
 )
 
 // A Comment on one line of a pull request of the built-in code host. Drafts of one author are sent together, as one
@@ -37,6 +39,11 @@ type Comment struct {
 	Message   string       `json:"message,omitempty"` // id of the message to the job
 	CreatedAt time.Time    `json:"createdAt"`
 	SentAt    *time.Time   `json:"sentAt,omitempty"`
+
+	Answer       string  `json:"answer,omitempty"`       // the agent's last word on it
+	Outcome      Outcome `json:"outcome,omitempty"`      // how it ended; empty where it failed, or is not known any more
+	AnswerCommit string  `json:"answerCommit,omitempty"` // that carried it out
+	Failed       bool    `json:"failed,omitempty"`
 }
 
 // Bounds of comments.

@@ -50,6 +50,9 @@ type Catalog interface {
 	EndLook(ctx context.Context, p api.ReviewPull, asks []api.ReviewAsk) error
 	OpenAsks(ctx context.Context, limit int) ([]api.ReviewAsk, error)
 	SaveAsk(ctx context.Context, a api.ReviewAsk) error
+	// SentComments are those on pull requests of the built-in host of which it is not stored what became of them.
+	SentComments(ctx context.Context, limit int) ([]api.Comment, error)
+	AnswerComments(ctx context.Context, pull, message string, answer func(*api.Comment)) error
 }
 
 // Hosts are the code hosts of projects.

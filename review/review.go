@@ -163,6 +163,9 @@ func (r *Reviewer) step() (time.Duration, error) {
 	if err := r.takeUp(); err != nil {
 		return tick, err
 	}
+	if err := r.answerBuiltin(); err != nil {
+		return tick, err
+	}
 	projects, err := r.Catalog.Projects(r.ctx)
 	if err != nil {
 		return tick, err

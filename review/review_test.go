@@ -616,3 +616,51 @@ func TestLooksFollowTheNews(t *testing.T) {
 		t.Errorf("%d looks in a month", n)
 	}
 }
+
+func TestWhatBecameOfABuiltInCommentOutlivesTheJobsLog(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	id := w.open(7)
+	sent := func(message string) {
+		t.Helper()
+		if _, err := w.store.AddComment(t.Context(), api.Comment{Project: "p", Pull: "pr_1", Job: id, Path: "a.md", Line: 1,
+			Text: "shorter", Author: "u"}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.store.TakeComments(t.Context(), "pr_1", "u", message); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.store.SettleComments(t.Context(), "pr_1", message, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answers := func() (out []string) {
+		list, err := w.store.Comments(t.Context(), "pr_1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range list {
+			out = append(out, fmt.Sprint(c.State, " ", c.Answer, " ", c.Outcome, " ", c.Failed))
+		}
+		return out
+	}
+	for _, message := range []string{"msg_1", "msg_2"} {
+		w.logs[id] = append(w.logs[id], job.Entry{Seq: 1, Type: job.EntryPrompt, Instruction: message})
+		sent(message)
+	}
+	w.rows[id].Job.Status = api.JobActive
+	r := w.start()
+	w.round(r, time.Second)
+	if got := answers(); got[0] != "sent   false" {
+		t.Errorf("while the job works: %q", got)
+	}
+	w.logs[id] = append(w.logs[id], job.Entry{Seq: 2, Type: job.EntryFinished, Instruction: "msg_1", Text: "Done.",
+		Outcome: api.OutcomeChanged}, job.Entry{Seq: 3, Type: job.EntryFailed, Instruction: "msg_2", Text: "No."})
+	w.rows[id].Job.Status = api.JobFailed
+	w.round(r, time.Second)
+	w.logs[id] = nil
+	w.round(w.start(), time.Second)
+	if got := strings.Join(answers(), ", "); got != "answered Done. changed false, answered No.  true" {
+		t.Errorf("in the end: %q", got)
+	}
+}

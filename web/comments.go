@@ -60,7 +60,17 @@ func (s *Server) addComments(v *visit, view *pullView) error {
 			api.CommentPrefix)}
 		switch {
 		case c.State == api.CommentSent:
-			cv.Result, cv.Said, cv.Commit = became(c.Message, reply)
+			cv.Result, cv.Said, cv.Commit = became(job.BecameOf(reply.Log, c.Message))
+			view.Comments = append(view.Comments, cv)
+		case c.State == api.CommentAnswered:
+			b := job.Became{Stage: job.EndedWell, Text: c.Answer, Outcome: c.Outcome, Commit: c.AnswerCommit}
+			switch {
+			case c.Failed:
+				b.Stage = job.GivenUp
+			case c.Outcome == "" && c.Answer == "":
+				b.Stage = job.Unheard
+			}
+			cv.Result, cv.Said, cv.Commit = became(b)
 			view.Comments = append(view.Comments, cv)
 		case cv.Mine:
 			view.Stuck = view.Stuck || c.State == api.CommentSending
@@ -77,9 +87,8 @@ func (s *Server) addComments(v *visit, view *pullView) error {
 	return nil
 }
 
-// became says what became of a message to a job, from the job's log.
-func became(message string, reply job.Reply) (result badge, said, commit string) {
-	b := job.BecameOf(reply.Log, message)
+// became is how a page shows what became of a message to a job.
+func became(b job.Became) (result badge, said, commit string) {
 	switch b.Stage {
 	case job.Waits:
 		result = badge{"waiting", "info"}

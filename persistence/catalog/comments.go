@@ -97,7 +97,7 @@ func (c *Catalog) TakeComments(ctx context.Context, pull, author, message string
 	err = c.change(ctx, "send comments", func(ctx context.Context, tx bun.Tx) error {
 		taken = nil
 		all, err := list[api.Comment, commentRow](ctx, c, forUpdate(ofAuthor(tx, pull, author).
-			Where("state <> ?", api.CommentSent).Order("id")), "comments")
+			Where("state IN ?", bun.Tuple([]api.CommentState{api.CommentDraft, api.CommentSending})).Order("id")), "comments")
 		if err != nil {
 			return err
 		}
@@ -134,6 +134,31 @@ func (c *Catalog) SettleComments(ctx context.Context, pull, message string, sent
 			if n.State, n.Message = api.CommentDraft, ""; sent {
 				n.State, n.Message, n.SentAt = api.CommentSent, message, &now
 			}
+			if err := updateComment(ctx, tx, n); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// SentComments are comments that jobs have, and of which it is not stored what became of them, oldest first.
+func (c *Catalog) SentComments(ctx context.Context, limit int) ([]api.Comment, error) {
+	return list[api.Comment, commentRow](ctx, c, c.read.NewSelect().Where("state = 'sent'").Order("id").
+		Limit(int64(limit)), "comments")
+}
+
+// AnswerComments stores what became of the comments of a message.
+func (c *Catalog) AnswerComments(ctx context.Context, pull, message string, answer func(*api.Comment)) error {
+	return c.change(ctx, "store what became of comments", func(ctx context.Context, tx bun.Tx) error {
+		all, err := list[api.Comment, commentRow](ctx, c, forUpdate(tx.NewSelect().Where("pull_id = ?", pull).
+			Where("message = ?", message).Where("state = ?", api.CommentSent)), "comments")
+		if err != nil {
+			return err
+		}
+		for _, n := range all {
+			answer(&n)
+			n.State = api.CommentAnswered
 			if err := updateComment(ctx, tx, n); err != nil {
 				return err
 			}

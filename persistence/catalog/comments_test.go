@@ -182,3 +182,44 @@ func TestPullRequestsPageByTheirNumbers(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatBecameOfCommentsIsStoredOnce(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{})
+		ctx := t.Context()
+		for _, text := range []string{"one", "two"} {
+			must(c.AddComment(ctx, api.Comment{Pull: "pr_1", Project: "docs", Job: "job_1", Path: "a.md", Line: 3, Text: text,
+				Author: "u1", By: "Maria"}))(t)
+		}
+		must(c.TakeComments(ctx, "pr_1", "u1", "msg_1"))(t)
+		if list := must(c.SentComments(ctx, 10))(t); len(list) != 0 {
+			t.Errorf("sent before they are: %+v", list)
+		}
+		if err := c.SettleComments(ctx, "pr_1", "msg_1", true); err != nil {
+			t.Fatal(err)
+		}
+		if list := must(c.SentComments(ctx, 10))(t); len(list) != 2 || list[0].Text != "one" || list[0].Job != "job_1" {
+			t.Errorf("sent are %+v", list)
+		}
+		for _, answer := range []string{"Done.", "another"} {
+			err := c.AnswerComments(ctx, "pr_1", "msg_1", func(n *api.Comment) {
+				n.Answer, n.Outcome, n.AnswerCommit = answer, api.OutcomeChanged, "c1"
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if list := must(c.SentComments(ctx, 10))(t); len(list) != 0 {
+			t.Errorf("still without an answer: %+v", list)
+		}
+		must(c.AddComment(ctx, api.Comment{Pull: "pr_1", Project: "docs", Path: "a.md", Line: 3, Text: "three", Author: "u1"}))(t)
+		if taken := must(c.TakeComments(ctx, "pr_1", "u1", "msg_2"))(t); len(taken) != 1 || taken[0].Text != "three" {
+			t.Errorf("taken are %+v", taken)
+		}
+		for _, n := range must(c.Comments(ctx, "pr_1"))(t)[:2] {
+			if n.State != api.CommentAnswered || n.Answer != "Done." || n.AnswerCommit != "c1" || n.Outcome != api.OutcomeChanged {
+				t.Errorf("%+v", n)
+			}
+		}
+	})
+}
