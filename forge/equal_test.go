@@ -2,6 +2,7 @@ package forge_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"docent/api"
@@ -48,5 +49,35 @@ func TestAnInterruptedPublicationJoinsTheOneThatCameMeanwhile(t *testing.T) {
 				t.Errorf("open are %+v, %v", list, err)
 			}
 		})
+	}
+}
+
+func TestEachCommitOfAPullRequestHasItsOwnDiff(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, forgetest.Files)
+	p, pulls := project(folder), &forgetest.Pulls{}
+	r := open(t, t.TempDir(), p, pulls, forge.Options{})
+	tip := r.tip(t, "docent/job_1")
+	var commits []string
+	for i, path := range []string{"guide/setup.md", "guide/use.md"} {
+		q := forgetest.Publication(p, r.tip(t, "docent/job_1"), "")
+		q.Changes = []forge.Change{{Path: path, Content: []byte("# New\n\nPage.\n")}}
+		done, err := r.Publish(t.Context(), q)
+		if err != nil {
+			t.Fatal(i, err)
+		}
+		commits = append(commits, done.Commit)
+	}
+	id := r.pullOf(t, "docent/job_1").ID
+	for i, path := range []string{"guide/setup.md", "guide/use.md"} {
+		d, err := r.CommitDiff(t.Context(), id, commits[i])
+		if err != nil || len(d.Files) != 1 || d.Files[0].Path != path {
+			t.Errorf("commit %d changes %+v, %v", i, d.Files, err)
+		}
+	}
+	for _, other := range []string{tip.Commit, "", "main", strings.Repeat("0", 40), strings.Repeat("a", 40)} {
+		if _, err := r.CommitDiff(t.Context(), id, other); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("%q: %v", other, err)
+		}
 	}
 }

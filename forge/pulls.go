@@ -53,6 +53,43 @@ func (h *Hub) Diff(ctx context.Context, id string) (Diff, error) {
 	return d, nil
 }
 
+// CommitDiff is what one of a pull request's commits changes. What is none of them is api.ErrNotFound.
+func (h *Hub) CommitDiff(ctx context.Context, id, commit string) (Diff, error) {
+	none := &api.StateError{Kind: api.ErrNotFound, Reason: "this pull request has no such commit"}
+	if !plumbing.IsHash(commit) {
+		return Diff{}, none
+	}
+	_, st, ends, err := h.ends(ctx, id)
+	if err != nil {
+		return Diff{}, err
+	}
+	hash := plumbing.NewHash(commit)
+	for _, part := range []struct {
+		of   plumbing.Hash
+		want bool
+	}{{ends.head, true}, {ends.base, false}} {
+		in, err := st.Contains(part.of, hash)
+		if err != nil {
+			return Diff{}, fmt.Errorf("commit of %s: %w", id, err)
+		}
+		if in != part.want {
+			return Diff{}, none
+		}
+	}
+	at, err := st.Commit(hash)
+	if err != nil {
+		return Diff{}, fmt.Errorf("commit of %s: %w", id, err)
+	}
+	if len(at.Parents) == 0 {
+		return Diff{}, none // somebody merged another history into the branch
+	}
+	before, err := st.Commit(at.Parents[0])
+	if err != nil {
+		return Diff{}, fmt.Errorf("commit of %s: %w", id, err)
+	}
+	return st.Diff(before.Tree, at.Tree)
+}
+
 // diffsKept is how many diffs are remembered: the files of a large pull request are opened one after the other. One has
 // at most some megabytes.
 const diffsKept = 8

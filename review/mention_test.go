@@ -74,3 +74,18 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestACommentForTheAgentAloneIsTakenWithoutItsName(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string][2]string{
+		`@docent replace "a" with "b"`: {`replace "a" with "b"`, ""},
+		`replace "a" with "b"`:         {`replace "a" with "b"`, ""},
+		"> old\n\nshorter":             {"shorter", "> old"},
+		"> only a quotation":           {"> only a quotation", ""},
+		"@docent":                      {"@docent", ""},
+	} {
+		if text, quoted := Said(body, "docent"); text != want[0] || quoted != want[1] {
+			t.Errorf("%q says %q and quotes %q", body, text, quoted)
+		}
+	}
+}

@@ -248,7 +248,7 @@ func TestCommentsOnLinesGoToTheJobAsOneMessage(t *testing.T) {
 		job.Entry{Seq: 9, Type: job.EntryFinished, Instruction: message, Text: "Shortened.", Outcome: api.OutcomeChanged})
 	h.jobs.mu.Unlock()
 	page, _ = h.visitor("viewer").text(200, path)
-	if !strings.Contains(page, ">changed</span>") || !strings.Contains(page, "Commit <code>abc123</code>") ||
+	if !strings.Contains(page, ">changed</span>") || !strings.Contains(page, ".diff?commit=abc123\"><code>abc123</code></a>") ||
 		!strings.Contains(page, "Shortened.") {
 		t.Errorf("what became of them: %s", page)
 	}

@@ -92,6 +92,8 @@ type Erasure struct {
 type Pulls interface {
 	Pull(ctx context.Context, id string) (api.PullRequest, error)
 	Diff(ctx context.Context, id string) (forge.Diff, error)
+	// CommitDiff is what one of its commits changes; api.ErrNotFound where it has no such commit.
+	CommitDiff(ctx context.Context, id, commit string) (forge.Diff, error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Close(ctx context.Context, id string) (api.PullRequest, error)
 	// Ends are the commit that a pull request builds on, and its newest one.

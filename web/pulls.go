@@ -168,7 +168,7 @@ func (s *Server) showPull(v *visit) error {
 	}
 	switch form {
 	case ".diff", ".patch":
-		diff, err := s.Pulls.Diff(v.Context(), p.ID)
+		diff, err := s.textDiff(v, p, form)
 		if err != nil {
 			return api.Named(err, "pull request")
 		}
@@ -187,6 +187,14 @@ func (s *Server) showPull(v *visit) error {
 		return s.part(v, "pull.file", view)
 	}
 	return s.renderPull(v, http.StatusOK, view)
+}
+
+// textDiff is what a pull request changes, or one of its commits where the address of the diff names it.
+func (s *Server) textDiff(v *visit, p api.PullRequest, form string) (forge.Diff, error) {
+	if commit := v.query("commit"); commit != "" && form == ".diff" {
+		return s.Pulls.CommitDiff(v.Context(), p.ID, commit)
+	}
+	return s.Pulls.Diff(v.Context(), p.ID)
 }
 
 // renderPull writes the page of a pull request: in the console's shell for who belongs to its project's organization,

@@ -289,6 +289,13 @@ func (p *pulls) Diff(ctx context.Context, id string) (forge.Diff, error) {
 	return p.diffs[id], p.failDiff
 }
 
+func (p *pulls) CommitDiff(ctx context.Context, id, commit string) (forge.Diff, error) {
+	if commit != "c0ffee" {
+		return forge.Diff{}, api.ErrNotFound
+	}
+	return p.Diff(ctx, id)
+}
+
 func (p *pulls) set(id string, state api.PullState) (api.PullRequest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -142,10 +142,18 @@ func TestAJobIsStartedReviewedAndMergedOnTheConsole(t *testing.T) {
 	r.send(pull[1]+"/send", url.Values{"token": {r.field(page, "token")}})
 	r.send(pull[1]+"/send", url.Values{"token": {r.field(page, "token")}})
 	page = r.until(pull[1], `<span class="badge ok">changed</span>`)
-	for _, want := range []string{"2 comments</strong> on lines", "Commit <code>", "<ins>shake</ins>"} {
+	for _, want := range []string{"2 comments</strong> on lines", "Commit <a href=\"" + pull[1] + ".diff?commit=", "<ins>shake</ins>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("afterwards the page lacks %q", want)
 		}
+	}
+	commit := regexp.MustCompile(`href="(/pulls/[^"]+\.diff\?commit=[^"]+)"`).FindStringSubmatch(page)
+	if commit == nil {
+		t.Fatal("no comment links to its commit")
+	}
+	if _, text := r.open(commit[1]); !strings.Contains(text, "+Always shake it.") || !strings.Contains(text, "-Please sign in") ||
+		strings.Contains(text, "index.md") { // which the job's first commit changed
+		t.Errorf("the commit that carried the comments out is\n%s", text)
 	}
 	_, job := r.open(at)
 	if n := strings.Count(job, "<strong>Instruction</strong>"); n != 2 {
