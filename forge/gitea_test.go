@@ -260,3 +260,39 @@ func TestARealGiteaTellsOnlyAdministratorsWhoMayWrite(t *testing.T) {
 		t.Errorf("with an administrator's: %+v, %v", list, err)
 	}
 }
+
+// Changes go to the documentation's branch directly, until the server protects it: then they wait in a pull request.
+func TestARealGiteaProtectsItsBranches(t *testing.T) {
+	g := onGitea(t, giteatest.Start(t), "docs", quick)
+	p := g.rig.project
+	p.Direct = true
+	done, err := g.Hub.Publish(t.Context(), forgetest.Publication(p, g.tip(t, "docent/job_1"), "# Set up\n\nNew.\n"))
+	if err != nil || done.Link != "" || g.Commits(t, "main")[0] != done.Commit {
+		t.Fatalf("directly: %+v, %v", done, err)
+	}
+	if status := g.Call(t, g.Owner.Token, http.MethodPost, g.Path("/branch_protections"),
+		map[string]any{"rule_name": "main", "enable_push": false}, nil); status != http.StatusCreated {
+		t.Fatalf("protecting main: status %d", status)
+	}
+	before := g.Commits(t, "main")
+	pub := forgetest.Publication(p, g.tip(t, "docent/job_2"), "# Set up\n\nNewer.\n")
+	for range 2 {
+		if done, err = g.Hub.Publish(t.Context(), pub); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if now := g.Commits(t, "main"); !slices.Equal(now, before) || len(g.Pulls(t, pub.Branch)) != 1 || done.Link == "" {
+		t.Errorf("main has %v, was %v; pull requests %+v", now, before, g.Pulls(t, pub.Branch))
+	}
+	// A squashed merge removes the branch; the pull request counts as merged all the same.
+	if status := g.Call(t, g.Owner.Token, http.MethodDelete, g.Path("/branch_protections/main"), nil, nil); status >= 300 {
+		t.Fatalf("status %d", status)
+	}
+	g.Squash(t, pub.Branch)
+	if tip := g.tip(t, pub.Branch); tip.Pull != api.PullMerged {
+		t.Errorf("after a squashed merge: %+v", tip)
+	}
+	if again, err := g.Hub.Publish(t.Context(), pub); err != nil || again.Number != done.Number || again.New {
+		t.Errorf("repeated after it: %+v, %v", again, err)
+	}
+}

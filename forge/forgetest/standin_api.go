@@ -418,7 +418,8 @@ func (s *StandIn) gitea(x *exchange) {
 	switch {
 	case x.is("GET", "repos", "*", "*"):
 		x.say(http.StatusOK, map[string]any{"id": 1, "name": s.Name, "full_name": s.Owner + "/" + s.Name,
-			"archived": s.Archived, "default_branch": "main", "empty": false,
+			"archived": s.Archived, "default_branch": "main", "empty": false, "html_url": s.link(""),
+			"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z",
 			"permissions": map[string]any{"admin": false, "push": rights == 2, "pull": true}})
 	case x.is("GET", "repos", "*", "*", "pulls"):
 		s.giteaList(x)
@@ -537,5 +538,7 @@ func (s *StandIn) giteaPull(p *StandInPull) map[string]any {
 	return map[string]any{"id": p.Number, "number": p.Number, "title": p.Title, "body": p.Body, "state": githubState(p),
 		"merged": p.State == api.PullMerged, "draft": p.Draft,
 		"labels": labels, "html_url": fmt.Sprintf("%s/%s/%s/pulls/%d", s.URL, s.Owner, s.Name, p.Number),
-		"head": ref(p.Head, head, p.commit(s)), "base": ref(p.Base, p.Base, s.sha(p.Base))}
+		"user": s.giteaUser(s.writer()), "created_at": p.Created.Format(time.RFC3339),
+		"updated_at": p.Created.Format(time.RFC3339),
+		"head":       ref(p.Head, head, p.commit(s)), "base": ref(p.Base, p.Base, s.sha(p.Base))}
 }

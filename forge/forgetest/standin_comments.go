@@ -532,10 +532,14 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		out := []map[string]any{}
 		for _, account := range append(slices.Collect(maps.Keys(s.People)), s.writer()) {
 			if right := s.may(account); right == "write" || right == "admin" {
-				out = append(out, giteaUser(account))
+				out = append(out, s.giteaUser(account))
 			}
 		}
 		x.say(http.StatusOK, out)
+		return true
+	}
+	if x.is("GET", "repos", "*", "*", "issues", "*", "comments") && s.pull(x.number(4)) == nil {
+		s.giteaSays(x, http.StatusInternalServerError, "") // so it is, with a line in its log
 		return true
 	}
 	if len(x.parts) < 6 || s.pull(x.number(4)) == nil {
@@ -560,7 +564,7 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		}
 		page, _ := paged(s, x, "limit", 30, out)
 		x.say(http.StatusOK, page)
-	case x.is("GET", "repos", "*", "*", "pulls", "*", "reviews", "*", "comments"):
+	case x.is("GET", "repos", "*", "*", "pulls", "*", "reviews", "*", "comments") && s.review(int64(x.number(6))) != nil:
 		out := []map[string]any{}
 		for _, c := range s.on(number, true) {
 			if c.Review == int64(x.number(6)) {
@@ -582,7 +586,9 @@ func (s *StandIn) giteaPost(x *exchange, number int) bool {
 		if body, ok := s.body(x, 1<<20); ok {
 			x.say(http.StatusCreated, s.giteaComment(s.comment(StandInComment{Pull: number, Author: s.writer(), Body: body})))
 		}
-	case !s.NoReplies && x.is("POST", "repos", "*", "*", "pulls", "*", "comments", "*", "replies"):
+	case s.NoReplies && len(x.parts) > 7 && x.parts[7] == "replies":
+		x.w.WriteHeader(http.StatusMethodNotAllowed)
+	case x.is("POST", "repos", "*", "*", "pulls", "*", "comments", "*", "replies"):
 		parent := s.commented(int64(x.number(6)))
 		if parent == nil || parent.Pull != number || parent.Path == "" {
 			s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
@@ -615,20 +621,21 @@ func (s *StandIn) giteaPermission(x *exchange) {
 		case "blocked": // an account that was closed keeps its permissions
 			right = "write"
 		}
-		x.say(http.StatusOK, map[string]any{"permission": right, "role_name": right, "user": giteaUser(account)})
+		x.say(http.StatusOK, map[string]any{"permission": right, "role_name": right, "user": s.giteaUser(account)})
 	}
 }
 
-func giteaUser(login string) map[string]any {
+func (s *StandIn) giteaUser(login string) map[string]any {
 	id := accountID(login)
 	if login == "gitea-actions" {
 		id = -2
 	}
-	return map[string]any{"id": id, "login": login, "full_name": "", "email": login + "@noreply.example.org"}
+	return map[string]any{"id": id, "login": login, "full_name": "", "email": login + "@noreply.example.org",
+		"html_url": s.URL + "/" + login}
 }
 
 func (s *StandIn) giteaComment(c *StandInComment) map[string]any {
-	return map[string]any{"id": c.ID, "user": giteaUser(c.Author), "body": c.Body,
+	return map[string]any{"id": c.ID, "user": s.giteaUser(c.Author), "body": c.Body,
 		"html_url":   s.link("/pulls/%d#issuecomment-%d", c.Pull, c.ID),
 		"created_at": c.Created.Format(time.RFC3339), "updated_at": c.Updated.Format(time.RFC3339)}
 }
@@ -643,13 +650,13 @@ func (s *StandIn) giteaReview(r *StandInReview) map[string]any {
 			comments++
 		}
 	}
-	return map[string]any{"id": r.ID, "user": giteaUser(r.Author), "state": state, "body": r.Body,
+	return map[string]any{"id": r.ID, "user": s.giteaUser(r.Author), "state": state, "body": r.Body,
 		"comments_count": comments, "html_url": s.link("/pulls/%d#issuecomment-%d", r.Pull, r.ID),
 		"submitted_at": r.Drafted.Format(time.RFC3339), "updated_at": updated.Format(time.RFC3339)}
 }
 
 func (s *StandIn) giteaLine(c *StandInComment) map[string]any {
-	out := map[string]any{"id": c.ID, "user": giteaUser(c.Author), "body": c.Body, "pull_request_review_id": c.Review,
+	out := map[string]any{"id": c.ID, "user": s.giteaUser(c.Author), "body": c.Body, "pull_request_review_id": c.Review,
 		"path": c.Path, "diff_hunk": c.Hunk, "position": c.Line, "original_position": 0,
 		"html_url":   s.link("/pulls/%d#issuecomment-%d", c.Pull, c.ID),
 		"created_at": c.Created.Format(time.RFC3339), "updated_at": c.Updated.Format(time.RFC3339)}

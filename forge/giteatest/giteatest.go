@@ -451,11 +451,22 @@ func (r *Repository) open(t testing.TB, branch string) int {
 // Merge merges a branch's open pull request.
 func (r *Repository) Merge(t testing.TB, branch string) {
 	t.Helper()
+	r.merge(t, branch, "merge", false)
+}
+
+// Squash merges it as one commit of its own, and removes the branch.
+func (r *Repository) Squash(t testing.TB, branch string) {
+	t.Helper()
+	r.merge(t, branch, "squash", true)
+}
+
+func (r *Repository) merge(t testing.TB, branch, how string, prune bool) {
+	t.Helper()
 	number := r.open(t, branch)
 	// It checks in the background whether there are conflicts, and until then refuses.
 	r.eventually(t, branch+" is merged", func() bool {
 		status := r.Call(t, r.Owner.Token, http.MethodPost, r.Path("/pulls/%d/merge", number),
-			map[string]any{"Do": "merge"}, nil)
+			map[string]any{"Do": how, "delete_branch_after_merge": prune}, nil)
 		if status >= 300 && status != http.StatusMethodNotAllowed {
 			t.Fatalf("merging %s: status %d\n%s", branch, status, r.log)
 		}
