@@ -282,7 +282,8 @@ func TestAForgedMarkCountsForNothing(t *testing.T) {
 	})
 }
 
-// Whoever loses the right to write has lost it within a minute; while the host does not say who has it, nothing is read.
+// Whoever loses the right to write has lost it within a minute; while the host does not say who has it, nothing is
+// read.
 func TestWhoMayWriteIsAskedOfTheHostAgainAndAgain(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, _ *rig) {
 		var mu sync.Mutex

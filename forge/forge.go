@@ -6,8 +6,8 @@
 //
 // Below it lie git (a repository on disk), remote (git's protocol), host (the APIs of code hosts) and failure (what can
 // be done about an error). Here they meet: hub.go opens repositories and gives turns, sync.go brings the source, tip.go
-// says where a branch stands, publish.go and hosted.go publish, pulls.go is the built-in host, folder.go and
-// writeback.go read and write folders, salvage.go mends.
+// says where a branch stands, publish.go and hosted.go publish, comments.go reads and answers what people say there,
+// pulls.go is the built-in host, folder.go and writeback.go read and write folders, salvage.go mends.
 package forge
 
 import (

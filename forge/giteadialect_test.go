@@ -95,8 +95,8 @@ func TestTheStandInAnswersAsARealGiteaDoes(t *testing.T) {
 	s.Submit(played)
 	onPlay.line = s.Said(1)[1].ID
 
-	fields := strings.Fields("id full_name archived permissions push number title body state merged draft html_url labels " +
-		"name head base label ref sha repo_id user login created_at updated_at path position original_position diff_hunk " +
+	fields := strings.Fields("id full_name archived permissions push number title body state merged draft html_url " +
+		"labels name head base label ref sha repo_id user login created_at updated_at path position original_position diff_hunk " +
 		"comments_count submitted_at permission message")
 	for _, c := range []struct {
 		who, method, path, body string

@@ -35,8 +35,9 @@ type commentedHost struct {
 	pulls   func() int
 }
 
-// carriedOutOnce lets people comment on a job's pull request while the server is killed again and again: each instruction
-// of somebody who may write becomes one commit and one answer; what a stranger or a reader writes does nothing.
+// carriedOutOnce lets people comment on a job's pull request while the server is killed again and again: each
+// instruction of somebody who may write becomes one commit and one answer; what a stranger or a reader writes does
+// nothing.
 func carriedOutOnce(t *testing.T, d *modelledServer, job api.Job, h commentedHost) {
 	t.Helper()
 	h.say("eve", `@docent replace "Welcome" with "Eve was here" in index.md`)

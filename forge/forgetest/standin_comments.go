@@ -346,7 +346,8 @@ func (s *StandIn) githubItself() map[string]any {
 	return map[string]any{"id": s.App.ID, "slug": s.App.Slug, "node_id": "A_1", "owner": githubUser(s.Owner),
 		"name": s.App.Slug, "description": "", "external_url": "https://example.com",
 		"html_url": "https://example.com/apps/" + s.App.Slug, "created_at": at, "updated_at": at,
-		"permissions": map[string]any{"contents": "write", "pull_requests": "write", "metadata": "read"}, "events": []string{}}
+		"permissions": map[string]any{"contents": "write", "pull_requests": "write", "metadata": "read"},
+		"events":      []string{}}
 }
 
 func (s *StandIn) link(format string, args ...any) string {
@@ -374,7 +375,8 @@ func (s *StandIn) githubComment(c *StandInComment) map[string]any {
 func (s *StandIn) githubReview(r *StandInReview) map[string]any {
 	href := s.link("/pull/%d#pullrequestreview-%d", r.Pull, r.ID)
 	out := map[string]any{"id": r.ID, "node_id": fmt.Sprintf("PRR_%d", r.ID), "user": s.author(r.Author), "body": r.Body,
-		"state": "COMMENTED", "html_url": href, "pull_request_url": s.link("/pulls/%d", r.Pull), "commit_id": s.headOf(r.Pull),
+		"state": "COMMENTED", "html_url": href, "pull_request_url": s.link("/pulls/%d", r.Pull),
+		"commit_id": s.headOf(r.Pull),
 		"_links": map[string]any{"html": map[string]any{"href": href},
 			"pull_request": map[string]any{"href": s.link("/pulls/%d", r.Pull)}},
 		"author_association": "NONE"}
@@ -468,7 +470,8 @@ func (s *StandIn) gitlabComments(x *exchange) bool {
 
 func (s *StandIn) gitlabMember(x *exchange) {
 	account := s.accountOf(x.parts[4])
-	level, state := map[string]int{"admin": 40, "write": 30, "read": 20, "bot": 30, "blocked": 30}[s.may(account)], "active"
+	levels := map[string]int{"admin": 40, "write": 30, "read": 20, "bot": 30, "blocked": 30}
+	level, state := levels[s.may(account)], "active"
 	if level == 0 {
 		x.say(http.StatusNotFound, map[string]any{"message": "404 Not found"})
 		return

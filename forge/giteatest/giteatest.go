@@ -389,8 +389,8 @@ func (r *Repository) Path(format string, args ...any) string {
 // Let gives somebody a permission: "read", "write" or "admin".
 func (r *Repository) Let(t testing.TB, p *Person, permission string) {
 	t.Helper()
-	r.must(t, r.Owner.Token, http.MethodPut, r.Path("/collaborators/%s", p.Name), map[string]string{"permission": permission},
-		nil)
+	r.must(t, r.Owner.Token, http.MethodPut, r.Path("/collaborators/%s", p.Name),
+		map[string]string{"permission": permission}, nil)
 }
 
 // Forbid takes somebody's permission.
@@ -477,8 +477,8 @@ func (r *Repository) merge(t testing.TB, branch, how string, prune bool) {
 // Close closes a branch's open pull request.
 func (r *Repository) Close(t testing.TB, branch string) {
 	t.Helper()
-	r.must(t, r.Owner.Token, http.MethodPatch, r.Path("/pulls/%d", r.open(t, branch)), map[string]string{"state": "closed"},
-		nil)
+	r.must(t, r.Owner.Token, http.MethodPatch, r.Path("/pulls/%d", r.open(t, branch)),
+		map[string]string{"state": "closed"}, nil)
 }
 
 // Push adds a commit of the owner's to a branch.
@@ -570,7 +570,9 @@ type LineComment struct {
 }
 
 // Review hands a review in; or keeps it as a draft, to be handed in with Submit.
-func (r *Repository) Review(t testing.TB, p *Person, number int, draft bool, body string, comments ...LineComment) int64 {
+func (r *Repository) Review(
+	t testing.TB, p *Person, number int, draft bool, body string, comments ...LineComment,
+) int64 {
 	t.Helper()
 	event := "COMMENT"
 	if draft {

@@ -11,8 +11,8 @@ import (
 	"docent/forge/failure"
 )
 
-// A Comment is what somebody wrote on a pull request of a code host: in its conversation, as the text of a review, or on
-// a line of its changes.
+// A Comment is what somebody wrote on a pull request of a code host: in its conversation, as the text of a review, or
+// on a line of its changes.
 type Comment struct {
 	ID       string // unique within the pull request, over all kinds of comments: "issue/123", "review/456"
 	Author   string // the host's name of the account

@@ -91,8 +91,8 @@ func (g *gitea) conversation(ctx context.Context, number int, since time.Time) (
 	return out, err
 }
 
-// reviews are the texts of the reviews that were handed in, and their comments. They are read whole: an answer in an old
-// review shows nowhere else, and one that was drafted long ago may appear now.
+// reviews are the texts of the reviews that were handed in, and their comments. They are read whole: an answer in an
+// old review shows nowhere else, and one that was drafted long ago may appear now.
 func (g *gitea) reviews(ctx context.Context, number int) ([]Comment, error) {
 	var out []Comment
 	at := "/pulls/" + strconv.Itoa(number) + "/reviews"
