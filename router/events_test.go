@@ -14,6 +14,7 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/router"
+	"docent/router/openapi/openapitest"
 )
 
 // An event is one server-sent event as a browser would hand it on.
@@ -55,7 +56,7 @@ func entry(t *testing.T, e event) map[string]any {
 	if e.name == "end" {
 		schema = "#/components/schemas/Job"
 	}
-	if err := theContract().body(schema, []byte(e.data)); err != nil {
+	if err := openapitest.Document().Body(schema, []byte(e.data)); err != nil {
 		t.Errorf("%s: %v", e.name, err)
 	}
 	var v map[string]any

@@ -24,6 +24,7 @@ import (
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router"
+	"docent/router/openapi/openapitest"
 	"docent/search"
 	"docent/stream"
 )
@@ -149,7 +150,7 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 		web.Close()
 	})
 	h.url = web.URL
-	h.client = &http.Client{Transport: checked{t, web.Client().Transport},
+	h.client = &http.Client{Transport: openapitest.Checked{T: t, Base: web.Client().Transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return h
 }

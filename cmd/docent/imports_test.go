@@ -32,6 +32,7 @@ var mayImport = []struct {
 	{"docent/model", nil},
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
+	{"docent/router/openapi/openapitest", []string{"docent/router/openapi"}},
 	{"docent/router/proof", nil},
 	{"docent/router/sockets", nil},
 	{"docent/gzipped", nil},
