@@ -25,7 +25,6 @@ const (
 func (r *Reviewer) carry(a api.ReviewAsk, given func()) {
 	defer given()
 	for tries := 0; r.ctx.Err() == nil; {
-		before := a
 		err := api.Guard(func() error { return r.advance(&a) })
 		if err == nil && a.State == api.ReviewAnswered {
 			r.metrics.asks.WithLabelValues(a.Result).Inc()
@@ -37,7 +36,7 @@ func (r *Reviewer) carry(a api.ReviewAsk, given func()) {
 			given()
 		}
 		switch {
-		case r.ctx.Err() != nil, errors.Is(err, api.ErrNotFound) && a.State == before.State && a.State != api.ReviewEnded:
+		case r.ctx.Err() != nil, errors.Is(err, api.ErrNotFound):
 			return // stopped, or the project was removed meanwhile
 		case err == nil:
 			tries = 0

@@ -7,5 +7,6 @@
 // a mark that the host's thread shows (answered). A crash at any point goes on where the stored state says.
 //
 // mention.go reads a comment, prompt.go makes the instruction and the answers, look.go looks at pull requests, ask.go
-// takes instructions to their end, review.go keeps the time.
+// takes instructions to their end, review.go keeps the time. On the built-in host people send their comments to the job
+// from the page; builtin.go stores what became of them.
 package review

@@ -102,9 +102,8 @@ func (r *Reviewer) look(ctx context.Context, project api.Project, p api.ReviewPu
 		if asks, err = r.instructions(ctx, project, p, fresh); err != nil {
 			return err
 		}
-		if hinted && !changed && len(fresh) == 0 && now.Sub(p.Active) > secondLook {
-			p.Active = now // once more, soon
-			p.Next = now.Add(secondLook)
+		if hinted && state == api.PullOpen && !changed && len(fresh) == 0 && now.Sub(p.Active) > secondLook {
+			p.Active, p.Next = now, now.Add(secondLook) // once more, soon
 			p.Failed, p.Said = 0, ""
 			return r.Catalog.EndLook(ctx, p, nil)
 		}
@@ -205,7 +204,8 @@ func reviews(comments []host.Comment) [][]host.Comment {
 	return out
 }
 
-func partOfReview(c host.Comment) bool { return c.Path != "" || strings.HasPrefix(c.ID, "review/") }
+// partOfReview reports whether a comment stands on a line, or is the text of a review.
+func partOfReview(c host.Comment) bool { return c.Path != "" || strings.HasPrefix(c.ID, "summary/") }
 
 // heard are the comments of a review, or the one comment, that are instructions. Those of strangers, of bots and of
 // Docent itself never are. Where the text of a review names the agent, its comments on lines are meant as well.

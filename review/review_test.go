@@ -664,3 +664,44 @@ func TestWhatBecameOfABuiltInCommentOutlivesTheJobsLog(t *testing.T) {
 		t.Errorf("in the end: %q", got)
 	}
 }
+
+func TestATextOfAReviewThatNamesTheAgentMeansItsCommentsOnLines(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.open(7)
+	at := w.at
+	w.say(7, forge.Comment{ID: "review/1", Body: "shorter", Path: "a.md", Line: 1, Thread: "t1", At: at})
+	w.say(7, forge.Comment{ID: "review/2", Body: "@alice is that so?", Path: "a.md", Line: 2, Thread: "t2", At: at})
+	w.say(7, forge.Comment{ID: "review/3", Body: "fix the link", Path: "b.md", Line: 3, Thread: "t3", At: at})
+	w.say(7, forge.Comment{ID: "summary/1", Body: "@docent please do what I say below", At: at})
+	w.say(7, forge.Comment{ID: "review/4", Body: "nice", Path: "a.md", Line: 9, Thread: "t4", At: at.Add(time.Minute)})
+	w.round(w.start(), 2*time.Minute)
+	got := w.prompts()
+	if len(got) != 1 || strings.Count(got[0], "Comment:") != 3 || strings.Contains(got[0], "alice") || strings.Contains(got[0], "nice") {
+		t.Errorf("given %q", got)
+	}
+	if got := w.replies(7); len(got) != 3 {
+		t.Errorf("answered %q", got)
+	}
+}
+
+func TestAProjectThatIsRemovedTakesItsCommentsAlong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.open(7)
+	w.say(7, forge.Comment{Body: "@docent fix it"})
+	w.host.Fault = func(call string) (bool, error) {
+		if call == "reply" {
+			if err := w.store.RemoveProject(context.Background(), "p"); err != nil && !errors.Is(err, api.ErrNotFound) {
+				t.Error(err)
+			}
+			return false, &failure.Error{Kind: failure.ErrTemporary, Say: "The host does not answer."}
+		}
+		return false, nil
+	}
+	r := w.start()
+	w.round(r, time.Second)
+	if list, err := w.store.OpenAsks(t.Context(), 10); err != nil || len(list) != 0 || len(r.asks) != 0 {
+		t.Errorf("still open: %+v, %v, %v", list, err, r.asks)
+	}
+}
