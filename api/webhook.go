@@ -82,6 +82,19 @@ type WebhookStatus struct {
 	State WebhookState `json:"state"`
 }
 
+// Condition is how a webhook fares, in a word: ok, retrying, failing or off.
+func (w WebhookStatus) Condition() string {
+	switch {
+	case w.Off:
+		return "off"
+	case w.State.Failing != nil:
+		return "failing"
+	case w.State.Failures > 0:
+		return "retrying"
+	}
+	return "ok"
+}
+
 // A WebhookEvent is an event of a project as it is sent. It waits for the webhooks that want it, and is kept for a while.
 type WebhookEvent struct {
 	ID       string          `json:"id"` // what receivers know it by: the same in every attempt

@@ -409,3 +409,20 @@ type Automations interface {
 	RemoveAutomation(ctx context.Context, id api.AutomationID) error
 	RunAutomation(ctx context.Context, id api.AutomationID) error // now, or as soon as may be
 }
+
+// Webhooks tell other systems what happens.
+type Webhooks interface {
+	Webhooks(ctx context.Context, project api.ProjectID) ([]api.WebhookStatus, error)
+	Webhook(ctx context.Context, id string) (api.WebhookStatus, error)
+	Deliveries(ctx context.Context, id string, limit int) ([]api.WebhookDelivery, error) // newest first
+
+	Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind) (w api.Webhook, secret string, err error)
+	Remove(ctx context.Context, id string) error
+	Pause(ctx context.Context, id string, off bool) error
+	// Rotate makes a new secret. The old one goes on for a day, unless it is to end now.
+	Rotate(ctx context.Context, id string, now bool) (secret string, err error)
+	// Test and Replay send one event now, and say what came of it.
+	Test(ctx context.Context, id string) (api.WebhookDelivery, error)
+	Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error)
+	ReplaySince(ctx context.Context, id string, since time.Time) (events int, err error)
+}

@@ -112,6 +112,16 @@ func (s *Server) routes() []route {
 		{"POST", project + "/automations/:id/pause", owner, s.pauseAutomation},
 		{"POST", project + "/automations/:id/remove", owner, s.removeAutomation},
 
+		// What other systems are told
+		{"GET", project + "/webhooks", owner, s.showHooks},
+		{"POST", project + "/webhooks/create", owner, s.addHook},
+		{"GET", project + "/webhooks/:id", owner, s.showHook},
+		{"POST", project + "/webhooks/:id/test", owner, s.testHook},
+		{"POST", project + "/webhooks/:id/pause", owner, s.pauseHook},
+		{"POST", project + "/webhooks/:id/replay", owner, s.replayHook},
+		{"POST", project + "/webhooks/:id/rotate", owner, s.rotateHook},
+		{"POST", project + "/webhooks/:id/remove", owner, s.removeHook},
+
 		// The console
 		{"GET", "/console", signedIn, s.chooseProject},
 		{"GET", project, viewer, s.overview},

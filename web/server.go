@@ -60,6 +60,7 @@ type Deps struct {
 	Work          Work
 	Listings      Listings
 	Automations   Automations
+	Webhooks      Webhooks
 
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time

@@ -31,6 +31,7 @@ import (
 // A house is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
 // change in them. It has the organizations org-a (projects acme and acme-two) and org-b (project other).
 type house struct {
+	hooks    *hooks
 	t        testing.TB
 	url      string
 	server   *web.Server
@@ -99,6 +100,8 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 	deps.Setup, deps.Tasks, deps.Sources = projectsOf{}, projectsOf{}, projectsOf{}
 	h.insights(&deps)
 	deps.Jobs, deps.Work, deps.Listings, deps.Automations = h.jobs, h.jobs, c, automations{c}
+	h.hooks = newHooks(c, h.clock.Now)
+	deps.Webhooks = h.hooks
 	for _, o := range options {
 		o(&deps)
 	}

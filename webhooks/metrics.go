@@ -31,24 +31,11 @@ func (f *figures) attempt(s api.DeliveryStatus) { f.attempts.WithLabelValues(str
 func (f *figures) see(hooks []api.WebhookStatus) {
 	states := map[string]int{"ok": 0, "retrying": 0, "failing": 0, "off": 0}
 	for _, w := range hooks {
-		states[StateOf(w)]++
+		states[w.Condition()]++
 	}
 	f.mu.Lock()
 	f.states = states
 	f.mu.Unlock()
-}
-
-// StateOf is how a webhook fares, in a word.
-func StateOf(w api.WebhookStatus) string {
-	switch {
-	case w.Off:
-		return "off"
-	case w.State.Failing != nil:
-		return "failing"
-	case w.State.Failures > 0:
-		return "retrying"
-	}
-	return "ok"
 }
 
 // Describe is a prometheus.Collector's.

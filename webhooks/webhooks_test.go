@@ -428,14 +428,14 @@ func TestAReceiverThatIsDownForThreeDays(t *testing.T) {
 				t.Errorf("attempt %d comes after %v, want %v", i+1, pause, atLeast)
 			}
 		}
-		if s := h.status(w.ID); s.State.Failing != nil || StateOf(s) != "retrying" {
-			t.Errorf("within three days it is %s", StateOf(s))
+		if s := h.status(w.ID); s.State.Failing != nil || s.Condition() != "retrying" {
+			t.Errorf("within three days it is %s", s.Condition())
 		}
 		late := h.ends(99) // young when the old ones are given up
 		time.Sleep(7 * time.Hour)
 		s := h.status(w.ID)
-		if StateOf(s) != "failing" || s.State.Missed != 5 || !strings.Contains(s.State.Error, "503") {
-			t.Fatalf("after three days it is %s: %+v", StateOf(s), s.State)
+		if s.Condition() != "failing" || s.State.Missed != 5 || !strings.Contains(s.State.Error, "503") {
+			t.Fatalf("after three days it is %s: %+v", s.Condition(), s.State)
 		}
 		list, err := h.catalog.Deliveries(t.Context(), w.ID, 100)
 		if err != nil || len(list) != 6 {
@@ -448,7 +448,7 @@ func TestAReceiverThatIsDownForThreeDays(t *testing.T) {
 		}
 		h.post.says(nil)
 		time.Sleep(2 * time.Hour)
-		if s = h.status(w.ID); StateOf(s) != "ok" || s.State.Missed != 0 || s.State.Reached == nil {
+		if s = h.status(w.ID); s.Condition() != "ok" || s.State.Missed != 0 || s.State.Reached == nil {
 			t.Errorf("with the receiver there again: %+v", s.State)
 		}
 		var last Payload
@@ -485,8 +485,8 @@ func TestAnEventThatIsNeverTakenIsGivenUpAlone(t *testing.T) {
 			h.ends(n)
 		}
 		time.Sleep(tryFor + 2*time.Hour)
-		if got := h.post.taken(url1); len(got) != 3 || StateOf(h.status(w.ID)) != "ok" {
-			t.Errorf("%d are taken, it is %s", len(got), StateOf(h.status(w.ID)))
+		if got := h.post.taken(url1); len(got) != 3 || h.status(w.ID).Condition() != "ok" {
+			t.Errorf("%d are taken, it is %s", len(got), h.status(w.ID).Condition())
 		}
 		if d, err := h.hooks.Replay(t.Context(), w.ID, poison); err != nil || d.Status != api.DeliveryFailed || d.Code != 503 {
 			t.Errorf("sent again: %+v, %v", d, err)
@@ -544,7 +544,7 @@ func TestAReceiverThatIsGoneIsTurnedOffAndOneThatStallsHoldsUpNoOther(t *testing
 		}
 		h.hooks.Wake()
 		settle()
-		if a, b := h.post.taken(url1), h.post.taken(url2); !slices.Equal(a, b) || StateOf(h.status(stalled.ID)) != "ok" {
+		if a, b := h.post.taken(url1), h.post.taken(url2); !slices.Equal(a, b) || h.status(stalled.ID).Condition() != "ok" {
 			t.Errorf("resumed, it took %v, want %v", a, b)
 		}
 	})
@@ -602,7 +602,7 @@ func TestWhatWasErasedIsNotTold(t *testing.T) {
 		settle()
 		h.post.says(nil)
 		time.Sleep(time.Hour)
-		if got := h.post.taken(url1); len(got) != 1 || StateOf(h.status(w.ID)) != "ok" {
+		if got := h.post.taken(url1); len(got) != 1 || h.status(w.ID).Condition() != "ok" {
 			t.Errorf("taken are %v", got)
 		}
 		if ev, err := h.catalog.NextEvent(t.Context(), "docs", api.EventKinds, 0); err != nil || strings.Contains(string(ev.Payload), "secret") {

@@ -31,7 +31,8 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 		Keys: a.stores.catalog, Allowances: allowances{a},
 		Conversations: a.stores.catalog, Threads: a.system.Threads(), Eraser: erasing,
 		Jobs: a.system.Jobs(), Work: a.starter, Listings: a.stores.catalog, Automations: ownAutomations{a.stores.catalog, a},
-		Log: a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
+		Webhooks: ownWebhooks{a.stores.catalog, a},
+		Log:      a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
 	}
 	a.config.signIn(&deps)
 	a.playground(&deps)

@@ -122,6 +122,10 @@ func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 	}
 	docent(t, "automation", "add", "--data", data, "--project", s.project.id, "--name", "typos", "--cron", "0 6 * * 1",
 		"--prompt", ".docent/typos.md")
+	hook, _, _ := strings.Cut(docent(t, "webhook", "add", "https://hooks.example.com/docs", "--data", data, "--project", s.project.id), "\n")
+	if _, err := tryDocent(t, "webhook", "test", hook, "--data", data); err == nil {
+		t.Fatal("hooks.example.com took an event") // a delivery that failed is there to be looked at
+	}
 	return s
 }
 

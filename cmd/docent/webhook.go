@@ -228,7 +228,7 @@ func newWebhookListCommand(o *operator) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			const head = "ID\tPROJECT\tSTATE\tEVENTS\tURL\tLAST PROBLEM"
 			return showRows(o, cmd, opWebhookList, p, head, func(w api.WebhookStatus) string {
-				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", w.ID, w.Project, webhooks.StateOf(w), webhookEvents(w.Webhook), w.URL,
+				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", w.ID, w.Project, w.Condition(), webhookEvents(w.Webhook), w.URL,
 					cmp.Or(w.OffReason, w.State.Error, "-"))
 			})
 		},
@@ -361,8 +361,51 @@ func newWebhookDeliveriesCommand(o *operator) *cobra.Command {
 	}
 }
 
+// ownWebhooks are the webhooks of this server, for its pages.
+type ownWebhooks struct {
+	*catalog.Catalog
+	app *app
+}
+
+func (o ownWebhooks) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind) (api.Webhook, string,
+	error) {
+	return o.app.hooks.Add(ctx, project, address, kinds, o.app.journal.Position())
+}
+
+func (o ownWebhooks) Remove(ctx context.Context, id string) error { return o.app.hooks.Remove(ctx, id) }
+
+func (o ownWebhooks) Pause(ctx context.Context, id string, off bool) error {
+	_, err := o.app.hooks.Pause(ctx, id, off)
+	o.app.hooks.Wake()
+	return err
+}
+
+func (o ownWebhooks) Rotate(ctx context.Context, id string, now bool) (string, error) {
+	overlap := webhooks.Overlap
+	if now {
+		overlap = 0
+	}
+	_, secret, err := o.app.hooks.Rotate(ctx, id, overlap)
+	return secret, err
+}
+
+func (o ownWebhooks) Test(ctx context.Context, id string) (api.WebhookDelivery, error) {
+	return o.app.hooks.Test(ctx, id)
+}
+
+func (o ownWebhooks) Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error) {
+	return o.app.hooks.Replay(ctx, id, event)
+}
+
+func (o ownWebhooks) ReplaySince(ctx context.Context, id string, since time.Time) (int, error) {
+	n, err := o.app.hooks.ReplaySince(ctx, id, since)
+	o.app.hooks.Wake()
+	return n, err
+}
+
 // Each port with what serves it.
 var (
+	_ web.Webhooks     = ownWebhooks{}
 	_ webhooks.Catalog = (*catalog.Catalog)(nil)
 	_ webhooks.Streams = (*journal.Journal)(nil)
 	_ webhooks.Log     = (*journal.Follower)(nil)
