@@ -53,12 +53,14 @@ type Front struct {
 
 // A Heading starts a section.
 type Heading struct {
-	Level  int
-	Text   string // as a reader sees it
-	Anchor string // explicit {#id}, or the GitHub-style slug made unique within the page
-	Custom bool   // the anchor is explicit
-	Span   Span   // the whole line or lines, without the newline
-	Inner  Span   // the text within, without markers and explicit id
+	Level int
+	Text  string // as a reader sees it
+	// Typeset is Text where two or three hyphens outside of code are dashes, as some generators make them.
+	Typeset string
+	Anchor  string // explicit {#id}, or the GitHub-style slug made unique within the page
+	Custom  bool   // the anchor is explicit
+	Span    Span   // the whole line or lines, without the newline
+	Inner   Span   // the text within, without markers and explicit id
 }
 
 // LinkKind tells the forms of a link apart.

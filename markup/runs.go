@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
+	"strings"
 )
 
 // finish pairs tags, resolves references and builds the runs.
@@ -68,6 +69,9 @@ func (s *scanner) finish() {
 	for i := range p.Headings {
 		h := &p.Headings[i]
 		h.Text = p.Plain(h.Inner)
+		if h.Typeset = h.Text; strings.Contains(h.Text, "--") {
+			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
+		}
 		if h.Custom {
 			slugs.take(h.Anchor)
 		} else {

@@ -68,16 +68,24 @@ func (s slugger) unique(slug string) string {
 }
 
 // Plain is the span as a reader sees it, code blocks included.
-func (p *Page) Plain(span Span) string { return p.render(span, true) }
+func (p *Page) Plain(span Span) string { return p.render(span, rendering{fences: true}) }
 
-func (p *Page) render(span Span, fences bool) string {
+// rendering says how a span is shown.
+type rendering struct {
+	fences bool // with code blocks
+	dashes bool // two and three hyphens of prose are dashes
+}
+
+var dashes = strings.NewReplacer("---", "—", "--", "–")
+
+func (p *Page) render(span Span, as rendering) string {
 	i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > span.Start })
 	var b strings.Builder
 	sep := sepNone
 	for ; i < len(p.runs) && p.runs[i].Start < span.End; i++ {
 		r := p.runs[i]
 		sep = max(sep, r.sep)
-		if r.kind == runFence && !fences {
+		if r.kind == runFence && !as.fences {
 			sep = max(sep, sepLine)
 			continue
 		}
@@ -96,6 +104,9 @@ func (p *Page) render(span Span, fences bool) string {
 		}
 		sep = sepNone
 		raw := p.Src[r.Start:r.End]
+		if as.dashes && r.kind == runProse {
+			raw = []byte(dashes.Replace(string(raw)))
+		}
 		switch r.kind {
 		case runProse, runCode:
 			squeeze(&b, raw)
@@ -110,7 +121,7 @@ func (p *Page) render(span Span, fences bool) string {
 		}
 	}
 	out := b.String()
-	if !fences {
+	if !as.fences {
 		out = tidy(out)
 	}
 	return strings.ToValidUTF8(strings.TrimSpace(out), "\uFFFD")
@@ -199,7 +210,7 @@ func (p *Page) Sections(maxLevel int) []Section {
 	}
 	var trail []above
 	add := func(sec Section, body Span) {
-		sec.Body = p.render(body, false)
+		sec.Body = p.render(body, rendering{})
 		var code []string
 		i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > body.Start })
 		for ; i < len(p.runs) && p.runs[i].Start < body.End; i++ {

@@ -72,6 +72,14 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		s.build.ignore = append(s.build.ignore, re)
 	}
 	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	typographer := settings
+	for _, key := range []string{"markup", "goldmark", "extensions", "typographer"} {
+		if typographer[key] == false { // as older versions have it
+			s.anchors.Untyped = true
+		}
+		typographer = lowerKeys(object(typographer[key]))
+	}
+	s.anchors.Untyped = s.anchors.Untyped || typographer["disable"] == true
 	parser := settings
 	for _, key := range []string{"markup", "goldmark", "parser"} {
 		parser = lowerKeys(object(parser[key]))

@@ -1,9 +1,11 @@
 package site
 
 import (
+	"slices"
 	"testing"
 
 	"docent/api"
+	"docent/markup"
 )
 
 // The addresses are those of sites that the generators built of files with these names: Starlight 0.37.7 with Astro
@@ -39,6 +41,31 @@ func TestNamesOfFilesBecomeAddressesAsTheGeneratorMakesThem(t *testing.T) {
 			if got := s.Shown(Page{Path: file}); got != want+"/" {
 				t.Errorf("%s: %q is shown at %q, not at %q", config, c.file, got, want+"/")
 			}
+		}
+	}
+}
+
+// The anchors are those of pages that the generators built of these headings. Code keeps its hyphens.
+func TestHyphensOfHeadingsBecomeDashesAsTheGeneratorMakesThem(t *testing.T) {
+	t.Parallel()
+	page := markup.Parse("a.md", []byte("## Stop -- and wait\n\n## `--flag` option\n\n## Under_score--dash\n\n## Run with --watch\n"))
+	for name, c := range map[string]struct {
+		config, text string
+		want         []string
+	}{
+		"Starlight": {"astro.config.mjs", "export default {integrations: [starlight()]} // @astrojs/starlight",
+			[]string{"stop--and-wait", "--flag-option", "under_scoredash", "run-with-watch"}},
+		"Starlight without smartypants": {"astro.config.mjs",
+			"export default {integrations: [starlight()], markdown: {smartypants: false}} // @astrojs/starlight",
+			[]string{"stop----and-wait", "--flag-option", "under_score--dash", "run-with---watch"}},
+		"Hugo": {"hugo.toml", "", []string{"stop--and-wait", "--flag-option", "under_scoredash", "run-with-watch"}},
+		"Hugo without its typographer": {"hugo.toml", "[markup.goldmark.extensions.typographer]\ndisable = true\n",
+			[]string{"stop----and-wait", "--flag-option", "under_score--dash", "run-with---watch"}},
+		"MkDocs": {"mkdocs.yml", "site_name: x\n", []string{"stop-and-wait", "-flag-option", "under_score-dash", "run-with-watch"}},
+	} {
+		s := openFiles(api.Project{}, map[string]string{c.config: c.text, "content/a.md": ""})
+		if got := s.Anchors(page.Headings); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }

@@ -23,7 +23,9 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir")
+	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir", "markdown")
+	markdown, _ := doc["markdown"].(map[string]any)
+	s.anchors.Untyped = markdown["smartypants"] == false
 	s.spreads(s.config, doc)
 	if dir, ok := doc["srcDir"].(string); ok {
 		s.content = path.Join(root, dir, "content/docs")

@@ -25,6 +25,8 @@ type Rule struct {
 	first bool                                                     // explicit anchors are taken before any slug is made
 	// a heading without a slug gets an anchor as one does whose slug is taken
 	unnamed bool
+	// hyphens of prose are dashes before a slug is made
+	typeset bool
 	// what pages make of a slug that is unique; nil where that is it
 	shown func(slug string) string
 }
@@ -33,6 +35,7 @@ type Rule struct {
 type Settings struct {
 	HugoType string // Hugo's autoHeadingIDType
 	KeepCase bool   // Docusaurus's maintainCase
+	Untyped  bool   // Hugo's typographer or Astro's smartypants is off
 	Toc      Toc
 }
 
@@ -48,12 +51,17 @@ func Of(kind api.SiteKind, s Settings) Rule {
 		rule.Name, rule.slug = "vitepress", vitePressSlug
 	case api.SiteStarlight:
 		rule.Name, rule.slug = "astro", func(text string) string { return strings.TrimSuffix(markup.Slug(text), "-") }
+		rule.typeset = !s.Untyped
 	case api.SiteMintlify:
 		rule.Name, rule.slug, rule.again, rule.shown = "mintlify", mintlifySlug, numbered2, mintlifyShown
 	case api.SiteHugo:
 		rule.Name, rule.slug = "hugo "+s.HugoType, func(text string) string { return hugoSlug(s.HugoType, text) }
+		rule.typeset = !s.Untyped
 	case api.SiteMkDocs:
 		rule = Rule{Name: fmt.Sprintf("mkdocs %+v", s.Toc), slug: s.Toc.slug, again: underscored1, first: true, unnamed: true}
+	}
+	if rule.typeset {
+		rule.Name += ", typeset"
 	}
 	return rule
 }
@@ -72,7 +80,11 @@ func (r Rule) Anchors(headings []markup.Heading) []string {
 	for i, h := range headings {
 		anchor := h.Anchor
 		if !h.Custom {
-			slug := r.slug(h.Text)
+			text := h.Text
+			if r.typeset && h.Typeset != "" {
+				text = h.Typeset
+			}
+			slug := r.slug(text)
 			if anchor = slug; used[anchor] || anchor == "" && r.unnamed {
 				anchor = r.again(slug, counts[slug], func(a string) bool { return used[a] })
 			}
