@@ -95,7 +95,8 @@ document.addEventListener("click", (event) => {
   const opener = (event.target as Element | null)?.closest?.("[data-docent-open]");
   if (!opener || !own) return;
   event.preventDefault();
-  own.open(opener.getAttribute("data-docent-open") ?? "");
+  const question = opener.getAttribute("data-docent-open");
+  own.open(question && question !== "true" ? question : ""); // React writes an attribute without a value as "true"
 });
 
 const pressed = (event: KeyboardEvent) => {
