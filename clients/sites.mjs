@@ -5,6 +5,7 @@ import { chromium } from "playwright-core";
 
 const s = JSON.parse(process.env.DOCENT_SITE);
 const problems = [];
+process.on("exit", () => problems.forEach((p) => console.log(p))); // also where something was waited for in vain
 const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
 const browser = await chromium.launch({ executablePath: s.chromium, args: ["--disable-gpu", "--no-first-run", "--disable-background-networking",
@@ -147,4 +148,3 @@ for (const scheme of ["light", "dark"]) {
 }
 
 await browser.close();
-for (const p of problems) console.log(p);

@@ -89,8 +89,12 @@ func (s *snapshot) write(section uint32, labels *index.Manifest) (*shown, error)
 
 // readable is a part of a page as readers have it: see markup.Page.Readable.
 func (s *snapshot) readable(r *page.Record, part []byte, labels *index.Manifest) string {
+	name := r.SourceName()
+	if page.IsHTML(name) {
+		name, part = name+".md", page.Markdown(part)
+	}
 	src := append([]byte{'\n'}, part...) // so that a line of hyphens does not begin front matter
-	return markup.Parse(r.SourceName(), src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates,
+	return markup.Parse(name, src).Readable(markup.Span{Start: 1, End: len(src)}, labels.Site.Templates,
 		func(dest string, below bool) (string, bool) {
 			return s.leadsTo(r, dest, below, labels), true
 		})

@@ -312,7 +312,10 @@ func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server
 			t.Errorf("%s: the site answers %s with %d, or does not have %q", page.Path, page.URL, status, page.Title)
 		}
 		bodies[page.URL] = body
-		var hits []struct{ Metadata struct{ URL string } }
+		var hits []struct {
+			Path, Content string
+			Metadata      struct{ URL string }
+		}
 		body2 := map[string]any{"query": page.Title, "pageSize": 50}
 		if err := server.client(p.assistant).Post(t.Context(), "/v1/search/"+p.domain, body2, &hits, client.Header("Origin", "https://"+s.host)); err != nil {
 			t.Fatal(err)
@@ -324,6 +327,9 @@ func (s exampleSite) addressesAreTheGenerators(t *testing.T, data string, server
 			}
 			if ok && !hasID(bodies[address], fragment) {
 				t.Errorf("the page has no anchor of that name: %s", h.Metadata.URL)
+			}
+			if strings.HasSuffix(h.Path, ".html") && strings.Contains(h.Content, "</") {
+				t.Errorf("readers get the tags of an HTML page: %s", h.Content)
 			}
 		}
 	}

@@ -100,8 +100,8 @@ func Read(r *Record, content []byte) *Source {
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
 	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
 	src := &Source{uses: make(map[string]int)}
-	switch strings.ToLower(path.Ext(r.Path)) {
-	case ".html", ".htm":
+	switch {
+	case IsHTML(r.Path):
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
 			r.Front = frontOf(markup.Parse(r.Path, content))
 		}
