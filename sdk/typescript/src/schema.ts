@@ -1173,9 +1173,244 @@ export interface paths {
         trace?: never;
     };
 }
-export type webhooks = Record<string, never>;
+export interface webhooks {
+    "job.ended": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * An instruction of a job has ended
+         * @description The first one, and each follow-up. `status` is `completed`, `failed` or `cancelled`; `waiting` counts follow-ups that the job goes on with.
+         */
+        post: operations["onJobEnded"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "pull_request.opened": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A job has opened a pull request
+         * @description A job has opened a pull request.
+         */
+        post: operations["onPullRequestOpened"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "pull_request.merged": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A pull request of a job was merged
+         * @description A pull request of a job was merged.
+         */
+        post: operations["onPullRequestMerged"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "pull_request.closed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A pull request of a job was closed and not merged
+         * @description A pull request of a job was closed and not merged.
+         */
+        post: operations["onPullRequestClosed"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "question.unanswered": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The documentation has no answer to a question
+         * @description What is asked in the playground of the console is not sent.
+         */
+        post: operations["onQuestionUnanswered"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "answer.rated_down": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A reader rates an answer down
+         * @description It is sent once more when a reason is added.
+         */
+        post: operations["onAnswerRatedDown"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "webhook.test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Somebody sends a test
+         * @description Whoever manages the webhook asks for it.
+         */
+        post: operations["onWebhookTest"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+}
 export interface components {
     schemas: {
+        /**
+         * @description An event as webhooks get it. Fields are only added within a version.
+         * @example {
+         *       "type": "job.ended",
+         *       "version": 1,
+         *       "timestamp": "2026-11-23T10:13:00.102Z",
+         *       "data": {
+         *         "project": {
+         *           "id": "docs",
+         *           "domain": "docs.example.com"
+         *         },
+         *         "job": {
+         *           "id": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
+         *           "title": "Rename the setting",
+         *           "link": "https://docent.example.com/console/default/docs.example.com/jobs/job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
+         *           "status": "completed",
+         *           "outcome": "changed",
+         *           "message": "Renamed in 3 pages.",
+         *           "instruction": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
+         *         }
+         *       }
+         *     }
+         */
+        WebhookEvent: {
+            /** @enum {string} */
+            type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+            /** @enum {integer} */
+            version: 1;
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
+            timestamp: string;
+            data: components["schemas"]["WebhookData"];
+        };
+        /**
+         * @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes.
+         * @example {
+         *       "project": {
+         *         "id": "docs",
+         *         "domain": "docs.example.com"
+         *       },
+         *       "webhook": "whk_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
+         *     }
+         */
+        WebhookData: {
+            project: {
+                id: string;
+                domain: string;
+            };
+            job?: {
+                id: string;
+                title: string;
+                /** @description Of its page on the console. */
+                link?: string;
+                /**
+                 * @description Of `job.ended`.
+                 * @enum {string}
+                 */
+                status?: "completed" | "failed" | "cancelled";
+                /** @description Of `job.ended`, where it is completed. */
+                outcome?: string;
+                message?: string;
+                /** @description The id of the instruction that has ended. */
+                instruction?: string;
+                /** @description Instructions that the job goes on with. */
+                waiting?: number;
+            };
+            pullRequest?: {
+                link: string;
+                branch?: string;
+                /** @enum {string} */
+                state?: "open" | "merged" | "closed";
+            };
+            question?: {
+                /** @description Of the answer's message. */
+                id: string;
+                threadId: string;
+                text?: string;
+                /** @description That the reader was on. */
+                page?: string;
+                /** @enum {string} */
+                channel?: "web" | "api";
+                /** Format: date-time */
+                askedAt?: string;
+                /** @description Of the conversation's page on the console. */
+                link?: string;
+            };
+            rating?: {
+                comment?: string;
+            };
+            /** @description The webhook that is tested. */
+            webhook?: string;
+        };
         /**
          * @example {
          *       "error": "there is no such job",
@@ -2595,6 +2830,21 @@ export interface components {
         };
     };
     parameters: {
+        /**
+         * @description The event. It is the same in every attempt.
+         * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+         */
+        webhookId: string;
+        /**
+         * @description When the attempt was made, in seconds since 1970.
+         * @example 1795428780
+         */
+        webhookTimestamp: string;
+        /**
+         * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+         */
+        webhookSignature: string;
         /**
          * @description The id of the project.
          * @example docs
@@ -6184,6 +6434,272 @@ export interface operations {
                     "Access-Control-Allow-Methods": string;
                     "Access-Control-Allow-Headers": string;
                     "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onJobEnded: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPullRequestOpened: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPullRequestMerged: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onPullRequestClosed: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onQuestionUnanswered: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onAnswerRatedDown: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onWebhookTest: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": components["parameters"]["webhookId"];
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": components["parameters"]["webhookSignature"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["WebhookEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
                     [name: string]: unknown;
                 };
                 content?: never;
