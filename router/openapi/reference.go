@@ -125,8 +125,9 @@ var Read = sync.OnceValue(func() Reference {
 	}
 	for _, tag := range d.list(d.root, "tags") {
 		g := Group{Name: d.text(tag, "name"), Description: d.text(tag, "description")}
-		g.Operations = d.operations(g.Name)
-		r.Groups = append(r.Groups, g)
+		if g.Operations = d.operations(g.Name); len(g.Operations) > 0 { // what is sent to others has none
+			r.Groups = append(r.Groups, g)
+		}
 	}
 	return r
 })
