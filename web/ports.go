@@ -415,6 +415,7 @@ type Webhooks interface {
 	Webhooks(ctx context.Context, project api.ProjectID) ([]api.WebhookStatus, error)
 	Webhook(ctx context.Context, id string) (api.WebhookStatus, error)
 	Deliveries(ctx context.Context, id string, limit int) ([]api.WebhookDelivery, error) // newest first
+	Waiting(ctx context.Context, project api.ProjectID, kinds []api.EventKind, after uint64) (events int, err error)
 
 	Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind) (w api.Webhook, secret string, err error)
 	Remove(ctx context.Context, id string) error

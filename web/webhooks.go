@@ -17,6 +17,7 @@ type hookView struct {
 	api.WebhookStatus
 	Path       string
 	Deliveries []api.WebhookDelivery
+	Waiting    int    // events
 	Secret     string // a new one, shown once
 	Spans      []span // since when events may be sent again
 }
@@ -108,6 +109,9 @@ func (s *Server) hookPage(v *visit, id, secret string) error {
 	view := v.hookView(w)
 	view.Secret = secret
 	if view.Deliveries, err = s.Webhooks.Deliveries(v.Context(), w.ID, attemptsShown); err != nil {
+		return err
+	}
+	if view.Waiting, err = s.Webhooks.Waiting(v.Context(), w.Project, w.Kinds(), w.State.Position); err != nil {
 		return err
 	}
 	return s.render(v, "hooks.one", "Webhook to "+view.Host(), view)

@@ -138,6 +138,9 @@ func TestWebhooksAreAddedTestedPausedSentAgainAndRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	act("replay", "1 event on the way again.", "ago", "24h")
+	if page, _ := b.text(200, at); !strings.Contains(page, "<dt>Waiting</dt><dd>1 event</dd>") {
+		t.Errorf("the page does not say what waits:\n%s", page)
+	}
 	if res := b.send(at+"/replay", url.Values{"token": {token}, "ago": {"soon"}}); res.StatusCode != 400 {
 		t.Errorf("a replay since “soon”: %d", res.StatusCode)
 	}
