@@ -179,7 +179,8 @@ func TestTypesAreThoseOfTheDocument(t *testing.T) {
 		"ToolUse":            reflect.TypeFor[client.ToolUse](),
 		"FileChange":         reflect.TypeFor[client.FileChange](),
 		"JobEvent":           reflect.TypeFor[client.Event](), "AskV2": reflect.TypeFor[client.Ask](), "MessageV2": reflect.TypeFor[client.Message](),
-		"Citation": reflect.TypeFor[client.Source](),
+		"WidgetSettings": reflect.TypeFor[client.WidgetSettings](),
+		"Citation":       reflect.TypeFor[client.Source](),
 	} {
 		if schemas[name] == nil {
 			t.Errorf("the document has no schema %s", name)

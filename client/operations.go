@@ -283,6 +283,11 @@ func (c *Client) OpenapiYAML(ctx context.Context) (string, error) {
 	return c.text(ctx, "/openapi.yaml")
 }
 
+// ReadWidgetSettings reads how the widget looks on a project's site.
+func (c *Client) ReadWidgetSettings(ctx context.Context, domain string) (WidgetSettings, error) {
+	return get[WidgetSettings](ctx, c, path("/widget/settings/", domain))
+}
+
 // ReadWidget reads one of the widget's scripts.
 func (c *Client) ReadWidget(ctx context.Context, file string) (string, error) {
 	return c.text(ctx, path("/widget/", file))

@@ -170,6 +170,18 @@ type (
 		Salt      string `json:"salt"`
 		Signature string `json:"signature"`
 	}
+	// WidgetSettings are how the widget looks on a project's site; what is not stored is empty.
+	WidgetSettings struct {
+		Accent      string  `json:"accent,omitempty"`
+		AccentDark  string  `json:"accentDark,omitempty"`
+		Theme       string  `json:"theme,omitempty"`
+		Button      string  `json:"button,omitempty"`
+		Label       string  `json:"label,omitempty"`
+		Language    string  `json:"language,omitempty"`
+		Greeting    string  `json:"greeting,omitempty"`
+		Suggestions string  `json:"suggestions,omitempty"` // a question in each line
+		Proof       *string `json:"proof,omitempty"`       // not nil where each question brings a proof of work
+	}
 	// A Status is how the service is.
 	Status struct {
 		Status  string `json:"status"`
