@@ -205,7 +205,10 @@ func (a *asking) dial(ctx context.Context, first bool) (*Stream, error) {
 		ask, resume = a.client.AskV1, a.client.ResumeV1
 	}
 	if !first {
-		id := cmp.Or(a.known.ThreadID, a.chat)
+		id := a.chat // a thread that goes on has another newest answer until this question is accepted
+		if a.accepted {
+			id = a.known.ThreadID
+		}
 		s, err := resume(ctx, a.q.Domain, id, a.q.Caller, ThreadKey(a.known.ThreadKey))
 		if !errors.Is(err, ErrNoStream) {
 			return s, err

@@ -1186,8 +1186,7 @@ var Docent = class {
     return new Answer({
       first,
       again: async (known) => {
-        const thread = known.threadId || q.threadId;
-        const response = await this.#resume(domain, protocol, thread || chat, known.threadKey ?? q.threadKey, q.fp, signal);
+        const response = await this.#resume(domain, protocol, known.threadId || chat, known.threadKey ?? q.threadKey, q.fp, signal);
         return response.status === 204 ? first() : response;
       },
       read: protocol === "v1" ? readV1 : readV2,

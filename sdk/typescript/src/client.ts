@@ -144,9 +144,8 @@ export class Docent {
     return new Answer({
       first,
       again: async (known) => {
-        // A question that was not accepted to begin with is put again under its id.
-        const thread = known.threadId || q.threadId;
-        const response = await this.#resume(domain, protocol, thread || chat, known.threadKey ?? q.threadKey, q.fp, signal);
+        // Until a question is accepted, the newest answer of a thread that goes on is another one; it is put again under its id.
+        const response = await this.#resume(domain, protocol, known.threadId || chat, known.threadKey ?? q.threadKey, q.fp, signal);
         return response.status === 204 ? first() : response;
       },
       read: protocol === "v1" ? readV1 : readV2,

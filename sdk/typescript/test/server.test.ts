@@ -117,6 +117,11 @@ for (const protocol of ["v2", "v1"] as const) {
     const answer = await read(reader(slow, lost).ask(slow.domain, { question: "Tell me once.", protocol }));
     assert.equal(asked, 1);
     assert.deepEqual(await stored(slow, answer.threadId), ["Tell me once.", answer.text]);
+    asked = 0;
+    const { threadId, threadKey } = answer;
+    const next = await read(reader(slow, lost).ask(slow.domain, { question: "And then?", protocol, threadId, threadKey }));
+    assert.notEqual(next.messageId, answer.messageId, "the answer to the question before");
+    assert.deepEqual(await stored(slow, threadId), ["Tell me once.", answer.text, "And then?", next.text]);
   });
 }
 
