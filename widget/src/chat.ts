@@ -143,7 +143,9 @@ export class Conversation {
 
   /** back finds the answer again, whichever way it was lost: the thread has it, or the question never came through. */
   async #back(turn: Turn, signal: AbortSignal): Promise<Response> {
-    const stream = await this.api.resume(this.chat.threadId ?? this.chat.id, this.chat.threadKey, signal);
+    // Before its own answer has begun, the newest one of a thread that goes on is that of the question before.
+    const begun = turn.messageId || !this.chat.threadId;
+    const stream = begun ? await this.api.resume(this.chat.threadId ?? this.chat.id, this.chat.threadKey, signal) : null;
     return stream ?? this.#put(turn, signal); // under its id: what was accepted is not asked twice
   }
 
