@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
 
-const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
+const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, enter, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
 const problems = [];
 const check = (what, ok, got = "") => ok || problems.push(`${what} ${typeof got === "string" ? got.slice(0, 300) : JSON.stringify(got)}`);
 const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -284,6 +284,54 @@ for (const way of ["kill", "reload"]) {
   check("all hostile cases are on the page", found.shown === cases.length && cases.length >= 200, `${found.shown} of ${cases.length}`);
   check("what is harmless is there", await page.locator(".answer").getByText("the end of the harm").count() === 1);
   await context.close();
+}
+
+// The console shows the widget as it is changed, under the console's own policy, and what is stored there reaches the site.
+{
+  const context = await browser.newContext({ viewport: { width: 1100, height: 900 } });
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("pageerror", (error) => problems.push(`console: ${error}`));
+  page.on("console", (m) => /Content.Security.Policy|violates|Refused to/i.test(m.text()) && problems.push(`console: ${m.text()}`));
+  await page.goto(enter);
+  if (await page.locator("main form button").count()) await page.locator("main form button").first().click();
+  await page.waitForURL(/console/);
+  await page.goto(`${server}/console/default/${domain}/widget`);
+  const button = page.locator("docent-assistant").getByRole("button", { name: "Ask the documentation" });
+  await button.waitFor();
+  check("the console shows the tag", (await page.locator("pre", { hasText: "/widget/v1.js" }).first().textContent()).includes(`data-domain="${domain}"`));
+  await accessible("console, the widget's page", page);
+  await page.getByLabel("Colour", { exact: true }).fill("#ffcc00");
+  await page.getByLabel("Text of the button").fill("Ahoy");
+  await page.getByText("It is hard to read").waitFor();
+  const ahoy = page.locator("docent-assistant").getByRole("button", { name: "Ahoy" });
+  await ahoy.waitFor();
+  const yellow = await ahoy.evaluate((e) => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color].join());
+  check("the preview has the colour", yellow === "rgb(255, 204, 0),rgb(0, 0, 0)", yellow);
+  await accessible("console, a pale colour", page);
+  await page.getByLabel("Colour", { exact: true }).fill("#1f6f5c");
+  await page.getByLabel("Greeting").fill("Welcome <aboard>");
+  await page.waitForFunction(() => document.querySelector("docent-assistant")?.dataset.greeting === "Welcome <aboard>" && !document.querySelector("#preview .warn"));
+  await ahoy.click();
+  await page.getByText("Welcome <aboard>").waitFor();
+  await page.locator("docent-assistant").getByRole("combobox").fill("How do I moor a boat?");
+  await page.keyboard.press("Enter");
+  await page.locator("article .sources").waitFor();
+  check("the preview answers from the project", (await page.locator("article .answer").textContent()).includes("harbour moor"));
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Store the looks" }).click();
+  await page.getByText("The widget's looks are stored.").waitFor();
+  await context.close();
+  const there = await visit("stored", {});
+  await there.page.getByRole("button", { name: "Ahoy" }).click();
+  await there.page.getByText("Welcome <aboard>").waitFor();
+  const accent = await there.page.locator("docent-assistant").evaluate((e) => getComputedStyle(e).getPropertyValue("--docent-accent"));
+  check("what was stored reaches the site", accent === "#1f6f5c", accent);
+  await there.context.close();
+  const other = await visit("the page's own tag", {}, { "data-label": "Mine", "data-accent": "#123456" });
+  await other.page.getByRole("button", { name: "Mine" }).waitFor();
+  check("the page's own tag goes before", (await other.page.locator("docent-assistant").getAttribute("data-accent")) === "#123456");
+  await other.context.close();
 }
 
 /** hostileCases are scripts, styles, links, images and tricks of Markdown, each in several spellings. */

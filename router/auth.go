@@ -107,6 +107,9 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 
 // principal is the key that a secret stands for, if it is good now and from there.
 func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
+	if strings.HasPrefix(secret, previewPrefix) {
+		return s.previewed(ctx, secret, now)
+	}
 	kind, ok := api.ParseSecret(secret)
 	if !ok {
 		return api.Key{}, errBadKey // mistyped, or no key of ours: no look-up needed

@@ -195,6 +195,9 @@ func (s *Server) routes() []route {
 		{"GET", project + "/settings", viewer, s.showSettings},
 		{"POST", project + "/settings/change", owner, s.changeSettings},
 		{"POST", project + "/settings/remove", owner, s.removeProject},
+		{"GET", project + "/widget", viewer, s.showWidget},
+		{"POST", project + "/widget/preview", viewer, s.previewWidget},
+		{"POST", project + "/widget/change", owner, s.changeWidget},
 		// Playground: whoever may see the project may also ask, as any reader can.
 		{"GET", project + "/playground", viewer, s.playground},
 		{"POST", project + "/playground/try", viewer, s.tryIt},

@@ -69,6 +69,8 @@ type Deps struct {
 	Secret []byte
 	// PublicURL is where browsers reach the service, without a slash at the end; it is not known where empty.
 	PublicURL string
+	// PreviewKey is a key with which the widget's preview asks; the preview does not ask where it is nil.
+	PreviewKey func(p api.Project, now time.Time) string
 }
 
 // A Server makes the pages.

@@ -45,8 +45,8 @@ func newBenchCommand(prog program) *cobra.Command {
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
 		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
-		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchConsoleCommand(b), newBenchReportCommand(b), newBenchSpinCommand(),
-		newBenchSeedCommand(prog))
+		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchConsoleCommand(b), newBenchWidgetsCommand(b),
+		newBenchReportCommand(b), newBenchSpinCommand(), newBenchSeedCommand(prog))
 	return cmd
 }
 

@@ -33,6 +33,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 		Jobs: a.system.Jobs(), Work: a.starter, Listings: a.stores.catalog, Automations: ownAutomations{a.stores.catalog, a},
 		Webhooks: ownWebhooks{a.stores.catalog, a},
 		Log:      a.log, Now: a.config.now, Version: buildVersion().Version, Secret: secret, PublicURL: a.config.PublicURL,
+		PreviewKey: func(p api.Project, now time.Time) string { return router.PreviewKey(secret, p, now) },
 	}
 	a.config.signIn(&deps)
 	a.playground(&deps)

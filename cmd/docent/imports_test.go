@@ -167,7 +167,7 @@ var mayImport = []struct {
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
 		"docent/outbound", "docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search",
 		"docent/site", "docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",
-		"docent/web/password", "docent/weekly",
+		"docent/web/password", "docent/weekly", "docent/widget",
 	}},
 	{"docent/bench", []string{"docent/stream"}},
 	{"docent/bench/report", []string{"docent/bench"}},

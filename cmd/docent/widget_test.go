@@ -44,7 +44,8 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	control := httptest.NewServer(operate)
 	defer control.Close()
 	settings, err := json.Marshal(map[string]string{"server": server.url, "control": control.URL, "domain": p.domain,
-		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "guardedDomain": guarded.domain, "guardedKey": guarded.assistant, "chromium": chromium})
+		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "guardedDomain": guarded.domain, "guardedKey": guarded.assistant, "chromium": chromium,
+		"enter": oneTimeLink.FindString(docent(t, "console", "--data", data))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ class DocentAssistant extends HTMLElement {
   }
 
   disconnectedCallback() {
-    if (own === this) own = undefined;
+    if (own === this) own = document.querySelector<DocentAssistant>("docent-assistant") ?? undefined;
   }
 
   /** settle takes what the project says of its widget, where the page does not say it, and shows the button. */

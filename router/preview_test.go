@@ -1,0 +1,25 @@
+package router_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/router"
+)
+
+func TestThePreviewOfTheWidgetAsksForAWhile(t *testing.T) {
+	h := build(t)
+	secret := bytes.Repeat([]byte{7}, 32)
+	p := api.Project{ID: "acme"}
+	key := router.PreviewKey(secret, p, h.clock.Now())
+	h.text(200, "POST", v2, key, ask)
+	h.json(404, "POST", "/discovery/v2/assistant/two.acme.example/message", key, ask)
+	h.json(403, "GET", "/v2/agent/acme/jobs", key, "")
+	h.json(401, "POST", v2, key[:len(key)-2]+"AA", ask)
+	h.json(401, "POST", v2, "dct_preview_", ask)
+	h.json(401, "POST", v2, router.PreviewKey(bytes.Repeat([]byte{8}, 32), p, h.clock.Now()), ask)
+	h.clock.advance(4 * time.Hour)
+	h.json(401, "POST", v2, key, ask)
+}
