@@ -19,10 +19,7 @@ import (
 )
 
 // The examples run against a server of this source: its address and keys.
-var (
-	server, adminKey, assistantKey string
-	started                        bool
-)
+var server, adminKey, assistantKey string
 
 // TestMain builds docent and serves a small documentation set. Without it the examples would be decoration.
 func TestMain(m *testing.M) {

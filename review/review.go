@@ -35,7 +35,6 @@ type Reviewer struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{}
-	since  time.Time
 
 	mu     sync.Mutex
 	looks  map[api.ProjectID]*looking
