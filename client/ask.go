@@ -222,7 +222,7 @@ func (a *asking) dial(ctx context.Context, first bool) (*Stream, error) {
 	}
 	s, err := ask(ctx, a.q.Domain, body)
 	var refused *Error
-	if !errors.As(err, &refused) || refused.Challenge == "" {
+	if !errors.As(err, &refused) || refused.Challenge == "" || a.client.NoProof {
 		return s, err
 	}
 	challenge, err := a.client.GetChallenge(ctx, a.q.Domain)

@@ -37,6 +37,8 @@ type Client struct {
 	// repeated without doing anything twice: reading, and what has an idempotency key. Not at all where 0. Streams that
 	// break are taken up in any case.
 	Retries int
+	// NoProof has a question refused where the project asks for a proof of work: AskStream does it otherwise.
+	NoProof bool
 	// Reconnecting is called each time a stream that broke is about to be taken up. May be nil.
 	Reconnecting func(error)
 }

@@ -39,6 +39,15 @@ func TestAProgramSolvesAProofOfWorkAsDocumented(t *testing.T) {
 	if status := ask(""); status != 403 {
 		t.Errorf("without a solution it is answered %d", status)
 	}
+	// An agent in an editor has a program's key, or none: the server never does the work for one who asks.
+	editor, err := connect(t, overHTTP(server.url+"/mcp/"+p.domain, p.assistant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, result := callTool(t, editor, "ask", map[string]any{"question": "How is a boat moored?"}); !result.IsError ||
+		!strings.Contains(text, "proof of work") {
+		t.Errorf("over MCP it is answered %s", text)
+	}
 	for _, f := range readFences(t, "docs/api/limits.mdx") {
 		if f.language != "javascript" {
 			continue
