@@ -28,19 +28,23 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	if !everything || raceDetector {
 		jobs = 20
 	}
-	steps := []modeltest.Step{calling(readCall("work/page.md"))}
-	for i := range 8 {
-		steps = append(steps, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("line ", i)})),
-			calling(editCall("work/page.md", fmt.Sprintf("Line %d says little.", i), fmt.Sprintf("Line %d says more.", i))))
+	scripts := make([]modeltest.Script, jobs)
+	for n := range scripts { // each job's own change: equal ones share a pull request
+		steps := []modeltest.Step{calling(readCall("work/page.md"))}
+		for i := range 8 {
+			steps = append(steps, calling(toolCall("grep", map[string]any{"pattern": fmt.Sprint("line ", i)})),
+				calling(editCall("work/page.md", fmt.Sprintf("Line %d says little.", i), fmt.Sprintf("Line %d says %d.", i, n))))
+		}
+		steps = append(steps, calling(toolCall("check", nil)), calling(finishCall), calling(finishCall))
+		if len(steps) != 20 {
+			t.Fatalf("%d steps", len(steps))
+		}
+		for i := range steps {
+			steps[i].Delay = 50 * time.Millisecond
+		}
+		scripts[n] = modeltest.Script{Match: fmt.Sprintf("Job %d: say more.", n), Steps: steps}
 	}
-	steps = append(steps, calling(toolCall("check", nil)), calling(finishCall), calling(finishCall))
-	if len(steps) != 20 {
-		t.Fatalf("%d steps", len(steps))
-	}
-	for i := range steps {
-		steps[i].Delay = 50 * time.Millisecond
-	}
-	peer := newTestProvider(t, []modeltest.Script{{Steps: steps}})
+	peer := newTestProvider(t, scripts)
 	dir := t.TempDir()
 	source := os.Getenv("DOCENT_TEST_JOBS_SOURCE")
 	if source == "" {
