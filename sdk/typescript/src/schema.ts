@@ -610,7 +610,8 @@ export interface paths {
          * What a code host calls when it was pushed to
          * @description Takes the push events of GitHub, GitLab, Gitea and Forgejo, as JSON. It needs no key: GitHub, Gitea and Forgejo sign the body with the
          *     project's secret (HMAC-SHA-256), GitLab sends the secret. A push to the documentation's branch has it read anew; automations that wait for the
-         *     repository begin. The same push may be sent again. Other events are answered with 204.
+         *     repository begin. The same push may be sent again. All other events are answered with 204; those of
+         *     pull requests and their comments have that pull request looked at.
          */
         post: operations["push"];
         delete?: never;
