@@ -148,7 +148,7 @@ func TestOurOwnTablesAreQuotedWholeOrCounted(t *testing.T) {
 	for question, want := range map[string][]string{
 		"How do I make a backup?": {"is in it:\n\n| Part |", "`journal.db`", "`catalog.db`", "`repos/`",
 			"`backup.json`"},
-		"Which settings can I change?": {"| `data` |", "| `listen` |", " more rows]("},
+		"Which settings can I change in the configuration file?": {"| `data` |", "| `listen` |", " more rows]("},
 		// A word or a name is asked about as it stands.
 		"installation":  {"docent"},
 		"poll_interval": {"`poll_interval`"},
