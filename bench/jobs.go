@@ -2,11 +2,13 @@ package bench
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,7 +19,7 @@ type Jobs struct {
 	Target
 	Rate     float64
 	For      time.Duration
-	Prompts  []string // given in turn
+	Prompts  []string // given in turn; {id} in one is a word of each job's own, for equal changes share a pull request
 	Progress Progress
 }
 
@@ -35,10 +37,11 @@ func (s Jobs) Run(ctx context.Context) (Result, error) {
 	starts := Streams{Rate: s.Rate, For: s.For}.starts()
 	m := newMeter(s.Target, len(starts), s.Progress, "accepted", "ended", "refusal")
 	var links sync.Map
-	base := "/v2/agent/" + url.PathEscape(s.Project) + "/job"
+	base, run := "/v2/agent/"+url.PathEscape(s.Project)+"/job", strings.ToLower(rand.Text()[:8])
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		return onSchedule(ctx, starts, func(ctx context.Context, n int, due time.Time) error {
-			body, err := json.Marshal(map[string]any{"prompt": s.Prompts[n%len(s.Prompts)]})
+			prompt := strings.ReplaceAll(s.Prompts[n%len(s.Prompts)], "{id}", fmt.Sprint(run, "-", n))
+			body, err := json.Marshal(map[string]any{"prompt": prompt})
 			if err != nil {
 				return err
 			}

@@ -115,17 +115,18 @@ async function keyboard() {
       document: for (let i = 0; i < wanted + 20; i++) {
         await page.keyboard.press("Tab");
         const at = await page.evaluate(() => {
-          const e = document.activeElement;
-          if (!e || e === document.body) return { body: true };
+          const host = document.activeElement;
+          if (!host || host === document.body) return { body: true };
+          const e = host.shadowRoot?.activeElement ?? host;
           const style = getComputedStyle(e);
           const target = e.matches("summary, input[type=radio], input[type=checkbox]") ? e : e;
           const r = target.getBoundingClientRect();
           const x = Math.min(Math.max(r.left + Math.min(r.width / 2, 40), 0), innerWidth - 1), y = Math.min(Math.max(r.top + Math.min(r.height / 2, 12), 0), innerHeight - 1);
           const top = document.elementFromPoint(x, y);
           return {
-            stop: e.tabStop ?? `added ${e.outerHTML.slice(0, 80)}`,
+            stop: host.tabStop ?? `added ${e.outerHTML.slice(0, 80)}`,
             shown: (style.outlineStyle !== "none" && parseFloat(style.outlineWidth) > 0) || style.boxShadow !== "none",
-            covered: top && e !== top && !e.contains(top) && !top.contains(e) && !(e.labels && [...e.labels].some((l) => l.contains(top))) ? top.outerHTML.slice(0, 100) : "",
+            covered: top && e !== top && host !== top && !e.contains(top) && !top.contains(e) && !(e.labels && [...e.labels].some((l) => l.contains(top))) ? top.outerHTML.slice(0, 100) : "",
             small: r.width > 0 && (r.width < 24 || r.height < 24) && style.display !== "inline" && !e.matches("input[type=radio], input[type=checkbox]") ? `${r.width.toFixed(0)}×${r.height.toFixed(0)}` : "",
             what: e.outerHTML.slice(0, 120),
           };

@@ -100,8 +100,7 @@ func newBenchHistoryCommand(b *benchRun) *cobra.Command {
 	cmd.Flags().Float64Var(&rate, "rate", 200, "questions a second while threads are stored")
 	cmd.Flags().Float64Var(&jobRate, "job-rate", 10, "jobs a second while jobs are stored")
 	cmd.Flags().DurationVar(&lasts, "for", 10*time.Second, "how long they come")
-	cmd.Flags().StringArrayVar(&prompts, "prompt", []string{`append "One more line." to quickstart.mdx`},
-		"what a job is told to do, something that leads to a pull request; may be given several times")
+	addPrompts(cmd, &prompts)
 	return cmd
 }
 

@@ -66,10 +66,15 @@ func newBenchJobsCommand(b *benchRun) *cobra.Command {
 	return cmd
 }
 
+const (
+	onePrompt    = `append "One more line, {id}." to quickstart.mdx`
+	aboutPrompts = "what a job is told to do, something that leads to a pull request; {id} is a word of each job's own, " +
+		"since equal changes share a pull request; may be given several times"
+)
+
 // addPrompts adds the flag for what jobs are told: by default something that changes Docent's own documentation.
 func addPrompts(cmd *cobra.Command, prompts *[]string) {
-	cmd.Flags().StringArrayVar(prompts, "prompt", []string{`rename "Docent" to "Docent Server" in quickstart.mdx`},
-		"what a job is told to do, something that leads to a pull request; may be given several times")
+	cmd.Flags().StringArrayVar(prompts, "prompt", []string{onePrompt}, aboutPrompts)
 }
 
 func (b *benchRun) jobs(rate float64, lasts time.Duration, prompts []string) func(context.Context, bench.Target,
