@@ -50,13 +50,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 			origin := strings.Replace(pages.URL, "127.0.0.1", "localhost", 1)
 
 			recorder := newRecorder(t, server.url)
-			control := http.NewServeMux()
-			control.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
-				server.kill()
-				if err := server.tryStart(); err != nil {
-					http.Error(w, err.Error(), http.StatusInternalServerError)
-				}
-			})
+			control := newControl(server)
 			control.HandleFunc("GET /requests", func(w http.ResponseWriter, _ *http.Request) {
 				_ = json.NewEncoder(w).Encode(recorder.requests())
 			})

@@ -29,13 +29,7 @@ func TestRealChatClients(t *testing.T) {
 			server, data, harbour, slow := newChatServer(t, 40, 60)
 			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
 				"slow", "--require-thread-key")
-			operate := http.NewServeMux()
-			operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
-				server.kill()
-				if err := server.tryStart(); err != nil {
-					http.Error(w, err.Error(), http.StatusInternalServerError)
-				}
-			})
+			operate := newControl(server)
 			operate.HandleFunc("GET /threads/{project}/{thread}", func(w http.ResponseWriter, req *http.Request) {
 				admin := map[string]string{harbour.id: harbour.admin, slow.id: slow.admin}[req.PathValue("project")]
 				forward(w, req, server.url+"/v1/analytics/"+req.PathValue("project")+"/assistant/threads/"+req.PathValue("thread"),

@@ -14,16 +14,21 @@ import (
 	"time"
 )
 
-// restarts is where a program in another language has the server killed and started again.
-func restarts(t *testing.T, server *testServer) *httptest.Server {
-	operate := http.NewServeMux()
-	operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
+// newControl takes what a program in another language asks of a test: to have the server killed and started again.
+func newControl(server *testServer) *http.ServeMux {
+	control := http.NewServeMux()
+	control.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
 		server.kill()
 		if err := server.tryStart(); err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 		}
 	})
-	control := httptest.NewServer(operate)
+	return control
+}
+
+// restarts is where a program finds newControl.
+func restarts(t *testing.T, server *testServer) *httptest.Server {
+	control := httptest.NewServer(newControl(server))
 	t.Cleanup(control.Close)
 	return control
 }

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -34,15 +32,7 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	guarded := newTestProject(t, data, "guarded", writeFiles(t, pages), "--proof-of-work", "20000",
 		"--widget-accent", "#7A0000", "--widget-button", "start", "--widget-label", "Ask <us>", "--widget-greeting", "Ahoy.",
 		"--widget-suggestion", "How do I moor a boat?", "--widget-language", "de")
-	operate := http.NewServeMux()
-	operate.HandleFunc("POST /restart", func(w http.ResponseWriter, _ *http.Request) {
-		server.kill()
-		if err := server.tryStart(); err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-		}
-	})
-	control := httptest.NewServer(operate)
-	defer control.Close()
+	control := restarts(t, server)
 	settings, err := json.Marshal(map[string]string{"server": server.url, "control": control.URL, "domain": p.domain,
 		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "guardedDomain": guarded.domain, "guardedKey": guarded.assistant, "chromium": chromium,
 		"enter": oneTimeLink.FindString(docent(t, "console", "--data", data))})
