@@ -238,6 +238,18 @@ func (j *Journal) Position() uint64 { return j.position.Load() }
 // with a position below it, and did not hold it with a Follower, does not hear of streams that were removed before.
 func (j *Journal) Trimmed() uint64 { return j.trimmed.Load() }
 
+// pin keeps what is after pos from being removed until unpin is called.
+func (j *Journal) pin(pos uint64) (unpin func()) {
+	j.followMu.Lock()
+	defer j.followMu.Unlock()
+	j.pins[&pos] = struct{}{}
+	return func() {
+		j.followMu.Lock()
+		defer j.followMu.Unlock()
+		delete(j.pins, &pos)
+	}
+}
+
 // Since yields, in the order of positions, what changed after pos: for each event on disk its position and its stream.
 // For events that were removed because a snapshot covers them it yields the stream once, at the position of the last
 // event that the snapshot covers. A removed stream is yielded at the position of its removal; Load then finds nothing.
@@ -246,15 +258,7 @@ func (j *Journal) Trimmed() uint64 { return j.trimmed.Load() }
 // go on from p another time. A stream is yielded more than once if it changed more than once.
 func (j *Journal) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
 	// Nothing after pos is removed while this reads. A commit that has chosen already what it removes ends first.
-	at := pos
-	j.followMu.Lock()
-	j.pins[&at] = struct{}{}
-	j.followMu.Unlock()
-	defer func() {
-		j.followMu.Lock()
-		delete(j.pins, &at)
-		j.followMu.Unlock()
-	}()
+	defer j.pin(pos)()
 	j.commitMu.Lock()
 	trimmed := j.trimmed.Load()
 	j.commitMu.Unlock()
@@ -340,15 +344,7 @@ const logChunk = 1 << 20
 // Log yields, in the order of positions, the events after pos whose types are wanted, and the removals of streams. What a
 // Follower has not acknowledged is there, but for the events of streams that were removed.
 func (j *Journal) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
-	at := pos
-	j.followMu.Lock()
-	j.pins[&at] = struct{}{}
-	j.followMu.Unlock()
-	defer func() {
-		j.followMu.Lock()
-		delete(j.pins, &at)
-		j.followMu.Unlock()
-	}()
+	defer j.pin(pos)()
 	next := pos + 1
 	for more := true; more; {
 		var got []Logged
