@@ -49,26 +49,8 @@ func New(deps Deps) (*Runner, error) {
 
 // Start carries out what is pending, and keeps the time from now on, until Close. It is called at most once.
 func (r *Runner) Start() {
-	r.work.Go(func() {
-		failures := 0
-		for r.ctx.Err() == nil {
-			wait, err := r.step()
-			if err == nil {
-				failures = 0
-			} else if r.ctx.Err() == nil {
-				r.Log.Warn("automations wait for the catalogue", "error", err)
-				failures++
-				wait = r.pause(failures)
-			}
-			timer := time.NewTimer(wait)
-			select {
-			case <-r.ctx.Done():
-			case <-r.wake:
-			case <-timer.C:
-			}
-			timer.Stop()
-		}
-	})
+	failed := func(err error) { r.Log.Warn("automations wait for the catalogue", "error", err) }
+	r.work.Go(func() { backoff.Loop(r.ctx, r.wake, r.pause, failed, r.step) })
 }
 
 // Close breaks off what goes on; the next server takes it up.

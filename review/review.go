@@ -96,27 +96,12 @@ func New(deps Deps) (*Reviewer, error) {
 
 // Start takes up what is under way, and follows pull requests from now on, until Close. It is called at most once.
 func (r *Reviewer) Start() {
-	r.work.Go(func() {
-		failures := 0
-		for r.ctx.Err() == nil {
-			var wait time.Duration
-			err := api.Guard(func() (err error) { wait, err = r.step(); return err })
-			if err == nil {
-				failures = 0
-			} else if r.ctx.Err() == nil {
-				r.Log.Warn("comments on pull requests wait", "error", err)
-				failures++
-				wait = r.pause(failures)
-			}
-			timer := time.NewTimer(wait)
-			select {
-			case <-r.ctx.Done():
-			case <-r.wake:
-			case <-timer.C:
-			}
-			timer.Stop()
-		}
-	})
+	step := func() (wait time.Duration, err error) {
+		err = api.Guard(func() (err error) { wait, err = r.step(); return err })
+		return wait, err
+	}
+	failed := func(err error) { r.Log.Warn("comments on pull requests wait", "error", err) }
+	r.work.Go(func() { backoff.Loop(r.ctx, r.wake, r.pause, failed, step) })
 }
 
 // Close breaks off what goes on; the next server takes it up.
