@@ -108,4 +108,27 @@ type Result struct {
 	CachedTokens     int // of the prompt's
 	CompletionTokens int
 	Cost             int64 // in millionths of a US dollar; zero where the configuration has no prices
+
+	// Checked is what became of the answer's claims when they were held against the passages; nil where nobody did.
+	Checked *Checked
+}
+
+// Checked is what became of an answer's claims when they were held against the passages.
+type Checked struct {
+	Claims   int      // sentences, items, rows and lines of code that claim something
+	Moved    int      // those that cited another passage than the one that says it; they cite that one now
+	Marked   int      // those that no passage says, and that are said to be unsure
+	Removed  int      // those that no passage says, and that were taken out
+	Unlinked int      // links and images to where neither a passage nor the site leads
+	Withheld int      // pieces of the model's own instructions, and what only looks like a part of the page
+	Changes  []Change // the first of them, in the order of the answer
+}
+
+// A Change is one thing that was changed in an answer when it was checked.
+type Change struct {
+	Kind string // "moved", "marked", "removed", "unlinked" or "withheld"
+	Text string // as the model wrote it, shortened
+	Why  string // for people: what no passage says
+	From []int  // of a move: the passages that were cited, by the index that a Delta has
+	To   []int  // and those that are
 }
