@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -196,6 +197,51 @@ func TestReadersMissNothingWhileObjectsArePacked(t *testing.T) {
 	mu.Unlock()
 	r.whole(t, 120)
 	fsck(t, filepath.Join(dir, "docs.git"))
+}
+
+// An object moves into a pack between the moment that it is found in a file of its own and the one that this is opened.
+func TestAnObjectThatMovesIntoAPackMeanwhileIsRead(t *testing.T) {
+	dir, folder := t.TempDir(), t.TempDir()
+	write(t, folder, map[string]string{"index.md": "# Home\n", "a.md": "a page\n"})
+	blob := plumbing.ComputeHash(plumbing.BlobObject, []byte("a page\n")).String()
+	file := filepath.Join(dir, "docs.git", "objects", blob[:2], blob[2:])
+	var armed atomic.Bool
+	noted, opening, moved := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	r := open(t, dir, project(folder), &forgetest.Pulls{}, forge.OnDisk(forge.Failing(quick, func(at string) error {
+		if at == "pack noted" {
+			close(noted)
+			<-opening
+		}
+		return nil
+	}), func(op, name string) error {
+		if op == "open" && name == file && armed.CompareAndSwap(true, false) {
+			close(opening)
+			<-moved
+		}
+		return nil
+	}))
+	tip, err := r.Tip(t.Context(), r.project, "main")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := r.Tree(t.Context(), r.project, tip.Commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(moved)
+		if err := forge.Pack(t.Context(), r.Hub, r.project.ID); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-noted
+	armed.Store(true)
+	if text, err := tree.Read(t.Context(), "a.md"); err != nil || string(text) != "a page\n" {
+		t.Errorf("read %q, %v", text, err)
+	}
+	if armed.Load() {
+		t.Error("the object was not opened while it moved")
+	}
 }
 
 // A damaged object is not put into a pack, where it would be lost for good, and does not keep the others out.

@@ -152,20 +152,14 @@ func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 func (s *Store) Size(hash plumbing.Hash) (int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at, ok, err := s.find(hash)
 	var n int64
-	switch {
-	case err != nil:
-	case !ok:
-		err = fmt.Errorf("%w: it is missing", ErrDamaged)
-	case at.pack == nil:
-		err = s.readLoose(hash, func(_ plumbing.ObjectType, size int64, _ io.Reader) error {
-			n = size
-			return nil
-		})
-	default:
+	err := s.visit(hash, func(_ plumbing.ObjectType, size int64, _ io.Reader) error {
+		n = size
+		return nil
+	}, func(at location) (err error) {
 		n, err = s.packedSize(at)
-	}
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("size of object %s: %w", hash, err)
 	}
@@ -191,42 +185,59 @@ func (s *Store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
 }
 
 func (s *Store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectType, err error) {
-	at, ok, err := s.find(hash)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case !ok:
-		return nil, 0, fmt.Errorf("%w: it is missing", ErrDamaged)
-	case at.pack != nil:
-		return s.loadPacked(at)
-	}
-	err = s.readLoose(hash, func(k plumbing.ObjectType, size int64, r io.Reader) error {
+	err = s.visit(hash, func(k plumbing.ObjectType, size int64, r io.Reader) (err error) {
 		if kind = k; size > MaxObject {
 			return s.tooLarge(size)
 		}
 		data, err = s.disk.exactly(r, size)
 		return err
+	}, func(at location) (err error) {
+		data, kind, err = s.loadPacked(at)
+		return err
 	})
 	return data, kind, err
+}
+
+// visit has an object read where it is: in a file of its own, or in a pack. Called under the lock, which those who put
+// loose objects into packs do not hold while they remove the files: one that is gone is looked for once more.
+func (s *Store) visit(hash plumbing.Hash, loose looseReader, packed func(location) error) error {
+	for again := false; ; again = true {
+		at, ok, err := s.find(hash)
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return fmt.Errorf("%w: it is missing", ErrDamaged)
+		case at.pack != nil:
+			return packed(at)
+		}
+		f, err := s.disk.open(s.loosePath(hash))
+		switch {
+		case missing(err) && !again:
+		case err != nil:
+			return sorted(err)
+		default:
+			defer f.Close()
+			return f.fault(s.readLoose(f, loose))
+		}
+	}
 }
 
 func (s *Store) tooLarge(size int64) error {
 	return s.tooMuch("an object of %d bytes is more than the %d that are read of one", size, int64(MaxObject))
 }
 
-func (s *Store) readLoose(hash plumbing.Hash, use func(kind plumbing.ObjectType, size int64, r io.Reader) error) error {
-	f, err := s.disk.open(s.loosePath(hash))
-	if err != nil {
-		return sorted(err)
-	}
-	defer f.Close()
-	return f.fault(s.disk.inflate(f, func(r io.Reader) error {
+// A looseReader takes an object's content as it is inflated.
+type looseReader func(kind plumbing.ObjectType, size int64, r io.Reader) error
+
+func (s *Store) readLoose(f *diskFile, use looseReader) error {
+	return s.disk.inflate(f, func(r io.Reader) error {
 		kind, size, err := looseHeader(r)
 		if err != nil {
 			return err
 		}
 		return use(kind, size, r)
-	}))
+	})
 }
 
 // A packedObject is what stands before an object in a pack.
