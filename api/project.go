@@ -173,4 +173,6 @@ const (
 	SiteMkDocs     SiteKind = "mkdocs"
 	SiteStarlight  SiteKind = "starlight"
 	SiteNext       SiteKind = "nextjs" // Nextra, Fumadocs and others
+	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
+	SiteCollected SiteKind = "collected"
 )

@@ -77,7 +77,8 @@ func (p Project) Validate() error {
 		out.add("siteUrl", "must be an http or https URL without credentials")
 	}
 	switch p.Site {
-	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext:
+	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
+		SiteCollected:
 	default:
 		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs")
 	}

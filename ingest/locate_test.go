@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/outbound"
 )
 
 // TestLocateKnowsWhatSomebodyHasPasted goes through what people have at hand: paths, clone addresses, addresses from
@@ -107,7 +108,7 @@ func TestASiteTellsWhereItsSourcesAre(t *testing.T) {
 		_, _ = w.Write([]byte(text))
 	}))
 	defer server.Close()
-	w := Website{Public: func(netip.Addr) bool { return true }}
+	w := Website{Policy: outbound.Policy{Loopback: true}}
 	_, list, err := w.Find(t.Context(), server.URL+"/")
 	if err != nil || len(list) != 2 || !list[0].Edit || list[1].Edit {
 		t.Fatalf("%+v, %v", list, err)
@@ -160,7 +161,7 @@ func TestASiteIsNoWayIntoTheServersNetwork(t *testing.T) {
 		http.Redirect(w, r, strings.Replace(inside.URL, "127.0.0.1", "127.0.0.2", 1), http.StatusFound)
 	}))
 	defer outside.Close()
-	w := Website{Public: func(a netip.Addr) bool { return a == netip.MustParseAddr("127.0.0.1") }}
+	w := Website{Policy: outbound.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}}
 	if _, _, err := w.Find(t.Context(), outside.URL); err == nil || !strings.Contains(err.Error(), "private network") {
 		t.Errorf("a redirect: %v", err)
 	}

@@ -8,17 +8,16 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 
 	"docent/api"
+	"docent/outbound"
 )
 
 const (
@@ -32,8 +31,7 @@ const (
 // follows few redirects, only over http and https, and only to machines on the public internet: an address that names
 // one of the server's own network, by whatever name, is not asked.
 type Website struct {
-	// Public says whether an address may be asked; that it is of the public internet where nil.
-	Public func(netip.Addr) bool
+	Policy outbound.Policy // which addresses may be asked beside those of the public internet
 }
 
 // A Candidate is a repository that a site links to.
@@ -48,37 +46,10 @@ var errPrivate = errors.New(
 	"the address leads into a private network or to this machine, which is not looked at from a page",
 )
 
-// notPublic are addresses that no name on the internet should lead to, beyond those that netip knows.
-var notPublic = []netip.Prefix{
-	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
-	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
-	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("2002::/16"), netip.MustParsePrefix("2001::/32"),
-}
-
-// PublicAddress reports whether an address is one of the public internet.
-func PublicAddress(a netip.Addr) bool {
-	a = a.Unmap()
-	return a.IsGlobalUnicast() && !a.IsPrivate() && !a.IsLoopback() && !a.IsLinkLocalUnicast() &&
-		!slices.ContainsFunc(notPublic, func(p netip.Prefix) bool { return p.Contains(a) })
-}
-
 func (w Website) client() *http.Client {
-	public := w.Public
-	if public == nil {
-		public = PublicAddress
-	}
-	dialer := &net.Dialer{Timeout: 5 * time.Second,
-		// After the name was resolved, so that a name that leads elsewhere the second time does not help.
-		Control: func(_, address string, _ syscall.RawConn) error {
-			to, err := netip.ParseAddrPort(address)
-			if err != nil || !public(to.Addr()) {
-				return errPrivate
-			}
-			return nil
-		}}
-	return &http.Client{Timeout: siteTimeout,
-		Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true, ForceAttemptHTTP2: true,
-			ResponseHeaderTimeout: siteTimeout, MaxResponseHeaderBytes: 64 << 10}, // no proxy: it would ask for us
+	transport := w.Policy.Transport(nil)
+	transport.DisableKeepAlives, transport.ResponseHeaderTimeout = true, siteTimeout
+	return &http.Client{Timeout: siteTimeout, Transport: transport,
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if len(via) > siteRedirects {
 				return errors.New("it is redirected too often")
@@ -139,7 +110,7 @@ func siteFailure(err error) string {
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
 	switch {
-	case errors.Is(err, errPrivate):
+	case errors.Is(err, outbound.ErrTarget):
 		return errPrivate.Error()
 	case errors.As(err, &dns):
 		return "there is no host of that name"

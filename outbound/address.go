@@ -1,7 +1,6 @@
 package outbound
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -13,8 +12,8 @@ import (
 	"time"
 )
 
-// errTarget refuses an address that nothing is sent to.
-var errTarget = errors.New("nothing is sent to that address")
+// ErrTarget refuses an address that the policy does not let anything go to.
+var ErrTarget = errors.New("nothing is sent to that address")
 
 // A Policy says which addresses messages may go to, beside public ones.
 type Policy struct {
@@ -155,27 +154,31 @@ func (p Policy) refused(ip netip.Addr) string {
 // timeout is how long a receiver may take to answer.
 const timeout = 15 * time.Second
 
-// newClient makes requests that reach only what may be reached: each address that a name leads to is looked at in the
-// moment of the connection, redirects are not followed, no proxy is asked, and no connection is kept.
-func (p Policy) newClient(resolver *net.Resolver) *http.Client {
+// Transport connects only to what may be reached: each address that a name leads to is looked at in the moment of the
+// connection, and no proxy is asked. Names are looked up with the resolver; nil is the machine's own.
+func (p Policy) Transport(resolver *net.Resolver) *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, Resolver: resolver,
 		Control: func(_, address string, _ syscall.RawConn) error {
 			at, err := netip.ParseAddrPort(address)
 			if err != nil {
-				return fmt.Errorf("%w: %s", errTarget, address)
+				return fmt.Errorf("%w: %s", ErrTarget, address)
 			}
 			if say := p.refused(at.Addr()); say != "" {
-				return fmt.Errorf("%w: %s %s", errTarget, at.Addr(), say)
+				return fmt.Errorf("%w: %s %s", ErrTarget, at.Addr(), say)
 			}
 			return nil
 		}}
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			return dialer.DialContext(ctx, network, address)
-		},
+	return &http.Transport{
+		DialContext:         dialer.DialContext,
 		TLSHandshakeTimeout: 10 * time.Second, ResponseHeaderTimeout: timeout, MaxResponseHeaderBytes: 64 << 10,
-		DisableKeepAlives: true, ForceAttemptHTTP2: true,
+		ForceAttemptHTTP2: true,
 	}
+}
+
+// newClient makes single requests: redirects are not followed, and no connection is kept.
+func (p Policy) newClient(resolver *net.Resolver) *http.Client {
+	transport := p.Transport(resolver)
+	transport.DisableKeepAlives = true
 	return &http.Client{Transport: transport, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 }
@@ -185,8 +188,8 @@ func failure(err error) string {
 	var late interface{ Timeout() bool }
 	var dns *net.DNSError
 	switch {
-	case errors.Is(err, errTarget):
-		at := strings.Index(err.Error(), errTarget.Error())
+	case errors.Is(err, ErrTarget):
+		at := strings.Index(err.Error(), ErrTarget.Error())
 		return err.Error()[at:]
 	case errors.As(err, &late) && late.Timeout():
 		return "the receiver did not answer in time"

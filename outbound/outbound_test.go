@@ -251,7 +251,7 @@ func TestWhatAReceiverSaysIsToldInFewWords(t *testing.T) {
 	if err == nil || strings.Contains(err.Error(), "token") {
 		t.Errorf("the address is told: %v", err)
 	}
-	if _, err := New(strict, nil).client.Get(url); !errors.Is(err, errTarget) {
+	if _, err := New(strict, nil).client.Get(url); !errors.Is(err, ErrTarget) {
 		t.Errorf("this machine is reached: %v", err)
 	}
 }

@@ -26,6 +26,19 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 			want: map[string]string{"guide/start.md": "/guide/start", "guide/index.md": "/guide", "other.md": "/elsewhere",
 				"README.md": "/", "moved.md": "/far/away"},
 		}, {
+			name: "collected from a web site",
+			files: map[string]string{
+				"docent.collected.json": `{"address": "https://acme.example", "trails": {"docs/deep/a.md": ["Guides", "Deep"]}}`,
+				"docs/deep/a.md":        page("title: A\nurl: https://acme.example/docs/deep/a/"),
+				"docs/deep/b.md":        page("title: B\nurl: https://acme.example/docs/deep/b.html?v=2"),
+				"docs/agents.md":        page("title: Agents\nurl: https://acme.example/docs/gr%C3%BCn\ndraft: true"),
+				"_x/c.md":               page("title: C\nurl: https://other.example/c#top"),
+				"index.md":              page("title: Home\nurl: https://acme.example/"),
+			},
+			want: map[string]string{"docs/deep/a.md": "https://acme.example/docs/deep/a/ Guides>Deep",
+				"docs/deep/b.md": "https://acme.example/docs/deep/b.html?v=2", "_x/c.md": "https://other.example/c",
+				"docs/agents.md": "https://acme.example/docs/gr%C3%BCn", "index.md": "https://acme.example"},
+		}, {
 			name:    "mintlify",
 			project: api.Project{SiteURL: "https://acme.example/docs"},
 			files: map[string]string{"docs.json": `{"navigation": {"tabs": [{"tab": "Guides", "groups": [{"group": "Begin", "pages": ["guide/start"]}]}]}}`,

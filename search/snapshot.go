@@ -505,8 +505,10 @@ func (s *snapshot) find(p string) (uint32, bool) {
 		}
 	}
 	if shown {
-		if page, ok := s.byAddress[site.AddressKey(address)]; ok {
-			return page, true
+		for _, address := range []string{address, p} { // whole where the page was collected from another site
+			if page, ok := s.byAddress[site.AddressKey(address)]; ok {
+				return page, true
+			}
 		}
 	}
 	page, ok := s.byKey[site.PageKey(address)]

@@ -53,6 +53,8 @@ func (s *Site) Address() (address, from string) {
 func (s *Site) below() string {
 	below := ""
 	switch s.Kind {
+	case api.SiteCollected:
+		return "" // the origin is that of the addresses
 	case api.SiteDocusaurus:
 		for _, p := range s.plugins {
 			if s.docsDir == p.folder || strings.HasPrefix(s.docsDir, p.folder+"/") {
@@ -112,7 +114,7 @@ func (s *Site) Templates() markup.Templates {
 			return markup.Values | markup.Tags
 		}
 		return 0
-	case api.SiteStarlight:
+	case api.SiteStarlight, api.SiteCollected:
 		return 0
 	case api.SiteVitePress, api.SiteDocusaurus, api.SiteMintlify, api.SiteNext:
 		return markup.Values

@@ -204,7 +204,10 @@ func ReadPage(file string, values map[string]any) Page {
 	if id := FrontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
 		p.ID = id
 	}
-	if address := FrontText(values, "permalink", "url"); address != "" && !strings.Contains(address, ":") {
+	switch address := FrontText(values, "permalink", "url"); {
+	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
+		p.Address = address // which counts where a program has collected the page
+	case address != "" && !strings.Contains(address, ":"):
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}
 	for _, alias := range FrontList(values, "aliases", "redirect_from") {

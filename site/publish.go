@@ -103,6 +103,9 @@ func (d *decider) decide(e *Entry) Decision {
 	if strings.Count(e.Path, "/") > deepest {
 		return Decision{LeftOut, fmt.Sprintf("lies below more than %d folders", deepest), ""}
 	}
+	if d.Kind == api.SiteCollected { // whoever collected it has decided
+		return Decision{Published, "is a page that was collected", ""}
+	}
 	if by := d.exclude.LastAsGit(e.Path); by != nil {
 		if by.Keep {
 			return Decision{Published, "--exclude " + by.Text, ""}

@@ -59,6 +59,7 @@ type Site struct {
 	anchors     anchor.Settings
 	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
 	macros      bool              // the plug-in macros of MkDocs
+	collected   Collected         // of a folder whose pages a program has collected
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
@@ -103,6 +104,8 @@ func Configures(p string) api.SiteKind {
 	base, dir := path.Base(p), path.Base(path.Dir(p))
 	stem := strings.TrimSuffix(base, path.Ext(base))
 	switch {
+	case p == CollectedFile:
+		return api.SiteCollected
 	case base == "docs.json" || base == "mint.json" || base == ".mintignore":
 		return api.SiteMintlify
 	case base == "mkdocs.yml" || base == "mkdocs.yaml":
@@ -158,6 +161,8 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 		s.openDocusaurus(files, read)
 	case api.SiteStarlight:
 		s.openStarlight(read)
+	case api.SiteCollected:
+		s.openCollected(read)
 	}
 	if s.content == "." {
 		s.content = ""
@@ -169,7 +174,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 
 // recognition is the order of generators where a repository holds files of several.
 var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
-	api.SiteMkDocs, api.SiteMintlify}
+	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
 // recognise finds the generator, and the file that speaks for it: the one that is nearest to the root.
 func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (found api.SiteKind, config string) {
@@ -284,7 +289,10 @@ func WithoutNumbers(p string) string {
 // Shown is where the site shows a page: a path without leading slash, with the slash or extension at its end that the
 // generator gives it.
 func (s *Site) Shown(r Page) string {
-	if r.Address != "" {
+	if r.Address != "" && s.Kind == api.SiteCollected {
+		return s.shownAsCollected(r.Address)
+	}
+	if r.Address != "" && !strings.Contains(r.Address, ":") {
 		return strings.TrimPrefix(r.Address, "/")
 	}
 	rel := s.relative(r.Path)
@@ -365,7 +373,10 @@ func AddressKey(address string) string {
 
 // Crumbs are the titles of the folders above a page, where the generator shows them.
 func (s *Site) Crumbs(r Page, titles map[string]string) []string {
-	if s.Kind != api.SiteHugo && s.Kind != api.SiteDocusaurus {
+	if trail := s.collected.Trails[r.Path]; trail != nil {
+		return trail
+	}
+	if s.Kind != api.SiteHugo && s.Kind != api.SiteDocusaurus && s.Kind != api.SiteCollected {
 		return nil
 	}
 	var out []string

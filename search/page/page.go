@@ -126,7 +126,9 @@ func (r *Record) Page() site.Page {
 // URL is where a reader finds the page, or one of its anchors.
 func (r *Record) URL(siteURL, anchor string) string {
 	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
-	if base := strings.TrimRight(siteURL, "/"); base != "" {
+	if strings.Contains(r.Shown, "://") { // a page that was collected elsewhere than on the site
+		out = r.Shown
+	} else if base := strings.TrimRight(siteURL, "/"); base != "" {
 		if out == "/" {
 			out = ""
 		}
