@@ -56,6 +56,8 @@ type QuestionRow struct {
 
 	// the model that was asked and could not answer, where Model answered in its place
 	FallbackFor string `json:",omitzero"`
+	// Degraded are the parts that did not take part in the answer as they should have: "model: unavailable".
+	Degraded []string `json:",omitzero"`
 	// FirstText is how many milliseconds after the question the first text of the answer was there; 0 where that is not
 	// known.
 	FirstText int64 `json:",omitzero"`

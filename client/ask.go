@@ -24,6 +24,8 @@ type Answer struct {
 	Sources   []Source `json:"sources"`
 	// Questions that the documentation answers too, where the project offers them.
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
+	// What did not take part in the answer as it should have, each with the reason: "model: unavailable".
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // A Source is a page that an answer was written from.
@@ -270,6 +272,7 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 		case stream.Finish:
 			end := a.known
 			end.ThreadID, end.Sources = cmp.Or(part.Thread, end.ThreadID), sources
+			end.Degraded = part.Degraded
 			end.Text, end.Suggestions = stream.Suggested(whole)
 			if err := a.catchUp(end.Text, sources, true); err != nil {
 				return err

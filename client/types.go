@@ -215,6 +215,7 @@ type (
 		Rating           api.Rating `json:"rating"` // empty where nobody has rated the answer
 		Comment          *string    `json:"comment"`
 		FallbackFor      *string    `json:"fallbackFor"`
+		Degraded         []string   `json:"degraded"` // what did not take part in the answer, each with the reason
 	}
 	// ConversationTotals count the whole time that was asked for.
 	ConversationTotals struct {
@@ -251,6 +252,7 @@ type (
 		ResolutionStatus string    `json:"resolutionStatus"`
 		Model            string    `json:"model"`
 		FallbackFor      string    `json:"fallbackFor"`
+		Degraded         []string  `json:"degraded"`
 		Error            string    `json:"error"`
 		Feedback         *struct {
 			Rating    api.Rating `json:"rating"`

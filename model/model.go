@@ -7,6 +7,7 @@ package model
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -111,6 +112,9 @@ type Result struct {
 
 	// Checked is what became of the answer's claims when they were held against the passages; nil where nobody did.
 	Checked *Checked
+	// Degraded are the parts that did not take part in the answer as they should have, each with the reason, in words that
+	// readers may see: "rewrite: timeout", "model: unavailable".
+	Degraded []string
 }
 
 // Checked is what became of an answer's claims when they were held against the passages.
@@ -131,4 +135,11 @@ type Change struct {
 	Why  string // for people: what no passage says
 	From []int  // of a move: the passages that were cited, by the index that a Delta has
 	To   []int  // and those that are
+}
+
+// Degrade notes that a part did not take part as it should have, once.
+func (r *Result) Degrade(part, why string) {
+	if note := part + ": " + why; !slices.Contains(r.Degraded, note) {
+		r.Degraded = append(r.Degraded, note)
+	}
 }

@@ -99,6 +99,7 @@ type conversationBody struct {
 	Rating     *string      `json:"rating"`
 	Comment    *string      `json:"comment"`
 	Fallback   *string      `json:"fallbackFor"`
+	Degraded   []string     `json:"degraded,omitempty"`
 }
 
 type totalsBody struct {
@@ -134,7 +135,8 @@ func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
 			Type: "answer", Sources: sourceBodies(r.Sources), Resolution: resolution(r.Answered),
 			PageURL: optional(pageURL(address, r.Page)),
 			Caller:  r.Caller, Channel: optional(string(r.Channel)), Model: r.Model, Error: optional(r.Error),
-			Rating: optional(string(r.Rating)), Comment: optional(r.Comment), Fallback: optional(r.FallbackFor)}
+			Rating: optional(string(r.Rating)), Comment: optional(r.Comment), Fallback: optional(r.FallbackFor),
+			Degraded: r.Degraded}
 	}
 	if q.After == "" {
 		t, err := s.Analytics.Totals(req.Context(), q)
@@ -170,6 +172,7 @@ type messageBody struct {
 	Resolution string         `json:"resolutionStatus,omitempty"`
 	Model      string         `json:"model,omitempty"`
 	Fallback   string         `json:"fallbackFor,omitempty"`
+	Degraded   []string       `json:"degraded,omitempty"`
 	Error      string         `json:"error,omitempty"`
 	Feedback   *verdictedBody `json:"feedback,omitempty"`
 }
@@ -218,7 +221,8 @@ func messages(turns []thread.Exchange) []messageBody {
 		}
 		m := messageBody{ID: string(e.Turn), Role: "assistant", Content: e.Answer, CreatedAt: timestamp(e.Ended),
 			Sources:    &sources,
-			Resolution: resolution(e.Answered), Model: e.Model, Fallback: e.FallbackFor, Error: e.Error}
+			Resolution: resolution(e.Answered), Model: e.Model, Fallback: e.FallbackFor, Error: e.Error,
+			Degraded: e.Degraded}
 		if e.Error != "" {
 			m.Content = e.Text // as far as it had come
 		}

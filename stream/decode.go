@@ -38,6 +38,7 @@ type Decoder struct {
 	thread  string
 	key     string
 	model   string           // that has answered in place of another
+	less    []string         // what did not take part
 	calls   map[string]*Part // tool calls whose result has not come yet
 	texts   map[string]bool  // text parts that are open
 	err     error
@@ -151,6 +152,7 @@ type (
 		ThreadKey    string    `json:"threadKey"`
 		Model        string    `json:"model"`
 		Fallback     bool      `json:"fallback"`
+		Degraded     []string  `json:"degraded"`
 	}
 	wireStep struct {
 		MessageID *string `json:"messageId"`
@@ -189,6 +191,8 @@ type (
 			ThreadKey string `json:"threadKey"`
 			Model     string `json:"model"`
 			Fallback  bool   `json:"fallback"`
+
+			Degraded []string `json:"degraded"`
 		} `json:"messageMetadata"`
 		ToolCallID *string         `json:"toolCallId"`
 		ToolName   string          `json:"toolName"`
@@ -292,7 +296,7 @@ func (d *Decoder) takeData(items *[]json.RawMessage) string {
 		var f wireFinish
 		if json.Unmarshal(item, &f) == nil && f.Type == "finish" {
 			d.ids(f.ThreadID, f.ThreadKey)
-			d.mark(f.Model, f.Fallback)
+			d.mark(f.Model, f.Fallback, f.Degraded)
 		}
 	}
 	return ""
@@ -429,7 +433,7 @@ var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 	"finish": func(d *Decoder, c *wireChunk) string {
 		d.metadata(c)
 		if c.Metadata != nil {
-			d.mark(c.Metadata.Model, c.Metadata.Fallback)
+			d.mark(c.Metadata.Model, c.Metadata.Fallback, c.Metadata.Degraded)
 		}
 		d.finish("", Usage{})
 		return ""
@@ -455,7 +459,7 @@ func (d *Decoder) finish(reason string, usage Usage) {
 	if !d.ended {
 		d.ended = true
 		d.push(Part{Kind: Finish, Thread: d.thread, Key: d.key, Reason: reason, Model: d.model, Fallback: d.model != "",
-			Usage: usage})
+			Usage: usage, Degraded: d.less})
 	}
 }
 
@@ -479,8 +483,9 @@ func (d *Decoder) ids(thread, key string) {
 	}
 }
 
-// mark notes which model has answered in place of another.
-func (d *Decoder) mark(model string, fallback bool) {
+// mark notes which model has answered in place of another, and what did not take part.
+func (d *Decoder) mark(model string, fallback bool, degraded []string) {
+	d.less = degraded
 	if fallback {
 		d.model = model
 	}

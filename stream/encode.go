@@ -60,6 +60,8 @@ type Encoder struct {
 	calls   int    // tool calls so far
 	delta   []byte // what stands before the text of a delta
 	instead string // the model that has answered in place of another
+
+	degraded []string
 }
 
 // NewEncoder returns an encoder for one answer.
@@ -154,7 +156,7 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 			dst = append(dst, code, ':', '[')
 			dst = append(dst, `{"type":"finish"`...)
 			dst = e.ids(dst, true)
-			dst = e.fallback(dst, true)
+			dst = e.marks(dst, true)
 			dst = append(dst, "}]\n"...)
 		}
 		dst = e.endLine(dst, reason, p.Usage)
@@ -327,31 +329,48 @@ func (e *Encoder) remember(p *Part) {
 	if p.Fallback {
 		e.instead = p.Model
 	}
+	if len(p.Degraded) > 0 {
+		e.degraded = p.Degraded
+	}
 }
 
 // metadata is where every version of the client looks for the thread's id; at the top level of an event early ones
 // refuse it.
 func (e *Encoder) metadata(dst []byte) []byte {
-	if e.thread == "" && e.key == "" && e.instead == "" {
+	if e.thread == "" && e.key == "" && e.instead == "" && len(e.degraded) == 0 {
 		return dst
 	}
 	dst = append(dst, `,"messageMetadata":{`...)
 	dst = e.ids(dst, false)
-	dst = e.fallback(dst, e.thread != "" || e.key != "")
+	dst = e.marks(dst, e.thread != "" || e.key != "")
 	return append(dst, '}')
 }
 
-// fallback says which model has answered in place of another, where one did.
-func (e *Encoder) fallback(dst []byte, comma bool) []byte {
-	if e.instead == "" {
-		return dst
+// marks say which model has answered in place of another, where one did, and what did not take part.
+func (e *Encoder) marks(dst []byte, comma bool) []byte {
+	if e.instead != "" {
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"model":`...)
+		dst = appendString(dst, e.instead)
+		dst = append(dst, `,"fallback":true`...)
+		comma = true
 	}
-	if comma {
-		dst = append(dst, ',')
+	if len(e.degraded) > 0 {
+		if comma {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"degraded":[`...)
+		for i, d := range e.degraded {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = appendString(dst, d)
+		}
+		dst = append(dst, ']')
 	}
-	dst = append(dst, `"model":`...)
-	dst = appendString(dst, e.instead)
-	return append(dst, `,"fallback":true`...)
+	return dst
 }
 
 // ids appends the thread's id and key as members of an object, after a comma where there are members before them.

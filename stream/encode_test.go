@@ -93,20 +93,21 @@ data: [DONE]
 // Both forms tell which model has answered in place of another, where clients look for the thread's id.
 func TestAnAnswerOfAnotherModelIsMarked(t *testing.T) {
 	for form, mark := range map[stream.Form]string{
-		stream.DataStream: `8:[{"type":"finish","threadId":"thr_1","model":"builtin","fallback":true}]`,
-		stream.UIMessages: `data: {"type":"finish","messageMetadata":{"threadId":"thr_1","model":"builtin","fallback":true}}`,
+		stream.DataStream: `8:[{"type":"finish","threadId":"thr_1","model":"builtin","fallback":true,"degraded":["model: unavailable"]}]`,
+		stream.UIMessages: `data: {"type":"finish","messageMetadata":{"threadId":"thr_1","model":"builtin","fallback":true,"degraded":["model: unavailable"]}}`,
 	} {
 		text := encode(form, stream.Part{Kind: stream.Start, Message: "msg_1", Thread: "thr_1"},
 			stream.Part{Kind: stream.Text, Text: "So."},
-			stream.Part{Kind: stream.Finish, Thread: "thr_1", Reason: "stop", Model: "builtin", Fallback: true})
+			stream.Part{Kind: stream.Finish, Thread: "thr_1", Reason: "stop", Model: "builtin", Fallback: true,
+				Degraded: []string{"model: unavailable"}})
 		if strings.Count(text, mark) != 1 {
 			t.Errorf("%v: %s", form, text)
 		}
 		parts, err := decode(form, strings.NewReader(text))
-		if end := parts[len(parts)-1]; err != nil || end.Model != "builtin" || !end.Fallback {
+		if end := parts[len(parts)-1]; err != nil || end.Model != "builtin" || !end.Fallback || len(end.Degraded) != 1 {
 			t.Errorf("%v: read as %+v, %v", form, end, err)
 		}
-		if text := encode(form, answer...); strings.Contains(text, "fallback") {
+		if text := encode(form, answer...); strings.Contains(text, "fallback") || strings.Contains(text, "degraded") {
 			t.Errorf("%v: an answer of the model itself is marked: %s", form, text)
 		}
 	}

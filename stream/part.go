@@ -14,7 +14,7 @@ const (
 	Source                 // a page that the answer cites: ID, URL, Title
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
-	// last part of a good answer: Thread, Reason, usage, Model and Fallback. Written only once the answer is on disk
+	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is on disk
 	Finish
 	Error // last part of a failed one: Text is for a person
 )
@@ -36,6 +36,7 @@ type Part struct {
 
 	Model    string // that has answered, where it did so in place of another
 	Fallback bool
+	Degraded []string // parts that did not take part as they should have, each with the reason
 }
 
 // A Result is one retrieved section, as the search tool call shows it.

@@ -351,6 +351,7 @@ func finishPart(thread api.ThreadID, e Exchange) stream.Part {
 	if e.FallbackFor != "" {
 		p.Model, p.Fallback = e.Model, true // which model should have answered is not for readers
 	}
+	p.Degraded = e.Degraded
 	return p
 }
 

@@ -284,7 +284,19 @@ func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *m
 	aside(func() { instead, err = e.deps.Model.Fallback(ctx, b.model, b.request, w.write) })
 	addUse(&instead, result)
 	*result = instead
+	result.Degrade("model", unable(cause))
 	return err
+}
+
+// unable says why a part did not take part, in words that readers may see.
+func unable(cause error) string {
+	switch {
+	case errors.Is(cause, context.DeadlineExceeded):
+		return "timeout"
+	case errors.Is(cause, model.ErrTooLong):
+		return "no room"
+	}
+	return "unavailable"
 }
 
 // addUse adds what earlier tries have used: it is paid for.
@@ -293,6 +305,7 @@ func addUse(result, earlier *model.Result) {
 	result.CompletionTokens += earlier.CompletionTokens
 	result.CachedTokens += earlier.CachedTokens
 	result.Cost += earlier.Cost
+	result.Degraded = append(slices.Clip(earlier.Degraded), result.Degraded...)
 }
 
 // again waits for a model that may be asked later, and says whether it is asked again. A stop meanwhile is

@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -67,10 +68,11 @@ func TestAModelThatIsDownIsAnsweredForAtOnceAndTheAnswerSaysSo(t *testing.T) {
 			if e.Usage.Prompt != 3 || e.Usage.Cost != 5 {
 				t.Errorf("%s: what the first model took is not counted: %+v", when, e.Usage)
 			}
-			if row := a.State.row(); row.Questions[0].FallbackFor != "first" || row.Questions[0].Model != "other" {
+			if row := a.State.row(); row.Questions[0].FallbackFor != "first" || row.Questions[0].Model != "other" ||
+				!slices.Equal(row.Questions[0].Degraded, []string{"model: unavailable"}) {
 				t.Errorf("%s: the row is %+v", when, row)
 			}
-			if p := last(a.logOf(e)); p.Kind != stream.Finish || p.Model != "other" || !p.Fallback {
+			if p := last(a.logOf(e)); p.Kind != stream.Finish || p.Model != "other" || !p.Fallback || len(p.Degraded) != 1 {
 				t.Errorf("%s: the stream ends with %+v", when, p)
 			}
 			for _, m := range a.State.history() {

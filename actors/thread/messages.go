@@ -168,6 +168,8 @@ type Exchange struct {
 	// FallbackFor is the model that was asked and could not answer, where Model answered in its place.
 	FallbackFor string `cbor:"21,keyasint,omitempty" json:"fallbackFor,omitempty"`
 	Trace       *Trace `cbor:"22,keyasint,omitempty" json:"-"` // nil where nothing is known of it, as in older answers
+	// Degraded are the parts that did not take part in the answer as they should have, see model.Result.
+	Degraded []string `cbor:"23,keyasint,omitempty" json:"degraded,omitempty"`
 }
 
 // Feedback is what a reader thinks of an answer.
@@ -231,6 +233,8 @@ type (
 		Trace       *Trace `cbor:"10,keyasint,omitempty"`
 
 		Channel api.Channel `cbor:"11,keyasint,omitempty"` // of the question; empty in events of before it was kept
+
+		Degraded []string `cbor:"12,keyasint,omitempty"`
 	}
 	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
 	Retried struct {

@@ -17,8 +17,8 @@ func (s state) row() api.ThreadRow {
 		}
 		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,
 			Question: e.Question, Answer: e.Answer, Error: e.Error, Answered: e.Answered, Replaced: replaced, Model: e.Model,
-			FallbackFor: e.FallbackFor,
-			Asked:       e.Asked, Ended: e.Ended}
+			FallbackFor: e.FallbackFor, Degraded: e.Degraded,
+			Asked: e.Asked, Ended: e.Ended}
 		if e.Error != "" {
 			q.Answer = e.Text // as far as it had come
 		}

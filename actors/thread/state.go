@@ -150,7 +150,7 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 	return []Event{Answered{Turn: turn, Text: done.text, Sources: done.sources, Model: done.result.Model,
 		Answered: done.result.Answered,
 		Usage:    usage(&done.result), Reason: done.result.Reason, At: now, FallbackFor: done.result.FallbackFor,
-		Trace: done.trace, Channel: s.open[0].Channel}}, nil
+		Trace: done.trace, Channel: s.open[0].Channel, Degraded: done.result.Degraded}}, nil
 }
 
 // Stopped is why there is no answer, or no whole one, where somebody has ended it.
@@ -385,7 +385,7 @@ func (s state) apply(ev Event) state {
 		s = s.close(ev.Turn, func(e *Exchange) {
 			e.Answer, e.Sources, e.Model, e.Answered = ev.Text, ev.Sources, ev.Model, ev.Answered
 			e.Usage, e.Reason, e.Ended, e.FallbackFor = ev.Usage, ev.Reason, ev.At, ev.FallbackFor
-			e.Trace = ev.Trace
+			e.Trace, e.Degraded = ev.Trace, ev.Degraded
 		})
 	case TurnFailed:
 		s = s.close(ev.Turn, func(e *Exchange) {

@@ -146,7 +146,7 @@ func TestARemoteModelStreamsItsAnswerWithCitations(t *testing.T) {
 			t.Errorf("cited %v", got.cite)
 		}
 		want := model.Result{Model: "remote", Reason: "stop", Answered: true, PromptTokens: 11, CompletionTokens: 5}
-		if result != want {
+		if !reflect.DeepEqual(result, want) {
 			t.Errorf("result %+v", result)
 		}
 		if got.deltas < 3 {

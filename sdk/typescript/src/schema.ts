@@ -1950,7 +1950,13 @@ export interface components {
              * @constant
              */
             fallback?: true;
+            degraded?: components["schemas"]["Degraded"];
         };
+        /**
+         * @description Parts that did not take part in the answer as they should have, each with the reason: `model: unavailable`,
+         *     `rewrite: timeout`, `meaning: timeout`, `answer: over budget`.
+         */
+        Degraded: string[];
         /**
          * @description The JSON after the colon of one line of a data stream, by the code before the colon. The data stream protocol of chat SDK 4 has one
          *     part a line, `code:json`. Blank lines keep the connection open.
@@ -2017,6 +2023,7 @@ export interface components {
              * @constant
              */
             fallback?: true;
+            degraded?: components["schemas"]["Degraded"];
         };
         TokenUsage: {
             promptTokens: components["schemas"]["Count"];
@@ -2275,6 +2282,7 @@ export interface components {
             comment: string | null;
             /** @description The model that was asked and could not answer, where `model` answered in its place. */
             fallbackFor: string | null;
+            degraded?: components["schemas"]["Degraded"];
         };
         ConversationTotals: {
             threads: components["schemas"]["Count"];
@@ -2349,6 +2357,7 @@ export interface components {
             model?: string;
             /** @description The model that was asked and could not answer, where `model` answered in its place. */
             fallbackFor?: string;
+            degraded?: components["schemas"]["Degraded"];
             /** @description Why the answer failed. */
             error?: string;
             feedback?: components["schemas"]["AnswerFeedback"];
