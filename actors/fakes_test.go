@@ -191,8 +191,8 @@ func (h *host) TipAfter(_ context.Context, p api.Project, branch, published stri
 	return tip, nil
 }
 
-func (h *host) Source(p api.Project) api.Source {
-	return api.Source{Repository: string(p.ID), Ref: base}
+func (h *host) Source(p api.Project) api.JobSource {
+	return api.JobSource{Repository: string(p.ID), Ref: base}
 }
 
 func (h *host) Tree(_ context.Context, _ api.Project, commit string) (agent.Tree, error) {

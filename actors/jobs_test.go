@@ -89,7 +89,7 @@ func TestAJobShowsItsSourceAndModelFromTheFirstAnswerOn(t *testing.T) {
 			p.Repository, p.Branch, p.Source, p.Model = "", "", "/srv/secret/place", c.projects
 			id := newJob()
 			first := w.ask(id, job.Create{Project: p, Prompt: "nothing", Model: c.asked})
-			if want := (api.Source{Repository: "p", Ref: base}); first.Job.Source != want || first.Job.Model != c.want {
+			if want := (api.JobSource{Repository: "p", Ref: base}); first.Job.Source != want || first.Job.Model != c.want {
 				t.Errorf("the first answer says %+v and %q", first.Job.Source, first.Job.Model)
 			}
 			last := w.settled(id)

@@ -11,8 +11,8 @@ const (
 	JobFailed    JobStatus = "failed"
 )
 
-// Source is the repository and branch that a job starts from.
-type Source struct {
+// JobSource is the repository and branch that a job starts from.
+type JobSource struct {
 	Repository string `json:"repository"`
 	Ref        string `json:"ref"`
 }
@@ -32,7 +32,7 @@ const (
 type Job struct {
 	ID         JobID      `json:"id"`
 	Status     JobStatus  `json:"status"`
-	Source     Source     `json:"source"`
+	Source     JobSource  `json:"source"`
 	Model      string     `json:"model"`
 	PRLink     *string    `json:"prLink"`
 	CreatedAt  time.Time  `json:"createdAt"`

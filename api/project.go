@@ -21,10 +21,16 @@ const (
 type Project struct {
 	ID     ProjectID `json:"id"`
 	Org    OrgID     `json:"organization"`
-	Domain string    `json:"domain"`           // names the project in assistant URLs; may contain dots
-	Name   string    `json:"name,omitempty"`   // shown to people; the ID where empty
-	Source string    `json:"source"`           // a folder, a local git repository, or a git URL
-	Branch string    `json:"branch,omitempty"` // the documentation's branch; the source's default where empty
+	Domain string    `json:"domain"`         // names the project in assistant URLs; may contain dots
+	Name   string    `json:"name,omitempty"` // shown to people; the ID where empty
+	// how its source is read; a folder or a git repository where empty. See Source for this and for what follows.
+	Kind    SourceKind `json:"kind,omitempty"`
+	Label   string     `json:"label,omitempty"` // names its source among several; FirstSource where empty
+	Every   string     `json:"every,omitempty"`
+	Collect Collect    `json:"collect,omitzero"`
+	Sources []Source   `json:"sources,omitempty"` // further ones
+	Source  string     `json:"source"`            // a folder, a local git repository, or a git URL
+	Branch  string     `json:"branch,omitempty"`  // the documentation's branch; the source's default where empty
 	// sub-folder that holds the documentation, slash-separated; the root where empty
 	DocsDir string `json:"docsDir,omitempty"`
 	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there

@@ -31,6 +31,14 @@ func (p Project) WithDefaults() Project {
 	p.Widget.Suggestions = withoutEmpty(p.Widget.Suggestions)
 	p.Widget.Accent, p.Widget.AccentDark = strings.ToLower(p.Widget.Accent), strings.ToLower(p.Widget.AccentDark)
 	p.Repository = strings.TrimSuffix(strings.Trim(p.Repository, "/"), ".git")
+	p.Label = strings.ToLower(strings.TrimSpace(p.Label))
+	if len(p.Sources) > 0 {
+		p.Sources = slices.Clone(p.Sources)
+		for i, s := range p.Sources {
+			p.Sources[i] = s.withDefaults()
+		}
+	}
+	p = p.collectedDefaults()
 	if p.Source == "" && p.Repository != "" {
 		web := p.HostURL
 		switch {
@@ -64,9 +72,29 @@ func (p Project) Validate() error {
 	}
 	out.text("name", p.Name, 200)
 	out.text("model", p.Model, 100)
-	if problem := sourceProblem(p.Source); problem != "" {
+	if problem := sourceProblem(p.Source); problem != "" && p.Kind == SourceFiles {
 		out.add("source", "%s", problem)
 	}
+	out.place(p)
+	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
+		out.add("deflection", "must be an e-mail address or an http or https URL")
+	}
+	out.widget(p.Widget)
+	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
+		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
+	}
+	if p.Kind == SourceFiles {
+		out.host(p)
+	} else {
+		out.secretNames(p)
+	}
+	out.sources(p)
+	out.review(p)
+	return out.err()
+}
+
+// place checks where a source's pages are and where readers find them.
+func (out *problems) place(p Project) {
 	if p.Branch != "" && !ValidBranch(p.Branch) {
 		out.add("branch", "is not a branch name that git accepts")
 	}
@@ -84,16 +112,6 @@ func (p Project) Validate() error {
 	}
 	out.patterns("include", p.Include)
 	out.patterns("exclude", p.Exclude)
-	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
-		out.add("deflection", "must be an e-mail address or an http or https URL")
-	}
-	out.widget(p.Widget)
-	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
-		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
-	}
-	out.host(p)
-	out.review(p)
-	return out.err()
 }
 
 // withoutEmpty is a list without its empty texts, which a command line gives to clear it.

@@ -141,17 +141,17 @@ func TestTheSourceOfAProjectIsKnownAtOnce(t *testing.T) {
 	}
 	for name, c := range map[string]struct {
 		project api.Project
-		before  api.Source
-		after   api.Source
+		before  api.JobSource
+		after   api.JobSource
 	}{
-		"a folder": {project(folder), api.Source{Repository: "acme", Ref: "main"},
-			api.Source{Repository: "acme", Ref: "main"}},
-		"a folder and a branch": {named(project(folder), "", "docs"), api.Source{Repository: "acme", Ref: "docs"},
-			api.Source{Repository: "acme", Ref: "docs"}},
-		"a repository": {project("file://" + bare), api.Source{Repository: "acme"},
-			api.Source{Repository: "acme", Ref: "trunk"}},
+		"a folder": {project(folder), api.JobSource{Repository: "acme", Ref: "main"},
+			api.JobSource{Repository: "acme", Ref: "main"}},
+		"a folder and a branch": {named(project(folder), "", "docs"), api.JobSource{Repository: "acme", Ref: "docs"},
+			api.JobSource{Repository: "acme", Ref: "docs"}},
+		"a repository": {project("file://" + bare), api.JobSource{Repository: "acme"},
+			api.JobSource{Repository: "acme", Ref: "trunk"}},
 		"a repository and branch": {named(project("file://"+bare), "acme/docs", "trunk"),
-			api.Source{Repository: "acme/docs", Ref: "trunk"}, api.Source{Repository: "acme/docs", Ref: "trunk"}},
+			api.JobSource{Repository: "acme/docs", Ref: "trunk"}, api.JobSource{Repository: "acme/docs", Ref: "trunk"}},
 	} {
 		r := open(t, t.TempDir(), c.project, &forgetest.Pulls{}, forge.Options{})
 		r.project.ID = "acme"
@@ -159,7 +159,7 @@ func TestTheSourceOfAProjectIsKnownAtOnce(t *testing.T) {
 			t.Errorf("%s: %+v before it was read, want %+v", name, got, c.before)
 		}
 		tip, _ := r.sync(t)
-		if got := r.Source(r.project); got != c.after || got != (api.Source{Repository: tip.Repo, Ref: tip.Base}) {
+		if got := r.Source(r.project); got != c.after || got != (api.JobSource{Repository: tip.Repo, Ref: tip.Base}) {
 			t.Errorf("%s: %+v, want %+v, and a job will say %s, %s", name, got, c.after, tip.Repo, tip.Base)
 		}
 	}

@@ -83,6 +83,10 @@ func docsDir(p api.Project) (string, error) {
 
 func resolve(p api.Project) (source, error) {
 	name := cmp.Or(p.Repository, string(p.ID))
+	if p.Kind.Collected() {
+		return source{}, fmt.Errorf("%w: the source is %s, which nobody but its collector reads; it holds no repository to work on",
+			ErrMisconfigured, p.Kind.Said())
+	}
 	s := strings.TrimSpace(p.Source)
 	if s == "" {
 		return source{}, fmt.Errorf("%w: the project has no source", ErrMisconfigured)

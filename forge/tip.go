@@ -49,8 +49,8 @@ func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published str
 
 // Source is what the project's jobs work on, without asking the source: the repository as the API shows it, and its
 // branch as it was read last. The branch is empty where the project names none and its repository was not read yet.
-func (h *Hub) Source(p api.Project) api.Source {
-	known := api.Source{Repository: cmp.Or(p.Repository, string(p.ID)), Ref: p.Branch}
+func (h *Hub) Source(p api.Project) api.JobSource {
+	known := api.JobSource{Repository: cmp.Or(p.Repository, string(p.ID)), Ref: p.Branch}
 	src, err := resolve(p)
 	if err != nil {
 		return known // the job will say what is wrong

@@ -49,7 +49,7 @@ func (s *Reader) Look(ctx context.Context, p api.Project, progress Progress) (Lo
 		return Look{}, err
 	}
 	progress("asking the code host for what the credentials may do", 0, 0)
-	open, err := s.Repositories.Rights(ctx, p)
+	open, err := s.rights(ctx, p)
 	if err != nil {
 		return Look{}, err
 	}
@@ -71,11 +71,14 @@ func (s *Reader) look(ctx context.Context, p api.Project, progress Progress) (l 
 	defer end()
 	l.Project = p
 	err = api.Guard(func() error {
-		tip, err := s.fetch(ctx, p, progress)
+		read, tip, err := s.fetch(ctx, p, true, progress)
 		if err != nil {
 			return err
 		}
 		l.Branch = tip.Branch
+		if read.SiteURL != "" {
+			l.Project.SiteURL = read.SiteURL
+		}
 		tree, err := s.Repositories.Tree(ctx, p, tip.Commit)
 		if err != nil {
 			return err

@@ -17,6 +17,9 @@ type Deps struct {
 	Guard        *Guard
 	Log          *slog.Logger
 
+	Collectors map[api.SourceKind]Collector
+	Collecting string // folder of what they collect
+
 	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process
 	// here, as hostile content would.
 	BeforeIndexing func(api.Project)

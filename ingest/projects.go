@@ -52,7 +52,7 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 			return Project{}, err
 		}
 	}
-	open, err := s.Repositories.Rights(ctx, p)
+	open, err := s.rights(ctx, p)
 	if err != nil {
 		return Project{}, err
 	}
@@ -83,7 +83,18 @@ func check(p api.Project) error {
 	if err := site.CheckPatterns(p); err != nil {
 		return err
 	}
+	if p.Kind.Collected() {
+		return nil
+	}
 	return forge.Check(p)
+}
+
+// rights says what a code host leaves open of a project's credentials.
+func (s *Reader) rights(ctx context.Context, p api.Project) (open string, err error) {
+	if p.Kind.Collected() {
+		return "", nil // its collector finds out
+	}
+	return s.Repositories.Rights(ctx, p)
 }
 
 // checkDocsDir says which folders hold pages where the one that a project names holds none: the name is mistyped.
@@ -189,11 +200,11 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 		report, err := s.again(ctx, p, commit, progress)
 		return found(p, report, ""), err
 	}
-	open, err := s.Repositories.Rights(ctx, p)
+	open, err := s.rights(ctx, p)
 	if err != nil {
 		return Project{}, err
 	}
-	if p.DocsDir != "" {
+	if p.DocsDir != "" && !p.Kind.Collected() {
 		tip, _, err := s.Repositories.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
 		if err == nil {
 			err = s.checkDocsDir(ctx, p, tip.Commit)

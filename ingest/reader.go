@@ -77,11 +77,12 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 		return forge.Tip{}, search.Report{}, err
 	}
 	defer end()
-	return s.read(ctx, p, progress)
+	return s.read(ctx, p, true, progress)
 }
 
-// read is refreshTo for a caller that has the project's turn.
-func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (tip forge.Tip, report search.Report,
+// read is refreshTo for a caller that has the project's turn. What was collected before does where nothing fresh is
+// asked for.
+func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress Progress) (tip forge.Tip, report search.Report,
 	err error) {
 	if err := ctx.Err(); err != nil { // of two ways that are open select takes any
 		return forge.Tip{}, search.Report{}, err
@@ -95,15 +96,14 @@ func (s *Reader) read(ctx context.Context, p api.Project, progress Progress) (ti
 	defer func() { s.remember(p.ID, tip.Commit, err) }()
 	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
 	err = api.Guard(func() error {
-		if tip, err = s.fetch(ctx, p, progress); err != nil {
+		if p, tip, err = s.fetch(ctx, p, fresh, progress); err != nil {
 			return err
 		}
-		s.folders().add(p)
 		s.mu.Lock()
 		heard := s.heard
 		s.mu.Unlock()
 		report, err = s.index(ctx, p, tip.Commit, progress)
-		if err == nil && heard != nil {
+		if _, label := api.SplitSource(p.ID); err == nil && heard != nil && label == "" {
 			heard(ctx, p.ID, tip.Commit)
 		}
 		return err
@@ -140,18 +140,28 @@ func (s *Reader) folders() *folderWatch {
 	return s.watch
 }
 
-// fetch brings the project's repository up to date with its source.
-func (s *Reader) fetch(ctx context.Context, p api.Project, progress Progress) (forge.Tip, error) {
+// fetch brings the project's repository up to date with its source. It returns the project with the source that was
+// read, which of a collected one is a folder.
+func (s *Reader) fetch(ctx context.Context, p api.Project, fresh bool, progress Progress) (api.Project, forge.Tip,
+	error) {
 	end, err := s.Guard.begin(p.ID, stepFetch, "")
 	if err != nil {
-		return forge.Tip{}, err
+		return p, forge.Tip{}, err
 	}
 	defer end()
+	collected := p.Kind.Collected()
+	p, err = s.collect(ctx, p, fresh, progress)
+	if err != nil {
+		return p, forge.Tip{}, fmt.Errorf("collect the pages of %s: %w", p.ID, err)
+	}
 	tip, _, err := s.Repositories.Sync(ctx, p, func(text string) { progress(text, 0, 0) })
 	if err != nil {
-		return tip, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
+		return p, tip, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
-	return tip, nil
+	if !collected {
+		s.folders().add(p)
+	}
+	return p, tip, nil
 }
 
 // Listen has heard called with the commit that a project's documentation was read at, each time.
@@ -214,7 +224,7 @@ func (s *Reader) Merged(id api.ProjectID) {
 		return
 	}
 	s.work.Go(func() {
-		p, err := s.Catalog.Project(s.ctx, id)
+		p, err := s.Part(s.ctx, id)
 		if err == nil {
 			_, err = s.Refresh(s.ctx, p, func(string, int, int) {})
 		}
@@ -250,7 +260,7 @@ func (s *Reader) make(id api.ProjectID) *making {
 }
 
 func (s *Reader) makeNow(id api.ProjectID) error {
-	p, err := s.Catalog.Project(s.ctx, id)
+	p, err := s.Part(s.ctx, id)
 	if err != nil {
 		return err
 	}
@@ -262,8 +272,21 @@ func (s *Reader) makeNow(id api.ProjectID) error {
 	if s.Index.Commit(id) != "" {
 		return nil // whoever had the turn has made it
 	}
-	_, _, err = s.read(s.ctx, p, func(string, int, int) {})
+	_, _, err = s.read(s.ctx, p, false, func(string, int, int) {})
 	return err
+}
+
+// Part is a project by its id, or a further source by that of the project that is made of it.
+func (s *Reader) Part(ctx context.Context, id api.ProjectID) (api.Project, error) {
+	project, label := api.SplitSource(id)
+	p, err := s.Catalog.Project(ctx, project)
+	if err != nil || label == "" {
+		return p, err
+	}
+	if p = p.Of(label); p.ID == "" {
+		return p, fmt.Errorf("source %q of project %s: %w", label, project, api.ErrNotFound)
+	}
+	return p, nil
 }
 
 // Follow looks at every project's source now, when its folder changes, and every interval, until ctx ends.
@@ -280,12 +303,16 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 		}
 		var round errgroup.Group
 		round.SetLimit(cap(s.slots))
-		for _, p := range projects {
-			round.Go(func() error {
-				_, err := s.Refresh(ctx, p, func(string, int, int) {})
-				s.Report(p.ID, err)
-				return nil
-			})
+		for _, project := range projects {
+			for _, p := range project.Parts() {
+				if !s.due(p) && s.Index.Commit(p.ID) != "" {
+					continue
+				}
+				round.Go(func() error {
+					s.Report(p.ID, s.lookAgain(ctx, p))
+					return nil
+				})
+			}
 		}
 		_ = round.Wait()
 		var next <-chan time.Time // never, where there is no interval
@@ -298,6 +325,17 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 		case <-next:
 		}
 	}
+}
+
+// lookAgain reads a source in its turn. One that is not due lacks only its index.
+func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {
+	end, err := s.turn(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	defer end()
+	_, _, err = s.read(ctx, p, s.due(p), func(string, int, int) {})
+	return err
 }
 
 // Report logs why a project's documentation could not be read; it is tried again later.

@@ -286,7 +286,7 @@ func (j *jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 		s = &jobState{ids: map[string]bool{}, changed: make(chan struct{}), prompts: []string{cmd.Prompt}}
 		s.row = api.JobRow{Project: cmd.Project.ID, User: string(cmd.User), Branch: or(cmd.Branch, "docent/"+string(id)),
 			Halt: api.HaltProcessing, Seq: 1,
-			Job: api.Job{ID: id, Status: api.JobActive, Source: api.Source{Repository: "acme/docs", Ref: "main"},
+			Job: api.Job{ID: id, Status: api.JobActive, Source: api.JobSource{Repository: "acme/docs", Ref: "main"},
 				Model:     or(cmd.Model, "rules-1"),
 				CreatedAt: now, UpdatedAt: now}}
 		j.all[id] = s

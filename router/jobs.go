@@ -30,7 +30,7 @@ const (
 type jobBody struct {
 	ID         api.JobID     `json:"id"`
 	Status     api.JobStatus `json:"status"`
-	Source     api.Source    `json:"source"`
+	Source     api.JobSource `json:"source"`
 	Model      string        `json:"model"`
 	PRLink     *string       `json:"prLink"`
 	CreatedAt  timestamp     `json:"createdAt"`

@@ -38,7 +38,7 @@ type (
 		Uses    []quota.Use
 		Claim   *journal.Claim
 		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
-		Source api.Source
+		Source api.JobSource
 		Works  string // the model that will work
 	}
 
@@ -122,7 +122,7 @@ type (
 		Project api.ProjectID `cbor:"1,keyasint"`
 		Job     api.JobID     `cbor:"2,keyasint"`
 		User    api.KeyID     `cbor:"3,keyasint"`
-		Source  api.Source    `cbor:"4,keyasint"`
+		Source  api.JobSource `cbor:"4,keyasint"`
 		Model   string        `cbor:"5,keyasint"`
 		Draft   bool          `cbor:"6,keyasint"`
 		At      time.Time     `cbor:"7,keyasint"`

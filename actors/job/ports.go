@@ -18,7 +18,7 @@ type Editor interface {
 // A Forge reads and publishes. All of it may be repeated.
 type Forge interface {
 	// Source is what jobs of the project work on, as far as is known at once.
-	Source(project api.Project) api.Source
+	Source(project api.Project) api.JobSource
 	// Tip says where the branch stands; for a branch that does not exist, or whose pull request is merged or closed,
 	// Pull says so and Commit is the base's head. Published is the commit that was published to the branch before, or
 	// empty: where the built-in host has lost it, it is brought back, or that is forge.ErrLost.

@@ -15,7 +15,7 @@ type snapshotV1 struct {
 	Version     int                 `cbor:"0,keyasint"`
 	Project     api.ProjectID       `cbor:"1,keyasint"`
 	User        api.KeyID           `cbor:"2,keyasint"`
-	Source      api.Source          `cbor:"3,keyasint"`
+	Source      api.JobSource       `cbor:"3,keyasint"`
 	Model       string              `cbor:"4,keyasint"`
 	Draft       bool                `cbor:"5,keyasint"`
 	Phase       uint8               `cbor:"6,keyasint"`

@@ -51,7 +51,7 @@ type state struct {
 	created bool
 	project api.ProjectID
 	user    api.KeyID
-	source  api.Source
+	source  api.JobSource
 	model   string // as users see it: the one that will work, and then the one that worked
 	asked   string // for by the creator, or the project's then; a name of the configuration
 	draft   bool

@@ -23,7 +23,7 @@ const testID = api.JobID("job_1")
 
 func create(prompt string) Create {
 	return Create{Project: api.Project{ID: "p"}, User: "key_1", Prompt: prompt,
-		Source: api.Source{Repository: "o/r", Ref: "main"}, Works: "rules-1"}
+		Source: api.JobSource{Repository: "o/r", Ref: "main"}, Works: "rules-1"}
 }
 
 func edit(branch string, number int, paths ...string) Edited {
@@ -266,7 +266,7 @@ func TestOldStatesStayAsTheyWere(t *testing.T) {
 // everyEvent is one of each kind with all fields set: what is on disk today is read tomorrow.
 func everyEvent() []Event {
 	return []Event{
-		Created{Project: "p", Job: testID, User: "key_1", Source: api.Source{Repository: "o/r", Ref: "main"}, Model: "m",
+		Created{Project: "p", Job: testID, User: "key_1", Source: api.JobSource{Repository: "o/r", Ref: "main"}, Model: "m",
 			Draft: true, At: t0.Add(time.Millisecond)},
 		Prompted{ID: "i", Prompt: "x", At: t0},
 		Progressed{Title: "t", Todos: []api.Todo{{ID: "1", Content: "c", Status: "pending", Priority: "low"}}, Text: "l",

@@ -67,8 +67,14 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	s.source = ingest.New(ingest.Deps{
 		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: c.beforeIndexing,
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(),
 	})
 	return s, nil
+}
+
+// collectors bring the pages of sources that are neither folders nor repositories.
+func (s *stores) collectors() map[api.SourceKind]ingest.Collector {
+	return map[api.SourceKind]ingest.Collector{}
 }
 
 func (s *stores) operations() *operations { return &operations{stores: s} }

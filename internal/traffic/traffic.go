@@ -223,7 +223,7 @@ func job(r *rand.Rand, project api.ProjectID, at time.Time) Job {
 		"Replace \"%s\" with \"%s\" in the guides"}
 	prompt := fmt.Sprintf(prompts[r.IntN(len(prompts))], thing, other)
 	id := api.JobID(api.NewID(api.JobPrefix, at))
-	j := api.Job{ID: id, Status: api.JobCompleted, Source: api.Source{Repository: "docs", Ref: "main"}, Model: "builtin",
+	j := api.Job{ID: id, Status: api.JobCompleted, Source: api.JobSource{Repository: "docs", Ref: "main"}, Model: "builtin",
 		CreatedAt: at, UpdatedAt: at.Add(time.Duration(1+r.IntN(120)) * time.Second), Title: prompt,
 		Message: "2 pages were changed.", Outcome: api.OutcomeChanged}
 	row := api.JobRow{Project: project, Branch: "docent/" + string(id), Halt: api.HaltCompleted,

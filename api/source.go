@@ -1,0 +1,350 @@
+package api
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A SourceKind says how the pages of a source come to be files.
+type SourceKind string
+
+const (
+	SourceFiles  SourceKind = ""       // they are: a folder, or a git repository
+	SourceWeb    SourceKind = "web"    // a web site is read
+	SourceZip    SourceKind = "zip"    // somebody uploads them
+	SourceIssues SourceKind = "issues" // issues and discussions on GitHub are read
+)
+
+// Editable reports whether the agent can change what a source of this kind holds.
+func (k SourceKind) Editable() bool { return k == SourceFiles }
+
+// Collected reports whether something brings the files before they can be read.
+func (k SourceKind) Collected() bool { return k != SourceFiles }
+
+// Said is the kind in words, such as "a web site".
+func (k SourceKind) Said() string {
+	switch k {
+	case SourceWeb:
+		return "a web site"
+	case SourceZip:
+		return "an uploaded zip"
+	case SourceIssues:
+		return "GitHub's issues and discussions"
+	}
+	return "a folder or a git repository"
+}
+
+// A Source is one more place that a project's readers are answered from, beside the project's own. It is read like a
+// project by itself: see Project.Of.
+type Source struct {
+	Label   string     `json:"label"` // names it in commands, answers and filters
+	Kind    SourceKind `json:"kind,omitempty"`
+	Name    string     `json:"name,omitempty"` // shown to people; the label where empty
+	Address string     `json:"address,omitempty"`
+	Branch  string     `json:"branch,omitempty"`
+	DocsDir string     `json:"docsDir,omitempty"`
+	SiteURL string     `json:"siteUrl,omitempty"`
+	Site    SiteKind   `json:"site,omitempty"`
+	Include []string   `json:"include,omitempty"`
+	Exclude []string   `json:"exclude,omitempty"`
+
+	Host       HostKind `json:"host,omitempty"` // of the credentials that a private repository is read with
+	HostURL    string   `json:"hostUrl,omitempty"`
+	Repository string   `json:"repository,omitempty"`
+	TokenEnv   string   `json:"tokenEnv,omitempty"`
+	TokenFile  string   `json:"tokenFile,omitempty"`
+	AppID      int64    `json:"appId,omitempty"`
+
+	// How much what it says counts beside the project's own source, which has 1; that of its kind where 0.
+	Weight float64 `json:"weight,omitempty"`
+	// Where there are any, only readers with one of these groups are answered from it.
+	Groups  []string `json:"groups,omitempty"`
+	Every   string   `json:"every,omitempty"` // how often it is read, such as 6h; like the server's others where empty
+	Collect Collect  `json:"collect,omitzero"`
+}
+
+// Collect is what the collectors of a source want to know.
+type Collect struct {
+	Issues IssueOptions `json:"issues,omitzero"`
+}
+
+// IssueOptions choose among the threads of a repository.
+type IssueOptions struct {
+	Labels      []string `json:"labels,omitempty"`      // only issues and discussions with one of these
+	Without     []string `json:"without,omitempty"`     // none with one of these
+	Open        bool     `json:"open,omitempty"`        // also those that are neither closed nor answered
+	Discussions bool     `json:"discussions,omitempty"` // discussions too, which need a token
+	Issues      *bool    `json:"issues,omitempty"`      // false for discussions alone
+}
+
+// WithIssues reports whether issues are read.
+func (o IssueOptions) WithIssues() bool { return o.Issues == nil || *o.Issues }
+
+// FirstSource is the label of a project's own source where the project gives it no other.
+const FirstSource = "docs"
+
+const (
+	mostSources  = 20
+	mostWeight   = 5
+	leastWeight  = 0.01
+	leastEvery   = time.Minute
+	mostEvery    = 30 * 24 * time.Hour
+	sourceMark   = "@" // between a project and a label; no project's id has it
+	issuesWeight = 0.6
+)
+
+// FirstLabel is the label of the project's own source.
+func (p Project) FirstLabel() string { return cmp.Or(p.Label, FirstSource) }
+
+// SourceID is the id under which a project's further source is read and indexed. It can be no project's.
+func SourceID(project ProjectID, label string) ProjectID {
+	return project + sourceMark + ProjectID(label)
+}
+
+// SplitSource is the project and the label of an id that SourceID made. The label of a project's own id is empty.
+func SplitSource(id ProjectID) (project ProjectID, label string) {
+	before, after, _ := strings.Cut(string(id), sourceMark)
+	return ProjectID(before), after
+}
+
+// Further finds a further source by its label.
+func (p Project) Further(label string) (Source, bool) {
+	i := slices.IndexFunc(p.Sources, func(s Source) bool { return s.Label == label })
+	if i < 0 {
+		return Source{}, false
+	}
+	return p.Sources[i], true
+}
+
+// Of is the source of that label as a project of its own, which is read and indexed as any other is and is nowhere
+// else: no catalogue has it. The project itself is its own first source. Of a label that it does not have the id is
+// empty.
+func (p Project) Of(label string) Project {
+	if label == "" || label == p.FirstLabel() {
+		return p
+	}
+	s, ok := p.Further(label)
+	if !ok {
+		return Project{}
+	}
+	d := Project{
+		ID: SourceID(p.ID, label), Org: p.Org, Domain: p.Domain, Name: cmp.Or(s.Name, s.Label), Label: label, Kind: s.Kind,
+		Source: s.Address, Branch: s.Branch, DocsDir: s.DocsDir, SiteURL: s.SiteURL, Site: s.Site, Include: s.Include,
+		Exclude: s.Exclude, Host: s.Host, HostURL: s.HostURL, Repository: s.Repository, TokenEnv: s.TokenEnv,
+		TokenFile: s.TokenFile, AppID: s.AppID, Every: s.Every, Collect: s.Collect, CreatedAt: p.CreatedAt,
+	}
+	// The project's credentials are for its own host alone.
+	if d.TokenEnv == "" && d.TokenFile == "" && d.Host == p.Host && d.HostURL == p.HostURL &&
+		d.Host != HostBuiltin && d.Host != HostGit {
+		d.TokenEnv, d.TokenFile, d.AppID = p.TokenEnv, p.TokenFile, p.AppID
+	}
+	return d
+}
+
+// Parts are all sources as projects of their own, the project itself first.
+func (p Project) Parts() []Project {
+	parts := make([]Project, 0, 1+len(p.Sources))
+	parts = append(parts, p)
+	for _, s := range p.Sources {
+		parts = append(parts, p.Of(s.Label))
+	}
+	return parts
+}
+
+// Interval is how often the source is read at the most; 0 where it is read whenever the server looks at its sources.
+func (p Project) Interval() time.Duration {
+	d, _ := time.ParseDuration(p.Every)
+	switch {
+	case d > 0:
+		return d
+	case p.Kind == SourceWeb:
+		return 6 * time.Hour
+	case p.Kind == SourceIssues:
+		return time.Hour
+	}
+	return 0
+}
+
+// Counts is how much what a source says counts.
+func (s Source) Counts() float64 {
+	switch {
+	case s.Weight > 0:
+		return s.Weight
+	case s.Kind == SourceIssues:
+		return issuesWeight
+	}
+	return 1
+}
+
+// For reports whether a reader with these groups may be answered from the source.
+func (s Source) For(groups []string) bool {
+	return len(s.Groups) == 0 || slices.ContainsFunc(s.Groups, func(g string) bool { return slices.Contains(groups, g) })
+}
+
+// withDefaults writes in one way what means the same. The repository of issues may be given as the source's address.
+func (s Source) withDefaults() Source {
+	p := Project{Domain: "docs", Source: strings.TrimSpace(s.Address), DocsDir: s.DocsDir, SiteURL: s.SiteURL, Include: s.Include,
+		Exclude: s.Exclude, Host: s.Host, HostURL: s.HostURL, Repository: s.Repository, Kind: s.Kind,
+		Collect: s.Collect}.WithDefaults()
+	s.Label = strings.ToLower(strings.TrimSpace(s.Label))
+	s.Address, s.DocsDir, s.SiteURL, s.Include, s.Exclude = p.Source, p.DocsDir, p.SiteURL, p.Include, p.Exclude
+	s.Host, s.HostURL, s.Repository, s.Collect = p.Host, p.HostURL, p.Repository, p.Collect
+	s.Groups = withoutEmpty(s.Groups)
+	return s
+}
+
+// collectedDefaults fills in what follows from the kind of a project's own source.
+func (p Project) collectedDefaults() Project {
+	o := &p.Collect.Issues
+	o.Labels, o.Without = withoutEmpty(o.Labels), withoutEmpty(o.Without)
+	if p.Kind != SourceIssues {
+		return p
+	}
+	if p.Host == HostBuiltin {
+		p.Host = HostGitHub
+	}
+	if p.Repository == "" {
+		p.Repository, p.HostURL = repositoryAt(p.Source, p.HostURL)
+	}
+	if p.Repository != "" {
+		p.Source = cmp.Or(p.HostURL, "https://github.com") + "/" + p.Repository
+	}
+	return p
+}
+
+// repositoryAt reads OWNER/NAME, and the address of GitHub where it is another one, of a repository's address.
+func repositoryAt(address, hostURL string) (repository, host string) {
+	address = strings.TrimSuffix(strings.Trim(strings.TrimSpace(address), "/"), ".git")
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		if !strings.EqualFold(u.Host, "github.com") && hostURL == "" {
+			hostURL = u.Scheme + "://" + u.Host
+		}
+		address = u.Path
+	} else {
+		address = strings.TrimPrefix(address, "github.com/")
+	}
+	parts := strings.SplitN(strings.Trim(address, "/"), "/", 3)
+	if len(parts) < 2 {
+		return "", hostURL
+	}
+	return parts[0] + "/" + parts[1], hostURL
+}
+
+// sources checks a project's further sources.
+func (p *problems) sources(project Project) {
+	if project.Label != "" {
+		if problem := labelProblem(project.Label); problem != "" {
+			p.add("label", "%s", problem)
+		}
+	}
+	p.collected("", project)
+	if len(project.Sources) > mostSources {
+		p.add("sources", "must have at most %d", mostSources)
+	}
+	labels := map[string]bool{project.FirstLabel(): true}
+	for i, s := range project.Sources {
+		at := indexed("sources", i) + "."
+		if problem := labelProblem(s.Label); problem != "" {
+			p.add(at+"label", "%s", problem)
+			continue
+		}
+		if labels[s.Label] {
+			p.add(at+"label", "%q is the label of another source of the project", s.Label)
+		}
+		labels[s.Label] = true
+		part := project.Of(s.Label)
+		part.Domain = "docs" // its own is the project's, which is checked there
+		p.source(at, part)
+		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= mostWeight) {
+			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, mostWeight)
+		}
+		if len(s.Groups) > 100 {
+			p.add(at+"groups", "must have at most 100 groups")
+		}
+		for j, g := range s.Groups {
+			p.text(indexed(at+"groups", j), g, 200)
+		}
+	}
+}
+
+// source checks what a further source has in common with a project.
+func (p *problems) source(at string, part Project) {
+	var own problems
+	own.text("name", part.Name, 200)
+	if part.Kind == SourceFiles {
+		if problem := sourceProblem(part.Source); problem != "" {
+			own.add("address", "%s", problem)
+		}
+	}
+	own.place(part)
+	own.secretNames(part)
+	if part.Kind == SourceFiles {
+		host := part
+		if host.TokenEnv == "" && host.TokenFile == "" {
+			host.TokenEnv = "NONE" // a public repository is read without
+		}
+		own.host(host)
+	}
+	own.collected("", part)
+	for _, problem := range own {
+		if problem.Field == "source" {
+			problem.Field = "address"
+		}
+		*p = append(*p, Problem{Field: at + problem.Field, Message: problem.Message})
+	}
+}
+
+// collected checks what follows from the kind of a source.
+func (p *problems) collected(at string, project Project) {
+	switch project.Kind {
+	case SourceFiles, SourceZip:
+	case SourceWeb:
+		if !validWebURL(project.Source) {
+			p.add(at+"source", "must be an http or https URL without credentials")
+		}
+	case SourceIssues:
+		if project.Host != HostGitHub {
+			p.add(at+"host", "issues and discussions are read from GitHub: it must be github")
+		}
+		if !validRepository(project.Repository) || strings.Count(project.Repository, "/") != 1 {
+			p.add(at+"repository", "must have the form OWNER/NAME")
+		}
+		if project.HostURL != "" && !validWebURL(project.HostURL) {
+			p.add(at+"hostUrl", "must be an http or https URL without credentials")
+		}
+		o := project.Collect.Issues
+		if !o.WithIssues() && !o.Discussions {
+			p.add(at+"collect.issues", "has neither issues nor discussions to read")
+		}
+		for i, l := range slices.Concat(o.Labels, o.Without) {
+			p.text(indexed(at+"collect.issues.labels", i), l, 100)
+		}
+	default:
+		p.add(at+"kind", "must be empty for a folder or a git repository, or %s, %s or %s", SourceWeb, SourceZip, SourceIssues)
+	}
+	if project.Every == "" {
+		return
+	}
+	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > mostEvery {
+		p.add(at+"every", "must be a time from 1m to 720h, such as 6h")
+	}
+}
+
+// labelProblem keeps labels to what is plain in a path, a command and the name of a folder.
+func labelProblem(label string) string {
+	if len(label) > 32 {
+		return "must have at most 32 characters"
+	}
+	for i, c := range []byte(label) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && (i == 0 || i == len(label)-1 || c != '-') {
+			return "must consist of lower-case letters, digits and hyphens, and begin and end with a letter or digit"
+		}
+	}
+	if label == "" {
+		return "is required: a word such as blog or api"
+	}
+	return ""
+}

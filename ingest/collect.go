@@ -1,0 +1,127 @@
+package ingest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"docent/api"
+	"docent/datadir"
+)
+
+// PagesDir is the folder, below the one that a collector is given, that is imported: what it writes there is a page of
+// the source. All else in its folder is the collector's own.
+const PagesDir = "pages"
+
+// A Collector brings the pages of a source that is neither a folder nor a repository.
+type Collector interface {
+	// Collect makes the files in PagesDir below dir, which is the source's alone and is there, what the source holds now.
+	// It is called by one at a time for a source. Where it fails, what was there before stays, whole: readers are
+	// answered from that. What it remembers for the next time lies elsewhere in dir.
+	Collect(ctx context.Context, p api.Project, dir string, progress Progress) (Collected, error)
+}
+
+// Collected is what a collector has found.
+type Collected struct {
+	Pages   int      `json:"pages"`             // files that are there now
+	Changed int      `json:"changed"`           // of them, and of those that are gone
+	SiteURL string   `json:"siteUrl,omitempty"` // where readers find them, where the project does not say it
+	Notes   []string `json:"notes,omitempty"`   // what an operator should know, such as pages that were left out
+}
+
+// A Collection is the last time that a source was collected, kept beside its pages.
+type Collection struct {
+	At time.Time `json:"at"` // of the attempt
+	Collected
+	Error string `json:"error,omitempty"` // why the attempt failed; what it found before is still there
+}
+
+const collectionFile = "collection.json"
+
+// CollectedDir is the folder of a source's collector.
+func (s *Reader) CollectedDir(id api.ProjectID) string {
+	return filepath.Join(s.Collecting, string(id))
+}
+
+// LastCollection is how the last collection of a source went; false where there was none.
+func (s *Reader) LastCollection(id api.ProjectID) (Collection, bool) {
+	var c Collection
+	raw, err := os.ReadFile(filepath.Join(s.CollectedDir(id), collectionFile))
+	return c, err == nil && json.Unmarshal(raw, &c) == nil
+}
+
+// collect brings the pages of a project whose source is neither a folder nor a repository, unless they were brought and
+// need not be fresh. It returns the project with their folder as its source.
+func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progress Progress) (api.Project, error) {
+	if !p.Kind.Collected() {
+		return p, nil
+	}
+	dir := s.CollectedDir(p.ID)
+	pages := filepath.Join(dir, PagesDir)
+	last, collected := s.LastCollection(p.ID)
+	if _, err := os.Stat(pages); fresh || !collected || errors.Is(err, fs.ErrNotExist) {
+		collector := s.Collectors[p.Kind]
+		if collector == nil {
+			return p, &api.StateError{Kind: api.ErrUnavailable,
+				Reason: fmt.Sprintf("this version does not read %s", p.Kind.Said())}
+		}
+		if err := os.MkdirAll(pages, 0o700); err != nil {
+			return p, fmt.Errorf("make the folder of %s: %w", p.ID, err)
+		}
+		found, err := collector.Collect(ctx, p, dir, progress)
+		if errors.Is(err, context.Canceled) {
+			return p, err
+		}
+		last.At, last.Error = s.Guard.now().UTC(), ""
+		if err != nil {
+			last.Error = failure(err)
+		} else {
+			last.Collected = found
+		}
+		if err := errors.Join(err, s.keepCollection(dir, last)); err != nil {
+			return p, err
+		}
+	}
+	return onDisk(p, pages, last.SiteURL), nil
+}
+
+// onDisk is a collected project as the rooms below see it: a folder.
+func onDisk(p api.Project, pages, siteURL string) api.Project {
+	if p.Site == "" && p.Kind != api.SourceZip {
+		p.Site = api.SiteCollected
+	}
+	p.Source, p.Kind, p.Branch = pages, api.SourceFiles, ""
+	p.Host, p.HostURL, p.TokenEnv, p.TokenFile, p.AppID = api.HostBuiltin, "", "", "", 0
+	if p.SiteURL == "" {
+		p.SiteURL = siteURL
+	}
+	return p
+}
+
+func (s *Reader) keepCollection(dir string, c Collection) error {
+	raw, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	return datadir.WriteFile(filepath.Join(dir, collectionFile), raw, 0o600)
+}
+
+// due reports whether a source is to be read anew by itself.
+func (s *Reader) due(p api.Project) bool {
+	every := p.Interval()
+	if every == 0 {
+		return true
+	}
+	now := s.Guard.now()
+	if p.Kind.Collected() {
+		last, ok := s.LastCollection(p.ID)
+		return !ok || now.Sub(last.At) >= every
+	}
+	last, ok := s.LastReading(p.ID)
+	return !ok || now.Sub(last.At) >= every
+}
