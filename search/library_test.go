@@ -725,7 +725,7 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 	update()
 	for text, want := range map[string]string{
 		"quokkas": "page.mdx#here v9", "wombat handbook": "other.mdx# ", "beginnings": "page.mdx#here v9",
-		"dig a burrow": "deep/openapi.json#dig ",
+		"dig a burrow": "deep/openapi.json/dig# ",
 		"echidnas":     "", "bandicoot": "",
 	} {
 		if got := best(text); got != want {

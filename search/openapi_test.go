@@ -1,6 +1,7 @@
 package search
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -37,9 +38,9 @@ components:
         owner: {type: object, properties: {email: {type: string}}}
 `
 
-// An operation is a section with its parameters as a table, whatever the document is called, and cites the page that
-// shows it.
-func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
+// An operation is a page with its parameters as a table and an example, whatever the document is called, and cites the
+// page of the site that shows it.
+func TestOperationsArePagesThatCiteThoseOfTheSite(t *testing.T) {
 	t.Parallel()
 	l := openTest(t, Options{})
 	files := map[string]string{
@@ -53,20 +54,21 @@ func TestOperationsAreSectionsThatCiteTheirPages(t *testing.T) {
 		files["index.mdx"] = "---\ntitle: Home\n---\nWelcome " + strings.Repeat("again ", round)
 		report, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"},
 			&memTree{commit: files["index.mdx"], files: files}, nil)
-		if err != nil || report.Pages != 3 {
+		if err != nil || report.Pages != 5 {
 			t.Fatalf("%d pages, %v", report.Pages, err)
 		}
 		hits, err := l.Search(t.Context(), "p", Query{Text: "get a pet", Limit: 1})
 		if err != nil || len(hits) == 0 {
 			t.Fatalf("%v, %v", hits, err)
 		}
-		const want = "### GET /pets/{petId}: Get a pet\n\nReads one pet.\n\n##### Limits\nTen a second, as \\{{plan}} says.\n\nParameters:\n\n" +
+		const want = "Reads one pet.\n\n##### Limits\nTen a second, as \\{{plan}} says.\n\nParameters:\n\n" +
 			"| Name | In | Type | Required | Description |\n| --- | --- | --- | --- | --- |\n" +
 			"| `petId` | path | string | yes | the pet \\| its id |\n| `fields` | query | array of string | no | Default: `all`. |\n\n" +
-			"Responses:\n\n| Status | Description |\n| --- | --- |\n| `200` | The pet |\n| `404` | No such pet |"
-		if h := hits[0]; h.Path != "reference/shop.yml" || h.Heading != "GET /pets/{petId}: Get a pet" ||
-			h.Anchor != "getPet" || h.URL != "https://x.com/reference/get" || !strings.HasPrefix(h.Content, want) {
-			t.Errorf("found %s %q %s %s:\n%s\nnot\n%s", h.Path, h.Heading, h.Anchor, h.URL, h.Content, want)
+			"Responses:\n\n| Status | Description |\n| --- | --- |\n| `200` | The pet |\n| `404` | No such pet |\n\n" +
+			"Example:\n\n```bash\ncurl 'https://api.example.com/v1/pets/{petId}'\n```"
+		if h := hits[0]; h.Path != "reference/shop.yml/getPet" || h.Title != "GET /pets/{petId}: Get a pet" ||
+			!slices.Equal(h.Crumbs, []string{"Pet shop", "Pets"}) || h.URL != "https://x.com/reference/get" || !strings.HasPrefix(h.Content, want) {
+			t.Errorf("found %s %q %q %s:\n%s\nnot\n%s", h.Path, h.Title, h.Crumbs, h.URL, h.Content, want)
 		}
 		hits, err = l.Search(t.Context(), "p", Query{Text: "what is it called", Limit: 5})
 		if err != nil || len(hits) == 0 || hits[0].URL != "https://x.com/reference/shop.yml" ||
@@ -116,4 +118,64 @@ func TestOperationsInTheNavigationCiteThePagesMadeOfThem(t *testing.T) {
 			t.Errorf("found %+v, %v", hits, err)
 		}
 	}
+}
+
+// Each operation can be read by its own path and by the address of the page that shows it, follows its document one by
+// one, and goes with it.
+func TestOperationsAreReadAndFollowedOneByOne(t *testing.T) {
+	t.Parallel()
+	l := openTest(t, Options{})
+	files := map[string]string{
+		"docs.json":          "{}",
+		"reference/shop.yml": petsAPI,
+		"reference/get.mdx":  "---\ntitle: Read a pet\nopenapi: reference/shop.yml GET /pets/{petId}\n---\n",
+	}
+	update := func(commit string) Report {
+		t.Helper()
+		report, err := l.Update(t.Context(), api.Project{ID: "p", SiteURL: "https://x.com"},
+			&memTree{commit: commit, files: files}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return report
+	}
+	same := func(what string, got, want []string) {
+		t.Helper()
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q, not %q", what, got, want)
+		}
+	}
+	update("1")
+	for _, name := range []string{"reference/shop.yml/getPet", "/reference/get", "https://x.com/reference/get"} {
+		if p, err := l.Page(t.Context(), "p", name, nil); err != nil || p.Title != "GET /pets/{petId}: Get a pet" ||
+			p.URL != "https://x.com/reference/get" || strings.Contains(p.Content, "Add a pet") {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	added, err := l.Page(t.Context(), "p", "reference/shop.yml/post-pets", nil)
+	if err != nil || !strings.Contains(added.Content, "Example:\n\n```bash\ncurl -X POST 'https://api.example.com/v1/pets' \\\n"+
+		"  -H 'Content-Type: application/json' \\\n  -d '{\n  \"kind\": \"cat\",\n  \"name\": \"string\",") {
+		t.Errorf("%s, %v", added.Content, err)
+	}
+	if whole, err := l.Page(t.Context(), "p", "reference/shop.yml", nil); err != nil ||
+		!strings.Contains(whole.Content, "## Pets\n\nThose that are for sale.\n\n- POST /pets: Add a pet\n- GET /pets/{petId}: Get a pet") {
+		t.Errorf("%s, %v", whole.Content, err)
+	}
+	files["reference/shop.yml"] = strings.Replace(petsAPI, "No such pet", "There is none", 1)
+	report := update("2")
+	same("modified", report.Modified, []string{"reference/shop.yml", "reference/shop.yml/getPet"})
+	files["index.mdx"] = "Welcome"
+	report = update("3")
+	same("modified", report.Modified, nil)
+	same("removed", report.Removed, nil)
+	if hits, err := l.Search(t.Context(), "p", Query{Text: "there is none"}); err != nil || len(hits) == 0 ||
+		hits[0].Path != "reference/shop.yml/getPet" {
+		t.Errorf("found %+v, %v", hits, err)
+	}
+	files["reference/shop.yml"] = strings.Replace(petsAPI, "    post:", "    x-post:", 1)
+	report = update("4")
+	same("removed", report.Removed, []string{"reference/shop.yml/post-pets"})
+	delete(files, "reference/shop.yml")
+	report = update("5")
+	same("removed", report.Removed, []string{"reference/shop.yml", "reference/shop.yml/getPet"})
 }

@@ -52,6 +52,7 @@ type Filter struct {
 // would have by it alone, and none repeats what one before it holds.
 type Hit struct {
 	Path    string // of the page, relative to the documentation folder, with its extension
+	File    string // that holds the page: another one than Path where it holds several, as operations of an API
 	Anchor  string // of the section; empty for the text before the first heading
 	URL     string // where a reader finds it
 	Title   string // of the page

@@ -81,7 +81,7 @@ func (s *snapshot) write(section uint32, labels *index.Manifest) (*shown, error)
 		content = strings.TrimSpace(strings.ToValidUTF8(content[:contentMost], ""))
 	}
 	return &shown{labels, Hit{
-		Path: r.Path, Anchor: sec.Anchor, URL: s.address(r, sec, labels), Title: r.Title, Heading: sec.Heading,
+		Path: r.Path, File: r.Origin(), Anchor: sec.Anchor, URL: r.URL(labels.SiteURL, sec.Anchor), Title: r.Title, Heading: sec.Heading,
 		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: content,
 		Description: r.Description, Language: s.locales[s.localeOf[s.pageOf[section]]].shown, Tags: slices.Clip(r.Tags),
 	}}, nil

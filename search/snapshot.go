@@ -60,7 +60,6 @@ type tables struct {
 	sectionOf  []int32           // section of a Bleve document number; -1 if deleted
 	byKey      map[string]uint32 // pages by path without extension, then by address
 	byAddress  map[string]uint32 // pages by the address that readers see
-	renderedBy map[string]uint32 // pages by the operation of an API that they show
 	covered    map[uint32]bool   // descriptions of which such a page shows an operation
 	linksTo    [][]uint32        // pages that a page links to, sorted
 	words      []string          // the dictionary, sorted
@@ -228,24 +227,27 @@ func (s *snapshot) build() error {
 	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
 	s.findEditions()
 	for page, r := range s.pages {
-		s.byKey[site.PageKey(r.Path)] = uint32(page)
+		if r.File == "" {
+			s.byKey[site.PageKey(r.Path)] = uint32(page)
+		}
 	}
+	s.findOperations()
+	order := s.byClaim()
 	for _, addresses := range []func(*page.Record) []string{
 		func(r *page.Record) []string { return []string{r.Shown} },
 		func(r *page.Record) []string { return r.Aliases },
 	} {
-		for page, r := range s.pages {
-			for _, address := range addresses(r) {
+		for _, page := range order {
+			for _, address := range addresses(s.pages[page]) {
 				key := site.AddressKey(address)
 				for _, names := range []map[string]uint32{s.byKey, s.byAddress} {
 					if _, taken := names[key]; !taken {
-						names[key] = uint32(page)
+						names[key] = page
 					}
 				}
 			}
 		}
 	}
-	s.findOperations()
 	s.linksTo = make([][]uint32, len(s.pages))
 	for page, r := range s.pages {
 		to := make([]uint32, 0, len(r.Links))
@@ -317,66 +319,38 @@ func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
 	return nil
 }
 
-// findOperations finds the pages that show the operations of APIs. One that holds nothing else is found by the
-// operation.
+// findOperations finds the pages that show an operation of an API and nothing else: they are found by the operation.
 func (s *snapshot) findOperations() {
-	s.renderedBy, s.covered = make(map[string]uint32), make(map[uint32]bool)
-	for at, r := range s.pages {
-		if _, taken := s.renderedBy[r.Renders]; !taken && r.Renders != "" && !page.IsData(r.Path) {
-			s.renderedBy[r.Renders] = uint32(at)
-		}
-	}
-	if len(s.renderedBy) == 0 {
-		return
-	}
+	s.covered = make(map[uint32]bool)
+	described := make(map[string]bool)
 	for _, r := range s.pages {
-		if !page.IsData(r.Path) || r.Hidden {
-			continue
+		if r.File != "" && !r.Hidden {
+			described[r.Renders] = true
 		}
-		for _, sec := range r.Sections {
-			at, ok := s.renderedBy[page.OperationOf(sec.Heading)]
-			if ok && len(s.pages[at].Groups) == 0 && !slices.ContainsFunc(s.pages[at].Sections,
-				func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
-				s.covered[at] = true
-			}
+	}
+	for at, r := range s.pages {
+		if r.File == "" && described[r.Renders] && len(r.Groups) == 0 && !slices.ContainsFunc(r.Sections,
+			func(own page.Section) bool { return own.Len[page.FieldBody]+own.Len[page.FieldCode] > 0 }) {
+			s.covered[uint32(at)] = true
 		}
 	}
 }
 
-// address is where a reader finds a section of a page: of an operation of an API, the page of the site that shows it.
-func (s *snapshot) address(r *page.Record, sec *page.Section, labels *index.Manifest) string {
-	if page.IsData(r.Path) {
-		if page, ok := s.renderedBy[page.OperationOf(sec.Heading)]; ok {
-			return s.pages[page].URL(labels.SiteURL, "")
-		}
-		if made := s.made(r, sec, labels); made != "" {
-			return (&page.Record{Shown: made}).URL(labels.SiteURL, "")
-		}
-		return r.URL(labels.SiteURL, "")
-	}
-	return r.URL(labels.SiteURL, sec.Anchor)
-}
-
-// made is the address of the page that the generator makes of an operation; empty where it is not known.
-func (s *snapshot) made(r *page.Record, sec *page.Section, labels *index.Manifest) string {
-	folder, ok := labels.Site.APIs[r.Path]
-	call, summary, _ := strings.Cut(sec.Heading, ": ")
-	if !ok || page.OperationOf(sec.Heading) == "" {
-		return ""
-	}
-	address := func(sec *page.Section, call, summary string) string {
-		method, at, _ := strings.Cut(call, " ")
-		return site.OperationAddress(folder, strings.Join(sec.Trail[:min(1, len(sec.Trail))], ""), method, at, summary)
-	}
-	own := address(sec, call, summary)
-	for i := range r.Sections {
-		other := &r.Sections[i]
-		call, summary, _ := strings.Cut(other.Heading, ": ")
-		if other.Start != sec.Start && page.OperationOf(other.Heading) != "" && address(other, call, summary) == own {
-			return "" // one of them has a number, by their order in the document
+// byClaim orders the pages by whose an address is that several have: an operation of an API has that of the page which
+// renders it, and is what readers see there where the page holds nothing else.
+func (s *snapshot) byClaim() []uint32 {
+	var own, operations, covered []uint32
+	for at, r := range s.pages {
+		switch {
+		case s.covered[uint32(at)]:
+			covered = append(covered, uint32(at))
+		case r.File != "":
+			operations = append(operations, uint32(at))
+		default:
+			own = append(own, uint32(at))
 		}
 	}
-	return own
+	return slices.Concat(own, operations, covered)
 }
 
 // readDictionary collects the words of all pages.
@@ -456,7 +430,7 @@ func (s *snapshot) named(p Place) Named {
 	r := s.pages[at]
 	for i := range r.Sections {
 		if sec := &r.Sections[i]; sec.Anchor == p.Anchor {
-			return Named{r.Title, sec.Heading, s.address(r, sec, s.labels())}
+			return Named{r.Title, sec.Heading, s.url(r, sec.Anchor)}
 		}
 	}
 	return Named{Title: r.Title, URL: s.url(r, "")}

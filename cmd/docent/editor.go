@@ -87,7 +87,7 @@ func (s agentSearch) Search(ctx context.Context, project, query string, limit in
 		if h.Heading != "" && h.Heading != h.Title {
 			heading += " › " + h.Heading
 		}
-		out = append(out, agent.Found{Path: h.Path, Heading: heading, Text: h.Content})
+		out = append(out, agent.Found{Path: h.File, Heading: heading, Text: h.Content})
 	}
 	return out, nil
 }

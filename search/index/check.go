@@ -74,6 +74,12 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 		c.Site = api.SitePlain
 	}
 	taken := make(map[string]string) // pages by their URLs
+	parts := make(map[string][]*page.Record)
+	for _, r := range u.records {
+		if r.File != "" {
+			parts[r.File] = append(parts[r.File], r)
+		}
+	}
 	for _, r := range u.records {
 		d, ok := u.decided[r.Path]
 		switch {
@@ -82,8 +88,10 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 			r.Shown = u.where.Shown(r.Page())
 			at := r.URL(c.Address, "")
 			checked := CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, 0}
-			if src := u.sources[r]; src != nil {
-				checked.Sections = src.Sections()
+			for _, part := range append(parts[r.Path], r) {
+				if src := u.sources[part]; src != nil {
+					checked.Sections += src.Sections()
+				}
 			}
 			c.Pages = append(c.Pages, checked)
 			if first := taken[at]; first != "" {

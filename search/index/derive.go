@@ -26,11 +26,12 @@ func (u *Update) derive() []*page.Record {
 			parts[r.Path] = r
 		case page.KindPage:
 			shown[r] = u.where.Shown(r.Page())
-			if key := site.PageKey(r.Path); key == strings.Trim(path.Dir(r.Path), "./") {
+			if key := site.PageKey(r.Path); r.File == "" && key == strings.Trim(path.Dir(r.Path), "./") {
 				titles[path.Dir(r.Path)] = r.Title
 			}
 		}
 	}
+	u.operations(shown)
 	incoming := u.incoming(shown)
 	editions := u.editions(shown)
 	var todo []*page.Record
@@ -40,10 +41,7 @@ func (u *Update) derive() []*page.Record {
 		}
 		links := slices.Sorted(maps.Keys(incoming[r]))
 		address, v := shown[r], editions[r]
-		at, _ := u.place(r, address)
-		if len(at.Crumbs) == 0 {
-			at.Crumbs = u.where.Crumbs(r.Page(), titles)
-		}
+		at := u.placeOf(r, address, titles)
 		h := fnv.New64a()
 		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden,
 			v.Versions, v.Current, v.Language, v.Docs, v.Same)
@@ -77,6 +75,58 @@ func (u *Update) derive() []*page.Record {
 	return todo
 }
 
+// placeOf is where a page stands: an operation of an API below the API, under its first tag.
+func (u *Update) placeOf(r *page.Record, address string, titles map[string]string) site.Place {
+	if r.File != "" {
+		at := site.Place{Crumbs: u.where.Crumbs(r.Page(), titles)}
+		if file := u.record(r.File); file != nil {
+			at.Crumbs = append(slices.Clip(u.placeOf(file, u.where.Shown(file.Page()), titles).Crumbs), file.Title)
+		}
+		at.Crumbs = append(at.Crumbs, r.Tags[:min(1, len(r.Tags))]...)
+		return at
+	}
+	at, _ := u.place(r, address)
+	if len(at.Crumbs) == 0 {
+		at.Crumbs = u.where.Crumbs(r.Page(), titles)
+	}
+	return at
+}
+
+// operations gives the operations of APIs their addresses: that of the page of the site which renders it, else of the
+// one that the generator makes of it, else of the file.
+func (u *Update) operations(shown map[*page.Record]string) {
+	renderedBy := make(map[string]string)
+	made := make(map[*page.Record]string)
+	count := make(map[string]int)
+	for _, r := range u.records {
+		address, public := shown[r]
+		switch {
+		case !public || r.Renders == "":
+		case r.File == "":
+			if _, taken := renderedBy[r.Renders]; !taken {
+				renderedBy[r.Renders] = address
+			}
+		default:
+			if folder, ok := u.where.APIs()[r.File]; ok {
+				method, at, _ := strings.Cut(r.Renders, " ")
+				_, summary, _ := strings.Cut(r.Title, ": ")
+				made[r] = site.OperationAddress(folder, strings.Join(r.Tags[:min(1, len(r.Tags))], ""), method, at, summary)
+				count[r.File+" "+made[r]]++
+			}
+		}
+	}
+	for r := range shown {
+		if r.File == "" {
+			continue
+		}
+		if at, ok := renderedBy[r.Renders]; ok {
+			shown[r] = at
+		} else if at := made[r]; at != "" && count[r.File+" "+at] == 1 { // else they have numbers, by their order in the file
+			shown[r] = at
+		}
+	}
+}
+
 // incoming are the texts of the links that lead to each page.
 func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record]map[string]bool {
 	byKey := make(map[string]*page.Record, len(shown))
@@ -85,13 +135,15 @@ func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record]map[st
 			byKey[site.PageKey(r.Path)] = r
 		}
 	}
-	for _, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
-		}
-		for _, address := range append([]string{shown[r]}, r.Aliases...) {
-			if key := site.AddressKey(address); byKey[key] == nil {
-				byKey[key] = r
+	for _, part := range []bool{false, true} { // a page of the site goes before an operation that it renders
+		for _, r := range u.records {
+			if r.Kind != page.KindPage || (r.File != "") != part {
+				continue
+			}
+			for _, address := range append([]string{shown[r]}, r.Aliases...) {
+				if key := site.AddressKey(address); byKey[key] == nil {
+					byKey[key] = r
+				}
 			}
 		}
 	}

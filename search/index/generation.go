@@ -40,7 +40,7 @@ import (
 // can be checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 6
+const schemaVersion = 7
 
 type Manifest struct {
 	Schema   int            `json:"schema"`
@@ -68,14 +68,12 @@ type SiteLabel struct {
 	Kind     api.SiteKind `json:"kind,omitempty"`
 	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends
 	AddsBase bool         `json:"addsBase,omitempty"`
-	// Folders of the pages that are made of the operations of APIs, by the paths of their descriptions.
-	APIs map[string]string `json:"apis,omitempty"`
 	// The templates that the generator knows.
 	Templates markup.Templates `json:"templates,omitempty"`
 }
 
 func labelOf(where *site.Site) SiteLabel {
-	l := SiteLabel{Kind: where.Kind, Templates: where.Templates(), APIs: where.APIs()}
+	l := SiteLabel{Kind: where.Kind, Templates: where.Templates()}
 	l.Base, l.AddsBase = where.LinkBase()
 	return l
 }

@@ -149,6 +149,8 @@ func (u *Update) read(ctx context.Context, progress func(done, total int)) error
 	if err := u.readChanged(ctx, u.list(files, known), progress); err != nil {
 		return err
 	}
+	slices.SortFunc(u.records, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
+	u.records = slices.CompactFunc(u.records, func(a, b *page.Record) bool { return a.Path == b.Path })
 	for _, r := range u.records {
 		if r.UID == 0 {
 			if k := known[r.Path]; k != nil {
@@ -165,6 +167,12 @@ func (u *Update) read(ctx context.Context, progress func(done, total int)) error
 // list fills the records with those of the files that count, and returns those that have changed.
 func (u *Update) list(files []api.File, known map[string]*page.Record) (changed []*page.Record) {
 	u.sizes = make(map[string]int64, len(files))
+	parts := make(map[string][]*page.Record) // of files that hold several pages
+	for _, r := range known {
+		if r.File != "" {
+			parts[r.File] = append(parts[r.File], r)
+		}
+	}
 	for _, f := range files {
 		u.sizes[f.Path] = f.Size
 		rel, ok := site.Relative(u.project.DocsDir, f.Path)
@@ -189,11 +197,11 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 		if r == nil || r.Hash != f.Hash || f.Hash == "" {
 			r = &page.Record{Path: rel, Hash: f.Hash, Kind: kind}
 			changed = append(changed, r)
+		} else {
+			u.records = append(u.records, parts[rel]...)
 		}
 		u.records = append(u.records, r)
 	}
-	slices.SortFunc(u.records, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
-	u.records = slices.CompactFunc(u.records, func(a, b *page.Record) bool { return a.Path == b.Path })
 	return changed
 }
 
@@ -208,18 +216,22 @@ func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progre
 			if err := gctx.Err(); err != nil {
 				return err
 			}
-			content, src, err := u.readFile(gctx, r)
+			pages, err := u.readFile(gctx, r)
 			if err != nil {
 				return err
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			u.fresh[r] = content
-			if src != nil {
-				if held += len(content); held > holdParsed {
-					src.Forget() // read again when it is indexed: memory stays bounded
+			u.fresh[r] = nil // of a file that holds nothing for readers
+			for _, p := range pages {
+				if p.record != r {
+					u.records = append(u.records, p.record)
 				}
-				u.sources[r] = src
+				u.fresh[p.record] = p.content
+				if held += len(p.content); held > holdParsed {
+					p.source.Forget() // read again when it is indexed: memory stays bounded
+				}
+				u.sources[p.record] = p.source
 			}
 			done++
 			progress(done, len(changed))
@@ -229,24 +241,44 @@ func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progre
 	return g.Wait()
 }
 
-// readFile reads one file. What holds nothing for readers is ignored: it has neither content nor source.
-func (u *Update) readFile(ctx context.Context, r *page.Record) ([]byte, *page.Source, error) {
+// A readPage is a page whose file was read now.
+type readPage struct {
+	record  *page.Record
+	content []byte
+	source  *page.Source
+}
+
+// readFile reads one file, with the pages that it holds. What holds nothing for readers is ignored: there are none.
+func (u *Update) readFile(ctx context.Context, r *page.Record) ([]readPage, error) {
 	content, err := u.tree.Read(ctx, path.Join(u.project.DocsDir, r.Path))
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	forReaders := len(content) <= maxFileSize && isText(content)
-	if !forReaders {
+	var texts []page.Text
+	switch {
+	case len(content) > maxFileSize || !isText(content):
 		u.pass(r.Path, "is no text")
-	} else if r.Kind == page.KindPage {
-		content, forReaders = page.Text(r.Path, content)
+	case r.Kind == page.KindPage:
+		texts = page.Texts(r.Path, content)
+	default:
+		texts = []page.Text{{Content: content}}
 	}
-	if !forReaders {
+	if len(texts) == 0 {
 		r.Kind = page.KindIgnored
-		return nil, nil, nil
+		return nil, nil
 	}
-	r.Size, r.CRC = int64(len(content)), crc32.Checksum(content, castagnoli)
-	return content, page.Read(r, content), nil
+	pages := make([]readPage, len(texts))
+	for i, t := range texts {
+		p := r
+		sum := crc32.Checksum(t.Content, castagnoli)
+		if t.Path != "" {
+			p = &page.Record{Path: t.Path, File: r.Path, Renders: t.Renders, Kind: r.Kind,
+				Hash: fmt.Sprintf("%08x%x", sum, len(t.Content))}
+		}
+		p.Size, p.CRC = int64(len(t.Content)), sum
+		pages[i] = readPage{p, t.Content, page.Read(p, t.Content)}
+	}
+	return pages, nil
 }
 
 // isText refuses what holds a zero byte, as images and archives do.
@@ -283,7 +315,12 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	}
 	var entries []site.Entry
 	var numbers []int
+	parts := make(map[string][]int) // of files that hold several pages
 	for i, r := range u.records {
+		if r.File != "" {
+			parts[r.File] = append(parts[r.File], i)
+			continue
+		}
 		if r.Kind == page.KindNavigation || r.Kind == page.KindIgnored {
 			continue
 		}
@@ -295,43 +332,53 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	}
 	u.decided = make(map[string]site.Decision, len(entries))
 	for n, d := range u.where.Decide(entries, now) {
-		r := u.records[numbers[n]]
-		u.decided[r.Path] = d
-		kind := page.KindPage
-		switch d.State {
-		case site.Included:
-			kind = page.KindPart
-		case site.LeftOut:
-			kind = page.KindLeftOut
-		}
+		file := u.records[numbers[n]].Path
+		u.decided[file] = d
 		if !d.State.IsPage() {
 			u.report.LeftOut++
 		}
-		hidden := d.State == site.Unlisted
-		if r.Kind == kind && r.Hidden == hidden {
-			continue
+		for _, i := range append(parts[file], numbers[n]) {
+			u.settle(i, d.State)
 		}
-		if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's page.Record now
-			clone := *r
-			r = &clone
-			u.records[numbers[n]] = r
-		}
-		if kind != page.KindPage {
-			delete(u.sources, r)
-		}
-		if r.Kind != kind {
-			r.Sections, r.Derived = nil, 0
-		}
-		r.Kind, r.Hidden = kind, hidden
 	}
 	return nil
 }
 
+// settle makes a record what was decided of its file.
+func (u *Update) settle(i int, state site.State) {
+	r := u.records[i]
+	kind := page.KindPage
+	switch state {
+	case site.Included:
+		kind = page.KindPart
+	case site.LeftOut:
+		kind = page.KindLeftOut
+	}
+	hidden := state == site.Unlisted
+	if r.Kind == kind && r.Hidden == hidden {
+		return
+	}
+	if _, fresh := u.fresh[r]; !fresh { // queries read the old generation's page.Record now
+		clone := *r
+		r = &clone
+		u.records[i] = r
+	}
+	if kind != page.KindPage {
+		delete(u.sources, r)
+	}
+	if r.Kind != kind {
+		r.Sections, r.Derived = nil, 0
+	}
+	r.Kind, r.Hidden = kind, hidden
+}
+
 // site is what the files say of the generator.
 func (u *Update) site(read func(string) ([]byte, error)) site.Site {
-	files := make([]string, len(u.records))
-	for i, r := range u.records {
-		files[i] = r.Path
+	files := make([]string, 0, len(u.records))
+	for _, r := range u.records {
+		if r.File == "" {
+			files = append(files, r.Path)
+		}
 	}
 	return site.Open(u.project, files, read)
 }

@@ -30,28 +30,57 @@ func IsData(p string) bool {
 // describesAPI is what every document that describes an API has, with its version.
 var describesAPI = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?(?:openapi|swagger)["']?\s*:\s*["']?[1-9]`)
 
-// apiPage writes an OpenAPI document as a page in Markdown, with a section for each operation. ok is false for anything
-// else: it is not for readers.
-func apiPage(name string, content []byte) (page []byte, ok bool) {
+// apiPages writes an OpenAPI document as pages in Markdown: one for the whole, with what its operations share, and one
+// for each operation. There are none for anything else: it is not for readers.
+func apiPages(name string, content []byte) []Text {
 	if !describesAPI.Match(content) {
-		return nil, false
+		return nil
 	}
 	read := formats.YAML
 	if strings.EqualFold(path.Ext(name), ".json") {
 		read = formats.JSON
 	}
-	w := apiWriter{left: maxSchemas}
+	w := apiWriter{left: maxSchemas, examples: maxExamples}
 	if err := read(content, &w.doc); err != nil || w.doc["openapi"] == nil && w.doc["swagger"] == nil {
-		return nil, false
+		return nil
 	}
-	w.write()
-	return []byte(w.out.String()), true
+	operations, about := w.operations()
+	w.overview(operations, about)
+	pages := []Text{{Content: w.taken()}}
+	names := make(map[string]bool)
+	for _, o := range operations {
+		w.operation(o)
+		pages = append(pages, Text{Path: name + "/" + o.fileName(w.text(o.op, "operationId"), names), Renders: o.call,
+			Content: w.taken()})
+	}
+	return pages
 }
 
 type apiWriter struct {
 	doc  map[string]any
 	out  strings.Builder
 	left int // schemas that may still be read: one may name itself many times at each of its levels
+	// values of examples that may still be made, for the same reason
+	examples int
+}
+
+// taken is what was written since it was called before.
+func (w *apiWriter) taken() []byte {
+	text := []byte(w.out.String())
+	w.out.Reset()
+	return text
+}
+
+// front begins a page.
+func (w *apiWriter) front(title string, tags ...string) {
+	w.out.WriteString("---\ntitle: " + strconv.Quote(strings.Join(strings.Fields(title), " ")) + "\n")
+	for i, tag := range tags {
+		if i == 0 {
+			w.out.WriteString("tags:\n")
+		}
+		w.out.WriteString("  - " + strconv.Quote(strings.Join(strings.Fields(tag), " ")) + "\n")
+	}
+	w.out.WriteString("---\n\n")
 }
 
 func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
@@ -120,8 +149,34 @@ func (w *apiWriter) table(head string, rows []string) {
 // An operation is one method of one path.
 type operation struct {
 	call string // METHOD /path
+	tags []string
 	op   map[string]any
 	item map[string]any
+}
+
+// title names an operation for readers.
+func (w *apiWriter) title(o operation) string {
+	if summary := strings.Join(strings.Fields(w.text(o.op, "summary")), " "); summary != "" {
+		return o.call + ": " + summary
+	}
+	return o.call
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// fileName names an operation's page within its file: by its id where it has one, else by its method and path.
+func (o operation) fileName(id string, taken map[string]bool) string {
+	name := strings.Trim(notInNames.ReplaceAllString(id, "-"), "-.")
+	if name == "" {
+		name = strings.ToLower(strings.Trim(notInNames.ReplaceAllString(o.call, "-"), "-."))
+	}
+	name = name[:min(len(name), 150)]
+	unique := name
+	for n := 2; taken[strings.ToLower(unique)]; n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	taken[strings.ToLower(unique)] = true
+	return unique
 }
 
 // notPublic are the marks of operations that are in no documentation: of Mintlify and of Redocly.
@@ -129,31 +184,13 @@ var notPublic = []string{"x-excluded", "x-hidden", "x-internal"}
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-func (w *apiWriter) write() {
-	info := object(w.doc["info"])
-	w.out.WriteString("---\ntitle: " + strconv.Quote(strings.Join(strings.Fields(w.text(info, "title")), " ")) + "\n---\n")
-	w.paragraph(prose(w.text(info, "description")))
-	var servers []string
-	list, _ := w.doc["servers"].([]any)
-	for _, s := range list {
-		if address := w.text(object(s), "url"); address != "" {
-			servers = append(servers, "`"+address+"`")
-		}
-	}
-	if host := w.text(w.doc, "host"); host != "" {
-		servers = append(servers, "`"+host+w.text(w.doc, "basePath")+"`")
-	}
-	if len(servers) > 0 {
-		w.paragraph("Servers: " + strings.Join(servers, ", "))
-	}
-	// By their first tag, in the order in which the document describes the tags.
+// operations are the public ones: by their first tag, in the order in which the document describes the tags, those without
+// a tag first.
+func (w *apiWriter) operations() (list []operation, about []apiTag) {
 	byTag := make(map[string][]operation)
-	var order []string
-	about := make(map[string]string)
 	tags, _ := w.doc["tags"].([]any)
 	for _, t := range tags {
-		name := w.text(object(t), "name")
-		order, about[name] = append(order, name), w.text(object(t), "description")
+		about = append(about, apiTag{w.text(object(t), "name"), w.text(object(t), "description")})
 	}
 	for _, kind := range []string{"paths", "webhooks"} {
 		items := object(w.doc[kind])
@@ -165,68 +202,110 @@ func (w *apiWriter) write() {
 				if op == nil || slices.ContainsFunc(notPublic, hidden) {
 					continue
 				}
-				call := strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " ")
-				tag := ""
-				if list, ok := op["tags"].([]any); ok && len(list) > 0 {
-					tag = fmt.Sprint(list[0])
+				o := operation{strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " "), nil, op, item}
+				named, _ := op["tags"].([]any)
+				for _, t := range named {
+					o.tags = append(o.tags, fmt.Sprint(t))
 				}
-				if _, known := byTag[tag]; !known && !slices.Contains(order, tag) {
-					order = append(order, tag)
+				tag := strings.Join(o.tags[:min(1, len(o.tags))], "")
+				if !slices.ContainsFunc(about, func(t apiTag) bool { return t.name == tag }) {
+					about = append(about, apiTag{name: tag})
 				}
-				byTag[tag] = append(byTag[tag], operation{call, op, item})
+				byTag[tag] = append(byTag[tag], o)
 			}
 		}
 	}
-	slices.SortStableFunc(order, func(a, b string) int { // those without a tag first: no heading ends their section
-		return len(a[:min(1, len(a))]) - len(b[:min(1, len(b))])
-	})
-	for _, tag := range slices.Compact(order) {
-		marks := "##"
-		if tag != "" && len(byTag[tag]) > 0 {
-			w.out.WriteString("## " + cell(tag) + "\n\n")
-			w.paragraph(prose(about[tag]))
-			marks = "###"
+	slices.SortStableFunc(about, func(a, b apiTag) int { return min(1, len(a.name)) - min(1, len(b.name)) })
+	about = slices.CompactFunc(about, func(a, b apiTag) bool { return a.name == b.name })
+	for _, t := range about {
+		list = append(list, byTag[t.name]...)
+		delete(byTag, t.name)
+	}
+	return list, about
+}
+
+// An apiTag is a group of operations.
+type apiTag struct{ name, about string }
+
+// overview is the page of the whole API: what it is, where, how callers sign in, and what operations there are.
+func (w *apiWriter) overview(operations []operation, about []apiTag) {
+	info := object(w.doc["info"])
+	w.front(w.text(info, "title"))
+	w.paragraph(prose(w.text(info, "description")))
+	if servers := w.servers(); len(servers) > 0 {
+		w.paragraph("Servers: `" + strings.Join(servers, "`, `") + "`")
+	}
+	w.authentication()
+	for _, tag := range about {
+		if tag.name != "" {
+			w.paragraph("## " + cell(tag.name))
+			w.paragraph(prose(tag.about))
 		}
-		for _, o := range byTag[tag] {
-			w.operation(marks, o)
+		for _, o := range operations {
+			if strings.Join(o.tags[:min(1, len(o.tags))], "") == tag.name {
+				w.out.WriteString("- " + cell(w.title(o)) + "\n")
+			}
 		}
+		w.out.WriteString("\n")
 	}
 }
 
-var anchorID = regexp.MustCompile(`^[A-Za-z0-9_.:/-]+$`)
+// servers are the addresses that operations are called at.
+func (w *apiWriter) servers() (list []string) {
+	servers, _ := w.doc["servers"].([]any)
+	for _, s := range servers {
+		if address := w.text(object(s), "url"); address != "" {
+			list = append(list, address)
+		}
+	}
+	if host := w.text(w.doc, "host"); host != "" { // Swagger 2
+		list = append(list, host+w.text(w.doc, "basePath"))
+	}
+	return list
+}
 
-func (w *apiWriter) operation(marks string, o operation) {
-	heading := o.call
-	summary := strings.Join(strings.Fields(w.text(o.op, "summary")), " ")
-	if summary != "" {
-		heading += ": " + summary
+// authentication says how callers of an API sign in.
+func (w *apiWriter) authentication() {
+	schemes := object(object(w.doc["components"])["securitySchemes"])
+	if schemes == nil {
+		schemes = object(w.doc["securityDefinitions"]) // Swagger 2
 	}
-	w.out.WriteString(marks + " " + templates.Replace(heading))
-	if id := w.text(o.op, "operationId"); anchorID.MatchString(id) {
-		w.out.WriteString(" {#" + id + "}")
+	var rows []string
+	for _, name := range slices.Sorted(maps.Keys(schemes)) {
+		s := w.resolve(schemes[name])
+		how := cell(strings.TrimSpace(w.text(s, "type") + " " + w.text(s, "scheme")))
+		if in := w.text(s, "in"); in != "" {
+			how += fmt.Sprintf(", %s `%s`", cell(in), cell(w.text(s, "name")))
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", cell(name), how, cell(w.text(s, "description"))))
 	}
-	w.out.WriteString("\n\n")
+	if len(rows) > 0 {
+		w.paragraph("## Authentication")
+		w.table("| Name | How | Description |", rows)
+	}
+}
+
+// operation is the page of one operation.
+func (w *apiWriter) operation(o operation) {
+	w.front(w.title(o), o.tags...)
 	if o.op["deprecated"] == true {
 		w.paragraph("**Deprecated.**")
 	}
 	w.paragraph(prose(w.text(o.op, "description")))
 	var rows []string
 	var fields []any // of Swagger 2, whose body is a parameter
-	for _, list := range []any{o.item["parameters"], o.op["parameters"]} {
-		params, _ := list.([]any)
-		for _, p := range params {
-			p := w.resolve(p)
-			if in := w.text(p, "in"); in == "body" {
-				fields = append(fields, p["schema"])
-				continue
-			}
-			schema := p
-			if s := w.resolve(p["schema"]); s != nil {
-				schema = s
-			}
-			rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", cell(w.text(p, "name")), cell(w.text(p, "in")),
-				w.typeOf(schema), yes(p["required"]), w.about(p, schema)))
+	params := w.parameters(o)
+	for _, p := range params {
+		if w.text(p, "in") == "body" {
+			fields = append(fields, p["schema"])
+			continue
 		}
+		schema := p
+		if s := w.resolve(p["schema"]); s != nil {
+			schema = s
+		}
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", cell(w.text(p, "name")), cell(w.text(p, "in")),
+			w.typeOf(schema), yes(p["required"]), w.about(p, schema)))
 	}
 	if len(rows) > 0 {
 		w.paragraph("Parameters:")
@@ -259,6 +338,18 @@ func (w *apiWriter) operation(marks string, o operation) {
 		w.paragraph("Responses:")
 		w.table("| Status | Description |", rows)
 	}
+	w.example(o, params, fields)
+}
+
+// parameters are those of an operation and of its path.
+func (w *apiWriter) parameters(o operation) (list []map[string]any) {
+	for _, of := range []any{o.item["parameters"], o.op["parameters"]} {
+		params, _ := of.([]any)
+		for _, p := range params {
+			list = append(list, w.resolve(p))
+		}
+	}
+	return list
 }
 
 func yes(required any) string {
@@ -337,16 +428,6 @@ func (w *apiWriter) fields(v any, above string, depth int) (rows []string) {
 		rows = append(rows, w.fields(items, above, depth+1)...)
 	}
 	return rows
-}
-
-// OperationOf is the operation that a section of such a page describes; empty where it describes none.
-func OperationOf(heading string) string {
-	call, _, _ := strings.Cut(heading, ": ")
-	method, name, ok := strings.Cut(call, " ")
-	if !ok || name == "" || !slices.Contains(methods, strings.ToLower(method)) {
-		return ""
-	}
-	return strings.ToUpper(method) + " " + name
 }
 
 // rendered is the operation that a page of the site renders, by its front matter: "GET /pets", "api.yaml GET /pets" or

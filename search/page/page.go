@@ -18,7 +18,8 @@ import (
 type Record struct {
 	_           struct{} `cbor:",toarray"`
 	UID         uint32   // names the file's sections in Bleve, for as long as the path exists
-	Path        string   // relative to the documentation folder
+	Path        string   // relative to the documentation folder; below the file's where it holds several pages
+	File        string   // that holds the page, where it holds others too: operations of an API
 	Hash        string
 	Kind        Kind
 	Offset      int64 // of the content in the text file
@@ -42,7 +43,7 @@ type Record struct {
 	ID          string   // the same by Docusaurus's older rule
 	Address     string   // the whole address where the front matter sets that
 	Aliases     []string // earlier addresses
-	Renders     string   // the operation of an API that the page shows, by its front matter: "GET /pets"
+	Renders     string   // the operation of an API that the page is about: "GET /pets"
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
 	Hidden      bool     // found by its path, not by searching
@@ -110,17 +111,25 @@ func (w WordList) Len() int         { return len(w.Words) / 4 }
 func (w WordList) At(i int) uint32  { return binary.LittleEndian.Uint32(w.Words[4*i:]) }
 func (w *WordList) add(hash uint32) { w.Words = binary.LittleEndian.AppendUint32(w.Words, hash) }
 
+// Origin is the path of the file that holds the page.
+func (r *Record) Origin() string {
+	if r.File != "" {
+		return r.File
+	}
+	return r.Path
+}
+
 // SourceName is the name that says how the record's text is read.
 func (r *Record) SourceName() string {
-	if IsData(r.Path) {
-		return r.Path + ".md" // see Text
+	if IsData(r.Origin()) {
+		return r.Path + ".md" // see Texts
 	}
 	return r.Path
 }
 
 // Page is what the record's file says of its own address.
 func (r *Record) Page() site.Page {
-	return site.Page{Path: r.Path, Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
+	return site.Page{Path: r.Origin(), Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
 }
 
 // URL is where a reader finds the page, or one of its anchors.

@@ -219,26 +219,17 @@ func readAsGolden(t *testing.T, folder string, least int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r := &Record{Path: filepath.Base(f), Kind: KindPage}
-			ok := false
-			if content, ok = Text(f, content); !ok {
-				r.Kind = KindIgnored
-			}
-			src := Read(r, content)
+			texts := Texts(filepath.Base(f), content)
 			var b strings.Builder
-			fmt.Fprintf(&b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title,
-				r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
-			for _, s := range src.passages {
-				fmt.Fprintf(&b, "section %d %q #%s %q\n", s.level, s.heading, s.anchor, s.trail)
-				for line := range strings.Lines(s.body) {
-					fmt.Fprintf(&b, "\t%s\n", strings.TrimSpace(line))
+			if len(texts) == 0 {
+				fmt.Fprintln(&b, "nothing for readers")
+			}
+			for _, text := range texts {
+				r := &Record{Path: filepath.Base(f), Renders: text.Renders, Kind: KindPage}
+				if text.Path != "" {
+					r.Path, r.File = text.Path, r.Path
 				}
-				for line := range strings.Lines(s.code) {
-					fmt.Fprintf(&b, "\t| %s\n", strings.TrimRight(line, "\n"))
-				}
-				shown := strings.TrimSpace(string(content[s.start:min(s.end, len(content))]))
-				first, _, _ := strings.Cut(shown, "\n")
-				fmt.Fprintf(&b, "\tshown: %s … (%d lines)\n", first, strings.Count(shown, "\n")+1)
+				writeRead(&b, r, text.Content)
 			}
 			golden := f + ".golden"
 			if *rewrite {
@@ -260,17 +251,41 @@ func readAsGolden(t *testing.T, folder string, least int) {
 	}
 }
 
+// writeRead writes down how a page is read.
+func writeRead(b *strings.Builder, r *Record, content []byte) {
+	src := Read(r, content)
+	if r.File != "" {
+		fmt.Fprintf(b, "\npage %s renders %q tags %q\n", r.Path, r.Renders, r.Tags)
+	}
+	fmt.Fprintf(b, "kind %d title %q description %q hidden %t keywords %q groups %q links %v\n", r.Kind, r.Title,
+		r.Description, r.Front.Hidden != "", r.Keywords, r.Groups, r.Links)
+	for _, s := range src.passages {
+		fmt.Fprintf(b, "section %d %q #%s %q\n", s.level, s.heading, s.anchor, s.trail)
+		for line := range strings.Lines(s.body) {
+			fmt.Fprintf(b, "\t%s\n", strings.TrimSpace(line))
+		}
+		for line := range strings.Lines(s.code) {
+			fmt.Fprintf(b, "\t| %s\n", strings.TrimRight(line, "\n"))
+		}
+		shown := strings.TrimSpace(string(content[s.start:min(s.end, len(content))]))
+		first, _, _ := strings.Cut(shown, "\n")
+		fmt.Fprintf(b, "\tshown: %s … (%d lines)\n", first, strings.Count(shown, "\n")+1)
+	}
+}
+
 // TestASchemaThatNamesItselfManyTimesIsReadWithinABound reads a document whose schemas unfold to 60^5 when nobody
 // counts.
 func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
 	all := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/S"},`, 60), ",")
 	doc := `{"openapi":"3.1.0","info":{"title":"Bomb"},"paths":{"/x":{"post":{"summary":"X","requestBody":{"content":{"application/json":{"schema":` +
 		`{"$ref":"#/components/schemas/S"}}}}}}},"components":{"schemas":{"S":{"properties":{"a":{"type":"string"}},"allOf":[` + all + `]}}}}`
-	r := &Record{Path: "openapi.json", Kind: KindPage}
-	text, ok := Text(r.Path, []byte(doc))
-	src := Read(r, text)
-	if !ok || len(src.passages) != 1 || src.passages[0].heading != "POST /x: X" ||
-		!strings.Contains(src.passages[0].body, "a string no") {
-		t.Errorf("%v: %d sections", r.Kind, len(src.passages))
+	texts := Texts("openapi.json", []byte(doc))
+	if len(texts) != 2 {
+		t.Fatalf("%d pages", len(texts))
+	}
+	r := &Record{Path: texts[1].Path, File: "openapi.json", Kind: KindPage}
+	src := Read(r, texts[1].Content)
+	if len(src.passages) != 1 || r.Title != "POST /x: X" || !strings.Contains(src.passages[0].body, "a string no") {
+		t.Errorf("%q: %d sections", r.Title, len(src.passages))
 	}
 }

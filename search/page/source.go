@@ -95,7 +95,10 @@ func Read(r *Record, content []byte) *Source {
 	if r.Kind != KindPage {
 		return &Source{}
 	}
-	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address, r.Renders = "", "", "", "", "", "", "", ""
+	r.Title, r.Description, r.Version, r.Language, r.Slug, r.ID, r.Address = "", "", "", "", "", "", ""
+	if r.File == "" {
+		r.Renders = ""
+	}
 	r.Aliases = nil
 	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
 	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
@@ -115,13 +118,20 @@ func Read(r *Record, content []byte) *Source {
 	return src
 }
 
-// Text is the text of a file as it is indexed and shown: of a document that describes an API the page that it makes. ok
-// is false where the file holds nothing for readers.
-func Text(name string, content []byte) (text []byte, ok bool) {
+// A Text is a page as it is indexed and shown.
+type Text struct {
+	Path    string // below the file's; the file's own where empty
+	Renders string // the operation that it describes
+	Content []byte
+}
+
+// Texts are the pages of a file, the file's own first: of a document that describes an API one for the whole and one for
+// each operation. There are none where the file holds nothing for readers.
+func Texts(name string, content []byte) []Text {
 	if IsData(name) {
-		return apiPage(name, content)
+		return apiPages(name, content)
 	}
-	return content, true
+	return []Text{{Content: content}}
 }
 
 // frontOf is what a page's front matter says of whether the site shows it.
@@ -186,7 +196,7 @@ func readMarkup(r *Record, src *Source, content []byte) {
 			if dest != l.Dest && strings.Contains(dest, "/") && !strings.HasPrefix(dest, ".") {
 				dest = "/" + strings.TrimPrefix(dest, "/") // ref names pages from the root
 			}
-			if to, ok := linkTarget(r.Path, dest); ok && strings.TrimSpace(l.Text) != "" {
+			if to, ok := linkTarget(r.Origin(), dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, Link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
 		case markup.ImportLink:
