@@ -376,10 +376,10 @@ type finder struct {
 }
 
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found;
-// altogether it is at most twice as many pages as one search gives.
+// altogether it is at most three times as many pages as one search gives.
 func (f finder) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
-	pages, most := 0, 2*cmp.Or(q.Limit, 5)
+	pages, most := 0, min(len(texts), 3)*cmp.Or(q.Limit, 5)
 	q.Asked = f.asked
 	for _, text := range texts {
 		states, asked := builtin.StatesDefault(text)

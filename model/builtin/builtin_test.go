@@ -183,11 +183,11 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 	history := []model.Message{{Role: "user", Text: "What is a histogram?"},
 		{Role: "assistant", Text: "A histogram samples observations."}}
 	for question, want := range map[string]string{
-		"and how do I configure it?":              "and how do I configure it? histogram",
-		"How does it differ from a summary?":      "How does it differ from a summary? histogram",
-		"why?":                                    "why? histogram",
-		"what about native ones?":                 "what about native ones? histogram",
-		"Can this be disabled?":                   "Can this be disabled? histogram",
+		"and how do I configure it?":              "and how do I configure it histogram",
+		"How does it differ from a summary?":      "How does it differ from a summary histogram",
+		"why?":                                    "why histogram",
+		"what about native ones?":                 "what about native ones histogram",
+		"Can this be disabled?":                   "Can this be disabled histogram",
 		"How do I configure alerting rules?":      "How do I configure alerting rules?",
 		"remote_write":                            "remote_write",
 		"Where do I set the path of `rules.yml`?": "Where do I set the path of `rules.yml`?",
@@ -202,11 +202,11 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 	chain := append(history, model.Message{Role: "user", Text: "and how do I configure it?"},
 		model.Message{Role: "assistant", Text: "…"})
 	if got, want := Standalone("is it possible in YAML?", chain, nil),
-		"is it possible in YAML? configure histogram"; got != want {
+		"is it possible in YAML configure histogram"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	for question, want := range map[string][]string{
-		"What is a histogram and how does it differ from a summary?": {"What is a histogram and how does it differ from a summary?", "What is a histogram", "and how does it differ from a summary? histogram"},
+		"What is a histogram and how does it differ from a summary?": {"What is a histogram and how does it differ from a summary?", "What is a histogram", "and how does it differ from a summary histogram"},
 		"How do I install and configure it":                          {"How do I install and configure it"},
 		"Is it fast? Thanks!":                                        {"Is it fast? Thanks!"},
 	} {

@@ -12,6 +12,7 @@ import (
 type quote struct {
 	passage int
 	text    string
+	both    bool // it is a table of both things that are compared
 }
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
@@ -68,6 +69,16 @@ func compose(req model.Request) (c composition) {
 	}
 	c.evidence = evidenceFor(req, question, q, sections)
 	found := c.evidence.verdict(points)
+	if things, ok := comparisonOf(question); ok {
+		quotes, sure := compareThings(&req, sections, things)
+		if sure {
+			found = answered
+		}
+		if len(quotes) > 0 && found == answered {
+			c.quotes, c.verdict = quotes, found
+			return c
+		}
+	}
 	if found == denied {
 		return c
 	}
@@ -126,7 +137,7 @@ func compose(req model.Request) (c composition) {
 			continue
 		}
 		if text := choose(q, sections[at], budget, &quoted); text != "" {
-			add(quote{at, text})
+			add(quote{passage: at, text: text})
 		}
 	}
 	if c.quotes = slices.Concat(pages...); len(c.quotes) == 0 {
@@ -185,37 +196,36 @@ func rank(req model.Request, q *query, sections []*section) []int {
 	return order
 }
 
-// headFit is how well the section's heading or the page's title names what is asked: the share of the heading that the
-// question has, times the share of one aspect that the heading has.
+// headFit is how well the section's heading or the page's title names what is asked.
 func (q *query) headFit(s *section) float64 {
-	best := 0.0
-	for _, head := range []struct {
-		terms []uint64
-		where where
-	}{{s.head, inHead}, {s.title, inTitle}} {
-		whole, got := 0.0, 0.0
-		for _, t := range head.terms {
-			if n := q.find(t); n >= 0 {
-				whole += q.weights[n]
-				got += q.weights[n]
-			} else {
-				whole += q.unknown
+	return max(q.fit(s, s.head, inHead), q.fit(s, s.title, inTitle))
+}
+
+// fit is how well a heading names what is asked: the share of the heading that the question has, times the share of one
+// aspect that the heading has.
+func (q *query) fit(s *section, heading []uint64, in where) float64 {
+	whole, got, best := 0.0, 0.0, 0.0
+	for _, t := range heading {
+		if n := q.find(t); n >= 0 {
+			whole += q.weights[n]
+			got += q.weights[n]
+		} else {
+			whole += q.unknown
+		}
+	}
+	if whole == 0 {
+		return 0
+	}
+	for i := range q.aspects {
+		a := &q.aspects[i]
+		have := 0.0
+		for _, t := range a.terms {
+			if n := s.terms[t]; n >= 0 && s.where[n]&in != 0 {
+				have += q.weights[t]
 			}
 		}
-		if whole == 0 {
-			continue
-		}
-		for i := range q.aspects {
-			a := &q.aspects[i]
-			have := 0.0
-			for _, t := range a.terms {
-				if n := s.terms[t]; n >= 0 && s.where[n]&head.where != 0 {
-					have += q.weights[t]
-				}
-			}
-			if a.total > 0 {
-				best = max(best, got/whole*have/a.total)
-			}
+		if a.total > 0 {
+			best = max(best, got/whole*have/a.total)
 		}
 	}
 	return best

@@ -11,41 +11,24 @@ import (
 // becomes that with the words of the earlier question that it leaves out. A question that stands by itself comes back
 // as it is. What the reader has selected goes before the conversation: "what does this mean?" is about that.
 func Standalone(question string, history []model.Message, selected []model.Snippet) string {
+	text, _ := standalone(question, history, selected)
+	return text
+}
+
+// standalone is Standalone; carried are the words that it has taken over from the conversation.
+func standalone(question string, history []model.Message, selected []model.Snippet) (text string, carried []string) {
 	question = gist(question)
 	if about := excerpt(selected); about != "" && (elliptical(question) || pointsAtText(question)) {
-		return strings.TrimSpace(question) + " " + about
+		return strings.TrimSpace(question) + " " + about, nil
 	}
 	if !elliptical(question) {
-		return question
+		return question, nil
 	}
-	have := make(map[uint64]bool)
-	for _, t := range terms(question) {
-		have[t.hash] = true
+	carried = topic(question, history)
+	if len(carried) == 0 {
+		return question, nil
 	}
-	var add []string
-	for i := len(history) - 1; i >= 0 && len(add) < mostCarried; i-- {
-		if history[i].Role != "user" {
-			continue
-		}
-		earlier := history[i].Text
-		for _, w := range split(earlier) {
-			fresh := false
-			for _, t := range termsOf(w.text) {
-				fresh = fresh || !have[t.hash]
-				have[t.hash] = true
-			}
-			if fresh && len(add) < mostCarried {
-				add = append(add, w.text)
-			}
-		}
-		if !elliptical(earlier) {
-			break
-		}
-	}
-	if len(add) == 0 {
-		return question
-	}
-	return strings.TrimSpace(question) + " " + strings.Join(add, " ")
+	return strings.TrimRight(question, " \t\n?!.…") + " " + strings.Join(carried, " "), carried
 }
 
 // longestAsked is how many bytes of a question are looked for, and of each text that the reader has selected. A longer
@@ -124,10 +107,16 @@ func elliptical(question string) bool {
 		return true
 	}
 	own := make([]uint64, 0, 6) // different terms, as far as they are counted
-	for _, w := range words {
+	special := false            // one of them names a thing
+	for i, w := range words {
+		lower := strings.ToLower(w.text)
+		if standsAlone(words, i) {
+			continue
+		}
 		for _, t := range termsOf(w.text) {
 			if len(own) < 6 && !slices.Contains(own, t.hash) {
 				own = append(own, t.hash)
+				special = special || !general[lower]
 			}
 		}
 	}
@@ -140,10 +129,12 @@ func elliptical(question string) bool {
 		return true
 	case len(own) > 5:
 		return false
+	case !special: // "What is the default?" is asked of something
+		return true
 	}
 	// "it" that comes before the question's own nouns points back; after two of them it most likely points at those.
 	before := 0
-	for _, w := range words {
+	for i, w := range words {
 		if before >= 2 {
 			return false
 		}
@@ -152,21 +143,51 @@ func elliptical(question string) bool {
 		case "it", "its", "they", "them", "their", "these", "those", "that", "this":
 			return true
 		}
+		if standsAlone(words, i) {
+			return true
+		}
 		before += len(termsOf(lower))
 	}
 	return false
 }
 
-// continues reports whether a question begins as the continuation of another.
-func continues(words []word) bool {
-	switch strings.ToLower(words[0].text) {
-	case "and", "but", "or":
+// general are words that are asked of a thing, and name none.
+var general = set(`default defaults value values option options setting settings example examples limit limits limitation
+	limitations syntax alternative alternatives other others reason difference advantage advantages disadvantage
+	disadvantages purpose command commands name type format parameter parameters argument arguments return multiple
+	several more single required optional possible safe fast slow best recommended disable enable change configure remove
+	delete undo revert stop start add set install update test step steps first next second last`)
+
+// standsAlone reports whether a word stands for a thing that was named before: "ones", or "one" with no noun after it.
+func standsAlone(words []word, i int) bool {
+	switch strings.ToLower(words[i].text) {
+	case "ones":
 		return true
-	case "what", "how":
-		return len(words) > 1 && strings.EqualFold(words[1].text, "about")
+	case "one":
+		return i > 0 && (i+1 == len(words) || stopWords[strings.ToLower(words[i+1].text)])
 	}
 	return false
 }
+
+// openings are words that a phrase without a verb of its own begins with: "in TypeScript?", "for libraries?"
+var openings = set("in on with without for from via using inside within as at by to under behind per only also same")
+
+// continues reports whether a question begins as the continuation of another.
+func continues(words []word) bool {
+	first := strings.ToLower(words[0].text)
+	switch first {
+	case "and", "but", "or":
+		return true
+	case "what", "how":
+		return len(words) > 1 && (strings.EqualFold(words[1].text, "about") || strings.EqualFold(words[1].text, "if"))
+	}
+	return openings[first] && len(words) <= 5 && !slices.ContainsFunc(words, func(w word) bool {
+		return asking[strings.ToLower(w.text)]
+	})
+}
+
+// asking are words that a question of its own is put with.
+var asking = set(`how what why when where which who can is are does do should could would will`)
 
 // named reports whether a short question is a name of its own, such as a setting or a flag.
 func named(question string) bool {
@@ -182,30 +203,41 @@ const mostQueries = 4
 // later search come after those of the first.
 func Queries(question string, history []model.Message, selected []model.Snippet) []string {
 	question = gist(question)
-	whole := Standalone(question, history, selected)
+	whole, carried := standalone(question, history, selected)
 	out := []string{whole}
-	parts := clauses(question)
-	if len(parts) > 1 {
-		before, pointed := slices.Clone(history), selected
-		for _, p := range parts {
-			if len(out) == mostQueries {
-				break
-			}
-			if len(terms(p)) == 0 && !refers(p) {
-				continue
-			}
-			out = append(out, strings.TrimSpace(Standalone(p, before, pointed)))
-			before = append(before, model.Message{Role: "user", Text: p})
-			if !elliptical(p) {
-				pointed = nil // "it" is what this part is about
-			}
-		}
+	c, compares := comparisonOf(whole)
+	switch parts := clauses(question); {
+	case compares:
+		out = append(out, c[:]...)
+	case len(carried) > 0: // what the conversation is about counts as much as what is new
+		out[0] += " " + strings.Join(carried, " ")
+	case len(parts) > 1:
+		out = append(out, queriesOf(parts, history, selected)...)
 		if len(out) < 3 {
 			out = out[:1]
 		}
 	}
 	if about := excerpt(selected); about != "" && whole == question {
 		out = append(out[:min(len(out), mostQueries-1)], strings.TrimSpace(question)+" "+about)
+	}
+	return out
+}
+
+// queriesOf are the searches for the parts of a question that asks several things.
+func queriesOf(parts []string, history []model.Message, selected []model.Snippet) (out []string) {
+	before, pointed := slices.Clone(history), selected
+	for _, p := range parts {
+		if len(out) == mostQueries-1 {
+			break
+		}
+		if len(terms(p)) == 0 && !refers(p) {
+			continue
+		}
+		out = append(out, strings.TrimSpace(Standalone(p, before, pointed)))
+		before = append(before, model.Message{Role: "user", Text: p})
+		if !elliptical(p) {
+			pointed = nil // "it" is what this part is about
+		}
 	}
 	return out
 }
@@ -225,10 +257,7 @@ func clauses(question string) []string {
 		asks := false
 		if lower == "and" || lower == "or" || lower == "but" {
 			if i+1 < len(words) {
-				switch strings.ToLower(words[i+1].text) {
-				case "how", "what", "why", "when", "where", "which", "who", "can", "is", "are", "does", "do", "should":
-					asks = true
-				}
+				asks = asking[strings.ToLower(words[i+1].text)]
 			}
 		}
 		if asks || strings.ContainsAny(between, "?;\n") || strings.Contains(between, ". ") {
