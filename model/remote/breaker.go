@@ -103,11 +103,11 @@ func (p permit) abandoned() {
 // common.
 type Set struct {
 	models   []*Model
-	breakers map[[2]string]*breaker // by address and key
+	breakers map[[3]string]*breaker // by address, what is asked there, and key
 }
 
-func (s *Set) breaker(base, key string) *breaker {
-	id := [2]string{base, key}
+func (s *Set) breaker(base, use, key string) *breaker {
+	id := [3]string{base, use, key}
 	b := s.breakers[id]
 	if b == nil {
 		b = &breaker{address: base}
@@ -115,7 +115,7 @@ func (s *Set) breaker(base, key string) *breaker {
 			b.address = u.Scheme + "://" + u.Host
 		}
 		if s.breakers == nil {
-			s.breakers = map[[2]string]*breaker{}
+			s.breakers = map[[3]string]*breaker{}
 		}
 		s.breakers[id] = b
 	}

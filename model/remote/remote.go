@@ -55,6 +55,8 @@ type Config struct {
 	FallbackAfter time.Duration // of silence, the built-in model answers; 30 seconds where zero, Idle at most
 
 	Transport http.RoundTripper // a shared one with sound limits where nil
+
+	circuit string // what it is asked for, where that has a breaker of its own
 }
 
 // A Model is one that is reached over HTTP.
@@ -118,7 +120,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.Key), client: &http.Client{
+	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.circuit, n.Key), client: &http.Client{
 		Transport: n.Transport,
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -183,9 +185,6 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 func (r *Model) ask(
 	ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool,
 ) (ending, error) {
-	began := time.Now()
-	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
-	defer stop()
 	var refused error // by text: the caller ended the answer
 	put := func(s string) error {
 		if s == "" {
@@ -197,6 +196,20 @@ func (r *Model) ask(
 		}
 		return nil
 	}
+	return r.tries(ctx, again, hurry, func(ctx context.Context) (ending, error) {
+		end, err := r.once(ctx, c, put, hurry)
+		return end, cmp.Or(refused, err)
+	})
+}
+
+// tries makes tries within the limits of the model, the endpoint's circuit and the caller's patience. An error of once
+// that is no Failure is the caller's own, and ends them.
+func (r *Model) tries(
+	ctx context.Context, again func(*Failure) bool, hurry bool, once func(context.Context) (ending, error),
+) (ending, error) {
+	began := time.Now()
+	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
+	defer stop()
 	var spent model.Usage // by all tries, as far as the provider told
 	r.used.calls.Add(1)
 	fail := func(err error) (ending, error) {
@@ -213,15 +226,15 @@ func (r *Model) ask(
 			return fail(&model.Unavailable{Model: r.name, After: wait, Err: last})
 		}
 		r.used.tries.Add(1)
-		end, err := r.once(inner, c, put, hurry)
+		end, err := once(inner)
 		end.usage.Cost = r.Price.of(end.usage, end.written)
 		r.used.add(end.usage)
 		spent.Add(end.usage)
 		var f *Failure
 		switch failed := errors.As(err, &f); {
-		case refused != nil:
+		case err != nil && !failed:
 			permit.abandoned()
-			return ending{usage: spent}, refused
+			return ending{usage: spent}, err
 		case err == nil:
 			permit.succeeded()
 			end.usage = spent
@@ -229,14 +242,14 @@ func (r *Model) ask(
 		case ctx.Err() != nil:
 			permit.abandoned()
 			return ending{usage: spent}, ctx.Err() // ended by the caller, which is no failure of the model
-		case failed && f.Temporary():
+		case f.Temporary():
 			permit.failed(f)
 		case inner.Err() != nil:
 			permit.abandoned()
 		default:
 			permit.succeeded()
 		}
-		if f == nil || !again(f) {
+		if !again(f) {
 			return fail(err)
 		}
 		last = f
@@ -264,9 +277,20 @@ func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 
 // once makes one try and turns whatever goes wrong into a Failure.
 func (r *Model) once(ctx context.Context, c model.Chat, text func(string) error, hurry bool) (ending, error) {
+	r.bound(&c)
+	return r.exchanged(ctx, hurry, r.Whole, func(ctx context.Context, x *exchange) (ending, error) {
+		x.key = c.Key
+		return r.call(ctx, x, c, text)
+	})
+}
+
+// exchanged makes one exchange with the endpoint and turns whatever goes wrong into a Failure.
+func (r *Model) exchanged(
+	ctx context.Context, hurry, whole bool, call func(context.Context, *exchange) (ending, error),
+) (ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	x := &exchange{client: r.client, key: c.Key, idle: r.Idle, first: r.Idle, cancel: cancel, whole: r.Whole}
+	x := &exchange{client: r.client, idle: r.Idle, first: r.Idle, cancel: cancel, whole: whole}
 	if hurry {
 		x.first = min(r.Idle, r.FallbackAfter)
 	}
@@ -274,8 +298,7 @@ func (r *Model) once(ctx context.Context, c model.Chat, text func(string) error,
 		x.idle, x.first = r.Total, r.Total // nothing comes until all is written
 	}
 	defer x.close()
-	r.bound(&c)
-	end, err := r.call(ctx, x, c, text)
+	end, err := call(ctx, x)
 	if err == nil {
 		return end, nil
 	}
