@@ -19,6 +19,7 @@ import (
 
 	"docent/api"
 	"docent/search/index"
+	"docent/search/meaning"
 )
 
 // Options of a library. The zero value is ready to use.
@@ -37,6 +38,10 @@ type Options struct {
 	Workers int // goroutines of one update; GOMAXPROCS if zero
 	Log     *slog.Logger
 	Tuning  *Tuning // weights of the ranking; DefaultTuning if nil
+	// Embedder makes the vectors by which sections are found by what they mean; by their words alone if nil.
+	Embedder meaning.Embedder
+	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
+	MeaningInBoxes bool
 }
 
 // A Library holds the indexes of all projects in one folder. It opens an index when a query comes for it and closes
@@ -54,6 +59,8 @@ type Library struct {
 	closed   bool
 	memory   atomic.Int64 // that open snapshots hold
 	lookups  lookups
+	near     *nearness // nil where there is no embedder
+	blend    blend
 	inUse    sync.WaitGroup
 	done     chan struct{}
 	swept    chan struct{}
@@ -93,8 +100,10 @@ func Open(dir string, o Options) (*Library, error) {
 		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
 		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int),
 		done: make(chan struct{}), swept: make(chan struct{}),
+		near: newNearness(&o), blend: defaultBlend,
 	}
 	go l.sweep()
+	l.startEmbedding()
 	return l, nil
 }
 
@@ -421,6 +430,9 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 	if err := p.serve(next); err != nil {
 		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
 	}
+	if l.near != nil {
+		l.near.work.want(project.ID)
+	}
 	return u.Report(), nil
 }
 
@@ -476,6 +488,9 @@ func (l *Library) Remove(project api.ProjectID) error {
 	}
 	p.broken = nil
 	l.mu.Unlock()
+	if l.near != nil {
+		l.near.work.forget(project)
+	}
 	if old != nil {
 		old.close()
 	}
@@ -513,6 +528,7 @@ func (l *Library) Close() error {
 		}
 	}
 	l.mu.Unlock()
+	l.stopEmbedding()
 	closeAll(idle)
 	l.inUse.Wait()
 	<-l.swept

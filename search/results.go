@@ -24,6 +24,7 @@ type resultKey struct {
 	everywhere                     bool
 	reader                         reader
 	asked                          string // what tells the reader's language, where nothing else does
+	meaning                        uint64 // serial of the vectors that had a part; 0 for words alone
 }
 
 func (k resultKey) size() int64 {
@@ -97,7 +98,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		}
 		s = tried
 	}
-	found, err := s.ranked(ctx, q)
+	found, err := s.both(ctx, q)
 	if err != nil {
 		return nil, err
 	}

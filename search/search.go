@@ -26,6 +26,10 @@ type Query struct {
 	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
 	// neither the filter nor the current page does.
 	Asked []string `cbor:"-"`
+	// Meaning says whether sections are found by what they mean as well, where the library has an embedder.
+	Meaning Wish `cbor:"-"`
+	// Degraded is told what had no part in the search, and why: "meaning: …". It may be nil.
+	Degraded func(why string) `cbor:"-"`
 	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody
 	// else's
 	// search takes any.

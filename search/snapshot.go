@@ -43,6 +43,8 @@ type snapshot struct {
 	memory  *atomic.Int64
 
 	relabelled atomic.Pointer[index.Manifest]
+	meant      atomic.Pointer[meant]
+	meantBytes atomic.Int64
 
 	// Under library.mu:
 	users    int
@@ -121,6 +123,7 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 	l.mu.Unlock()
 	s.fixed = s.measureMemory()
 	s.memory.Add(s.fixed)
+	s.openMeaning()
 	return s, nil
 }
 
@@ -164,7 +167,7 @@ func (s *snapshot) measureMemory() int64 {
 
 // holds is how many bytes are free once the snapshot is closed.
 func (s *snapshot) holds() int64 {
-	return s.fixed + s.terms.holds() + s.shown.holds() + s.results.holds()
+	return s.fixed + s.meantBytes.Load() + s.terms.holds() + s.shown.holds() + s.results.holds()
 }
 
 func (s *snapshot) closeFiles() {

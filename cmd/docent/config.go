@@ -36,6 +36,8 @@ type Config struct {
 	Model  string                 `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]ModelConfig `toml:"models"`
 
+	Embeddings EmbeddingsConfig `toml:"embeddings"`
+
 	// ModelAliases are other names that jobs may ask for; an empty one stands for the project's model.
 	ModelAliases map[string]string `toml:"model_aliases"`
 
@@ -158,6 +160,7 @@ func DefaultConfig() Config {
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
 		Limits:       router.DefaultLimits(),
 		OIDC:         defaultOIDC(),
+		Embeddings:   defaultEmbeddings(),
 		MaxBody:      bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
 		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
 		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
@@ -227,6 +230,9 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 			c.Models[name] = m
 		}
 	}
+	if c.Embeddings.KeyEnv != "" {
+		c.Embeddings.key, _ = environ(c.Embeddings.KeyEnv)
+	}
 	if err := c.OIDC.resolve(environ); err != nil {
 		return c, err
 	}
@@ -286,6 +292,12 @@ func (s Setting) Set(text string) error {
 			return fmt.Errorf("%q is neither true nor false", text)
 		}
 		*v = yes
+	case *float64:
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Errorf("%q is not a number", text)
+		}
+		*v = n
 	case *int, *int64:
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
@@ -356,7 +368,7 @@ func (c *Config) settings() []Setting {
 				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j),
 					d.Field(i).Field(j))
 			}
-		case reflect.TypeFor[OIDCConfig]():
+		case reflect.TypeFor[OIDCConfig](), reflect.TypeFor[EmbeddingsConfig]():
 			for j := range v.Field(i).NumField() {
 				if inner := field.Type.Field(j); inner.IsExported() {
 					add(name+"."+inner.Tag.Get("toml"), inner, inner.Tag.Get("usage"), v.Field(i).Field(j), d.Field(i).Field(j))

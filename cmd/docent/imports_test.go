@@ -99,8 +99,9 @@ var mayImport = []struct {
 	{"docent/search/page", []string{"docent/formats", "docent/markup", "docent/search/analysis", "docent/site"}},
 	{"docent/search/index",
 		[]string{"docent/api", "docent/markup", "docent/search/analysis", "docent/search/page", "docent/site"}},
+	{"docent/search/meaning", nil},
 	{"docent/search", []string{
-		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/index", "docent/search/page",
+		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/index", "docent/search/meaning", "docent/search/page",
 		"docent/site",
 	}},
 

@@ -11,6 +11,7 @@ import (
 	"docent/datadir"
 	"docent/forge"
 	"docent/ingest"
+	"docent/model/remote"
 	"docent/persistence/catalog"
 	"docent/search"
 	"docent/secrets"
@@ -25,6 +26,7 @@ type stores struct {
 	library *search.Library
 	source  *ingest.Reader
 	secrets *secrets.Store
+	embeds  remote.Set    // the endpoint of embeddings, where there is one
 	turned  chan struct{} // receives when a pull request of the built-in host was merged or closed
 }
 
@@ -45,8 +47,12 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
 		return s, err
 	}
+	embedder, err := s.openEmbedder()
+	if err != nil {
+		return s, fmt.Errorf("set up the embeddings: %w", err)
+	}
 	if s.library, err = search.Open(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
-		Memory: c.IndexMemory}); err != nil {
+		Memory: c.IndexMemory, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }

@@ -22,6 +22,7 @@ func (c Config) Validate() error {
 	c.checkServer(&list)
 	c.checkModels(&list)
 	c.OIDC.check(&list)
+	c.Embeddings.check(&list)
 	for name, check := range c.Checks {
 		check.check(&list, "checks."+name)
 	}
@@ -150,6 +151,8 @@ var leastValues = map[string]int64{
 	"max_open_indexes": 1, "index_memory": 1,
 	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
+	"embeddings.dimensions": 0, "embeddings.longest": 200, "embeddings.batch": 1, "embeddings.timeout": int64(time.Second),
+	"embeddings.question_timeout": int64(time.Millisecond), "embeddings.day_tokens": 0,
 	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
 }
 

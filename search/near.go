@@ -1,0 +1,396 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"unicode/utf8"
+
+	"docent/api"
+	"docent/search/meaning"
+	"docent/search/page"
+)
+
+// Sections are found by what they mean as well, where a library has an embedder. Vectors of sections lie beside the
+// index and are made in the background; a query that has none yet, or whose own vector cannot be had in time, is
+// answered by its words alone, and says so.
+
+// A Wish says whether a query wants sections that are found by what they mean.
+type Wish int8
+
+const (
+	AsUsual  Wish = iota // for whole questions, and for a search box where the library's options say so
+	Wanted               // where the library can
+	Unwanted             // by words alone
+)
+
+// A meant is what an open index knows of meaning. It never changes: another one takes its place.
+type meant struct {
+	field  *meaning.Field
+	from   meaning.Embedder // that is asked for the vectors of questions
+	serial uint64           // of all that this process has made
+}
+
+// nearness is a library's part in it.
+type nearness struct {
+	embedder meaning.Embedder
+	boxes    bool // searches in boxes ask the endpoint too
+	asked    cache[questionKey, []float32]
+	flights  questionFlights
+	serial   atomic.Uint64
+	others   sync.Map // embedders for other models' vectors, by the models' ids
+	work     embeddings
+	used     nearCounts
+	held     atomic.Int64
+}
+
+// nearCounts counts what became of questions.
+type nearCounts struct{ helped, without, cached atomic.Uint64 }
+
+// A questionKey names the vector of a question.
+type questionKey struct{ model, text string }
+
+// How many bytes the vectors of questions that were asked lately may take.
+const askedBytes = 8 << 20
+
+func newNearness(o *Options) *nearness {
+	if o.Embedder == nil {
+		return nil
+	}
+	n := &nearness{embedder: o.Embedder, boxes: o.MeaningInBoxes}
+	n.asked = cache[questionKey, []float32]{most: askedBytes, held: &n.held, lookups: new(lookupCount),
+		size: func(k questionKey, v []float32) int64 { return int64(len(k.text)+4*len(v)) + 200 }}
+	return n
+}
+
+// vectorsIn is the folder of the vectors of a project, beside the generations of its index.
+func vectorsIn(project string) string { return filepath.Join(project, "meaning") }
+
+// near opens the vectors for a generation that is being opened. Without them it is served all the same.
+func (s *snapshot) openMeaning() {
+	n := s.library.near
+	if n == nil {
+		return
+	}
+	m, err := n.attach(vectorsIn(filepath.Dir(s.Dir)), s)
+	if err != nil {
+		s.library.log.Warn("vectors cannot be used", "index", s.Dir, "error", err)
+	}
+	s.setMeaning(m)
+}
+
+func (s *snapshot) setMeaning(m *meant) {
+	var more int64
+	if m != nil {
+		more = m.field.Bytes()
+	}
+	if old := s.meant.Swap(m); old != nil {
+		more -= old.field.Bytes()
+	}
+	s.meantBytes.Add(more)
+	if s.memory != nil {
+		s.memory.Add(more)
+	}
+}
+
+// servesFrom is the share of the sections that must have vectors for these to be used: with few, the sections that have
+// some would come before better ones.
+const servesFrom = 0.8
+
+// attach makes what a snapshot knows of meaning from the vectors on disk: those of the library's model, or as long as
+// they are too few, those of a model before it.
+func (n *nearness) attach(dir string, s *snapshot) (*meant, error) {
+	models, err := meaning.Models(dir)
+	if err != nil || len(models) == 0 {
+		return nil, err
+	}
+	keys, err := s.sectionKeys()
+	if err != nil {
+		return nil, err
+	}
+	own := n.embedder.Model()
+	var best *meant
+	for _, m := range models {
+		field, err := meaning.Load(dir, m, keys)
+		if err != nil {
+			return best, err
+		}
+		if field == nil || float64(field.Len()) < servesFrom*float64(countKeys(keys)) {
+			continue
+		}
+		isOwn := m.ID() == own.ID()
+		if isOwn || best == nil {
+			best = &meant{field: field, from: n.embedderOf(m), serial: n.serial.Add(1)}
+		}
+		if isOwn {
+			break
+		}
+	}
+	return best, nil
+}
+
+// embedderOf asks for the questions of a model's vectors.
+func (n *nearness) embedderOf(m meaning.Model) meaning.Embedder {
+	if m.ID() == n.embedder.Model().ID() {
+		return n.embedder
+	}
+	if e, ok := n.others.Load(m.ID()); ok {
+		return e.(meaning.Embedder)
+	}
+	e, _ := n.others.LoadOrStore(m.ID(), n.embedder.Like(m))
+	return e.(meaning.Embedder)
+}
+
+func countKeys(keys []meaning.Key) (n int) {
+	for _, k := range keys {
+		if k != (meaning.Key{}) {
+			n++
+		}
+	}
+	return n
+}
+
+// sectionKeys are the keys of the sections by number; zero for those that no search finds.
+func (s *snapshot) sectionKeys() ([]meaning.Key, error) {
+	keys := make([]meaning.Key, len(s.sections))
+	for at, r := range s.pages {
+		if r.Hidden || s.covered[uint32(at)] {
+			continue
+		}
+		content, err := s.Content(r)
+		if err != nil {
+			return nil, err
+		}
+		for n := range r.Sections {
+			sec := &r.Sections[n]
+			from, to := max(0, min(sec.Start, r.Size)), max(0, min(sec.End, r.Size))
+			keys[s.firstOf[at]+uint32(n)] = meaning.KeyOf([]byte(heading(r, sec)), content[from:max(from, to)])
+		}
+	}
+	return keys, nil
+}
+
+// heading is what stands above the text of a section for an embedding model: the page and what it is about, then the
+// headings down to the section's own.
+func heading(r *page.Record, sec *page.Section) string {
+	var b strings.Builder
+	b.WriteString(r.Title)
+	if r.Description != "" && sec.Heading == "" {
+		b.WriteString("\n" + r.Description)
+	}
+	if sec.Heading != "" {
+		b.WriteString("\n")
+		for _, above := range sec.Trail {
+			b.WriteString(above + " > ")
+		}
+		b.WriteString(sec.Heading)
+	}
+	return b.String()
+}
+
+// inlineLink is a link as Markdown has it; its address says nothing of the text's meaning.
+var inlineLink = regexp.MustCompile(`!?\[([^\]\n]*)\]\([^)\s]*(?:\s"[^"\n]*")?\)`)
+
+// passage is a section as an embedding model gets it.
+func (s *snapshot) passage(section uint32, longest int) (string, error) {
+	r, sec := s.pages[s.pageOf[section]], s.sections[section]
+	buf := make([]byte, max(0, min(sec.End-sec.Start, int64(4*longest))))
+	if _, err := s.Text.ReadAt(buf, r.Offset+sec.Start); err != nil {
+		return "", fmt.Errorf("read %s: %w", r.Path, err)
+	}
+	text := strings.ToValidUTF8(s.readable(r, buf, s.labels()), "")
+	if first, rest, ok := strings.Cut(strings.TrimSpace(text), "\n"); ok && sec.Heading != "" && strings.HasPrefix(first, "#") {
+		text = rest // the heading stands above already
+	}
+	text = heading(r, sec) + "\n" + strings.TrimSpace(inlineLink.ReplaceAllString(text, "$1"))
+	for len(text) > longest {
+		text = text[:longest]
+		for !utf8.ValidString(text) {
+			text = text[:len(text)-1]
+		}
+	}
+	return text, nil
+}
+
+// degraded tells the caller what had no part in a search.
+func (q *Query) degraded(why string) {
+	if q.Degraded != nil {
+		q.Degraded(why)
+	}
+}
+
+// meaningOf is what a query may use of meaning; nil where it goes by words alone.
+func (s *snapshot) meaningOf(q *Query) *meant {
+	n := s.library.near
+	if n == nil || q.Meaning == Unwanted || q.Meaning == AsUsual && q.Box && !n.boxes {
+		return nil
+	}
+	m := s.meant.Load()
+	if m == nil {
+		n.used.without.Add(1)
+		q.degraded("meaning: the vectors of the sections are still being made")
+	}
+	return m
+}
+
+// both ranks by words and, where it can, by meaning.
+func (s *snapshot) both(ctx context.Context, q Query) ([]scored, error) {
+	m := s.meaningOf(&q)
+	if m == nil {
+		return s.ranked(ctx, q)
+	}
+	key := s.key(&q)
+	key.meaning = m.serial
+	if found, ok := s.results.get(key); ok {
+		s.library.near.used.cached.Add(1)
+		return found, nil
+	}
+	vector, err := s.library.near.question(ctx, m.from, q.Text)
+	if err != nil {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		s.library.near.used.without.Add(1)
+		q.degraded("meaning: " + reasonOf(err))
+		return s.ranked(ctx, q)
+	}
+	found, err := s.fused(ctx, q, m, vector)
+	if err == nil {
+		s.library.near.used.helped.Add(1)
+		s.results.put(key, found)
+	}
+	return found, err
+}
+
+// reasonOf is an error of an embedder in one short line.
+func reasonOf(err error) string {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	if len(text) > 200 {
+		text = strings.ToValidUTF8(text[:200], "") + "…"
+	}
+	return text
+}
+
+// questionFlights are the questions whose vectors are being asked for.
+type questionFlights struct {
+	mu    sync.Mutex
+	under map[questionKey]*questionFlight
+}
+
+type questionFlight struct {
+	done   chan struct{}
+	vector []float32
+	err    error
+}
+
+// question is the vector of a question: remembered, or asked for once for all who want it.
+func (n *nearness) question(ctx context.Context, from meaning.Embedder, text string) ([]float32, error) {
+	key := questionKey{from.Model().ID(), spaced(text)}
+	if v, ok := n.asked.get(key); ok {
+		return v, nil
+	}
+	n.flights.mu.Lock()
+	f := n.flights.under[key]
+	if f == nil {
+		f = &questionFlight{done: make(chan struct{}), err: errBrokenOff}
+		if n.flights.under == nil {
+			n.flights.under = make(map[questionKey]*questionFlight)
+		}
+		n.flights.under[key] = f
+		// Its own time limit ends it, not the end of the first who asked: others may wait for it.
+		go n.fly(context.WithoutCancel(ctx), from, key, f)
+	}
+	n.flights.mu.Unlock()
+	select {
+	case <-f.done:
+		return f.vector, f.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (n *nearness) fly(ctx context.Context, from meaning.Embedder, key questionKey, f *questionFlight) {
+	defer func() {
+		n.flights.mu.Lock()
+		delete(n.flights.under, key)
+		n.flights.mu.Unlock()
+		close(f.done)
+	}()
+	if f.vector, f.err = from.Question(ctx, key.text); f.err == nil {
+		n.asked.put(key, f.vector)
+	}
+}
+
+// scopeFound is the scope that a ranking by words was answered from: it may have gone on to another language.
+func (s *snapshot) scopeFound(ctx context.Context, q *Query, found []scored) (scope, error) {
+	sc, err := s.scopeOf(ctx, q)
+	if err != nil || sc.strict || sc.anything || len(s.locales) == 1 || len(found) == 0 {
+		return sc, err
+	}
+	switch locale := int(s.localeOf[s.pageOf[found[0].section]]); {
+	case locale == sc.locale || sc.locale == everyLocale:
+	case locale == 0 && sc.certain:
+		sc.foreign = true
+	default:
+		sc.locale = locale
+	}
+	return sc, nil
+}
+
+// nearPages is how many sections that lie near are taken into account.
+const nearSections = 100
+
+var errOtherModel = errors.New("the endpoint's vectors have another number of dimensions now")
+
+// fused ranks by words and by meaning.
+func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float32) ([]scored, error) {
+	deep := q
+	deep.Limit, deep.Threshold, deep.Sections = max(s.tuning.Closer, q.pages()), 0, max(q.Sections, fusedSections)
+	found, err := s.ranked(ctx, deep)
+	if err != nil {
+		return nil, err
+	}
+	probe := m.field.Probe(vector)
+	if probe == nil {
+		q.degraded("meaning: " + errOtherModel.Error())
+		return s.ranked(ctx, q)
+	}
+	sc, err := s.scopeFound(ctx, &q, found)
+	if err != nil {
+		return nil, err
+	}
+	near := m.field.Nearest(probe, nearSections, s.allowed(s.filter(&q, &sc)))
+	return s.fuse(q, found, near, probe, m.field), nil
+}
+
+// allowed is a filter of pages for sections. Sections come in the order of their pages, so each page is looked at once.
+func (s *snapshot) allowed(filter func(page uint32) bool) func(section uint32) bool {
+	last, may := -1, false
+	return func(section uint32) bool {
+		if at := int(s.pageOf[section]); at != last {
+			last, may = at, filter(uint32(at))
+		}
+		return may
+	}
+}
+
+// Meanings says how the vectors of the projects stand, by project; nothing where there is no embedder.
+func (l *Library) Meanings() []Meaning {
+	if l.near == nil {
+		return nil
+	}
+	return l.near.work.states()
+}
+
+// Meaning says how the vectors of one project stand.
+func (l *Library) Meaning(project api.ProjectID) (Meaning, bool) {
+	if l.near == nil {
+		return Meaning{}, false
+	}
+	return l.near.work.state(project), true
+}
