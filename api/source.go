@@ -77,11 +77,9 @@ type IssueOptions struct {
 	Without     []string `json:"without,omitempty"`     // none with one of these
 	Open        bool     `json:"open,omitempty"`        // also those that are neither closed nor answered
 	Discussions bool     `json:"discussions,omitempty"` // discussions too, which need a token
-	Issues      *bool    `json:"issues,omitempty"`      // false for discussions alone
+	// discussions and no issues
+	OnlyDiscussions bool `json:"onlyDiscussions,omitempty"`
 }
-
-// WithIssues reports whether issues are read.
-func (o IssueOptions) WithIssues() bool { return o.Issues == nil || *o.Issues }
 
 // FirstSource is the label of a project's own source where the project gives it no other.
 const FirstSource = "docs"
@@ -200,6 +198,7 @@ func (s Source) withDefaults() Source {
 func (p Project) collectedDefaults() Project {
 	o := &p.Collect.Issues
 	o.Labels, o.Without = withoutEmpty(o.Labels), withoutEmpty(o.Without)
+	o.Discussions = o.Discussions || o.OnlyDiscussions
 	if p.Kind != SourceIssues {
 		return p
 	}
@@ -316,9 +315,6 @@ func (p *problems) collected(at string, project Project) {
 			p.add(at+"hostUrl", "must be an http or https URL without credentials")
 		}
 		o := project.Collect.Issues
-		if !o.WithIssues() && !o.Discussions {
-			p.add(at+"collect.issues", "has neither issues nor discussions to read")
-		}
 		for i, l := range slices.Concat(o.Labels, o.Without) {
 			p.text(indexed(at+"collect.issues.labels", i), l, 100)
 		}

@@ -29,6 +29,7 @@ type Report struct {
 	CatalogBytes int64     `json:"catalogBytes"` // 0 where the catalogue is on PostgreSQL
 	Repositories int       `json:"repositories"`
 	Files        int       `json:"repositoryFiles"`
+	Uploads      int       `json:"uploads,omitempty"` // zips of sources; what is collected elsewhere is collected again
 	Notes        []string  `json:"notes"`
 }
 
@@ -138,6 +139,9 @@ func Make(
 		}
 		report.Repositories++
 		report.Files += n
+	}
+	if report.Uploads, err = copyUploads(filepath.Join(data, datadir.Sources), filepath.Join(part, datadir.Sources)); err != nil {
+		return report, fmt.Errorf("copy the uploads: %w", err)
 	}
 	text, err := json.MarshalIndent(report, "", "  ")
 	if err != nil {

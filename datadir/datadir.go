@@ -28,8 +28,9 @@ const (
 	Reading  = "reading"   // which sources are being read
 	SetAside = "set-aside" // records that were taken out of a store
 	Socket   = "control.sock"
-	Sources  = "sources" // what was collected of web sites, uploads and issues
-	Secrets  = "secrets" // tokens that were entered on a page; not in backups
+	Sources  = "sources"    // what was collected of web sites, uploads and issues
+	Upload   = "upload.zip" // in the folder of a source that zips are uploaded to
+	Secrets  = "secrets"    // tokens that were entered on a page; not in backups
 	// Backup marks a copy: a server that starts on one rebuilds the listings from the journal.
 	Backup    = "backup.json"
 	Backups   = "backups.json" // what is known of the last backups of this directory

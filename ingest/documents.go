@@ -18,8 +18,11 @@ type Documents struct {
 // Search is the library's.
 func (d Documents) Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error) {
 	hits, err := d.Library.Search(ctx, project, q)
-	if errors.Is(err, search.ErrNotIndexed) {
-		d.Reader.make(project)
+	if errors.Is(err, search.ErrNotIndexed) && d.Reader.make(project).failed() {
+		// What is wrong with the project's own source takes the others away from nobody.
+		if further, ok := d.Reader.withoutFirst(ctx, project, q); ok {
+			return d.Library.Search(ctx, project, further)
+		}
 	}
 	return hits, err
 }

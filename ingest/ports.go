@@ -57,6 +57,7 @@ type Index interface {
 	Commit(project api.ProjectID) string
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
 	Check(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Check, error)
+	Size(project api.ProjectID) (pages, sections int)
 	Remove(project api.ProjectID) error
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
 	"path"
 	"reflect"
 	"slices"
@@ -174,6 +175,7 @@ func readAlike(a, b api.Project) bool {
 	a.WebhookFile = b.WebhookFile
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
 	a.Widget = b.Widget
+	a.Label, a.Every, a.Sources = b.Label, b.Every, b.Sources
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)
 }
@@ -194,7 +196,7 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 		return Project{}, err
 	}
 	if commit := s.Index.Commit(p.ID); commit != "" && readAlike(old, p) {
-		if p, err = s.Catalog.UpdateProject(ctx, p); err != nil {
+		if p, err = s.store(ctx, p); err != nil {
 			return Project{}, err
 		}
 		report, err := s.again(ctx, p, commit, progress)
@@ -213,7 +215,7 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 			return Project{}, err
 		}
 	}
-	if p, err = s.Catalog.UpdateProject(ctx, p); err != nil {
+	if p, err = s.store(ctx, p); err != nil {
 		return Project{}, err
 	}
 	s.Forget(p.ID)
@@ -221,12 +223,33 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 	return found(p, report, open), err
 }
 
-// Remove removes a project with its index; its repository stays.
+// store stores a project's settings but for its further sources, which operations of their own change.
+func (s *Reader) store(ctx context.Context, p api.Project) (api.Project, error) {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	now, err := s.Catalog.Project(ctx, p.ID)
+	if err != nil {
+		return p, err
+	}
+	p.Sources = now.Sources
+	return s.Catalog.UpdateProject(ctx, p)
+}
+
+// Remove removes a project with its index; its repository stays. Of its further sources nothing stays: no job has
+// worked on them.
 func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
+	p, err := s.Catalog.Project(ctx, id)
+	if err != nil {
+		return err
+	}
 	if err := s.Catalog.RemoveProject(ctx, id); err != nil {
 		return err
 	}
 	s.Forget(id)
 	s.folders().forget(id)
-	return s.Index.Remove(id)
+	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id))}
+	for _, f := range p.Sources {
+		errs = append(errs, s.drop(ctx, api.SourceID(id, f.Label)))
+	}
+	return errors.Join(errs...)
 }

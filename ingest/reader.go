@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -17,8 +18,9 @@ import (
 // A Reader keeps the indexes true to the repositories: it reads a project's documentation and indexes what changed.
 type Reader struct {
 	Deps
-	adding sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
-	slots  chan struct{} // how many projects are read at once
+	adding   sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
+	changing sync.Mutex    // held while a project's settings are read, changed and stored
+	slots    chan struct{} // how many projects are read at once
 
 	mu       sync.Mutex
 	turns    map[api.ProjectID]*turn
@@ -44,6 +46,35 @@ type making struct {
 	err  error // once it is done
 	ends time.Time
 }
+
+// failed reports whether an attempt has ended without an index.
+func (m *making) failed() bool {
+	select {
+	case <-m.done:
+		return m.err != nil
+	default:
+		return false
+	}
+}
+
+// withoutFirst is a query to a project's further sources alone; ok is false where it asks for none.
+func (s *Reader) withoutFirst(ctx context.Context, id api.ProjectID, q search.Query) (_ search.Query, ok bool) {
+	p, err := s.Catalog.Project(ctx, id)
+	if err != nil {
+		return q, false
+	}
+	var labels []string
+	for _, f := range p.Sources {
+		if len(q.Filter.Sources) == 0 || slices.Contains(q.Filter.Sources, f.Label) {
+			labels = append(labels, f.Label)
+		}
+	}
+	q.Filter.Sources = labels
+	return q, len(labels) > 0
+}
+
+// Missing has the index of a source made that has none, unless somebody is at it.
+func (s *Reader) Missing(id api.ProjectID) { s.make(id) }
 
 // makeAgain is how long after an attempt that failed the next one begins at the earliest.
 const makeAgain = 4 * time.Second

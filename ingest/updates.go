@@ -164,6 +164,13 @@ func (u *Updates) perform(run *updateRun) error {
 	}
 	run.say("reading the documentation")
 	tip, report, err := u.reader.refreshTo(u.ctx, project, run.progress)
+	if u.ctx.Err() != nil {
+		return u.ctx.Err()
+	}
+	failed := u.reader.RefreshAll(u.ctx, project, run.progress) // whatever became of the first
+	for _, label := range slices.Sorted(maps.Keys(failed)) {
+		run.say("the source " + label + ": " + failure(failed[label]))
+	}
 	if err != nil {
 		return err
 	}
@@ -192,6 +199,9 @@ func (u *Updates) perform(run *updateRun) error {
 		*list = slices.Clone((*list)[:min(len(*list), updateFiles)])
 	}
 	summary := fmt.Sprintf("%d files added, %d modified, %d removed; %d pages are indexed", a, m, r, report.Pages)
+	if n := len(project.Sources); n > 0 {
+		summary += fmt.Sprintf("; %d of %d further sources are read", n-len(failed), n)
+	}
 	run.change(func(up *api.Update) { up.Commit, up.Summary = commit, summary })
 	return nil
 }

@@ -111,6 +111,7 @@ const (
 	PartNear      PartKind = "neighbourhood" // the page is near the one that the reader is on
 	PartLinks     PartKind = "links"         // other pages that were found link here
 	PartBoost     PartKind = "boost"         // the author raises the page, or lowers it
+	PartSource    PartKind = "source"        // the weight of the source that the page is in
 	PartLimit     PartKind = "limit"         // no score is more than 1, and none is below 0
 )
 
@@ -157,7 +158,18 @@ func (l *Library) Explain(ctx context.Context, project api.ProjectID, q Query, e
 	if err := ctx.Err(); err != nil {
 		return Explanation{}, err
 	}
-	snap, err := l.acquire(project)
+	asked, several, err := l.asked(ctx, project, &q.Filter)
+	if err != nil {
+		return Explanation{}, err
+	}
+	if several {
+		return l.explainAll(ctx, asked, q, expected)
+	}
+	return l.explainOne(ctx, project, q, expected)
+}
+
+func (l *Library) explainOne(ctx context.Context, id api.ProjectID, q Query, expected []string) (Explanation, error) {
+	snap, err := l.acquire(id)
 	if err != nil {
 		return Explanation{}, err
 	}

@@ -42,6 +42,9 @@ type Options struct {
 	Embedder meaning.Embedder
 	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
 	MeaningInBoxes bool
+	// Sources are those of a project, its own first; each project has its own alone where nil.
+	Sources func(ctx context.Context, project api.ProjectID) ([]Source, error)
+	Missing func(index api.ProjectID) // hears of a further source without an index; nil where nobody does
 }
 
 // A Library holds the indexes of all projects in one folder. It opens an index when a query comes for it and closes
@@ -541,7 +544,20 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	snap, err := l.acquire(project)
+	asked, several, err := l.asked(ctx, project, &q.Filter)
+	switch {
+	case err != nil:
+		return nil, err
+	case several:
+		return l.searchAll(ctx, asked, q)
+	case len(asked) == 0: // the filter names a source that the project does not have
+		return nil, nil
+	}
+	return l.searchOne(ctx, project, q)
+}
+
+func (l *Library) searchOne(ctx context.Context, id api.ProjectID, q Query) ([]Hit, error) {
+	snap, err := l.acquire(id)
 	if err != nil {
 		return nil, err
 	}
@@ -555,12 +571,11 @@ func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, 
 	if err := ctx.Err(); err != nil {
 		return Page{}, err
 	}
-	snap, err := l.acquire(project)
+	all, err := l.sources(ctx, project)
 	if err != nil {
 		return Page{}, err
 	}
-	defer snap.release()
-	return snap.page(path, groups)
+	return l.pageOf(all, path, groups)
 }
 
 // A Place is a section of a page.
@@ -575,14 +590,26 @@ func (l *Library) Names(ctx context.Context, project api.ProjectID, places []Pla
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	snap, err := l.acquire(project)
+	all, err := l.sources(ctx, project)
 	if err != nil {
 		return nil, err
 	}
-	defer snap.release()
 	out := make([]Named, len(places))
-	for i, p := range places {
-		out[i] = snap.named(p)
+	for i := range all {
+		s := &all[i]
+		snap, err := l.acquire(s.Index)
+		if errors.Is(err, ErrNotIndexed) && !s.First {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for n, place := range places {
+			if of, within, _ := sourceOf(all, place.Path, nil); of == s {
+				out[n] = snap.named(Place{within, place.Anchor})
+			}
+		}
+		snap.release()
 	}
 	return out, nil
 }

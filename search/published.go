@@ -17,19 +17,30 @@ type PageInfo struct {
 	Current     bool   // found by readers who name no version
 	Own         bool   // in the site's own language
 	Sections    int
+	Source      string // label of the project's source; empty where it has only one
 }
 
 // Published lists the pages that every reader may find, in the order of their paths: neither what the site keeps from
-// searches nor what is for groups.
+// searches nor what is for groups, and of a source with an audience nothing.
 func (l *Library) Published(ctx context.Context, project api.ProjectID) ([]PageInfo, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	s, err := l.acquire(project)
-	if err != nil {
-		return nil, err
-	}
-	defer s.release()
+	var list []PageInfo
+	err := l.eachOpen(ctx, project, nil, func(from *Source, several bool, s *snapshot) error {
+		added := s.published()
+		for i := range added {
+			if added[i].Path = from.path(added[i].Path); several {
+				added[i].Source = from.Label
+			}
+		}
+		list = append(list, added...)
+		return nil
+	})
+	return list, err
+}
+
+func (s *snapshot) published() []PageInfo {
 	list := make([]PageInfo, 0, len(s.pages))
 	for at, r := range s.pages {
 		if r.Hidden || s.covered[uint32(at)] || !r.Allowed(nil) {
@@ -42,5 +53,5 @@ func (l *Library) Published(ctx context.Context, project api.ProjectID) ([]PageI
 		}
 		list = append(list, p)
 	}
-	return list, nil
+	return list
 }

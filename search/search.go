@@ -49,13 +49,15 @@ type Filter struct {
 	Version  string   `json:"version,omitempty"`
 	Language string   `json:"language,omitempty"`
 	Tag      string   `json:"tag,omitempty"`
-	Groups   []string `json:"groups,omitempty"` // pages restricted to groups are found only with one of them
+	Groups   []string `json:"groups,omitempty"`                    // pages restricted to groups are found only with one of them
+	Sources  []string `json:"sources,omitempty" cbor:",omitempty"` // labels of the project's sources; all where empty
 }
 
 // A Hit is one section, best first. Where a query asks for several sections of a page, each has the score that its page
 // would have by it alone, and none repeats what one before it holds.
 type Hit struct {
-	Path    string // of the page, relative to the documentation folder, with its extension
+	// of the page, relative to the documentation folder, with its extension; behind @label/ where it is in a further source
+	Path    string
 	File    string // that holds the page: another one than Path where it holds several, as operations of an API
 	Anchor  string // of the section; empty for the text before the first heading
 	URL     string // where a reader finds it
@@ -70,6 +72,7 @@ type Hit struct {
 	Version     string
 	Language    string
 	Tags        []string
+	Source      string // label of the project's source that the page is in; empty where it has only one
 }
 
 // A Page is a whole page, without what its readers do not see: comments, and what the site's generator replaces.

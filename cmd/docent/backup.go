@@ -74,12 +74,16 @@ func (a *app) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !restored && len(folders) >= len(projects) {
+	parts := 0
+	for _, p := range projects {
+		parts += len(p.Parts())
+	}
+	if !restored && len(folders) >= parts {
 		return nil // without opening all of them
 	}
 	var missing sync.WaitGroup
 	for _, p := range projects {
-		if a.stores.library.Commit(p.ID) != "" {
+		if p.Kind.Collected() || a.stores.library.Commit(p.ID) != "" { // what others hold is asked for once readers are served
 			continue
 		}
 		missing.Go(func() {

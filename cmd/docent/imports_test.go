@@ -125,6 +125,7 @@ var mayImport = []struct {
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/datadir", "docent/forge", "docent/outbound",
 		"docent/search", "docent/site"}},
+	{"docent/uploads", []string{"docent/api", "docent/datadir", "docent/ingest"}},
 	{"docent/automation",
 		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
 	{"docent/backup", []string{"docent/datadir", "docent/health", "docent/persistence/journal"}},

@@ -33,6 +33,13 @@ var namedOperations = map[string]operation{
 	opProjectToken:  perform((*operations).storeToken),
 	opProjectHook:   perform((*operations).storeWebhook),
 
+	opSourceAdd:    perform((*operations).addSource),
+	opSourceSet:    perform((*operations).setSource),
+	opSourceList:   perform((*operations).listSources),
+	opSourceRemove: perform((*operations).removeSource),
+	opSourceRead:   perform((*operations).readSource),
+	opSourceUpload: perform((*operations).uploadSource),
+
 	opKeyCreate: perform((*operations).createKey),
 	opKeyList:   perform((*operations).listKeys),
 	opKeyRevoke: perform((*operations).revokeKey),

@@ -173,7 +173,7 @@ func (o *operations) listAudit(ctx context.Context, p auditParams, _ Progress) (
 // audited are the operations that change something, which the audit log names.
 var audited = []string{
 	opConsoleLink, opPersonAdd, opPersonRole, opPersonRemove, opPersonEnable, opPersonLink,
-	opProjectAdd, opProjectSet, opProjectRemove, opKeyCreate, opKeyRevoke,
+	opProjectAdd, opProjectSet, opProjectRemove, opSourceAdd, opSourceSet, opSourceRemove, opKeyCreate, opKeyRevoke,
 	opAutomationAdd, opAutomationRemove, opAutomationRun, opPullMerge, opPullClose, opThreadDelete, opCatalogAccept,
 }
 
@@ -190,7 +190,7 @@ func (o *operations) note(ctx context.Context, name string, params json.RawMessa
 	_ = json.Unmarshal(params, &p) // what is not there stays empty
 	entry := api.AuditEntry{Org: p.Organization, Project: api.ProjectID(p.Project),
 		Action: name, Object: cmp.Or(p.Email, p.ID, p.Name, p.Project), Detail: cmp.Or(p.Role, p.Kind)}
-	if strings.HasPrefix(name, "project.") {
+	if strings.HasPrefix(name, "project.") || strings.HasPrefix(name, "source.") {
 		entry.Project = api.ProjectID(p.ID)
 	}
 	o.audit(ctx, entry)

@@ -12,7 +12,6 @@ import (
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"docent/api"
 	"docent/ingest"
@@ -59,7 +58,7 @@ func (o *operations) setProject(ctx context.Context, p api.Project, progress Pro
 }
 
 func (o *operations) checkProject(ctx context.Context, p projectParams, progress Progress) (search.Check, error) {
-	project, err := o.stores.catalog.Project(ctx, p.ID)
+	project, err := o.stores.source.Part(ctx, p.ID)
 	if err != nil {
 		return search.Check{}, err
 	}
@@ -119,6 +118,9 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	_ = flags.MarkHidden("name") // it is there
 	flags.StringVar(&p.Source, "source", "",
 		"where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
+	flags.StringVar((*string)(&p.Kind), "kind", "",
+		"web, zip or issues, which the agent cannot edit; a folder or a git repository where not given")
+	flags.StringVar(&p.Every, "every", "", "how often the source is read, such as 6h (as often as poll_interval)")
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url",
@@ -178,7 +180,7 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 			"Where there is no data directory yet, one is made.",
 		Example: "  docent project add docs --domain docs.example.com --source ./my-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p = p.WithDefaults(); p.Source == "" { // that of a code host follows from its address
+			if p = p.WithDefaults(); p.Source == "" && p.Kind != api.SourceZip { // that of a code host follows from its address
 				if err := required(cmd, "domain", "source"); err != nil {
 					return err
 				}
@@ -186,7 +188,9 @@ func newProjectAddCommand(o *operator) *cobra.Command {
 			if err := required(cmd, "domain"); err != nil {
 				return err
 			}
-			p.Source = absoluteSource(p.Source)
+			if p.Kind == api.SourceFiles {
+				p.Source = absoluteSource(p.Source)
+			}
 			made, err := o.makesDataDir(cmd)
 			if err != nil {
 				return err
@@ -222,7 +226,7 @@ func newProjectSetCommand(o *operator) *cobra.Command {
 					continue
 				}
 				mergeFlags(cmd, &old)
-				if cmd.Flags().Changed("source") {
+				if cmd.Flags().Changed("source") && old.Kind == api.SourceFiles {
 					old.Source = absoluteSource(old.Source)
 				}
 				var set ingest.Project
@@ -241,20 +245,8 @@ func newProjectSetCommand(o *operator) *cobra.Command {
 
 // mergeFlags sets in old what was given on the command line.
 func mergeFlags(cmd *cobra.Command, old *api.Project) {
-	onto, kept := new(cobra.Command), *old
-	projectFlags(onto, old) // sets the flags' defaults
-	*old = kept
-	cmd.Flags().Visit(func(given *pflag.Flag) {
-		flag := onto.Flags().Lookup(given.Name)
-		if flag == nil {
-			return
-		}
-		if list, ok := given.Value.(pflag.SliceValue); ok {
-			_ = flag.Value.(pflag.SliceValue).Replace(list.GetSlice())
-		} else {
-			_ = flag.Value.Set(given.Value.String())
-		}
-	})
+	kept := *old
+	overlay(cmd, func(onto *cobra.Command) { projectFlags(onto, old) }, func() { *old = kept })
 }
 
 // printProject says what was read of a project, and loudly what its readers would miss.
@@ -294,7 +286,15 @@ func newProjectCheckCommand(o *operator) *cobra.Command {
 			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
 			"where readers find the site; and what of the site's configuration could not be read.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return show(o, cmd, opProjectCheck, projectParams{ID: api.ProjectID(name)}, printCheck)
+			if err := show(o, cmd, opProjectCheck, projectParams{ID: api.ProjectID(name)}, printCheck); err != nil || o.json {
+				return err
+			}
+			var sources []ingest.Source
+			if err := o.run(cmd, opSourceList, sourceParams{ID: api.ProjectID(name)}, &sources); err != nil || len(sources) < 2 {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "\nFurther sources: %d (`docent source check %s LABEL` lists the pages of one)\n", len(sources)-1, name)
+			return printRows(cmd.OutOrStdout(), false, sources[1:], sourceHead, sourceRow)
 		},
 	}
 	named(cmd, &name, "id", "the project's NAME", false)

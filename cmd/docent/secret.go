@@ -112,9 +112,11 @@ func (s *stores) secretsInUse(ctx context.Context) (map[string]bool, error) {
 	}
 	used := map[string]bool{}
 	for _, p := range projects {
-		for _, name := range []string{p.TokenFile, p.WebhookFile} {
-			if name != "" {
-				used[name] = true
+		for _, part := range p.Parts() {
+			for _, name := range []string{part.TokenFile, part.WebhookFile} {
+				if name != "" {
+					used[name] = true
+				}
 			}
 		}
 	}

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -15,6 +18,7 @@ import (
 	"docent/persistence/catalog"
 	"docent/search"
 	"docent/secrets"
+	"docent/uploads"
 )
 
 // stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
@@ -26,12 +30,14 @@ type stores struct {
 	library *search.Library
 	source  *ingest.Reader
 	secrets *secrets.Store
-	embeds  remote.Set    // the endpoint of embeddings, where there is one
+	embeds  remote.Set // the endpoint of embeddings, where there is one
+	uploads *uploads.Store
 	turned  chan struct{} // receives when a pull request of the built-in host was merged or closed
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
-	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets)), turned: make(chan struct{}, 1)}
+	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets)), turned: make(chan struct{}, 1),
+		uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -52,7 +58,8 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 		return s, fmt.Errorf("set up the embeddings: %w", err)
 	}
 	if s.library, err = search.Open(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
-		Memory: c.IndexMemory, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes}); err != nil {
+		Memory: c.IndexMemory, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes,
+		Sources: s.sources, Missing: func(id api.ProjectID) { s.source.Missing(id) }}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
@@ -78,9 +85,33 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	return s, nil
 }
 
+// sources are those that a project's readers are answered from.
+func (s *stores) sources(ctx context.Context, project api.ProjectID) ([]search.Source, error) {
+	p, err := s.catalog.Project(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	return search.SourcesOf(p), nil
+}
+
+// sweepSources removes what was kept of sources that no project has any more.
+func (s *stores) sweepSources(ctx context.Context) error {
+	var names []string
+	for _, folder := range []string{datadir.Repos, datadir.Sources} {
+		entries, err := os.ReadDir(s.dir.File(folder))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		for _, e := range entries {
+			names = append(names, strings.TrimSuffix(e.Name(), ".git"))
+		}
+	}
+	return s.source.Leftovers(ctx, names)
+}
+
 // collectors bring the pages of sources that are neither folders nor repositories.
 func (s *stores) collectors() map[api.SourceKind]ingest.Collector {
-	return map[api.SourceKind]ingest.Collector{}
+	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{}}
 }
 
 func (s *stores) operations() *operations { return &operations{stores: s} }
