@@ -13,8 +13,10 @@ const CollectedFile = "docent.collected.json"
 
 // Collected is what a CollectedFile holds.
 type Collected struct {
-	Address string              `json:"address"`          // of the site's root, such as https://docs.example.com
-	Trails  map[string][]string `json:"trails,omitempty"` // the titles above a page, by the path of its file
+	Address   string              `json:"address"`             // of the site's root, such as https://docs.example.com
+	Language  string              `json:"language,omitempty"`  // that the site is written in where a page does not say it
+	Trails    map[string][]string `json:"trails,omitempty"`    // the titles above a page, by the path of its file
+	Addresses map[string]string   `json:"addresses,omitempty"` // of pages that are not Markdown, by the path of their file
 }
 
 // openCollected reads what whoever collected the pages says of all of them.

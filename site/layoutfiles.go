@@ -51,6 +51,9 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	l := &layout{kind: kind, docsDir: s.docsDir, root: root, locales: map[string]string{}, folders: map[string]string{},
 		versions: map[string]string{}, pages: map[string]bool{}}
 	s.layout = l
+	if IsLanguage(s.collected.Language) {
+		l.setDefault(s.collected.Language)
+	}
 	var files []siteConfig
 	var pages []string
 	for _, name := range names {

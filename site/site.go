@@ -6,6 +6,7 @@ package site
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -289,8 +290,10 @@ func WithoutNumbers(p string) string {
 // Shown is where the site shows a page: a path without leading slash, with the slash or extension at its end that the
 // generator gives it.
 func (s *Site) Shown(r Page) string {
-	if r.Address != "" && s.Kind == api.SiteCollected {
-		return s.shownAsCollected(r.Address)
+	if s.Kind == api.SiteCollected {
+		if address := cmp.Or(r.Address, s.collected.Addresses[r.Path]); address != "" {
+			return s.shownAsCollected(address)
+		}
 	}
 	if r.Address != "" && !strings.Contains(r.Address, ":") {
 		return strings.TrimPrefix(r.Address, "/")
