@@ -409,47 +409,48 @@ func (r *run) ask(ctx context.Context, it item, conditions http.Header) (res res
 		res.left = fmt.Sprintf("is larger than %d MB", r.crawler.o.MaxPage>>20)
 		return res
 	}
-	contentType := res.header.Get("Content-Type")
-	page := article.Page{}
+	t, left := r.readBody(it, res.response)
+	var page article.Page
 	page.Obey(res.header.Values("X-Robots-Tag"), Robot)
-	var t text
+	t.page.NoIndex, t.page.NoFollow = t.page.NoIndex || page.NoIndex, t.page.NoFollow || page.NoFollow
+	switch {
+	case t.page.NoIndex:
+		left = "says that it is not to be indexed (noindex)"
+	case left == "" && t.words == 0 && t.page.Refresh == "":
+		left = article.ErrNoText.Error()
+	case left == "" && t.by != "PDF" && int64(len(t.body)) > r.crawler.o.MaxPage:
+		left = "is too large as Markdown"
+	}
+	res.text, res.left = &t, left
+	return res
+}
+
+// readBody reads what came by its type, and says why it is no page.
+func (r *run) readBody(it item, res response) (t text, left string) {
+	contentType := res.header.Get("Content-Type")
 	switch kind := res.kind; {
 	case kind == "application/pdf":
-		t = text{title: path.Base(it.url.Path), by: "PDF", body: res.body, words: 1}
+		return text{title: path.Base(it.url.Path), by: "PDF", body: res.body, words: 1}, ""
 	case kind == "text/markdown", kind == "text/x-markdown", it.listed.fetch != nil,
 		kind == "text/plain" && isMarkdown(it.url.Path):
 		t = readMarkdown(article.Decode(res.body, contentType))
 		t.trail = it.listed.trail
+		return t, ""
 	case kind == "text/plain":
-		t = readPlain(it.url, article.Decode(res.body, contentType))
+		return readPlain(it.url, article.Decode(res.body, contentType)), ""
 	case kind == "text/html", kind == "application/xhtml+xml", kind == "":
-		a, err := article.Read(article.Decode(res.body, cmp.Or(contentType, "text/html")), it.url, func(u *url.URL) bool {
-			at := r.scope.at(u)
-			return r.scope.outside(at) == ""
-		})
+		ours := func(u *url.URL) bool { return r.scope.outside(r.scope.at(u)) == "" }
+		a, err := article.Read(article.Decode(res.body, cmp.Or(contentType, "text/html")), it.url, ours)
 		t = text{title: a.Title, description: a.Description, language: a.Language, trail: a.Trail, body: a.Markdown,
 			words: a.Words, by: a.By, page: a.Page}
 		if err != nil && a.Refresh == "" {
-			res.left = err.Error()
+			left = err.Error()
 		}
+		return t, left
 	default:
-		res.left = "is of the type " + kind + ", which is not read"
+		return t, "is of the type " + kind + ", which is not read"
 	}
-	t.page.NoIndex, t.page.NoFollow = t.page.NoIndex || page.NoIndex, t.page.NoFollow || page.NoFollow
-	if t.page.NoIndex {
-		res.left = "says that it is not to be indexed (noindex)"
-	}
-	if res.left == "" && t.words == 0 && t.page.Refresh == "" {
-		res.left = article.ErrNoText.Error()
-	}
-	if bytesOver(t.body, r.crawler.o.MaxPage) && t.by != "PDF" {
-		res.left = "is too large as Markdown"
-	}
-	res.text = &t
-	return res
 }
-
-func bytesOver(b []byte, most int64) bool { return int64(len(b)) > most }
 
 // at is a parsed address as the scope compares them.
 func (s *scope) at(u *url.URL) *url.URL {

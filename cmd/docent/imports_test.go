@@ -51,6 +51,10 @@ var mayImport = []struct {
 	{"docent/datadir", nil},
 	{"docent/health", nil},
 	{"docent/outbound", nil},
+	{"docent/crawl/article", nil},
+	{"docent/crawl", []string{
+		"docent/crawl/article", "docent/datadir", "docent/outbound", "docent/site", "docent/site/pattern",
+	}},
 	{"docent/secrets", []string{"docent/api", "docent/datadir"}},
 	{"docent/control", []string{"docent/api", "docent/datadir"}},
 
