@@ -38,6 +38,8 @@ type Options struct {
 	Workers int // goroutines of one update; GOMAXPROCS if zero
 	Log     *slog.Logger
 	Tuning  *Tuning // weights of the ranking; DefaultTuning if nil
+	// PDF reads a file in that format; see index.Options.
+	PDF func(ctx context.Context, content []byte) ([]byte, error)
 	// Embedder makes the vectors by which sections are found by what they mean; by their words alone if nil.
 	Embedder meaning.Embedder
 	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
@@ -440,7 +442,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 }
 
 func (l *Library) updates() index.Options {
-	return index.Options{Workers: l.options.Workers, Log: l.log}
+	return index.Options{Workers: l.options.Workers, Log: l.log, PDF: l.options.PDF}
 }
 
 // Check says what the index would show of a tree. It changes nothing.

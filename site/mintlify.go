@@ -136,6 +136,9 @@ func (d *decider) mintlify(e *Entry) Decision {
 	if e.OpenAPI {
 		return Decision{Published, "describes an API", ""}
 	}
+	if IsPDF(rel) {
+		return Decision{Published, "is shown as it is", ""}
+	}
 	if ext := strings.ToLower(path.Ext(rel)); ext != ".md" && ext != ".mdx" {
 		return d.formats(e)
 	}

@@ -123,6 +123,9 @@ func (d *decider) decide(e *Entry) Decision {
 	if f := e.Front.Draft; f != "" && !(d.Kind == api.SiteHugo && d.build.drafts && strings.HasPrefix(f, "draft")) {
 		return Decision{LeftOut, f, d.file(e.Path)}
 	}
+	if folder, ok := static[d.Kind]; ok && IsPDF(e.Path) {
+		return d.copied(folder, e)
+	}
 	var own Decision
 	switch d.Kind {
 	case api.SiteMintlify:
@@ -159,7 +162,7 @@ func (d *decider) outside(file string) Decision {
 
 var generators = map[api.SiteKind]string{
 	api.SiteMintlify: "Mintlify", api.SiteMkDocs: "MkDocs", api.SiteVitePress: "VitePress",
-	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight"}
+	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight", api.SiteNext: "Next.js"}
 
 // formats says of a file of a kind that the generator makes no pages of.
 func (d *decider) formats(e *Entry) Decision {
@@ -167,6 +170,27 @@ func (d *decider) formats(e *Entry) Decision {
 		return Decision{LeftOut, generators[d.Kind] + " makes no page of an OpenAPI document by itself", ""}
 	}
 	return Decision{LeftOut, fmt.Sprintf("%s makes no pages of %s files", generators[d.Kind], path.Ext(e.Path)), ""}
+}
+
+// copied says of a file that the generator takes over as it is.
+func (d *decider) copied(folder string, e *Entry) Decision {
+	if _, ok := belowStatic(folder, e.Path); ok {
+		return Decision{Published, "is shown as it is", ""}
+	}
+	return Decision{LeftOut, generators[d.Kind] + " shows only files as they are that lie in " + folder + "/", ""}
+}
+
+// static are the folders whose files generators take over as they are, of those that do so with no others.
+var static = map[api.SiteKind]string{api.SiteDocusaurus: "static", api.SiteHugo: "static", api.SiteVitePress: "public",
+	api.SiteStarlight: "public", api.SiteNext: "public"}
+
+// belowStatic is a file's path on the site, by its path in a folder of static files.
+func belowStatic(folder, p string) (string, bool) {
+	if rest, ok := strings.CutPrefix(p, folder+"/"); ok {
+		return rest, true
+	}
+	_, rest, ok := strings.Cut(p, "/"+folder+"/")
+	return rest, ok
 }
 
 // inside is a file's path below the folder that holds the site's pages.

@@ -2,6 +2,7 @@ package site
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -119,4 +120,32 @@ func FuzzOpen(f *testing.F) {
 			{Path: name}}, time.Unix(0, 0))
 		s.Shown(Page{Path: "content/b.md"})
 	})
+}
+
+// A PDF file is public where the site's generator shows files as they are.
+func TestPDFFilesArePublicWhereTheSiteShowsThem(t *testing.T) {
+	for config, want := range map[string]map[string]string{
+		"":                     {"manual.pdf": "manual.pdf", "deep/Manual.PDF": "deep/Manual.PDF", "_drafts/a.pdf": ""},
+		"docs.json":            {"files/manual.pdf": "files/manual.pdf"},
+		"mkdocs.yml":           {"docs/files/manual.pdf": "files/manual.pdf", "notes/manual.pdf": ""},
+		"docusaurus.config.js": {"static/files/manual.pdf": "files/manual.pdf", "docs/manual.pdf": ""},
+		"hugo.toml":            {"static/manual.pdf": "manual.pdf", "content/manual.pdf": ""},
+	} {
+		files := map[string]string{"docs/index.md": ""}
+		if config != "" {
+			files[config] = "{}"
+			if strings.HasSuffix(config, ".js") {
+				files[config] = "export default {presets: [['classic', {}]]}"
+			} else if strings.HasSuffix(config, ".toml") {
+				files[config] = ""
+			}
+		}
+		s := openFiles(api.Project{}, files)
+		for name, shown := range want {
+			d := s.Decide([]Entry{{Path: name}}, time.Now())[0]
+			if got := s.Shown(Page{Path: name}); d.State.IsPage() != (shown != "") || shown != "" && got != shown {
+				t.Errorf("%s of %q is %s at %q (%s), not at %q", name, config, d.State, got, d.Rule, shown)
+			}
+		}
+	}
 }

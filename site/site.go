@@ -298,6 +298,9 @@ func (s *Site) Shown(r Page) string {
 	if r.Address != "" && !strings.Contains(r.Address, ":") {
 		return strings.TrimPrefix(r.Address, "/")
 	}
+	if IsPDF(r.Path) {
+		return s.shownAsFile(r.Path)
+	}
 	rel := s.relative(r.Path)
 	switch s.Kind {
 	case api.SiteNext:
@@ -408,6 +411,19 @@ var Translations = strings.Fields(
 
 var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true,
 	".txt": true, ".rst": true, ".adoc": true}
+
+// IsPDF tells from its name a file that sites show as it is, and that holds text for readers all the same.
+func IsPDF(p string) bool { return strings.EqualFold(path.Ext(p), ".pdf") }
+
+// shownAsFile is where a file is shown that the generator takes over as it is.
+func (s *Site) shownAsFile(p string) string {
+	if folder, ok := static[s.Kind]; ok {
+		if rest, ok := belowStatic(folder, p); ok {
+			return rest
+		}
+	}
+	return s.relative(p)
+}
 
 // IsPage tells from its name whether a file holds text for readers.
 func IsPage(p string) bool { return pageExtensions[strings.ToLower(path.Ext(p))] }

@@ -48,7 +48,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newWebhookCommand(prog),
 		newStatusCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
-		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog),
+		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog), newReadPDFCommand(),
 		newConfigCommand(), newVersionCommand(),
 	)
 	wrapArgErrors(root)

@@ -58,7 +58,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 		return s, fmt.Errorf("set up the embeddings: %w", err)
 	}
 	if s.library, err = search.Open(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
-		Memory: c.IndexMemory, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes,
+		Memory: c.IndexMemory, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes, PDF: newPDFReader(),
 		Sources: s.sources, Missing: func(id api.ProjectID) { s.source.Missing(id) }}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	maxFileSize = 2 << 20 // a bigger file is no page that someone wrote
+	maxFileSize = 2 << 20  // a bigger file is no page that someone wrote
+	maxPDFSize  = 16 << 20 // most of such a file are pictures
 	// Bounds of what an incremental update leaves behind: beyond them the postings are written afresh, from the
 	// contents that the index holds.
 	maxSegments  = 12
@@ -37,7 +38,15 @@ const (
 type Options struct {
 	Workers int // goroutines
 	Log     *slog.Logger
+	// PDF reads a file in that format as Markdown, in the form of docent/formats/pdf; nil where such files are left out.
+	// It fails with a *UnreadableError for what is the file's fault.
+	PDF func(ctx context.Context, content []byte) ([]byte, error)
 }
+
+// An UnreadableError says why a file holds no text for readers.
+type UnreadableError struct{ Why string }
+
+func (e *UnreadableError) Error() string { return e.Why }
 
 // A Report says what an update did to the index.
 type Report struct {
@@ -186,6 +195,7 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 				u.pass(rel, "hidden files and folders, and those of programs, are no pages")
 			}
 			continue
+		case site.IsPDF(rel) && kind == page.KindPage && f.Size <= maxPDFSize:
 		case f.Size > maxFileSize && kind == page.KindPage && page.IsData(rel) && !page.DescribesByName(rel):
 			continue
 		case f.Size > maxFileSize:
@@ -255,7 +265,14 @@ func (u *Update) readFile(ctx context.Context, r *page.Record) ([]readPage, erro
 		return nil, err
 	}
 	var texts []page.Text
+	isPDF := site.IsPDF(r.Path)
+	if isPDF {
+		if content, err = u.readPDF(ctx, r.Path, content); err != nil {
+			return nil, err
+		}
+	}
 	switch {
+	case isPDF && content == nil:
 	case len(content) > maxFileSize || !isText(content):
 		u.pass(r.Path, "is no text")
 	case r.Kind == page.KindPage:
@@ -279,6 +296,25 @@ func (u *Update) readFile(ctx context.Context, r *page.Record) ([]readPage, erro
 		pages[i] = readPage{p, t.Content, page.Read(p, t.Content)}
 	}
 	return pages, nil
+}
+
+// readPDF is the text of a file in that format; nil where it holds none.
+func (u *Update) readPDF(ctx context.Context, name string, content []byte) ([]byte, error) {
+	if u.PDF == nil {
+		u.pass(name, "PDF files are not read here")
+		return nil, nil
+	}
+	text, err := u.PDF(ctx, content)
+	var unreadable *UnreadableError
+	if errors.As(err, &unreadable) {
+		u.Log.Warn("a PDF file cannot be read", "project", u.project.ID, "path", name, "error", err)
+		u.pass(name, "cannot be read: "+unreadable.Why)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return text, nil
 }
 
 // isText refuses what holds a zero byte, as images and archives do.
@@ -324,7 +360,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		if r.Kind == page.KindNavigation || r.Kind == page.KindIgnored {
 			continue
 		}
-		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: !site.IsPage(r.Path), Importers: importers[r.Path]}
+		e := site.Entry{Path: r.Path, Front: r.Front, OpenAPI: page.IsData(r.Path), Importers: importers[r.Path]}
 		if at, ok := u.place(r, u.where.Shown(r.Page())); ok {
 			e.Place = &at
 		}

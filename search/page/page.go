@@ -121,7 +121,7 @@ func (r *Record) Origin() string {
 
 // SourceName is the name that says how the record's text is read.
 func (r *Record) SourceName() string {
-	if IsData(r.Origin()) {
+	if IsData(r.Origin()) || site.IsPDF(r.Path) {
 		return r.Path + ".md" // see Texts
 	}
 	return r.Path

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"docent/formats/pdf"
 	"docent/markup"
 	"docent/site"
 )
@@ -64,8 +65,8 @@ func Classify(p string) Kind {
 		}
 	}
 	ext := strings.ToLower(path.Ext(base))
-	if IsData(base) && !strings.HasPrefix(base, ".") {
-		return KindPage // where it describes an API
+	if (IsData(base) || site.IsPDF(base)) && !strings.HasPrefix(base, ".") {
+		return KindPage // where it describes an API, or holds text
 	}
 	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return KindIgnored
@@ -111,11 +112,39 @@ func Read(r *Record, content []byte) *Source {
 		readHTML(r, src, content)
 	default:
 		readMarkup(r, src, content)
+		if site.IsPDF(r.Path) {
+			src.namePages(content)
+		}
 	}
 	if r.Title == "" {
 		r.Title = titleOfPath(r.Path)
 	}
 	return src
+}
+
+// namePages gives the sections of a PDF file the anchors that browsers know: the numbers of its pages.
+func (s *Source) namePages(content []byte) {
+	at, number := 0, 1
+	for i := range s.passages {
+		t := &s.passages[i]
+		upTo := t.start
+		if i == 0 && t.heading == "" { // the beginning, up to what it says
+			upTo = 0
+		}
+		for {
+			mark := pdf.PageMark(number)
+			next := bytes.Index(content[at:upTo], []byte(mark))
+			if next < 0 {
+				break
+			}
+			at, number = at+next+len(mark), number+1
+		}
+		t.number = 0 // the site's generator names no heading of it
+		t.anchor = ""
+		if number > 1 {
+			t.anchor = fmt.Sprintf("page=%d", number-1)
+		}
+	}
 }
 
 // A Text is a page as it is indexed and shown.
