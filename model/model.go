@@ -38,15 +38,18 @@ type Request struct {
 }
 
 // AskHere is the sentence that sends the reader to the deflection's address.
-func (r *Request) AskHere() string {
+func (r *Request) AskHere() string { return filled(in("en").ask, r.askedAt()) }
+
+// askedAt is the deflection's address as a link.
+func (r *Request) askedAt() string {
 	address := strings.Join(strings.Fields(r.Deflection), " ")
 	switch {
 	case strings.Contains(address, "@") && !strings.Contains(address, "/"):
-		return fmt.Sprintf("You can ask here: [%s](mailto:%s).", address, address)
+		return fmt.Sprintf("[%s](mailto:%s)", address, address)
 	case strings.HasPrefix(address, "http://") || strings.HasPrefix(address, "https://"):
-		return fmt.Sprintf("You can ask here: <%s>.", address)
+		return "<" + address + ">"
 	}
-	return "You can ask here: " + address + "."
+	return address
 }
 
 // A Message is one earlier utterance.

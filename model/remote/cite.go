@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-
-	"docent/model"
 )
 
 // A citer reads the citations out of a model's text as it streams: "[2]" and "[1, 3]" become citations of the passages
@@ -13,10 +11,10 @@ import (
 // would point at nothing. A number that was not given is taken out too and cites nothing. Code is left alone, and so
 // are links and other brackets.
 type citer struct {
-	given []int // the passage behind each number, counted from one
-	emit  func(model.Delta) error
-	held  string // the end of what came so far, where a marker may be under way
-	cited []int
+	given []int                      // the passage behind each number, counted from one
+	text  func(string) error         // takes the text
+	cite  func(passages []int) error // takes what is cited at this place of it
+	held  string                     // the end of what came so far, where a marker may be under way
 
 	ticks     int // backticks that opened the code that the text is in; 0 in running text
 	run       int // backticks just read
@@ -33,7 +31,6 @@ func (c *citer) write(text string) error {
 	s := c.held + text
 	c.held = ""
 	var out strings.Builder
-	var cite []int
 	if !c.begun {
 		c.begun, c.lineStart = true, true
 	}
@@ -52,7 +49,13 @@ func (c *citer) write(text string) error {
 				c.held = s[i:]
 				continue
 			case end > i:
-				cite = append(cite, numbers...)
+				if err := c.put(out.String(), numbers); err != nil {
+					return err
+				}
+				if n := out.Len(); n > 0 {
+					c.last = out.String()[n-1]
+				}
+				out.Reset()
 				i = end // "word [1] next" keeps one space; "word [1]." keeps none
 				continue
 			case s[i] == ' ':
@@ -72,7 +75,7 @@ func (c *citer) write(text string) error {
 	if n := out.Len(); n > 0 {
 		c.last = out.String()[n-1]
 	}
-	return c.put(out.String(), cite)
+	return c.put(out.String(), nil)
 }
 
 // citation reads a marker, with the spaces before it, and says where it ends: at -1 where that is not known yet, and at
@@ -133,19 +136,23 @@ func (c *citer) flush() error {
 	return c.put(strings.TrimRight(held, " "), nil)
 }
 
-// put emits a piece and cites what the numbers stand for, each passage once in an answer.
+// put hands on a piece of the text, and what is cited after it.
 func (c *citer) put(text string, numbers []int) error {
-	d := model.Delta{Text: text}
-	for _, n := range numbers {
-		if c.known(n) && !slices.Contains(c.cited, c.given[n-1]) {
-			c.cited = append(c.cited, c.given[n-1])
-			d.Cite = append(d.Cite, c.given[n-1])
+	if text != "" {
+		if err := c.text(text); err != nil {
+			return err
 		}
 	}
-	if d.Text == "" && len(d.Cite) == 0 {
+	var passages []int
+	for _, n := range numbers {
+		if c.known(n) {
+			passages = append(passages, c.given[n-1])
+		}
+	}
+	if len(passages) == 0 {
 		return nil
 	}
-	return c.emit(d)
+	return c.cite(passages)
 }
 
 func isLetter(c byte) bool { return unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) }

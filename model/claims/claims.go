@@ -1,0 +1,399 @@
+// Package claims holds what a model says against the passages that it was given. It cuts an answer into pieces while
+// the answer streams, tells which of them claim something, and how far a passage supports a claim: by the words that
+// both have, and by what has to be the same whatever the words are: numbers with their units, names, flags,
+// identifiers, and what is denied. It also finds the links that lead to where nobody sent the reader.
+//
+// It knows languages by their words and has no model: what it says of a claim is about words, and where the words do
+// not decide, it says that.
+package claims
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Verdict says how far texts support a claim.
+type Verdict uint8
+
+// Verdicts.
+const (
+	Unsupported Verdict = iota // they say nothing like it, or something else
+	Doubtful                   // the words do not decide
+	Supported
+)
+
+// A Finding is a verdict with its reasons.
+type Finding struct {
+	Verdict Verdict
+	Score   float64 // 0 to 1: how much of the claim's words one place of the texts has
+	Why     string  // what speaks against it; empty where nothing does
+	Facts   int     // of the claim that the texts have
+}
+
+// A Claim is a piece of an answer, read.
+type Claim struct {
+	text     string
+	language string
+	words    []string // what it is about, as they are compared; each once
+	terms    []uint64 // of the words
+	facts    []fact   // what has to be the same
+	negated  []string // what it denies
+	all      map[string]bool
+	denies   bool // of a script without spaces: it has a negation
+	wide     bool
+	long     bool // more words than are looked at
+}
+
+// A fact is a word of a claim that no other word can stand for.
+type fact struct {
+	kind tokenKind
+	text string // as it is shown
+	term uint64
+	unit uint64 // of a number with a unit: both together
+	bare uint64 // of a number: where a passage has it without a unit
+	dots []uint64
+}
+
+const (
+	mostWords = 64
+	// From certain on, the share of its words that one place has supports a claim; below doubtful it does not.
+	certain  = 0.55
+	doubtful = 0.30
+	likely   = 0.45 // where facts of it are there too
+	// A sentence with so many of a claim's words is about the same thing: they can contradict each other.
+	alike = 0.5
+)
+
+// Parse reads a piece of an answer.
+func Parse(text string, coded bool) *Claim {
+	c := &Claim{text: text, all: map[string]bool{}, language: Language(text)}
+	var d denial
+	seen := map[string]bool{}
+	scan(text, coded, func(t token) {
+		if t.kind == pause {
+			d.next(t)
+			return
+		}
+		c.all[t.text] = true
+		if head := d.next(t); head != "" {
+			c.negated = append(c.negated, head)
+		}
+		if len(c.words)+len(c.facts) >= mostWords {
+			c.long = true
+			return
+		}
+		key := t.text
+		switch t.kind {
+		case number:
+			key += string(t.unit.kind)
+		case plain:
+			if functional[t.text] || negations[t.text] || len(t.text) < 2 {
+				return
+			}
+			key = stem(t.text)
+		case ideas:
+			c.wide = true
+		}
+		if seen[key] {
+			return
+		}
+		seen[key] = true
+		switch t.kind {
+		case number, code, name:
+			c.facts = append(c.facts, newFact(t))
+		default:
+			c.words = append(c.words, key)
+			c.terms = append(c.terms, termOf("", key))
+		}
+	})
+	c.denies = c.wide && wideDenies(text)
+	return c
+}
+
+func newFact(t token) fact {
+	f := fact{kind: t.kind, text: t.text, term: termOf("", t.text)}
+	switch {
+	case t.kind == number && t.unit.kind != 0:
+		f.unit, f.bare = termOf(amounts, t.amount()), termOf(bare, t.text)
+	case t.kind == code && strings.Contains(t.text, ".") && t.text[0] != '-':
+		for part := range strings.SplitSeq(t.text, ".") {
+			if len(part) < 2 {
+				f.dots = nil
+				break
+			}
+			f.dots = append(f.dots, termOf("", part))
+		}
+	}
+	return f
+}
+
+// Empty reports whether the piece has nothing that could be claimed.
+func (c *Claim) Empty() bool { return len(c.words)+len(c.facts) == 0 }
+
+// Facts reports whether the piece has numbers, names or identifiers.
+func (c *Claim) Facts() bool { return len(c.facts) > 0 }
+
+// Negative reports whether the piece denies something.
+func (c *Claim) Negative() bool { return len(c.negated) > 0 || c.denies || c.all["no"] || c.all["not"] }
+
+// in says where a text has a fact.
+func (f *fact) in(t *Text) []posting {
+	if f.unit != 0 {
+		if at := t.find(f.unit); len(at) > 0 {
+			return at
+		}
+		return t.find(f.bare)
+	}
+	at := t.find(f.term)
+	if len(at) == 0 && len(f.dots) > 0 {
+		for _, part := range f.dots { // server.port is "port" below "server" in YAML
+			if at = t.find(part); len(at) == 0 {
+				return nil
+			}
+		}
+	}
+	return at
+}
+
+// A place is where a text has most of a claim's words.
+type place struct {
+	text     *Text
+	sentence int
+	share    float64 // of the claim's words and facts that the sentence has with its neighbours
+	own      float64 // that the sentence has by itself
+}
+
+// Against holds the claim against texts, which count as one. Known are texts whose names and identifiers may be spoken
+// of without being supported by them: the question.
+func (c *Claim) Against(known *Text, texts ...*Text) Finding {
+	if c.Empty() || len(texts) == 0 {
+		return Finding{Verdict: Unsupported, Why: "there is nothing to hold it against"}
+	}
+	best, whole := c.places(texts)
+	found := 0
+	for i := range c.facts {
+		f := &c.facts[i]
+		switch at, ok := c.fact(f, texts); {
+		case ok:
+			found++
+		case at:
+			return Finding{Why: fmt.Sprintf("%q stands there with something else", f.text), Score: best.share}
+		case c.excused(f, known):
+		default:
+			return Finding{Why: fmt.Sprintf("%q does not stand there", f.text), Score: best.share}
+		}
+	}
+	score := best.share*0.7 + whole*0.3
+	f := Finding{Score: score, Facts: found}
+	if why := c.contradicted(texts, best); why != "" {
+		f.Why = why
+		return f
+	}
+	foreign := c.language != "" && best.text != nil && best.text.language != "" && best.text.language != c.language
+	switch {
+	case foreign && found > 0 && found*3 >= len(c.facts)*2:
+		f.Verdict = Supported
+	case foreign:
+		f.Verdict, f.Why = Doubtful, "it is in another language"
+	case score >= certain, found > 0 && score >= likely:
+		f.Verdict = Supported
+	case score >= doubtful:
+		f.Verdict, f.Why = Doubtful, "it is said in other words, or not said"
+	default:
+		f.Why = "nothing like it stands there"
+	}
+	return f
+}
+
+// weight of a fact, where a word has 1.
+const factWeight = 1.5
+
+// places finds where the texts have most of the claim, and what share of it they have altogether.
+func (c *Claim) places(texts []*Text) (best place, whole float64) {
+	total := float64(len(c.terms)) + factWeight*float64(len(c.facts))
+	have := make([]bool, len(c.terms)+len(c.facts))
+	for _, t := range texts {
+		counts := map[int32]float64{}
+		note := func(i int, at []posting, weight float64) {
+			have[i] = have[i] || len(at) > 0
+			for _, p := range at {
+				counts[p.sentence] += weight
+			}
+		}
+		for i, term := range c.terms {
+			note(i, t.find(term), 1)
+		}
+		for i := range c.facts {
+			note(len(c.terms)+i, c.facts[i].in(t), factWeight)
+		}
+		title := counts[0]
+		// The few sentences that have most are looked at with their neighbours.
+		for range 3 {
+			at, most := int32(-1), 0.0
+			for s, n := range counts {
+				if n > most || n == most && at >= 0 && s < at {
+					at, most = s, n
+				}
+			}
+			if at < 0 {
+				break
+			}
+			p := place{text: t, sentence: int(at), own: most / total, share: c.near(t, int(at)) / total}
+			if p.share > best.share || best.text == nil {
+				best = p
+			}
+			delete(counts, at)
+		}
+		_ = title
+	}
+	n := 0.0
+	for i, is := range have {
+		if is && i < len(c.terms) {
+			n++
+		} else if is {
+			n += factWeight
+		}
+	}
+	return best, n / total
+}
+
+// near is how much of the claim a sentence has with its neighbours and with what the text is called.
+func (c *Claim) near(t *Text, sentence int) float64 {
+	first, last := max(1, sentence-1), sentence+1
+	n := 0.0
+	for _, term := range c.terms {
+		if t.has(term, first, last) || t.has(term, 0, 0) {
+			n++
+		}
+	}
+	for i := range c.facts {
+		f := &c.facts[i]
+		if f.within(t, first, last) || f.within(t, 0, 0) {
+			n += factWeight
+		}
+	}
+	return n
+}
+
+func (f *fact) within(t *Text, first, last int) bool {
+	if f.unit != 0 {
+		return t.has(f.unit, first, last) || t.has(f.bare, first, last)
+	}
+	if t.has(f.term, first, last) {
+		return true
+	}
+	for _, part := range f.dots {
+		if t.has(part, first, last) {
+			return true
+		}
+	}
+	return false
+}
+
+// fact reports whether the texts have a fact, and have it with what the claim says of it: a number belongs to what
+// stands beside it.
+func (c *Claim) fact(f *fact, texts []*Text) (there, ok bool) {
+	for _, t := range texts {
+		at := f.in(t)
+		if len(at) == 0 {
+			continue
+		}
+		there = true
+		if f.kind != number || len(c.terms)+len(c.facts) < 3 {
+			return true, true
+		}
+		foreign := c.language != "" && t.language != "" && c.language != t.language
+		for _, p := range at {
+			first, last := max(1, int(p.sentence)-1), int(p.sentence)+1
+			n := 0
+			for _, term := range c.terms {
+				if t.has(term, first, last) || t.has(term, 0, 0) {
+					n++
+				}
+			}
+			for i := range c.facts {
+				if g := &c.facts[i]; g != f && g.within(t, first, last) {
+					n++
+				}
+			}
+			if float64(n) >= beside*float64(len(c.terms)+len(c.facts)-1) || foreign && n > 0 || foreign && len(c.facts) == 1 {
+				return true, true
+			}
+		}
+	}
+	return there, false
+}
+
+// beside is the share of a claim's other words that have to stand near a number.
+const beside = 0.3
+
+// excused reports whether a claim may have a fact that the passages do not have: the question named it, and the claim
+// says that it is not so, or only names it.
+func (c *Claim) excused(f *fact, known *Text) bool {
+	if known == nil || len(f.in(known)) == 0 {
+		return false
+	}
+	return f.kind == name || c.Negative()
+}
+
+// contradicted says what in the place that is most like the claim is the opposite of it.
+func (c *Claim) contradicted(texts []*Text, best place) string {
+	t := best.text
+	if t == nil || best.share < alike {
+		return ""
+	}
+	first, last := best.sentence, best.sentence
+	if t.sentences <= 1 {
+		return ""
+	}
+	for _, head := range c.negated {
+		if t.has(termOf("", head), first, last) && !t.has(termOf(negated, head), first, last) {
+			return fmt.Sprintf("it denies %q, which is said there", head)
+		}
+	}
+	for i, term := range c.terms {
+		if t.has(termOf(negated, c.words[i]), first, last) && !contains(c.negated, c.words[i]) && c.share(t, first) >= alike {
+			_ = term
+			return fmt.Sprintf("it says %q, which is denied there", c.words[i])
+		}
+	}
+	for w := range c.all {
+		for _, o := range opposites[w] {
+			if !c.all[o] && t.has(termOf("", o), first, last) && !t.has(termOf("", w), first, last) &&
+				!t.has(termOf("", stem(w)), first, last) && len(c.negated) == 0 && !t.has(termOf(negated, stem(o)), first, last) &&
+				c.share(t, first) >= alike {
+				return fmt.Sprintf("it says %q, and %q is said there", w, o)
+			}
+		}
+	}
+	if c.wide && best.own >= 0.7 && c.denies != t.has(termOf(denies, ""), first, last) {
+		return "one of them denies what the other says"
+	}
+	_ = texts
+	return ""
+}
+
+// share is how much of the claim one sentence has.
+func (c *Claim) share(t *Text, sentence int) float64 {
+	n := 0.0
+	for _, term := range c.terms {
+		if t.has(term, sentence, sentence) {
+			n++
+		}
+	}
+	for i := range c.facts {
+		if c.facts[i].within(t, sentence, sentence) {
+			n += factWeight
+		}
+	}
+	return n / (float64(len(c.terms)) + factWeight*float64(len(c.facts)))
+}
+
+func contains(list []string, w string) bool {
+	for _, l := range list {
+		if l == w {
+			return true
+		}
+	}
+	return false
+}
