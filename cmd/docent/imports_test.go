@@ -31,6 +31,7 @@ var mayImport = []struct {
 	{"docent/internal/traffic", []string{"docent/api"}},
 	{"docent/stream", nil},
 	{"docent/model", nil},
+	{"docent/model/claims", nil},
 	{"docent/model/modeltest", nil},
 	{"docent/router/openapi", nil},
 	{"docent/router/openapi/openapitest", []string{"docent/router/openapi"}},
@@ -87,7 +88,7 @@ var mayImport = []struct {
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/forge/giteatest", []string{"docent/api", "docent/forge/forgetest"}},
 	{"docent/model/builtin", []string{"docent/model"}},
-	{"docent/model/remote", []string{"docent/backoff", "docent/model"}},
+	{"docent/model/remote", []string{"docent/backoff", "docent/model", "docent/model/claims"}},
 	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},
 	{"docent/model/registry", []string{
 		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",

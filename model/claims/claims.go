@@ -9,6 +9,7 @@ package claims
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -36,12 +37,13 @@ type Claim struct {
 	language string
 	words    []string // what it is about, as they are compared; each once
 	terms    []uint64 // of the words
+	parts    []int    // of the sentence that each word stands in
 	facts    []fact   // what has to be the same
 	negated  []string // what it denies
 	all      map[string]bool
-	denies   bool // of a script without spaces: it has a negation
+	order    []string // all, as it came
+	denies   bool     // of a script without spaces: it has a negation
 	wide     bool
-	long     bool // more words than are looked at
 }
 
 // A fact is a word of a claim that no other word can stand for.
@@ -52,6 +54,7 @@ type fact struct {
 	unit uint64 // of a number with a unit: both together
 	bare uint64 // of a number: where a passage has it without a unit
 	dots []uint64
+	part int // of the sentence
 }
 
 const (
@@ -69,17 +72,21 @@ func Parse(text string, coded bool) *Claim {
 	c := &Claim{text: text, all: map[string]bool{}, language: Language(text)}
 	var d denial
 	seen := map[string]bool{}
-	scan(text, coded, func(t token) {
+	part := 0
+	scan(text, c.language, coded, func(t token) {
 		if t.kind == pause {
 			d.next(t)
+			part++
 			return
 		}
-		c.all[t.text] = true
+		if !c.all[t.text] {
+			c.all[t.text] = true
+			c.order = append(c.order, t.text)
+		}
 		if head := d.next(t); head != "" {
 			c.negated = append(c.negated, head)
 		}
 		if len(c.words)+len(c.facts) >= mostWords {
-			c.long = true
 			return
 		}
 		key := t.text
@@ -100,10 +107,13 @@ func Parse(text string, coded bool) *Claim {
 		seen[key] = true
 		switch t.kind {
 		case number, code, name:
-			c.facts = append(c.facts, newFact(t))
+			f := newFact(t)
+			f.part = part
+			c.facts = append(c.facts, f)
 		default:
 			c.words = append(c.words, key)
 			c.terms = append(c.terms, termOf("", key))
+			c.parts = append(c.parts, part)
 		}
 	})
 	c.denies = c.wide && wideDenies(text)
@@ -145,6 +155,9 @@ func (f *fact) in(t *Text) []posting {
 		return t.find(f.bare)
 	}
 	at := t.find(f.term)
+	if len(at) == 0 && f.kind == name {
+		at = t.find(termOf("", stem(f.text)))
+	}
 	if len(at) == 0 && len(f.dots) > 0 {
 		for _, part := range f.dots { // server.port is "port" below "server" in YAML
 			if at = t.find(part); len(at) == 0 {
@@ -185,7 +198,7 @@ func (c *Claim) Against(known *Text, texts ...*Text) Finding {
 	}
 	score := best.share*0.7 + whole*0.3
 	f := Finding{Score: score, Facts: found}
-	if why := c.contradicted(texts, best); why != "" {
+	if why := c.contradicted(best); why != "" {
 		f.Why = why
 		return f
 	}
@@ -226,7 +239,6 @@ func (c *Claim) places(texts []*Text) (best place, whole float64) {
 		for i := range c.facts {
 			note(len(c.terms)+i, c.facts[i].in(t), factWeight)
 		}
-		title := counts[0]
 		// The few sentences that have most are looked at with their neighbours.
 		for range 3 {
 			at, most := int32(-1), 0.0
@@ -244,7 +256,6 @@ func (c *Claim) places(texts []*Text) (best place, whole float64) {
 			}
 			delete(counts, at)
 		}
-		_ = title
 	}
 	n := 0.0
 	for i, is := range have {
@@ -279,7 +290,7 @@ func (f *fact) within(t *Text, first, last int) bool {
 	if f.unit != 0 {
 		return t.has(f.unit, first, last) || t.has(f.bare, first, last)
 	}
-	if t.has(f.term, first, last) {
+	if t.has(f.term, first, last) || f.kind == name && t.has(termOf("", stem(f.text)), first, last) {
 		return true
 	}
 	for _, part := range f.dots {
@@ -299,24 +310,12 @@ func (c *Claim) fact(f *fact, texts []*Text) (there, ok bool) {
 			continue
 		}
 		there = true
-		if f.kind != number || len(c.terms)+len(c.facts) < 3 {
+		if f.kind != number {
 			return true, true
 		}
 		foreign := c.language != "" && t.language != "" && c.language != t.language
 		for _, p := range at {
-			first, last := max(1, int(p.sentence)-1), int(p.sentence)+1
-			n := 0
-			for _, term := range c.terms {
-				if t.has(term, first, last) || t.has(term, 0, 0) {
-					n++
-				}
-			}
-			for i := range c.facts {
-				if g := &c.facts[i]; g != f && g.within(t, first, last) {
-					n++
-				}
-			}
-			if float64(n) >= beside*float64(len(c.terms)+len(c.facts)-1) || foreign && n > 0 || foreign && len(c.facts) == 1 {
+			if c.beside(f, t, int(p.sentence), foreign) {
 				return true, true
 			}
 		}
@@ -324,8 +323,32 @@ func (c *Claim) fact(f *fact, texts []*Text) (there, ok bool) {
 	return there, false
 }
 
-// beside is the share of a claim's other words that have to stand near a number.
-const beside = 0.3
+// beside reports whether enough of what the claim says beside a number, in the same part of the sentence, stands near
+// it in the text.
+func (c *Claim) beside(f *fact, t *Text, sentence int, foreign bool) bool {
+	first, last := t.around(sentence)
+	near, others := 0, 0
+	for i, term := range c.terms {
+		if c.parts[i] == f.part {
+			others++
+			if t.has(term, first, last) || t.has(term, 0, 0) {
+				near++
+			}
+		}
+	}
+	for i := range c.facts {
+		if g := &c.facts[i]; g != f && g.part == f.part {
+			others++
+			if g.within(t, first, last) {
+				near++
+			}
+		}
+	}
+	return others == 0 || float64(near) >= besideShare*float64(others) || foreign && (near > 0 || len(c.facts) == 1)
+}
+
+// besideShare is the share of what a claim says beside a number that has to stand near it.
+const besideShare = 0.3
 
 // excused reports whether a claim may have a fact that the passages do not have: the question named it, and the claim
 // says that it is not so, or only names it.
@@ -337,7 +360,7 @@ func (c *Claim) excused(f *fact, known *Text) bool {
 }
 
 // contradicted says what in the place that is most like the claim is the opposite of it.
-func (c *Claim) contradicted(texts []*Text, best place) string {
+func (c *Claim) contradicted(best place) string {
 	t := best.text
 	if t == nil || best.share < alike {
 		return ""
@@ -351,13 +374,12 @@ func (c *Claim) contradicted(texts []*Text, best place) string {
 			return fmt.Sprintf("it denies %q, which is said there", head)
 		}
 	}
-	for i, term := range c.terms {
-		if t.has(termOf(negated, c.words[i]), first, last) && !contains(c.negated, c.words[i]) && c.share(t, first) >= alike {
-			_ = term
+	for i := range c.words {
+		if t.has(termOf(negated, c.words[i]), first, last) && !slices.Contains(c.negated, c.words[i]) && c.share(t, first) >= alike {
 			return fmt.Sprintf("it says %q, which is denied there", c.words[i])
 		}
 	}
-	for w := range c.all {
+	for _, w := range c.order {
 		for _, o := range opposites[w] {
 			if !c.all[o] && t.has(termOf("", o), first, last) && !t.has(termOf("", w), first, last) &&
 				!t.has(termOf("", stem(w)), first, last) && len(c.negated) == 0 && !t.has(termOf(negated, stem(o)), first, last) &&
@@ -369,7 +391,6 @@ func (c *Claim) contradicted(texts []*Text, best place) string {
 	if c.wide && best.own >= 0.7 && c.denies != t.has(termOf(denies, ""), first, last) {
 		return "one of them denies what the other says"
 	}
-	_ = texts
 	return ""
 }
 
@@ -389,11 +410,34 @@ func (c *Claim) share(t *Text, sentence int) float64 {
 	return n / (float64(len(c.terms)) + factWeight*float64(len(c.facts)))
 }
 
-func contains(list []string, w string) bool {
-	for _, l := range list {
-		if l == w {
-			return true
+// Words is how many words and facts the piece has.
+func (c *Claim) Words() int { return len(c.words) + len(c.facts) }
+
+// Known says how many of the claim's facts stand in one of the texts, and which stand in none.
+func (c *Claim) Known(texts ...*Text) (known int, missing []string) {
+	for i := range c.facts {
+		f, found := &c.facts[i], false
+		for _, t := range texts {
+			if t != nil && len(f.in(t)) > 0 {
+				found = true
+				break
+			}
+		}
+		if found {
+			known++
+		} else {
+			missing = append(missing, f.text)
 		}
 	}
-	return false
+	return known, missing
+}
+
+// Hard reports whether a word of code is one that nobody makes up by the way: a flag, an address, a number of more
+// than one digit.
+func Hard(w string) bool {
+	if strings.HasPrefix(w, "--") || strings.Contains(w, "://") || strings.HasPrefix(w, "-") && len(w) == 2 {
+		return true
+	}
+	digits := strings.Trim(w, "0123456789.,") == ""
+	return digits && len(w) > 1
 }

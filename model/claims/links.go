@@ -119,10 +119,13 @@ func (p *Places) Clean(text string, coded bool) (clean string, changed []string)
 		return "", append(changed, text)
 	}
 	for text != "" {
-		at := strings.IndexAny(text, "`[!")
+		at := strings.IndexAny(text, "`[")
 		if at < 0 {
 			out.WriteString(p.bare(text, note))
 			break
+		}
+		if at > 0 && text[at] == '[' && text[at-1] == '!' {
+			at--
 		}
 		out.WriteString(p.bare(text[:at], note))
 		text = text[at:]
@@ -131,9 +134,6 @@ func (p *Places) Clean(text string, coded bool) (clean string, changed []string)
 			n := spanEnd(text)
 			out.WriteString(text[:n])
 			text = text[n:]
-		case text[0] == '!' && !strings.HasPrefix(text, "!["):
-			out.WriteByte('!')
-			text = text[1:]
 		default:
 			n, label, address := linkAt(text)
 			switch {

@@ -29,6 +29,7 @@ type token struct {
 type scanner struct {
 	text  string
 	coded bool // all of it is code
+	nouns bool // a capital makes no name
 	take  func(token)
 
 	span  bool
@@ -38,9 +39,9 @@ type scanner struct {
 	holds bool // a number that may still get its unit
 }
 
-// scan calls take for each token of a sentence.
-func scan(text string, coded bool, take func(token)) {
-	s := scanner{text: text, coded: coded, take: take}
+// scan calls take for each token of a sentence. In some languages words that are no names are written with a capital.
+func scan(text, language string, coded bool, take func(token)) {
+	s := scanner{text: text, coded: coded, nouns: language != "" && language != "en", take: take}
 	s.run()
 }
 
@@ -133,7 +134,6 @@ func (s *scanner) put(t token) {
 // word reads what stands between two spaces.
 func (s *scanner) word(w string, attached bool) {
 	w = strings.TrimRight(w, ".:-/'’+=&#~@")
-	stops := strings.HasPrefix(w, ":") || strings.HasPrefix(w, "=")
 	w = strings.TrimLeft(w, "'’:=+~&#")
 	if !attached && len(w) > 1 && w[0] == '.' && !(w[1] >= 'a' && w[1] <= 'z') || attached {
 		w = strings.TrimLeft(w, ".")
@@ -147,7 +147,6 @@ func (s *scanner) word(w string, attached bool) {
 		}
 		return
 	}
-	_ = stops
 	if strings.Contains(w, "=") {
 		for part := range strings.SplitSeq(w, "=") {
 			if part != "" {
@@ -239,14 +238,14 @@ func (s *scanner) written(w, low string) tokenKind {
 		return plain
 	case inner || digits > 0 && upper+lower > 0:
 		return code
-	case upper > 1 || upper == 1 && s.begun:
+	case upper > 1 || upper == 1 && s.begun && !s.nouns:
 		return name
 	}
 	return plain
 }
 
 // common are abbreviations that explanations have without any passage having them.
-var common = set("api url uri http http json yaml toml xml html cs c ui id ip cli os ok faq tl dr sdk")
+var common = set("api url uri http https json yaml toml xml html css ui id ip cli os ok faq tl dr sdk ai rest ci cd qa ide db pdf pr seo ssl tls")
 
 // numeral reads a number, with its unit where that is written to it.
 func numeral(w string) (token, bool) {

@@ -10,6 +10,7 @@ import (
 type Text struct {
 	postings  []posting // by term and place
 	sentences int
+	alone     map[int]bool // sentences that say nothing of those beside them: rows, items, lines of code
 	language  string
 }
 
@@ -40,13 +41,16 @@ func termOf(prefix, s string) uint64 {
 
 // Read reads a text in Markdown. Label is what it is called: its page, its section.
 func Read(label, text string) *Text {
-	t := &Text{}
+	t := &Text{language: Language(text), alone: map[int]bool{}}
 	t.add(label, false)
 	s := Splitter{Emit: func(p Piece) error {
 		if p.Kind == Fence || p.Kind == FenceEnd {
 			return nil
 		}
 		t.sentences++
+		if p.Kind != Sentence || strings.TrimSpace(p.Lead) != "" {
+			t.alone[t.sentences] = true
+		}
 		t.add(p.Text, p.Kind == Code)
 		return nil
 	}}
@@ -57,7 +61,6 @@ func Read(label, text string) *Text {
 		return cmp.Or(cmp.Compare(a.term, b.term), cmp.Compare(a.sentence, b.sentence))
 	})
 	t.postings = slices.Clip(slices.Compact(t.postings))
-	t.language = Language(text)
 	return t
 }
 
@@ -66,7 +69,7 @@ func (t *Text) add(sentence string, coded bool) {
 		t.postings = append(t.postings, posting{termOf(prefix, term), int32(t.sentences)})
 	}
 	var d denial
-	scan(sentence, coded, func(w token) {
+	scan(sentence, t.language, coded, func(w token) {
 		switch w.kind {
 		case pause:
 		case number:
@@ -94,6 +97,14 @@ func (t *Text) add(sentence string, coded bool) {
 	if hasWide(sentence) && wideDenies(sentence) {
 		put(denies, "")
 	}
+}
+
+// around are the sentences that a number's meaning may stand in.
+func (t *Text) around(sentence int) (first, last int) {
+	if t.alone[sentence] {
+		return sentence, sentence
+	}
+	return max(1, sentence-1), sentence + 1
 }
 
 func hasWide(s string) bool { return strings.ContainsFunc(s, wide) }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"docent/model"
 )
 
 // A citer reads the citations out of a model's text as it streams: "[2]" and "[1, 3]" become citations of the passages
@@ -11,10 +13,9 @@ import (
 // would point at nothing. A number that was not given is taken out too and cites nothing. Code is left alone, and so
 // are links and other brackets.
 type citer struct {
-	given []int                      // the passage behind each number, counted from one
-	text  func(string) error         // takes the text
-	cite  func(passages []int) error // takes what is cited at this place of it
-	held  string                     // the end of what came so far, where a marker may be under way
+	given []int                   // the passage behind each number, counted from one
+	emit  func(model.Delta) error // takes text, or what is cited after it
+	held  string                  // the end of what came so far, where a marker may be under way
 
 	ticks     int // backticks that opened the code that the text is in; 0 in running text
 	run       int // backticks just read
@@ -92,7 +93,7 @@ func (c *citer) citation(s string, i int) (numbers []int, end int) {
 	if rest[0] != '[' {
 		return nil, i
 	}
-	numbers, length, v := marker(rest)
+	numbers, length, v := marker(rest, c.lineStart)
 	if v == undecided {
 		return nil, -1
 	}
@@ -130,7 +131,7 @@ func (c *citer) flush() error {
 	held := c.held
 	c.held = ""
 	bare := strings.TrimLeft(held, " ")
-	if numbers, end, v := marker(bare + "\n"); v == isMarker && end == len(bare) {
+	if numbers, end, v := marker(bare+"\n", false); v == isMarker && end == len(bare) {
 		return c.put("", numbers)
 	}
 	return c.put(strings.TrimRight(held, " "), nil)
@@ -139,20 +140,20 @@ func (c *citer) flush() error {
 // put hands on a piece of the text, and what is cited after it.
 func (c *citer) put(text string, numbers []int) error {
 	if text != "" {
-		if err := c.text(text); err != nil {
+		if err := c.emit(model.Delta{Text: text}); err != nil {
 			return err
 		}
 	}
 	var passages []int
 	for _, n := range numbers {
-		if c.known(n) {
+		if c.known(n) && !slices.Contains(passages, c.given[n-1]) {
 			passages = append(passages, c.given[n-1])
 		}
 	}
 	if len(passages) == 0 {
 		return nil
 	}
-	return c.cite(passages)
+	return c.emit(model.Delta{Cite: passages})
 }
 
 func isLetter(c byte) bool { return unicode.IsLetter(rune(c)) || unicode.IsDigit(rune(c)) }
@@ -165,8 +166,9 @@ const (
 	undecided
 )
 
-// marker reads "[1]" or "[1, 2]" at the start of s, not followed by what would make it a link or a definition.
-func marker(s string) (numbers []int, end int, v markerState) {
+// marker reads "[1]" or "[1, 2]" at the start of s, not followed by what would make it a link or, at the start of a
+// line, a definition.
+func marker(s string, lineStart bool) (numbers []int, end int, v markerState) {
 	n, digits := 0, 0
 	for i := 1; i < min(len(s), longestMarker); i++ {
 		switch ch := s[i]; {
@@ -184,7 +186,7 @@ func marker(s string) (numbers []int, end int, v markerState) {
 			if i+1 == len(s) {
 				return nil, 0, undecided // "[1](" would be a link
 			}
-			if s[i+1] == '(' || s[i+1] == ':' {
+			if s[i+1] == '(' || s[i+1] == ':' && lineStart {
 				return nil, 0, noMarker
 			}
 			return numbers, i + 1, isMarker

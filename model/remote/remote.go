@@ -51,6 +51,11 @@ type Config struct {
 	Attempts  int           // tries until the first piece of an answer came; 3 where zero
 	Backoff   time.Duration // first wait between two tries, where the provider names none; half a second where zero
 
+	// Claims says what becomes of a sentence that no passage supports: ClaimsRemove, ClaimsMark, or ClaimsOff, which is
+	// meant where it is empty.
+	Claims string
+	Judge  Judge // says what words leave in doubt; nil for nobody
+
 	NoFallback    bool          // the built-in model does not answer in its place
 	FallbackAfter time.Duration // of silence, the built-in model answers; 30 seconds where zero, Idle at most
 
@@ -136,25 +141,16 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 // Answer writes one answer. Emit is called from the caller's goroutine; an error of it ends the answer.
 func (r *Model) Answer(ctx context.Context, req model.Request, emit func(model.Delta) error) (model.Result, error) {
 	result := model.Result{Model: r.name}
-	var spoken strings.Builder
-	put := func(d model.Delta) error {
-		if req.Deflection != "" {
-			spoken.WriteString(d.Text)
-		}
-		return emit(d)
-	}
-	a := r.prepare(req, put)
+	k := r.checker(&req, emit)
+	a := r.prepare(req, k.take)
+	k.secret = withhold(a.chat.System)
 	if err := a.run(ctx, &result); err != nil {
-		return result, err
+		return result, errors.Join(err, k.broken())
 	}
 	if err := a.c.flush(); err != nil {
 		return result, err
 	}
-	result.Answered = len(a.c.cited) > 0
-	if !result.Answered && req.Deflection != "" && !strings.Contains(spoken.String(), oneLine(req.Deflection)) {
-		return result, put(model.Delta{Text: "\n\n" + req.AskHere()})
-	}
-	return result, nil
+	return result, k.end(ctx, &result)
 }
 
 // Chat holds a conversation with tools. Nothing of a failed try is used, so a try that broke off half-way is repeated
