@@ -107,6 +107,11 @@ type ModelConfig struct {
 	Fallback      *bool    `toml:"fallback"`       // true where it is left out
 	FallbackAfter Duration `toml:"fallback_after"` // of silence before an answer begins; 30 seconds where 0
 
+	// What becomes of a claim that no passage supports: "remove" where it is empty, "mark" or "off"; and the model that is
+	// asked about those that their words leave in doubt: none where empty.
+	Claims      string `toml:"claims"`
+	ClaimsModel string `toml:"claims_model"`
+
 	// US dollars for a million tokens.
 	PromptPrice float64 `toml:"prompt_price"`
 	// of the prompt's tokens those that the endpoint had kept; like the others where 0

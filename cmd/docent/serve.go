@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -581,12 +582,13 @@ func modelConfig(c Config) registry.Config {
 	}
 	for name, m := range c.Models {
 		out.Models = append(out.Models, registry.Named{
-			Name: name, Provider: m.Provider,
+			Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
 			Remote: remote.Config{
 				BaseURL: m.BaseURL, Model: m.Model, Key: m.key, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
 				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
 				NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
-				Price: remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
+				Claims: cmp.Or(m.Claims, remote.ClaimsRemove),
+				Price:  remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
 			},
 			Script: scripted.Script{
 				First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text,

@@ -106,7 +106,8 @@ max_running_jobs = 16
 provider = "openai"
 base_url = "%[1]s/v1"
 model = "stand-in"
-fallback = false # each answer names the question that it is for, which only the stand-in does
+claims = "off"   # each answer names the question that it is for, which no passage says
+fallback = false # and which only the stand-in does
 idle = "2s"
 timeout = "20s"
 [models.worker]

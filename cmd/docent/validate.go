@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/model"
+	"docent/model/remote"
 )
 
 // Validate names every setting that cannot be used.
@@ -98,6 +100,9 @@ func (c Config) checkModels(list *problemList) {
 		for _, problem := range m.problems() {
 			list.add("models."+name+"."+problem.Field, "%s", problem.Message)
 		}
+		if judge, ok := c.Models[m.ClaimsModel]; m.ClaimsModel != "" && (!ok || judge.Provider != model.OpenAI && judge.Provider != model.Anthropic) {
+			list.add("models."+name+".claims_model", "there is no language model [models.%s]", m.ClaimsModel)
+		}
 	}
 }
 
@@ -123,6 +128,11 @@ func (m ModelConfig) problems() []api.Problem {
 	}
 	if m.FallbackAfter.Duration < 0 {
 		list = append(list, api.Problem{Field: "fallback_after", Message: "must not be negative"})
+	}
+	switch m.Claims {
+	case "", remote.ClaimsRemove, remote.ClaimsMark, remote.ClaimsOff:
+	default:
+		list = append(list, api.Problem{Field: "claims", Message: strconv.Quote(m.Claims) + " is none of remove, mark, off"})
 	}
 	switch m.Provider {
 	case "builtin", "scripted":

@@ -28,32 +28,8 @@ func Language(text string) string {
 	if len(text) > enough {
 		text = text[:enough]
 	}
-	var han, kana, hangul, cyrillic, latin int
-	for _, r := range text {
-		switch {
-		case r < 0x80:
-			if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
-				latin++
-			}
-		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
-			kana++
-		case unicode.Is(unicode.Han, r):
-			han++
-		case unicode.Is(unicode.Hangul, r):
-			hangul++
-		case unicode.Is(unicode.Cyrillic, r):
-			cyrillic++
-		}
-	}
-	switch {
-	case kana > 0 && (kana+han)*4 > latin:
-		return "ja"
-	case han > 0 && han*4 > latin:
-		return "zh"
-	case hangul > 0 && hangul*4 > latin:
-		return "ko"
-	case cyrillic > 0 && cyrillic*2 > latin:
-		return "ru"
+	if l := byScript(text); l != "" {
+		return l
 	}
 	hits := map[string]int{}
 	for w := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
@@ -77,4 +53,36 @@ func Language(text string) string {
 		return ""
 	}
 	return best
+}
+
+// byScript knows a language by the script that only it is written in, or that it is written in most.
+func byScript(text string) string {
+	var han, kana, hangul, cyrillic, latin int
+	for _, r := range text {
+		switch {
+		case r < 0x80:
+			if r|0x20 >= 'a' && r|0x20 <= 'z' {
+				latin++
+			}
+		case unicode.In(r, unicode.Hiragana, unicode.Katakana):
+			kana++
+		case unicode.Is(unicode.Han, r):
+			han++
+		case unicode.Is(unicode.Hangul, r):
+			hangul++
+		case unicode.Is(unicode.Cyrillic, r):
+			cyrillic++
+		}
+	}
+	switch {
+	case kana > 0 && (kana+han)*4 > latin:
+		return "ja"
+	case han*4 > latin:
+		return "zh"
+	case hangul*4 > latin:
+		return "ko"
+	case cyrillic*2 > latin:
+		return "ru"
+	}
+	return ""
 }

@@ -56,28 +56,15 @@ func (s *scanner) run() {
 		case wide(r):
 			s.widely(r)
 		case isToken(r):
-			end := i + n
-			for end < len(s.text) {
-				r, n := utf8.DecodeRuneInString(s.text[end:])
-				digits := r == ',' && s.text[end-1] >= '0' && s.text[end-1] <= '9' && end+1 < len(s.text) &&
-					s.text[end+1] >= '0' && s.text[end+1] <= '9'
-				if !isToken(r) && !digits {
-					break
-				}
-				end += n
-			}
+			end := s.tokenEnd(i + n)
 			s.wide = 0
-			before := i > 0 && s.text[i-1] != ' ' && s.text[i-1] != '`' && s.text[i-1] != '"' && s.text[i-1] != '(' && s.text[i-1] != '\n'
-			s.word(s.text[i:end], before)
+			s.word(s.text[i:end], i > 0 && !strings.ContainsRune(" `\"(\n", rune(s.text[i-1])))
 			i = end
 			continue
 		case r == '`':
 			s.span = !s.span
 		case r == ']' && i+1 < len(s.text) && s.text[i+1] == '(' && !s.coded:
-			i++ // the address of a link is none of its words
-			for i < len(s.text) && s.text[i] != ')' && s.text[i] != ' ' && s.text[i] != '\n' {
-				i++
-			}
+			i = s.addressEnd(i + 1)
 			continue
 		case r == '\n':
 			s.span = false
@@ -90,6 +77,27 @@ func (s *scanner) run() {
 		i += n
 	}
 	s.flush()
+}
+
+// tokenEnd is where the token ends that goes on at a place.
+func (s *scanner) tokenEnd(end int) int {
+	digit := func(i int) bool { return i < len(s.text) && s.text[i] >= '0' && s.text[i] <= '9' }
+	for end < len(s.text) {
+		r, n := utf8.DecodeRuneInString(s.text[end:])
+		if !isToken(r) && (r != ',' || !digit(end-1) || !digit(end+1)) {
+			break
+		}
+		end += n
+	}
+	return end
+}
+
+// addressEnd is where the address of a link ends: it is none of the words.
+func (s *scanner) addressEnd(i int) int {
+	if n := strings.IndexAny(s.text[i:], ") \n"); n >= 0 {
+		return i + n
+	}
+	return len(s.text)
 }
 
 // widely reads a sign of a script without spaces: words there are known by two signs each.
@@ -166,17 +174,8 @@ func (s *scanner) classify(w string) {
 		s.put(t)
 		return
 	}
-	if strings.Trim(low, "0123456789.-") != low && !inCode || !strings.ContainsAny(low, "_.-/:@$#") {
-		// maybe several numbers, such as 1-50 and 64-bit
-		if parts := strings.Split(low, "-"); len(parts) == 2 && low[0] != '-' {
-			if t, ok := numeral(parts[0]); ok {
-				s.put(t)
-				s.flush()
-				s.begun = true
-				s.classify(parts[1])
-				return
-			}
-		}
+	if s.hyphened(low) {
+		return
 	}
 	switch {
 	case functional[low] || negations[low]:
@@ -190,25 +189,47 @@ func (s *scanner) classify(w string) {
 	case strings.ContainsAny(low, "_.:@$#"):
 		s.put(token{kind: code, text: bareCode(low)})
 	case strings.Contains(low, "/"):
-		if low[0] != '/' && strings.Count(low, "/") <= 2 && strings.TrimFunc(low, func(r rune) bool { return r == '/' || unicode.IsLetter(r) }) == "" &&
-			low == w {
-			for part := range strings.SplitSeq(w, "/") { // "and/or"
-				if part != "" {
-					s.classify(part)
-				}
-			}
+		if low == w && eitherOr(low) {
+			s.each(w, "/")
 			return
 		}
 		s.put(token{kind: code, text: bareCode(low)})
 	case strings.Contains(low, "-"):
-		for part := range strings.SplitSeq(w, "-") {
-			if part != "" {
-				s.classify(part)
-			}
-		}
+		s.each(w, "-")
 	default:
 		s.put(token{kind: s.written(w, low), text: strings.TrimSuffix(low, "'s")})
 	}
+}
+
+// eitherOr reports whether words are written as in "and/or".
+func eitherOr(w string) bool {
+	return w[0] != '/' && strings.Count(w, "/") <= 2 &&
+		strings.TrimFunc(w, func(r rune) bool { return r == '/' || unicode.IsLetter(r) }) == ""
+}
+
+// each reads the parts of what is written together.
+func (s *scanner) each(w, sign string) {
+	for part := range strings.SplitSeq(w, sign) {
+		if part != "" {
+			s.classify(part)
+		}
+	}
+}
+
+// hyphened reads a number and what a hyphen ties to it, such as 1-50 and 64-bit.
+func (s *scanner) hyphened(low string) bool {
+	first, rest, ok := strings.Cut(low, "-")
+	if !ok || first == "" || rest == "" || strings.ContainsAny(low, "_/:@$#") || strings.Contains(rest, "-") {
+		return false
+	}
+	t, is := numeral(first)
+	if is {
+		s.put(t)
+		s.flush()
+		s.begun = true
+		s.classify(rest)
+	}
+	return is
 }
 
 // bareCode is an identifier without what it may be written with or without.

@@ -201,52 +201,23 @@ func (s *Splitter) probed(r rune) {
 // decide says what line it is that begins with what was read of it, once that is known.
 func (s *Splitter) decide(end bool) {
 	p := string(s.probe)
-	first, last := p[0], p[len(p)-1]
-	same := strings.Count(p, string(first)) == len(p)
-	switch {
-	case first == '`' || first == '~':
-		if same && len(p) < 3 && !end {
-			return
-		}
-		if same && len(p) >= 3 {
-			s.open(inFence)
-			s.fence, s.fences = first, 0
-			return
-		}
-	case first == '#' && len(p) <= 7:
-		if same && !end {
-			return
-		}
-		if last == ' ' {
-			s.open(inHeading)
-			return
-		}
-		if last == '\n' {
-			s.open(inHeading)
-			s.lineEnd()
-			return
-		}
+	switch first := p[0]; {
 	case first == '|':
 		s.open(inRow)
 		return
 	case first == '>':
 		s.mark()
 		return
-	case first == '-' || first == '*' || first == '+':
-		if len(p) == 1 && !end {
+	case first == '`' || first == '~':
+		if s.fenced(p, end) {
 			return
 		}
-		if last == ' ' || last == '\t' {
-			s.mark()
+	case first == '#':
+		if s.headed(p, end) {
 			return
 		}
-	case first >= '0' && first <= '9' && len(p) <= 10:
-		digits := strings.TrimLeft(p, "0123456789")
-		if (digits == "" || digits == "." || digits == ")") && !end {
-			return
-		}
-		if digits == ". " || digits == ") " {
-			s.mark()
+	case first == '-' || first == '*' || first == '+' || first >= '0' && first <= '9':
+		if s.marked(p, end) {
 			return
 		}
 	}
@@ -261,6 +232,63 @@ func (s *Splitter) decide(end bool) {
 	for _, r := range p {
 		s.take(r)
 	}
+}
+
+// fenced reports whether a line that begins so opens code, or may.
+func (s *Splitter) fenced(p string, end bool) bool {
+	if strings.Trim(p, p[:1]) != "" {
+		return false
+	}
+	if len(p) >= 3 {
+		s.open(inFence)
+		s.fence, s.fences = p[0], 0
+		return true
+	}
+	return !end
+}
+
+// headed reports whether it is a heading, or may be.
+func (s *Splitter) headed(p string, end bool) bool {
+	rest := strings.TrimLeft(p, "#")
+	switch {
+	case len(p)-len(rest) > 6:
+		return false
+	case rest == "":
+		return !end
+	case rest != " " && rest != "\n":
+		return false
+	}
+	s.open(inHeading)
+	if rest == "\n" {
+		s.text = s.text[:len(s.text)-1]
+		s.lineEnd()
+	}
+	return true
+}
+
+// marked reports whether it is the item of a list, or may be.
+func (s *Splitter) marked(p string, end bool) bool {
+	rest := p[1:]
+	if p[0] >= '0' && p[0] <= '9' {
+		if rest = strings.TrimLeft(p, "0123456789"); len(p)-len(rest) > 9 {
+			return false
+		}
+		if rest == "" {
+			return !end
+		}
+		if rest[0] != '.' && rest[0] != ')' {
+			return false
+		}
+		rest = rest[1:]
+	}
+	if rest == "" {
+		return !end
+	}
+	if rest != " " && rest != "\t" {
+		return false
+	}
+	s.mark()
+	return true
 }
 
 // open begins a line of its own.

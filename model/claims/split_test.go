@@ -114,6 +114,7 @@ func FuzzSplitter(f *testing.F) {
 		size = max(1, size%16)
 		pieces, rest := split(t, text, size)
 		var whole strings.Builder
+		read := Read("", text)
 		for _, p := range pieces {
 			if p.Text == "" {
 				t.Errorf("an empty piece of %q", text)
@@ -121,7 +122,7 @@ func FuzzSplitter(f *testing.F) {
 			whole.WriteString(p.Lead + p.Text)
 			_ = RoleOf(p)
 			c := Parse(p.Text, p.Kind == Code)
-			if f := c.Against(nil, Read("", text)); !c.Empty() && (f.Score < 0 || f.Score > 1.0001) {
+			if f := c.Against(nil, read); !c.Empty() && (f.Score < 0 || f.Score > 1.0001) {
 				t.Errorf("%q scores %v", p.Text, f.Score)
 			}
 			var places Places

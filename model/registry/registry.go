@@ -33,6 +33,7 @@ type Named struct {
 	Name     string
 	Provider string          // model.Builtin, model.OpenAI, model.Anthropic or model.Scripted
 	Remote   remote.Config   // of a provider that is reached over HTTP
+	Judge    string          // the model that says which claims of an answer hold where words do not decide; none where empty
 	Script   scripted.Script // of the scripted provider
 }
 
@@ -84,6 +85,18 @@ func New(c Config) (*Registry, error) {
 		r.models[n.Name] = p
 		r.names = append(r.names, n.Name)
 		r.fallbacks[n.Name] = new(atomic.Int64)
+	}
+	for _, n := range c.Models {
+		m, reached := r.models[n.Name].(*remote.Model)
+		if n.Judge == "" || !reached {
+			continue
+		}
+		judge, ok := r.models[n.Judge].(*remote.Model)
+		if !ok {
+			problems = append(problems, fmt.Errorf("model %s: its judge %q is no language model that is configured", n.Name, n.Judge))
+			continue
+		}
+		m.Judge = judge
 	}
 	if _, taken := r.models[model.Builtin]; !taken {
 		r.models[model.Builtin] = builtin.New(model.Builtin)
