@@ -4,10 +4,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"docent/model"
+	"docent/model/claims"
 )
 
 // A prompt is what a language model is sent.
@@ -51,7 +53,7 @@ func (c Config) write(req model.Request, searches int) prompt {
 		p.spare = budget * 2 / 5
 		budget -= p.spare
 	}
-	question := shorten(req.Question, max(budget/3, 64))
+	question := shorten(quoted(req.Question), max(budget/3, 64))
 	budget -= tokens(question)
 	selected := selection(req.Context, fence, budget/5)
 	budget -= tokens(selected)
@@ -93,7 +95,7 @@ func selection(selected []model.Snippet, fence string, left int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "The reader has selected this (quoted material):\n<%s>\n", fence)
 	for _, s := range selected {
-		text := shorten(s.Text, left)
+		text := shorten(quoted(s.Text), left)
 		if left -= tokens(text) + tokens(s.Path) + 8; left < 0 {
 			break
 		}
@@ -118,7 +120,7 @@ func (p *prompt) passages(list []model.Passage, left int) (string, int) {
 		if room < 64 {
 			break
 		}
-		text := shorten(list[i].Text, room)
+		text := shorten(quoted(list[i].Text), room)
 		left -= tokens(head) + tokens(text) + 8
 		fmt.Fprintf(&b, "%s\n%s\n\n", head, strings.TrimSpace(text))
 		p.given = append(p.given, i)
@@ -135,7 +137,7 @@ func (p *prompt) history(list []model.Message, left int) int {
 	cut := make([]model.Message, len(list))
 	for first > 0 {
 		m := list[first-1]
-		m.Text = shorten(m.Text, max(left/2, 16))
+		m.Text = shorten(quoted(m.Text), max(left/2, 16))
 		if left -= tokens(m.Text) + 8; left < 0 {
 			break
 		}
@@ -197,4 +199,17 @@ func shorten(s string, most int) string {
 	return cut + " …"
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// oneLine is a text as a part of a line, and quoted.
+func oneLine(s string) string { return strings.Join(strings.Fields(quoted(s)), " ") }
+
+// quoted is a text of a page or a reader as it may stand in a prompt: without characters that nobody sees, and with the
+// marks of chat templates broken, which local servers read wherever they stand.
+func quoted(s string) string {
+	s = claims.Visible(s)
+	if !strings.ContainsAny(s, "<[") {
+		return s
+	}
+	return templateMarks.ReplaceAllString(s, "$1$3 $2$4")
+}
+
+var templateMarks = regexp.MustCompile(`(?i)(<)([|｜][^\s|｜<>]{1,40}[|｜]>|/?s>|</?SYS>>|(?:start|end)_of_turn>|/?system>)|(\[)(/?INST\])`)

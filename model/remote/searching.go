@@ -189,7 +189,7 @@ func (a *answering) show(found []model.Found) string {
 			break
 		}
 		a.c.given = append(a.c.given, f.Index)
-		text := shorten(strings.TrimSpace(f.Text), space)
+		text := shorten(strings.TrimSpace(quoted(f.Text)), space)
 		fmt.Fprintf(&b, "[%d] %s\n%s\n\n", len(a.c.given), head, text)
 		room -= tokens(head) + tokens(text) + 12
 	}
