@@ -22,7 +22,12 @@ const (
 	// ChannelPlayground is the console's: somebody tries the assistant. Such questions are no reader's, so analytics do
 	// not see them.
 	ChannelPlayground Channel = "playground"
+	// ChannelEvaluation is that of questions whose answers are judged: `docent eval answers`. The same holds for them.
+	ChannelEvaluation Channel = "evaluation"
 )
+
+// ByReader reports whether what came this way was asked by a reader.
+func (c Channel) ByReader() bool { return c != ChannelPlayground && c != ChannelEvaluation }
 
 // A ThreadRow is a conversation as analytics see it: a copy of what its journal holds.
 type ThreadRow struct {

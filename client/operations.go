@@ -257,6 +257,12 @@ func (c *Client) ListFeedback(ctx context.Context, project string, p Period) (Fe
 	return list[FeedbackList](ctx, c, path(analytics, project, "/feedback"), p)
 }
 
+// Evaluate asks the questions of one conversation, to judge the answers. Nothing of it stays, and it counts as no
+// reader's.
+func (c *Client) Evaluate(ctx context.Context, project string, e Evaluate) (Evaluation, error) {
+	return post[Evaluation](ctx, c, path("/v1/evaluation/", project), e)
+}
+
 // ListPageFeedback reads how answers were rated, by the pages that they cite.
 func (c *Client) ListPageFeedback(ctx context.Context, project string, p Period) (PageFeedbackList, error) {
 	return list[PageFeedbackList](ctx, c, path(analytics, project, "/feedback/by-page"), p)

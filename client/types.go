@@ -312,6 +312,39 @@ type (
 		Feedback []Feedback `json:"feedback"`
 		Listing
 	}
+	// An Evaluate is a conversation whose answers shall be judged.
+	Evaluate struct {
+		Model     string             `json:"model,omitempty"` // the project's where empty
+		Questions []EvaluateQuestion `json:"questions"`
+	}
+	// An EvaluateQuestion is one of its questions.
+	EvaluateQuestion struct {
+		Question    string  `json:"question"`
+		Filter      *Filter `json:"filter,omitempty"`
+		CurrentPath string  `json:"currentPath,omitempty"` // the page that the reader is on
+	}
+	// An Evaluation has an answer to each question.
+	Evaluation struct {
+		Answers []EvaluatedAnswer `json:"answers"`
+	}
+	// An EvaluatedAnswer is what came of one question.
+	EvaluatedAnswer struct {
+		Question    string            `json:"question"`
+		Answer      string            `json:"answer"`
+		Answered    bool              `json:"answered"` // the assistant takes the documentation to answer this
+		Sources     []EvaluatedSource `json:"sources"`
+		Model       string            `json:"model"`
+		FallbackFor *string           `json:"fallbackFor"`
+		Error       *string           `json:"error"` // why there is no answer
+		TookMS      int64             `json:"tookMs"`
+	}
+	// An EvaluatedSource is a place that an answer cites.
+	EvaluatedSource struct {
+		Path   string `json:"path,omitempty"` // of the file; empty where the index has no such page any more
+		Anchor string `json:"anchor,omitempty"`
+		URL    string `json:"url"`
+		Title  string `json:"title"`
+	}
 	// A PageFeedback is how answers were rated that cite a page.
 	PageFeedback struct {
 		Path       string `json:"path"`

@@ -517,6 +517,13 @@ func (s *threads) Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume
 	return turn, nil
 }
 
+func (s *threads) Forget(_ context.Context, id api.ThreadID, _ thread.Forget) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.all, id)
+	return nil
+}
+
 func (s *threads) Read(_ context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -276,6 +276,8 @@ func (s *Server) table() []route {
 		{"GET", "/v1/analytics/:projectId/feedback", agent, s.listFeedback},
 		{"GET", "/v1/analytics/:projectId/feedback/by-page", agent, s.listPageFeedback},
 
+		{"POST", "/v1/evaluation/:projectId", agent, s.evaluate},
+
 		{"POST", "/v1/webhook/:projectId/push", open, s.webhook},
 
 		{"GET", "/healthz", probe, s.health},

@@ -195,12 +195,12 @@ func (m *maker) ofThread(ctx context.Context, e journal.Logged, id api.ThreadID)
 	p := Payload{Data: Data{Question: q}}
 	switch ev := ev.(type) {
 	case thread.Answered:
-		if ev.Answered || ev.Channel == api.ChannelPlayground {
+		if ev.Answered || !ev.Channel.ByReader() {
 			return nil, nil
 		}
 		p.Type, p.Timestamp, q.ID = api.EventQuestionUnanswered, ev.At, ev.Turn
 	case thread.Rated:
-		if ev.Feedback.Rating != api.RatedDown || ev.Channel == api.ChannelPlayground {
+		if ev.Feedback.Rating != api.RatedDown || !ev.Channel.ByReader() {
 			return nil, nil
 		}
 		p.Type, p.Timestamp, q.ID = api.EventAnswerRatedDown, ev.Feedback.At, ev.Turn

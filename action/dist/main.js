@@ -1340,6 +1340,10 @@ var Docent = class {
   pageFeedback(projectId, filter = {}) {
     return pages((cursor) => data(this.api.GET("/v1/analytics/{projectId}/feedback/by-page", this.#listing(projectId, filter, cursor))), (page) => page.feedback);
   }
+  /** evaluate asks the questions of one conversation, to judge the answers. Nothing of it stays, and it counts as no reader's. */
+  async evaluate(projectId, conversation, call = {}) {
+    return (await data(this.api.POST("/v1/evaluation/{projectId}", { params: { path: { projectId } }, body: conversation, ...signalOf(call) }))).answers;
+  }
   #listing(projectId, { signal, dateFrom, dateTo }, cursor, limit = 100) {
     return { params: { path: { projectId }, query: defined({ dateFrom, dateTo, limit, cursor }) }, ...signalOf({ signal }) };
   }

@@ -8,11 +8,11 @@ import (
 )
 
 // row is a thread as analytics see it: its questions that have come to their end, and the rated answers that were
-// replaced. What was asked in the console's playground is not among them.
+// replaced. What no reader has asked, as in the console's playground, is not among them.
 func (s state) row() api.ThreadRow {
 	row := api.ThreadRow{ID: s.id, Project: s.project, Caller: s.caller}
 	add := func(e Exchange, replaced bool) {
-		if e.Channel == api.ChannelPlayground {
+		if !e.Channel.ByReader() {
 			return
 		}
 		q := api.QuestionRow{ID: e.Turn, Thread: s.id, Project: s.project, Caller: s.caller, Channel: e.Channel, Page: e.Page,

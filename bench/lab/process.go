@@ -31,6 +31,7 @@ type Process struct {
 	Dir       string     // temporary: the data directory, the log, and what else the measurement keeps
 	Config    string     // configuration file; none where empty
 	Partition *Partition // the processors it may use; all where nil
+	Env       []string   // of the server and of the commands; this process's where nil
 
 	URL     string
 	Admin   string // the project's secret key
@@ -87,7 +88,7 @@ func (p *Process) launch(ctx context.Context, listen string, args ...string) err
 	}
 	defer log.Close()
 	server := exec.Command(self, args...)
-	server.Stdout, server.Stderr = log, log
+	server.Stdout, server.Stderr, server.Env = log, log, p.Env
 	if err := p.Partition.start(server); err != nil {
 		return fmt.Errorf("start the server: %w", err)
 	}
@@ -123,7 +124,7 @@ func (p *Process) Run(ctx context.Context, result any, args ...string) error {
 	}
 	cmd := exec.CommandContext(ctx, self, args...)
 	var stderr strings.Builder
-	cmd.Stderr = &stderr
+	cmd.Stderr, cmd.Env = &stderr, p.Env
 	out, err := cmd.Output()
 	if err != nil {
 		return fmt.Errorf("docent %s: %w\n%s", strings.Join(args, " "), err, stderr.String())

@@ -107,6 +107,7 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"examples/plain-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
 	{"examples/react-chat/README.md", "npm ", "TestExamplePagesInABrowser runs the build"},
 	{"examples/react-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
+	{"docs/operate/evaluation.mdx", "docent eval make", "it needs rated answers; TestScripts makes a file of them and asks it"},
 	{"docs/operate/troubleshooting.mdx", "docent journal adopt",
 		"a journal and a catalogue that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
 }
@@ -119,7 +120,7 @@ var otherLanguages = map[string]string{
 	"go":  "TestThePageAboutClientsCompiles; TestDocumentedReceiversVerifyDeliveries",
 	"tsx": "TestRealChatClients has useChat of these versions",
 	"ts":  "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples",
-	"yaml":       "TestSitePagesShowTheExamples; TestTheActionIsAsDocumented",
+	"yaml":       "TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"typescript": "TestThePageAboutClientsCompiles",
 	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",

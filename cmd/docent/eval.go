@@ -31,8 +31,8 @@ type evaluateParams struct {
 	Tuning  *search.Tuning `json:"tuning,omitempty"` // the server's own where nil
 }
 
-// An evaluation is how a configuration did on judged queries.
-type evaluation struct {
+// searchScores are how a configuration did on judged queries.
+type searchScores struct {
 	Kinds    map[string]eval.Score `json:"kinds"`
 	All      eval.Score            `json:"all"`
 	Mean     eval.Score            `json:"meanOfKinds"` // each kind counted once
@@ -44,8 +44,8 @@ func newEvalCommand(prog program) *cobra.Command {
 	var file, project, domain, corpus, against string
 	var misses bool
 	cmd := &cobra.Command{
-		Use: "eval [PROJECT]", Short: "Measure the search with your own queries, and compare two sets of weights",
-		Long: "Asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
+		Use: "eval [PROJECT]", Short: "Measure the search and the answers with your own questions, and compare",
+		Long: "`docent eval answers` judges answers. Without it, asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
 			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
 			"With PROJECT its index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +
 			"server's search operation over HTTP. --against names a TOML file with weights that differ from the standard ones\n" +
@@ -80,7 +80,7 @@ func newEvalCommand(prog program) *cobra.Command {
 				return printEvaluation(cmd.OutOrStdout(), o.json, misses, summarize(outcomes), nil)
 			}
 			params := evaluateParams{Project: api.ProjectID(project), Queries: queries}
-			var first, second evaluation
+			var first, second searchScores
 			if err := o.run(cmd, opEvaluate, params, &first.Outcomes); err != nil {
 				return err
 			}
@@ -112,6 +112,7 @@ func newEvalCommand(prog program) *cobra.Command {
 		"list the queries whose page is not among the first five, and those that differ")
 	flags.Bool("weights", false, "print the standard weights and end")
 	named(cmd, &project, "project", "a PROJECT", true)
+	cmd.AddCommand(newEvalAnswersCommand(o, c), newEvalMakeCommand(o))
 	return cmd
 }
 
@@ -204,8 +205,8 @@ func evaluateTwice(ctx context.Context, queries []eval.Query, ask func(context.C
 	return eval.Run(ctx, queries, ask)
 }
 
-func summarize(outcomes []eval.Outcome) evaluation {
-	e := evaluation{Outcomes: outcomes, Kinds: eval.Summarize(outcomes,
+func summarize(outcomes []eval.Outcome) searchScores {
+	e := searchScores{Outcomes: outcomes, Kinds: eval.Summarize(outcomes,
 		func(o eval.Outcome) string { return cmp.Or(o.Judged.Kind, "query") })}
 	e.All = eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""]
 	e.Mean = e.All
@@ -221,11 +222,11 @@ func summarize(outcomes []eval.Outcome) evaluation {
 	return e
 }
 
-func printEvaluation(w io.Writer, asJSON, misses bool, first evaluation, second *evaluation) error {
+func printEvaluation(w io.Writer, asJSON, misses bool, first searchScores, second *searchScores) error {
 	if asJSON {
 		return printJSON(w, struct {
-			evaluation
-			Against *evaluation `json:"against,omitempty"`
+			searchScores
+			Against *searchScores `json:"against,omitempty"`
 		}{first, second})
 	}
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)

@@ -26,6 +26,7 @@ var mayImport = []struct {
 	{"docent/forge/failure", nil},
 	{"docent/formats", nil},
 	{"docent/formats/pdf", nil},
+	{"docent/evaluation", []string{"docent/formats"}},
 	{"docent/internal/corpora", []string{"docent/api"}},
 	{"docent/internal/growth", nil},
 	{"docent/internal/traffic", []string{"docent/api"}},

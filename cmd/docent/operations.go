@@ -44,8 +44,10 @@ var namedOperations = map[string]operation{
 	opKeyList:   perform((*operations).listKeys),
 	opKeyRevoke: perform((*operations).revokeKey),
 
-	opIndex:    perform((*operations).index),
-	opEvaluate: perform((*operations).evaluate),
+	opIndex:           perform((*operations).index),
+	opEvaluate:        perform((*operations).evaluate),
+	opEvaluateAnswers: perform((*operations).evaluateAnswers),
+	opEvaluateRated:   perform((*operations).ratedAnswers),
 
 	opAutomationAdd:    perform((*operations).addAutomation),
 	opAutomationList:   perform((*operations).listAutomations),

@@ -19,6 +19,8 @@ export type Caller = Schemas["Caller"];
 export type SearchCount = Schemas["SearchCount"];
 export type Feedback = Schemas["Feedback"];
 export type PageFeedback = Schemas["PageFeedback"];
+export type Evaluate = Schemas["Evaluate"];
+export type EvaluatedAnswer = Schemas["EvaluatedAnswer"];
 
 export interface Options {
   /** Address of the server, such as `https://docent.example.com`. */
@@ -314,6 +316,11 @@ export class Docent {
   /** pageFeedback yields how answers were rated, by the pages that they cite. */
   pageFeedback(projectId: string, filter: Period = {}): AsyncGenerator<PageFeedback> {
     return pages((cursor) => data(this.api.GET("/v1/analytics/{projectId}/feedback/by-page", this.#listing(projectId, filter, cursor))), (page) => page.feedback);
+  }
+
+  /** evaluate asks the questions of one conversation, to judge the answers. Nothing of it stays, and it counts as no reader's. */
+  async evaluate(projectId: string, conversation: Evaluate, call: Call = {}): Promise<EvaluatedAnswer[]> {
+    return (await data(this.api.POST("/v1/evaluation/{projectId}", { params: { path: { projectId } }, body: conversation, ...signalOf(call) }))).answers;
   }
 
   #listing(projectId: string, { signal, dateFrom, dateTo }: Period, cursor: string | undefined, limit = 100) {

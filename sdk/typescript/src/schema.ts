@@ -805,6 +805,34 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/evaluation/{projectId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
+                projectId: components["parameters"]["projectId"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask the questions of one conversation, to judge the answers
+         * @description The questions are asked one after the other in a thread of their own, which is removed afterwards. They count against no quota of
+         *     readers, and neither analytics nor webhooks hear of them. `docent eval answers` judges with it. The answer comes when the last one
+         *     is complete, which with a language model may take as long as its time limit for each question.
+         */
+        post: operations["evaluate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/healthz": {
         parameters: {
             query?: never;
@@ -2487,6 +2515,54 @@ export interface components {
             status: "pending";
             /** @description Another answer has taken the place of this one. */
             replaced: boolean;
+        };
+        /**
+         * @example {
+         *       "questions": [
+         *         {
+         *           "question": "How do I rotate a key?"
+         *         },
+         *         {
+         *           "question": "And how long does the old one work?"
+         *         }
+         *       ]
+         *     }
+         */
+        Evaluate: {
+            /** @description Name of a configured model, or `builtin`; the project's where it is left out. */
+            model?: string | null;
+            questions: components["schemas"]["EvaluateQuestion"][];
+        };
+        EvaluateQuestion: {
+            question: string;
+            filter?: components["schemas"]["Filter"];
+            /** @description The page that the reader is on. */
+            currentPath?: string | null;
+        };
+        Evaluation: {
+            answers: components["schemas"]["EvaluatedAnswer"][];
+        };
+        EvaluatedAnswer: {
+            question: string;
+            /** @description Markdown; where there is an error, what was written before it. */
+            answer: string;
+            /** @description Whether the assistant takes the documentation to answer this. With sources and without an answer, it shows what comes closest. */
+            answered: boolean;
+            sources: components["schemas"]["EvaluatedSource"][];
+            model: string;
+            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            fallbackFor: string | null;
+            /** @description Why there is no answer. */
+            error: string | null;
+            /** @description From the question to the end of the answer. */
+            tookMs: number;
+        };
+        EvaluatedSource: {
+            /** @description Of the file; left out where the index has no such page any more. */
+            path?: string;
+            anchor?: string;
+            url: string;
+            title: string;
         };
         /**
          * @example {
@@ -5151,6 +5227,46 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
             405: components["responses"]["MethodNotAllowed"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    evaluate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The id of the project.
+                 * @example docs
+                 */
+                projectId: components["parameters"]["projectId"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Evaluate"];
+            };
+        };
+        responses: {
+            /** @description An answer to each question, in their order. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Evaluation"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             500: components["responses"]["Internal"];
             503: components["responses"]["Unavailable"];
         };
