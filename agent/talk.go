@@ -263,6 +263,17 @@ What you may rely on:
 		fmt.Fprintf(&b, ", its navigation is in %s", l.Site.Show(nav.File))
 	}
 	b.WriteString(".\n")
+	if further := l.task.Project.Sources; len(further) > 0 {
+		var labels []string
+		for _, s := range further {
+			if s.For(nil) {
+				labels = append(labels, "@"+s.Label+" ("+s.Kind.Said()+")")
+			}
+		}
+		if len(labels) > 0 {
+			fmt.Fprintf(&b, "- search_docs also finds pages of further sources, whose paths begin with their label: %s. They are only for reading what they say; they cannot be opened or edited here.\n", strings.Join(labels, ", "))
+		}
+	}
 	name, text, err := l.agentFile(ctx)
 	if err != nil {
 		return "", err

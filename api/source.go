@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -140,6 +141,16 @@ func (p Project) Of(label string) Project {
 		d.TokenEnv, d.TokenFile, d.AppID = p.TokenEnv, p.TokenFile, p.AppID
 	}
 	return d
+}
+
+// MayBeEdited refuses a project whose own source the agent cannot change, and says what would help.
+func (p Project) MayBeEdited() error {
+	if p.Kind.Editable() {
+		return nil
+	}
+	return &StateError{Kind: ErrConflict, Reason: fmt.Sprintf("the agent cannot edit %s: its source is %s, which is only read. "+
+		"For jobs, make the repository that the pages are written in the project's own source (docent project set %[1]s --kind '' --source URL), "+
+		"and add this one beside it with `docent source add`", p.ID, p.Kind.Said())}
 }
 
 // Parts are all sources as projects of their own, the project itself first.

@@ -33,12 +33,13 @@ type (
 		NextCursor *string `json:"nextCursor"`
 	}
 
-	// A Filter leaves out pages that are not of the version, language, tag or groups.
+	// A Filter leaves out pages that are not of the version, language, tag, groups or sources.
 	Filter struct {
 		Version  string   `json:"version,omitempty"`
 		Language string   `json:"language,omitempty"`
 		Tag      string   `json:"tag,omitempty"`
 		Groups   []string `json:"groups,omitempty"`
+		Sources  []string `json:"sources,omitempty"`
 	}
 	// An AskContext is what the reader has selected or looks at.
 	AskContext struct {
@@ -112,6 +113,7 @@ type (
 			Version     string   `json:"version,omitempty"`
 			Language    string   `json:"language,omitempty"`
 			Tags        []string `json:"tags,omitempty"`
+			Source      string   `json:"source,omitempty"`
 			Score       float64  `json:"score"`
 		} `json:"metadata"`
 	}

@@ -37,6 +37,9 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 			continue
 		}
 		folder, _, inside := strings.Cut(page.Path, "/")
+		if strings.HasPrefix(folder, "@") && page.Source != "" {
+			folder = page.Source // a further source
+		}
 		if !inside {
 			folder = "Pages"
 		}

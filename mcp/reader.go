@@ -30,6 +30,8 @@ type (
 		Limit    int    `json:"limit,omitempty" jsonschema:"at most so many sections, 1 to 20; 5 where left out"`
 		Version  string `json:"version,omitempty" jsonschema:"version of the documentation, such as 2.1; the current one where left out"`
 		Language string `json:"language,omitempty" jsonschema:"language of the pages, such as en or pt-BR"`
+		// labels of the project's sources
+		Sources []string `json:"sources,omitempty" jsonschema:"only these sources of the documentation, by the labels that sections have, such as docs or blog; all where left out"`
 	}
 	section struct {
 		Title   string  `json:"title"`
@@ -39,6 +41,7 @@ type (
 		Content string  `json:"content"`
 		Score   float64 `json:"score"`
 		Version string  `json:"version,omitempty"`
+		Source  string  `json:"source,omitempty" jsonschema:"label of the source, where there are several"`
 	}
 	searchOutput struct {
 		Sections []section `json:"sections"`
@@ -101,8 +104,8 @@ func (t tools) search(ctx context.Context, req *mcp.CallToolRequest, in searchIn
 		limit = min(max(in.Limit, 1), 20)
 	}
 	q := client.Search{Query: in.Query, PageSize: limit}
-	if in.Version != "" || in.Language != "" {
-		q.Filter = &client.Filter{Version: in.Version, Language: in.Language}
+	if in.Version != "" || in.Language != "" || len(in.Sources) > 0 {
+		q.Filter = &client.Filter{Version: in.Version, Language: in.Language, Sources: in.Sources}
 	}
 	hits, err := t.client(req.Extra).Search(ctx, t.domain, q)
 	if err != nil {
@@ -112,7 +115,7 @@ func (t tools) search(ctx context.Context, req *mcp.CallToolRequest, in searchIn
 	var text strings.Builder
 	for _, h := range hits {
 		out.Sections = append(out.Sections, section{Title: h.Metadata.Title, Heading: h.Metadata.Heading, Path: h.Path,
-			URL: h.Metadata.URL, Content: h.Content, Score: h.Metadata.Score, Version: h.Metadata.Version})
+			URL: h.Metadata.URL, Content: h.Content, Score: h.Metadata.Score, Version: h.Metadata.Version, Source: h.Metadata.Source})
 		fmt.Fprintf(&text, "## %s\n%s\n\n%s\n\n", heading(h.Metadata.Title, h.Metadata.Heading), orPath(h.Metadata.URL, h.Path),
 			h.Content)
 	}

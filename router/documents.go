@@ -27,6 +27,7 @@ type metadataBody struct {
 	Version     string   `json:"version,omitempty"`
 	Language    string   `json:"language,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
+	Source      string   `json:"source,omitempty"` // label of the project's source, where it has several
 	Score       float64  `json:"score"`
 }
 
@@ -50,7 +51,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path,
 			Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
 				Anchor: h.Anchor, Breadcrumbs: slices.Concat(h.Crumbs, h.Trail), Description: h.Description, Version: h.Version,
-				Language: h.Language, Tags: h.Tags, Score: h.Score}})
+				Language: h.Language, Tags: h.Tags, Source: h.Source, Score: h.Score}})
 	}
 	return encode(x, http.StatusOK, out)
 }

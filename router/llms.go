@@ -66,7 +66,11 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 // edition is a validator: it changes with the documentation, with the project's settings and with the program.
 func (s *Server) edition(x *exchange, address string) string {
 	settings, _ := json.Marshal(x.project) // no value of it can fail
-	sum := sha256.Sum256([]byte(s.Version + "\x00" + s.Documents.Commit(x.project.ID) + "\x00" + string(settings) + "\x00" +
+	commits := ""
+	for _, part := range x.project.Parts() {
+		commits += s.Documents.Commit(part.ID) + " "
+	}
+	sum := sha256.Sum256([]byte(s.Version + "\x00" + commits + "\x00" + string(settings) + "\x00" +
 		address))
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }

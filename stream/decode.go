@@ -162,6 +162,13 @@ type (
 		ID         string `json:"id"`
 		URL        string `json:"url"`
 		Title      string `json:"title"`
+
+		ProviderMetadata wireProvider `json:"providerMetadata"`
+	}
+	wireProvider struct {
+		Docent struct {
+			Source string `json:"source"`
+		} `json:"docent"`
 	}
 	wireCall struct {
 		ID     *string         `json:"toolCallId"`
@@ -178,15 +185,16 @@ type (
 		} `json:"metadata"`
 	}
 	wireChunk struct {
-		Type      string  `json:"type"`
-		MessageID string  `json:"messageId"`
-		ID        *string `json:"id"`
-		Delta     *string `json:"delta"`
-		ErrorText *string `json:"errorText"`
-		SourceID  *string `json:"sourceId"`
-		URL       *string `json:"url"`
-		Title     string  `json:"title"`
-		Metadata  *struct {
+		Type             string       `json:"type"`
+		MessageID        string       `json:"messageId"`
+		ID               *string      `json:"id"`
+		Delta            *string      `json:"delta"`
+		ErrorText        *string      `json:"errorText"`
+		SourceID         *string      `json:"sourceId"`
+		URL              *string      `json:"url"`
+		Title            string       `json:"title"`
+		ProviderMetadata wireProvider `json:"providerMetadata"`
+		Metadata         *struct {
 			ThreadID  string `json:"threadId"`
 			ThreadKey string `json:"threadKey"`
 			Model     string `json:"model"`
@@ -255,7 +263,8 @@ var lineCodes = map[byte]func(d *Decoder, value []byte) (wrong string, err error
 	}),
 	'h': taking(func(d *Decoder, s *wireSource) string {
 		if s.SourceType == "url" {
-			d.push(Part{Kind: Source, ID: s.ID, URL: s.URL, Title: s.Title})
+			d.push(Part{Kind: Source, ID: s.ID, URL: s.URL, Title: s.Title,
+				Label: s.ProviderMetadata.Docent.Source})
 		}
 		return ""
 	}),
@@ -418,7 +427,8 @@ var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 		if c.SourceID == nil || c.URL == nil {
 			return "a source without an id or an address"
 		}
-		d.push(Part{Kind: Source, ID: *c.SourceID, URL: *c.URL, Title: c.Title})
+		d.push(Part{Kind: Source, ID: *c.SourceID, URL: *c.URL, Title: c.Title,
+			Label: c.ProviderMetadata.Docent.Source})
 		return ""
 	},
 	"tool-input-available":  func(d *Decoder, c *wireChunk) string { return d.call(c.ToolCallID, c.ToolName, c.Input) },

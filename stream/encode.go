@@ -114,6 +114,7 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 			dst = append(dst, `,"title":`...)
 			dst = appendString(dst, p.Title)
 		}
+		dst = appendLabel(dst, p.Label)
 		dst = append(dst, "}\n"...)
 	case Text:
 		if p.Text == "" {
@@ -229,6 +230,7 @@ func (e *Encoder) event(dst []byte, p *Part) []byte {
 			dst = append(dst, `,"title":`...)
 			dst = appendString(dst, p.Title)
 		}
+		dst = appendLabel(dst, p.Label)
 		dst = append(dst, "}\n\n"...)
 	case Text:
 		if p.Text == "" {
@@ -391,6 +393,16 @@ func (e *Encoder) ids(dst []byte, comma bool) []byte {
 		dst = appendString(dst, e.key)
 	}
 	return dst
+}
+
+// appendLabel writes of which source a cited page is, where the protocols have room for what they do not know.
+func appendLabel(dst []byte, label string) []byte {
+	if label == "" {
+		return dst
+	}
+	dst = append(dst, `,"providerMetadata":{"docent":{"source":`...)
+	dst = appendString(dst, label)
+	return append(dst, "}}"...)
 }
 
 func (e *Encoder) sourceID(p *Part) string {

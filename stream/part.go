@@ -11,7 +11,7 @@ type Kind uint8
 
 const (
 	Start  Kind = iota + 1 // first part: Message, Thread
-	Source                 // a page that the answer cites: ID, URL, Title
+	Source                 // a page that the answer cites: ID, URL, Title, Label
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
 	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is on disk
@@ -29,6 +29,7 @@ type Part struct {
 	Text    string
 	URL     string
 	Title   string
+	Label   string // of the project's source that the page is in, where it has several
 	Query   string
 	Results []Result
 	Reason  string // why the answer ended: "stop" or "length"

@@ -130,11 +130,13 @@ type briefing struct {
 // A candidate is a section that the answer may cite: what is kept of a hit while the model answers.
 type candidate struct {
 	path, anchor, url, title, heading string
+	source                            string // label
 	score                             float64
 }
 
 func newCandidate(h *search.Hit) candidate {
-	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading, score: h.Score}
+	return candidate{path: h.Path, anchor: h.Anchor, url: h.URL, title: h.Title, heading: h.Heading, source: h.Source,
+		score: h.Score}
 }
 
 // brief looks up and finds what the model is told.
@@ -540,7 +542,7 @@ func (w *writer) cite(indexes ...int) error {
 			continue
 		}
 		c := w.candidates[i]
-		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: c.url, Title: c.title}
+		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: c.url, Title: c.title, Label: c.source}
 		if err := w.log.Append(sourcePart(s)); err != nil {
 			return err
 		}
@@ -551,7 +553,7 @@ func (w *writer) cite(indexes ...int) error {
 }
 
 func sourcePart(s Source) stream.Part {
-	return stream.Part{Kind: stream.Source, ID: s.ID, URL: s.URL, Title: s.Title}
+	return stream.Part{Kind: stream.Source, ID: s.ID, URL: s.URL, Title: s.Title, Label: s.Label}
 }
 
 func searchPart(turn api.TurnID, query string, hits []search.Hit) stream.Part {

@@ -200,6 +200,7 @@ type Source struct {
 	ID    string `cbor:"1,keyasint"` // unique in the answer
 	URL   string `cbor:"2,keyasint"`
 	Title string `cbor:"3,keyasint"`
+	Label string `cbor:"4,keyasint,omitempty"` // of the project's source, where it has several
 }
 
 // An Event is a fact about the thread. It is journaled before it is applied.

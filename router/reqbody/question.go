@@ -74,6 +74,7 @@ func (p *Problems) filter(field string, v value) (f search.Filter) {
 	f.Language = p.nullable(field+".language", m.get("language"), length{max: maxName})
 	f.Tag = p.nullable(field+".tag", m.get("tag"), length{max: maxName})
 	f.Groups = p.strings(field+".groups", m.get("groups"), 100, length{min: 1, max: maxName})
+	f.Sources = p.strings(field+".sources", m.get("sources"), 100, length{min: 1, max: maxName})
 	return f
 }
 

@@ -1816,8 +1816,10 @@ export interface components {
             /** @description Language tag, such as `fr` or `pt-BR`. */
             language?: string | null;
             tag?: string | null;
-            /** @description Groups of the reader; pages restricted to groups are found only with one of them. */
+            /** @description Groups of the reader; pages and sources restricted to groups are found only with one of them. */
             groups?: string[] | null;
+            /** @description Labels of the project's sources, such as `docs` or `blog`; all of them where it is left out or empty. */
+            sources?: string[] | null;
         } | null;
         /** @description What both versions of a question have. */
         Ask: {
@@ -1910,6 +1912,7 @@ export interface components {
             sourceId: string;
             url: string;
             title?: string;
+            providerMetadata?: components["schemas"]["SourceLabel"];
         };
         /** @description A run of text begins or ends. */
         AnswerText: {
@@ -2100,6 +2103,13 @@ export interface components {
             path: string;
             metadata: components["schemas"]["SearchHitMetadata"];
         };
+        /** @description Of which of the project's sources a cited page is, where it has several. */
+        SourceLabel: {
+            docent: {
+                /** @description The source's label, such as `blog`. */
+                source: string;
+            };
+        };
         SearchHitMetadata: {
             title: string;
             /** @description Where readers find the section; left out where the project has no address. */
@@ -2111,6 +2121,8 @@ export interface components {
             version?: string;
             language?: string;
             tags?: string[];
+            /** @description Label of the project's source that the page is in, where the project has several. The path of a page in a further one begins with `@label/`. */
+            source?: string;
             /** @description From 0 to 1. */
             score: number;
         };
