@@ -52,6 +52,9 @@ func (h *Hub) PullState(ctx context.Context, p api.Project, number int) (api.Pul
 	return pull.State, err
 }
 
+// Threads are the issues and discussions of repositories, read with their projects' credentials.
+func (h *Hub) Threads() *host.Hosts { return h.hosts }
+
 // keeper is the code host that keeps the project's pull requests.
 func (h *Hub) keeper(p api.Project) (host.Host, error) {
 	if !host.KeepsPulls(p.Host) {

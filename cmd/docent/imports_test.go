@@ -132,6 +132,7 @@ var mayImport = []struct {
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/datadir", "docent/forge", "docent/outbound",
 		"docent/search", "docent/site"}},
+	{"docent/issues", []string{"docent/api", "docent/datadir", "docent/forge/host", "docent/ingest"}},
 	{"docent/uploads", []string{"docent/api", "docent/datadir", "docent/ingest"}},
 	{"docent/automation",
 		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},

@@ -14,6 +14,7 @@ import (
 	"docent/datadir"
 	"docent/forge"
 	"docent/ingest"
+	"docent/issues"
 	"docent/model/remote"
 	"docent/persistence/catalog"
 	"docent/search"
@@ -111,7 +112,15 @@ func (s *stores) sweepSources(ctx context.Context) error {
 
 // collectors bring the pages of sources that are neither folders nor repositories.
 func (s *stores) collectors() map[api.SourceKind]ingest.Collector {
-	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{}}
+	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{},
+		api.SourceIssues: &issues.Collector{Host: s.hub.Threads(), Now: s.now}}
+}
+
+func (s *stores) now() time.Time {
+	if s.config.now != nil {
+		return s.config.now()
+	}
+	return time.Now()
 }
 
 func (s *stores) operations() *operations { return &operations{stores: s} }
