@@ -21,6 +21,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/backoff"
+	"docent/model"
 	"docent/persistence/journal"
 )
 
@@ -46,6 +47,8 @@ type Deps struct {
 	Forge    job.Forge
 	Searcher thread.Searcher
 	Model    thread.Model
+	Rewriter thread.Rewriter // nil where questions are searched for as they stand
+	Pages    thread.Pages    // nil where models cannot read on a page
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
@@ -69,6 +72,7 @@ type Deps struct {
 	RunLimit               time.Duration // one run of a job
 	TurnLimit              time.Duration // one answer
 	AnswerLimit            int           // bytes of one answer; 256 KiB
+	AnswerBudget           model.Budget  // tokens and cost of one answer; no limit
 }
 
 func (d *Deps) defaults() error {

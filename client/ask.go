@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,8 @@ type Answer struct {
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// What did not take part in the answer as it should have, each with the reason: "model: unavailable".
 	Degraded []string `json:"degraded,omitempty"`
+	// How it came about, where Question.Explain has asked for that.
+	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
 // A Source is a page that an answer was written from.
@@ -43,6 +46,7 @@ type Question struct {
 	Language     string // the same
 	Page         string // that the reader is on
 	Context      []AskContext
+	Explain      bool // how the answer came about is told with it: for admin keys
 	DataStream   bool // use the deprecated version 1, whose lines some proxies pass on that hold events back
 }
 
@@ -217,7 +221,7 @@ func (a *asking) dial(ctx context.Context, first bool) (*Stream, error) {
 		}
 	}
 	body := Ask{FP: cmp.Or(a.q.Caller, "anonymous"), ID: a.chat, ThreadID: a.q.Thread, ThreadKey: a.q.Key,
-		CurrentPath: a.q.Page, Context: a.q.Context,
+		CurrentPath: a.q.Page, Context: a.q.Context, Explain: a.q.Explain,
 		Messages: []Message{{ID: a.message, Role: "user", Parts: []MessagePart{{Type: "text", Text: a.q.Text}}}}}
 	if a.q.Version != "" || a.q.Language != "" {
 		body.Filter = &Filter{Version: a.q.Version, Language: a.q.Language}
@@ -267,6 +271,11 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 		case stream.Source:
 			sources = append(sources, Source{Title: part.Title, URL: part.URL})
 			err = a.catchUp(whole[:stream.SuggestionsBegin(whole)], sources, false)
+		case stream.Explained:
+			a.known.Explanation = new(Explanation)
+			if err := json.Unmarshal([]byte(part.Text), a.known.Explanation); err != nil {
+				return fmt.Errorf("read the explanation: %w", err)
+			}
 		case stream.Error:
 			return &AnswerError{part.Text}
 		case stream.Finish:

@@ -13,6 +13,8 @@ type (
 	Job = api.Job
 	// A Session is a job as the deprecated version 1 shows it.
 	Session = api.Session
+	// An Explanation is how an answer came about.
+	Explanation = api.Explanation
 	// A Suggestion is a further question, and where the documentation answers it.
 	Suggestion = stream.Suggestion
 
@@ -60,6 +62,7 @@ type (
 		CurrentPath       string       `json:"currentPath,omitempty"`
 		Trigger           string       `json:"trigger,omitempty"`
 		MessageID         string       `json:"messageId,omitempty"`
+		Explain           bool         `json:"explain,omitempty"` // with an admin key
 		Messages          []Message    `json:"messages"`
 	}
 	// A Message is one of a conversation.

@@ -16,6 +16,7 @@ type Chat struct {
 	Tools     []Tool
 	MaxTokens int    // of the reply; the model's configured limit where zero
 	Key       string // names this call: repeated after a failure or a restart it bears the same key
+	Once      bool   // a failed try is not repeated: somebody waits, and can do without
 }
 
 // A Turn is one utterance of a conversation.
@@ -78,6 +79,7 @@ func (u *Usage) Add(v Usage) {
 var (
 	ErrTooLong = errors.New("the conversation is longer than the model's window")
 	ErrRefused = errors.New("the provider declined to answer")
+	ErrBudget  = errors.New("it would take more than one answer may")
 )
 
 // Unavailable says that a model cannot be asked now: its endpoint failed repeatedly, or asks for less.

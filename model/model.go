@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // Providers of a model.
@@ -32,6 +33,13 @@ type Request struct {
 	Project    string    // the documentation's name, for the model's instructions
 	// Search finds more passages for a language model that wants to look by itself. Where nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
+	// ReadPage gives the text around a passage on its page, named by the index that a Delta cites it by, for a language
+	// model that wants to read more of it. Where nil, it cannot.
+	ReadPage func(ctx context.Context, index int) ([]Found, error)
+	// Budget is what the answer may use altogether, over all its calls.
+	Budget Budget
+	// Watch is told the steps of the answer. Where nil, nobody wants to know.
+	Watch func(Step)
 	// Key identifies the question: it is the same when the question is asked again after a failure or a restart. It is
 	// sent as the Idempotency-Key, so a provider that knows that header can tell that it has answered before.
 	Key string
@@ -95,6 +103,45 @@ type Found struct {
 	Index int
 }
 
+// A Budget bounds what is used. What is 0 bounds nothing; what is negative is used up.
+type Budget struct {
+	Tokens int
+	Cost   int64 // in millionths of a US dollar, by the configured prices
+}
+
+// Less is what is left of a budget.
+func (b Budget) Less(tokens int, cost int64) Budget {
+	if b.Tokens != 0 {
+		if b.Tokens -= tokens; b.Tokens == 0 {
+			b.Tokens = -1
+		}
+	}
+	if b.Cost != 0 {
+		if b.Cost -= cost; b.Cost == 0 {
+			b.Cost = -1
+		}
+	}
+	return b
+}
+
+// Spent is whether nothing is left of it.
+func (b Budget) Spent() bool { return b.Tokens < 0 || b.Cost < 0 }
+
+// A Step is one thing that a language model did on its way to an answer, for those who want to know how that came about.
+type Step struct {
+	Given []int // the passages that its prompt has, by the request's; nil for the other kinds of steps
+
+	Called bool // it was asked: how that ended, what it took, and since when
+	Reason string
+	Usage  Usage
+	Took   time.Duration
+
+	Tool      string // it has called this tool
+	Arguments string // as it wrote them
+	Gave      string // what it got for it, or what is wrong with the call
+	Failed    bool
+}
+
 // A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's,
 // or both.
 type Delta struct {
@@ -138,6 +185,14 @@ type Change struct {
 	Why  string // for people: what no passage says
 	From []int  // of a move: the passages that were cited, by the index that a Delta has
 	To   []int  // and those that are
+}
+
+// Count adds what a call took.
+func (r *Result) Count(u Usage) {
+	r.PromptTokens += u.PromptTokens
+	r.CachedTokens += u.CachedTokens
+	r.CompletionTokens += u.CompletionTokens
+	r.Cost += u.Cost
 }
 
 // Degrade notes that a part did not take part as it should have, once.

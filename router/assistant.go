@@ -40,6 +40,9 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if err != nil {
 		return turn, nil, err
 	}
+	if err := mayAsk(x.key.Kind, q.Explain); err != nil {
+		return turn, nil, err
+	}
 	id, fresh := api.ThreadID(q.Thread), q.Thread == ""
 	if fresh {
 		id = api.ThreadID(s.IDs.New(api.ThreadPrefix, x.started))
@@ -81,7 +84,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
 		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
-		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Key: x.key.ID, Uses: uses,
+		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID, Uses: uses,
 	})
 	cancel()
 	if err != nil {
@@ -99,6 +102,19 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	go s.prepared(ticket, &turn)
 	return turn, end, nil
+}
+
+// mayAsk refuses readers an explanation, and admin keys what readers do.
+func mayAsk(kind api.KeyKind, explain bool) error {
+	switch {
+	case explain && kind != api.AdminKey:
+		return &keyError{kind: api.ErrForbidden, reason: "explain needs an admin key, since an explanation shows what readers " +
+			"are not told: leave explain out, or ask with an admin key of the organization"}
+	case !explain && kind == api.AdminKey:
+		return &keyError{kind: api.ErrForbidden, reason: "this operation needs an assistant key, and this is an admin key; " +
+			"an admin key may ask with explain: true"}
+	}
+	return nil
 }
 
 // prepared lets the next one in when a turn needs this machine's processors no more: a stream that lasts has no handler

@@ -26,7 +26,7 @@ var successors = map[string]string{
 // successor is the pattern of what follows an operation; empty where it is not deprecated.
 func (r *route) successor() string {
 	pattern := r.pattern
-	if r.access == assistant && !strings.HasPrefix(pattern, "/discovery") {
+	if r.readers() && !strings.HasPrefix(pattern, "/discovery") {
 		pattern = "/discovery" + pattern
 	}
 	return successors[r.method+" "+pattern]

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/actors/thread"
+	"docent/api"
 	"docent/router/sockets"
 	"docent/stream"
 )
@@ -42,7 +43,7 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	w := s.newWriter(x, req, s.newReading(turn.Log, turn.Key, form))
+	w := s.newWriter(x, req, s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey))
 	defer w.end()
 	w.follow()
 	return nil
@@ -66,7 +67,7 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 	}
 	account := x.account(method)
 	account.id, account.status = strings.Clone(account.id), http.StatusOK
-	r := s.newReading(turn.Log, turn.Key, form)
+	r := s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey)
 	r.m.open.Inc()
 	x.moved = s.sockets.Take(x.ResponseWriter, req, r, func(a sockets.Account) {
 		defer done()

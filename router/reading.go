@@ -26,9 +26,15 @@ type reading struct {
 	figures
 }
 
-func (s *Server) newReading(log *stream.Log, key string, form stream.Form) *reading {
-	return &reading{server: s, enc: stream.NewEncoder(form).WithKey(key), log: log, more: true,
+// newReading is the view of one who opened the thread, where there is a key of it, and who may see how the answer came
+// about, where it explains.
+func (s *Server) newReading(log *stream.Log, key string, form stream.Form, explains bool) *reading {
+	r := &reading{server: s, enc: stream.NewEncoder(form).WithKey(key), log: log, more: true,
 		figures: figures{m: s.metrics.stream(form)}}
+	if explains {
+		r.enc.WithExplanation()
+	}
+	return r
 }
 
 // Append encodes what the log has more than the reader was given. The reader rests after text, where there is a pace.

@@ -235,10 +235,13 @@ type route struct {
 
 // early is whether its requests are refused before anything is done for them, where those who come would wait for too
 // long.
-func (r *route) early() bool { return r.access == assistant && r.method == http.MethodPost }
+func (r *route) early() bool { return r.readers() && r.method == http.MethodPost }
+
+// readers is whether readers call it, with an assistant key.
+func (r *route) readers() bool { return r.access == assistant || r.access == asking }
 
 // crossOrigin is whether browsers call it from pages of other origins.
-func (r *route) crossOrigin() bool { return r.access == assistant || r.access == tools }
+func (r *route) crossOrigin() bool { return r.readers() || r.access == tools }
 
 // An access is what a caller must show.
 type access uint8
@@ -250,7 +253,8 @@ const (
 	agent                   // an admin key, and a project of its organization
 	admin                   // an admin key; what serves it finds out whose it is
 	assistant               // an assistant key, and its project's domain; called from browsers on other origins
-	tools                   // the same, or nothing where the project lets everybody use the tools
+	asking                  // the same, or an admin key that wants to know how an answer comes about
+	tools                   // as for assistant, or nothing where the project lets everybody use the tools
 )
 
 // table is the whole API on one screen.
@@ -293,10 +297,10 @@ func (s *Server) table() []route {
 	// Earlier clients leave the prefix out.
 	for _, prefix := range []string{"/discovery", ""} {
 		table = append(table,
-			route{"POST", prefix + "/v1/assistant/:domain/message", assistant, s.ask(stream.DataStream)},
-			route{"GET", prefix + "/v1/assistant/:domain/message", assistant, s.resumeChat},
-			route{"POST", prefix + "/v2/assistant/:domain/message", assistant, s.ask(stream.UIMessages)},
-			route{"GET", prefix + "/v2/assistant/:domain/message/:id/stream", assistant, s.resumeStream},
+			route{"POST", prefix + "/v1/assistant/:domain/message", asking, s.ask(stream.DataStream)},
+			route{"GET", prefix + "/v1/assistant/:domain/message", asking, s.resumeChat},
+			route{"POST", prefix + "/v2/assistant/:domain/message", asking, s.ask(stream.UIMessages)},
+			route{"GET", prefix + "/v2/assistant/:domain/message/:id/stream", asking, s.resumeStream},
 			route{"POST", prefix + "/v1/search/:domain", assistant, s.searchDocs},
 			route{"POST", prefix + "/v1/page/:domain", assistant, s.readPage},
 			route{"POST", prefix + "/v1/feedback/:domain", assistant, s.rateAnswer},
@@ -344,14 +348,14 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 				return s.queued(err)
 			}
 		}
-		if s.isDraining() && (!safe(req.Method) || r.access == assistant) {
+		if s.isDraining() && (!safe(req.Method) || r.readers()) {
 			return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 		}
 		var kind api.KeyKind
 		switch r.access {
 		case agent, admin:
 			kind = api.AdminKey
-		case assistant, tools:
+		case assistant, asking, tools:
 			kind = api.AssistantKey
 		default:
 			return r.serve(x, req)
@@ -363,7 +367,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 			}
 			return r.serve(x, req)
 		}
-		if err := s.authorise(x, req, kind); err != nil {
+		if err := s.authorise(x, req, kind, r.access == asking); err != nil {
 			if kind == api.AssistantKey {
 				err = forReader(err)
 			}

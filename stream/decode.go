@@ -153,6 +153,8 @@ type (
 		Model        string    `json:"model"`
 		Fallback     bool      `json:"fallback"`
 		Degraded     []string  `json:"degraded"`
+
+		Explanation json.RawMessage `json:"explanation"`
 	}
 	wireStep struct {
 		MessageID *string `json:"messageId"`
@@ -205,6 +207,7 @@ type (
 		ToolCallID *string         `json:"toolCallId"`
 		ToolName   string          `json:"toolName"`
 		Input      json.RawMessage `json:"input"`
+		Data       json.RawMessage `json:"data"`
 		Output     json.RawMessage `json:"output"`
 	}
 )
@@ -303,9 +306,13 @@ func taking[T any](take func(*Decoder, *T) string) func(*Decoder, []byte) (strin
 func (d *Decoder) takeData(items *[]json.RawMessage) string {
 	for _, item := range *items {
 		var f wireFinish
-		if json.Unmarshal(item, &f) == nil && f.Type == "finish" {
+		switch err := json.Unmarshal(item, &f); {
+		case err != nil:
+		case f.Type == "finish":
 			d.ids(f.ThreadID, f.ThreadKey)
 			d.mark(f.Model, f.Fallback, f.Degraded)
+		case f.Type == "explanation" && len(f.Explanation) > 0:
+			d.push(Part{Kind: Explained, Text: string(f.Explanation)})
 		}
 	}
 	return ""
@@ -446,6 +453,12 @@ var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 			d.mark(c.Metadata.Model, c.Metadata.Fallback, c.Metadata.Degraded)
 		}
 		d.finish("", Usage{})
+		return ""
+	},
+	"data-explanation": func(d *Decoder, c *wireChunk) string {
+		if len(c.Data) > 0 {
+			d.push(Part{Kind: Explained, Text: string(c.Data)})
+		}
 		return ""
 	},
 	"start-step": nil, "abort": nil, "reasoning-start": nil, "reasoning-delta": nil, "reasoning-end": nil,

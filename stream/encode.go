@@ -62,6 +62,7 @@ type Encoder struct {
 	instead string // the model that has answered in place of another
 
 	degraded []string
+	explains bool
 }
 
 // NewEncoder returns an encoder for one answer.
@@ -70,6 +71,13 @@ func NewEncoder(form Form) *Encoder { return &Encoder{form: form} }
 // WithKey has the encoder tell its one reader the thread's secret. The parts are every reader's.
 func (e *Encoder) WithKey(key string) *Encoder {
 	e.key = key
+	return e
+}
+
+// WithExplanation has the encoder tell its one reader how the answer came about, where that was asked for. Others do not
+// learn it.
+func (e *Encoder) WithExplanation() *Encoder {
+	e.explains = true
 	return e
 }
 
@@ -144,6 +152,13 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 		dst = appendResults(dst, p.Results)
 		dst = append(dst, "}\n"...)
 		dst = e.closeLine(dst, "tool-calls", Usage{})
+	case Explained:
+		if !e.explains || p.Text == "" {
+			return dst
+		}
+		dst = append(dst, `2:[{"type":"explanation","explanation":`...)
+		dst = append(dst, p.Text...)
+		dst = append(dst, "}]\n"...)
 	case Finish:
 		e.remember(p)
 		reason := p.Reason
@@ -262,6 +277,13 @@ func (e *Encoder) event(dst []byte, p *Part) []byte {
 		dst = appendResults(dst, p.Results)
 		dst = append(dst, ",\"providerExecuted\":true}\n\n"...)
 		dst = e.closeEvent(dst)
+	case Explained:
+		if !e.explains || p.Text == "" {
+			return dst
+		}
+		dst = append(dst, `data: {"type":"data-explanation","data":`...)
+		dst = append(dst, p.Text...)
+		dst = append(dst, "}\n\n"...)
 	case Finish:
 		e.remember(p)
 		dst = e.openEvent(dst)

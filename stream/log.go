@@ -66,7 +66,7 @@ func (l *Log) Append(parts ...Part) error {
 	size, bounded := 0, false
 	for i := range parts {
 		switch parts[i].Kind {
-		case Start, Finish, Error:
+		case Start, Finish, Error, Explained:
 		default:
 			bounded = true
 		}

@@ -17,6 +17,8 @@ const (
 	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is on disk
 	Finish
 	Error // last part of a failed one: Text is for a person
+	// Explained is how the answer came about, for readers who may see that: Text is an api.Explanation as JSON.
+	Explained
 )
 
 // A Part is one event of an answer. Fields that its Kind does not name are empty.

@@ -11,6 +11,7 @@ import (
 
 	"docent/actors/persistent"
 	"docent/api"
+	"docent/model"
 	"docent/persistence/journal"
 	"docent/stream"
 )
@@ -20,10 +21,14 @@ type Deps struct {
 	persistent.Deps
 	Searcher Searcher
 	Model    Model
+	Rewriter Rewriter // nil where questions are searched for as they stand
+	Pages    Pages    // nil where models cannot read on
 	// TurnLimit bounds one answer altogether, waiting for its turn apart.
 	TurnLimit time.Duration
 	// AnswerLimit bounds the bytes of one answer.
 	AnswerLimit int
+	// Budget bounds what the calls of language models for one answer use altogether.
+	Budget model.Budget
 
 	resting atomic.Int64 // turns that wait for a model, without a slot
 }
@@ -317,10 +322,12 @@ func (a *Actor) logOf(e Exchange) *stream.Log {
 	log.Append(stream.Part{Kind: stream.Start, Message: string(e.Turn), Thread: string(a.State.id)})
 	if e.Error != "" {
 		replay(log, nil, e.Text)
+		explained(log, e.Trace)
 		finish(log, stream.Part{Kind: stream.Error, Text: e.Error})
 		return log
 	}
 	replay(log, e.Sources, e.Answer)
+	explained(log, e.Trace)
 	finish(log, finishPart(a.State.id, e))
 	return log
 }

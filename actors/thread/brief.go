@@ -33,7 +33,7 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 // asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
 func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
 	history []model.Message) (Brief, error) {
-	f := finder{searcher, project.ID, questions(question, history)}
+	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}
 	b, err := brief(ctx, f, &project, &with, question, history)
 	b.Request.Search = func(context.Context, string) ([]model.Found, error) {
 		return nil, errors.New("a preview searches for nobody")

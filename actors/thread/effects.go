@@ -42,6 +42,10 @@ type effect struct {
 	prepared func() // closes Turn.Prepared; once or more
 	waited   Micros // see Trace
 	searched Micros
+
+	explain *explaining   // nil where nobody asks
+	begun   *model.Result // what was used, and what did not take part, before the model was asked; nil for nothing
+	reread  string        // see Trace.Rewritten
 }
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
@@ -149,7 +153,10 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	if wanted == nil {
 		wanted = &Wanted{}
 	}
-	told, err := brief(ctx, e.finder(), &project, wanted, e.exchange.Question, e.state.history())
+	if wanted.Explain {
+		e.explain = newExplaining(e.exchange.Question)
+	}
+	told, err := e.retrieve(ctx, &project, wanted)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +168,9 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	b := &briefing{model: told.Model, options: project.Options, candidates: make([]candidate, 0, len(told.Hits)),
 		request: told.Request}
 	b.request.Key = string(e.exchange.Turn)
+	if e.explain != nil {
+		b.request.Watch = e.explain.step
+	}
 	for i := range told.Hits {
 		b.candidates = append(b.candidates, newCandidate(&told.Hits[i]))
 	}
@@ -203,8 +213,14 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	w := &writer{effect: e, log: e.log, from: e.log.Len(), candidates: b.candidates, limit: e.deps.AnswerLimit,
 		cited: make(map[string]bool), request: &b.request}
 	b.request.Search = e.further(w, b.options.SearchTool)
-	if b.options.Suggestions {
+	if e.deps.Pages != nil {
+		b.request.ReadPage = e.readPage(w)
+	}
+	if b.options.Suggestions || e.explain != nil {
 		w.used = make(map[int]bool)
+	}
+	if e.begun != nil {
+		done.result = *e.begun
 	}
 	err := e.patiently(ctx, b, w, &done.result)
 	if err == nil {
@@ -242,6 +258,11 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
 	done.trace = &Trace{Waited: w.effect.waited, Searched: w.effect.searched, First: w.first}
 	done.trace.Passages, done.trace.Found = traced(w.candidates)
+	done.trace.Rewritten = w.effect.reread
+	if x := w.effect.explain; x != nil {
+		done.trace.Explained = x.end(w, &done.result, done.trace)
+		_ = w.log.Append(explainedPart(done.trace.Explained)) // of a log that is closed nobody reads
+	}
 	if err != nil {
 		done.err = fmt.Errorf("answer: %w", err)
 	}
@@ -260,6 +281,7 @@ const mostResting = 5000
 // none. That goes on for as long as patience lasts. Whoever waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
+		b.request.Budget = e.deps.Budget.Less(result.PromptTokens+result.CompletionTokens, result.Cost)
 		tried, err := e.deps.Model.Answer(ctx, b.model, b.request, w.write)
 		addUse(&tried, result)
 		*result = tried
@@ -297,6 +319,8 @@ func unable(cause error) string {
 		return "timeout"
 	case errors.Is(cause, model.ErrTooLong):
 		return "no room"
+	case errors.Is(cause, model.ErrBudget):
+		return "over budget"
 	}
 	return "unavailable"
 }
@@ -367,7 +391,8 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 }
 
 func (e *effect) finder() finder {
-	return finder{e.deps.Searcher, e.state.project, questions(e.exchange.Question, e.state.history())}
+	return finder{searcher: e.deps.Searcher, project: e.state.project, by: "question",
+		asked: questions(e.exchange.Question, e.state.history())}
 }
 
 // A finder searches for an answer.
@@ -375,6 +400,8 @@ type finder struct {
 	searcher Searcher
 	project  api.ProjectID
 	asked    []string // by the reader in this thread, see questions
+	by       string   // who searches, in the explanation
+	explain  *explaining
 }
 
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found;
@@ -389,10 +416,12 @@ func (f finder) search(ctx context.Context, q search.Query, texts []string) ([]s
 		if asked {
 			q.Sections = sectionsOfReference
 		}
+		began := f.explain.now()
 		found, err := f.searcher.Search(ctx, f.project, q)
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
+		f.explain.searched(f.by, text, found, began)
 		if asked {
 			found = stating(found, states)
 		}
@@ -444,9 +473,11 @@ func (e *effect) further(w *writer, show bool) func(context.Context, string) ([]
 		if e.exchange.Wanted != nil {
 			q = e.exchange.Wanted.placed()
 		}
-		hits, err := e.search(ctx, q, []string{query})
+		f := e.finder()
+		f.by, f.explain = "model", e.explain
+		hits, err := f.search(ctx, q, []string{query})
 		if errors.Is(err, search.ErrNotIndexed) && e.deps.Searcher.Indexed(ctx, e.state.project) == nil {
-			hits, err = e.search(ctx, q, []string{query})
+			hits, err = f.search(ctx, q, []string{query})
 		}
 		if err != nil {
 			return nil, err

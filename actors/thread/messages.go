@@ -41,6 +41,7 @@ type (
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
 		Model      string       // that answers in place of the project's; empty for that one
+		Explain    bool         // how the answer comes about is kept and told with it
 		Regenerate bool         // another answer to a question that was asked
 		// Instead names what this question replaces, where the client says so: its id of the message, or the id of the
 		// answer. What came after is replaced too, as it is in the client.
@@ -184,6 +185,7 @@ type Wanted struct {
 	Context []model.Snippet `cbor:"1,keyasint"`
 	Query   search.Query    `cbor:"2,keyasint"`
 	Model   string          `cbor:"3,keyasint,omitempty"` // see Ask
+	Explain bool            `cbor:"4,keyasint,omitempty"`
 }
 
 // placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.

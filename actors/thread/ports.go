@@ -5,6 +5,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/model/rewrite"
 	"docent/search"
 )
 
@@ -14,6 +15,20 @@ type Searcher interface {
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	// Indexed has such a project's index made, and returns when it is there, or with the reason why it cannot be made now.
 	Indexed(ctx context.Context, project api.ProjectID) error
+}
+
+// Pages gives whole pages, those that are restricted to groups only to their readers.
+type Pages interface {
+	// Page answers api.ErrNotFound where there is no such page for a reader of these groups.
+	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
+}
+
+// A Rewriter has a language model read a question together with its conversation.
+type Rewriter interface {
+	// By is the model that does so for the named one; empty where none does.
+	By(name string) string
+	// Rewrite stops after a short time of its own.
+	Rewrite(ctx context.Context, name string, q rewrite.Question) (rewrite.Reading, error)
 }
 
 // A Model writes an answer in pieces. It stops soon after ctx ends.

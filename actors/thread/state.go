@@ -360,7 +360,7 @@ func exchange(cmd *Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
 	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now,
-		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model},
+		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model, cmd.Explain},
 		Channel: cmd.Channel, Page: q.CurrentPath}
 }
 

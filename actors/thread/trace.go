@@ -18,6 +18,11 @@ type Trace struct {
 	// thousandths, then the page's path, "#" and the anchor. "=2" stands for the path of the second line.
 	Passages string `cbor:"4,keyasint,omitempty"`
 	Found    int    `cbor:"5,keyasint,omitempty"` // how many there were, where not all are kept
+	// Rewritten is the question as a model has rewritten it, and after it the searches that it made of that, one a line;
+	// empty where none did.
+	Rewritten string `cbor:"6,keyasint,omitempty"`
+	// Explained is the whole explanation as JSON, where it was asked for.
+	Explained []byte `cbor:"7,keyasint,omitempty"`
 }
 
 // Micros is a time in microseconds.

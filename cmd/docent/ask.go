@@ -15,7 +15,11 @@ func newAskCommand() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
-		Example: `  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"`,
+		Long: "Ask the assistant and print the answer as it is written. With --explain, and with an admin key in place of an assistant key,\n" +
+			"each step that led to the answer follows it: the question as it was read, the searches and what they found, the\n" +
+			"passages that the model was given, the tools that it called, what did not take part, tokens, cost and times.",
+		Example: `  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
+  docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := required(cmd, "domain", "key"); err != nil {
 				return err
@@ -35,6 +39,9 @@ func newAskCommand() *cobra.Command {
 			}
 			fmt.Fprintln(out)
 			printSources(out, a)
+			if a.Explanation != nil {
+				printExplanation(out, a.Explanation)
+			}
 			return nil
 		},
 	}
@@ -48,6 +55,8 @@ func newAskCommand() *cobra.Command {
 	flags.StringVar(&q.Language, "language", "", "answer from pages in this language only, such as fr")
 	flags.StringVar(&q.Page, "current-path",
 		"", "the page that the reader is on; its version and language are answered from")
+	flags.BoolVar(&q.Explain, "explain", false, "print each step that led to the answer; needs an admin key")
+	flags.BoolVar(&q.DataStream, "data-stream", false, "read the answer in the deprecated form of version 1 of the API")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
 	return cmd
 }

@@ -73,6 +73,9 @@ type Config struct {
 	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`
 	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change or delete with a language model; 0 for no limit"`
 
+	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies that one answer of the assistant may use over all its calls of language models; 0 for no limit"`
+	AnswerCost   int64 `toml:"answer_cost" usage:"US cents that one answer of the assistant may cost over all its calls, by the prices of [models]; 0 for no limit"`
+
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 
 	now            func() time.Time // that all rooms take the time from
@@ -111,6 +114,11 @@ type ModelConfig struct {
 	// asked about those that their words leave in doubt: none where empty.
 	Claims      string `toml:"claims"`
 	ClaimsModel string `toml:"claims_model"`
+
+	// The model that reads questions together with their conversation before the documentation is searched: this one where
+	// empty, none where "off"; and how long it may take, 4 seconds where 0.
+	Rewrite        string   `toml:"rewrite"`
+	RewriteTimeout Duration `toml:"rewrite_timeout"`
 
 	// US dollars for a million tokens.
 	PromptPrice float64 `toml:"prompt_price"`
@@ -173,6 +181,7 @@ func DefaultConfig() Config {
 		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute},
 		TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps:  100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
+		AnswerTokens: 200_000, AnswerCost: 100,
 	}
 }
 

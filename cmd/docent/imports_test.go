@@ -91,6 +91,7 @@ var mayImport = []struct {
 	{"docent/model/builtin", []string{"docent/model"}},
 	{"docent/model/remote", []string{"docent/backoff", "docent/model", "docent/model/claims"}},
 	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},
+	{"docent/model/rewrite", []string{"docent/model"}},
 	{"docent/model/registry", []string{
 		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
 	}},
@@ -122,11 +123,11 @@ var mayImport = []struct {
 	}},
 	{"docent/actors/thread", []string{
 		"docent/actors/persistent", "docent/api", "docent/backoff", "docent/model", "docent/model/builtin",
-		"docent/persistence/journal", "docent/persistence/quota", "docent/search", "docent/stream",
+		"docent/model/rewrite", "docent/persistence/journal", "docent/persistence/quota", "docent/search", "docent/stream",
 	}},
 	{"docent/actors", []string{
 		"docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/api", "docent/backoff",
-		"docent/persistence/journal",
+		"docent/model", "docent/persistence/journal",
 	}},
 
 	// What the server does by itself.

@@ -42,6 +42,7 @@ import (
 	"docent/model"
 	"docent/model/registry"
 	"docent/model/remote"
+	"docent/model/rewrite"
 	"docent/model/scripted"
 	"docent/outcomes"
 	"docent/persistence/catalog"
@@ -262,6 +263,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	deps := actorLimits(c)
 	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, c.now, a.work
 	deps.Editor, deps.Forge, deps.Searcher, deps.Model = editor, treeForge{a.stores.hub}, docs, models
+	deps.Rewriter, deps.Pages = rewrite.New(models), docs
 	a.system, err = actors.Start(ctx, deps)
 	if err != nil {
 		return nil, fmt.Errorf("start the actors: %w", err)
@@ -342,6 +344,7 @@ func actorLimits(c Config) actors.Deps {
 	return actors.Deps{
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
 		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
+		AnswerBudget: model.Budget{Tokens: c.AnswerTokens, Cost: c.AnswerCost * 10_000}, // a cent is 10,000 millionths of a dollar
 	}
 }
 
@@ -583,6 +586,7 @@ func modelConfig(c Config) registry.Config {
 	for name, m := range c.Models {
 		out.Models = append(out.Models, registry.Named{
 			Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
+			Rewrite: m.Rewrite, RewriteTimeout: m.RewriteTimeout.Duration,
 			Remote: remote.Config{
 				BaseURL: m.BaseURL, Model: m.Model, Key: m.key, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
 				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,

@@ -15,6 +15,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/model/registry"
 	"docent/model/remote"
 )
 
@@ -103,6 +104,10 @@ func (c Config) checkModels(list *problemList) {
 		if judge, ok := c.Models[m.ClaimsModel]; m.ClaimsModel != "" && (!ok || judge.Provider != model.OpenAI && judge.Provider != model.Anthropic) {
 			list.add("models."+name+".claims_model", "there is no language model [models.%s]", m.ClaimsModel)
 		}
+		if by, ok := c.Models[m.Rewrite]; m.Rewrite != "" && m.Rewrite != registry.Off &&
+			(!ok || by.Provider != model.OpenAI && by.Provider != model.Anthropic) {
+			list.add("models."+name+".rewrite", "there is no language model [models.%s]; \"off\" turns it off", m.Rewrite)
+		}
 	}
 }
 
@@ -125,6 +130,9 @@ func (m ModelConfig) problems() []api.Problem {
 		if price < 0 || price != price || price > 1e6 {
 			list = append(list, api.Problem{Field: field, Message: "must be US dollars for a million tokens"})
 		}
+	}
+	if m.RewriteTimeout.Duration < 0 {
+		list = append(list, api.Problem{Field: "rewrite_timeout", Message: "must not be negative"})
 	}
 	if m.FallbackAfter.Duration < 0 {
 		list = append(list, api.Problem{Field: "fallback_after", Message: "must not be negative"})
@@ -163,7 +171,8 @@ var leastValues = map[string]int64{
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
 	"embeddings.dimensions": 0, "embeddings.longest": 200, "embeddings.batch": 1, "embeddings.timeout": int64(time.Second),
 	"embeddings.question_timeout": int64(time.Millisecond), "embeddings.day_tokens": 0,
-	"thread_retention": 0, "agent_steps": 0, "agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
+	"thread_retention": 0, "answer_tokens": 0, "answer_cost": 0, "agent_steps": 0,
+	"agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
 }
 
 func webURL(text string) bool {

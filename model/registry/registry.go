@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"docent/api"
 	"docent/model"
@@ -35,6 +36,22 @@ type Named struct {
 	Remote   remote.Config   // of a provider that is reached over HTTP
 	Judge    string          // the model that says which claims of an answer hold where words do not decide; none where empty
 	Script   scripted.Script // of the scripted provider
+
+	// Rewrite names the model that reads questions together with their conversation before the documentation is searched;
+	// this one itself where empty, none where Off. It may take RewriteTimeout; four seconds where zero.
+	Rewrite        string
+	RewriteTimeout time.Duration
+}
+
+// Off is in place of the name of a model that rewrites where none shall.
+const Off = "off"
+
+const defaultRewriteTimeout = 4 * time.Second
+
+// A rewriter is the model that rewrites for another.
+type rewriter struct {
+	by    string
+	limit time.Duration
 }
 
 // A provider writes one answer.
@@ -61,11 +78,13 @@ type Registry struct {
 	names     []string
 	standard  string
 	fallbacks map[string]*atomic.Int64 // answers that the built-in model gave in place of others, by the others' names
+	rewriters map[string]rewriter      // by the names of those that they rewrite for
 }
 
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
-	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: cmp.Or(c.Default, model.Builtin)}
+	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: cmp.Or(c.Default, model.Builtin),
+		rewriters: map[string]rewriter{}}
 	r.fallbacks = map[string]*atomic.Int64{"": new(atomic.Int64)}
 	var problems []error
 	for i, n := range c.Models {
@@ -85,6 +104,9 @@ func New(c Config) (*Registry, error) {
 		r.models[n.Name] = p
 		r.names = append(r.names, n.Name)
 		r.fallbacks[n.Name] = new(atomic.Int64)
+		if _, over := p.(*remote.Model); over && n.Rewrite != Off {
+			r.rewriters[n.Name] = rewriter{cmp.Or(n.Rewrite, n.Name), cmp.Or(n.RewriteTimeout, defaultRewriteTimeout)}
+		}
 	}
 	for _, n := range c.Models {
 		m, reached := r.models[n.Name].(*remote.Model)
@@ -105,6 +127,12 @@ func New(c Config) (*Registry, error) {
 	slices.Sort(r.names)
 	if _, ok := r.models[r.standard]; !ok && len(problems) == 0 {
 		problems = append(problems, fmt.Errorf("the default model %q is none of %s", r.standard, strings.Join(r.names, ", ")))
+	}
+	for name, w := range r.rewriters {
+		if _, ok := r.models[w.by].(*remote.Model); !ok && len(problems) == 0 {
+			problems = append(problems, fmt.Errorf("model %s: rewrite names %q, which is no language model of %s",
+				name, w.by, strings.Join(r.names, ", ")))
+		}
 	}
 	for alias, name := range r.aliases {
 		if _, ok := r.models[name]; !ok && name != "" && len(problems) == 0 {
@@ -189,6 +217,13 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 		}}}
 	}
 	return t.Chat(ctx, c)
+}
+
+// Rewriter is the model that reads questions for the named one before the documentation is searched, and how long it
+// may take. It is empty where none does: for the built-in model, for scripted ones, and where that is turned off.
+func (r *Registry) Rewriter(name string) (by string, limit time.Duration) {
+	w := r.rewriters[r.Name(name)]
+	return w.by, w.limit
 }
 
 // Prompt is what the named model would get for a request, without asking it; the empty name stands for the default. An

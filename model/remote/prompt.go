@@ -41,6 +41,9 @@ Rules:
 const searchInstruction = "- If the passages do not answer the question or a part of it, call %s with other words " +
 	"before you write anything, at most %d times. What it returns counts as passages.\n"
 
+const readInstruction = "- If a passage breaks off before what is asked, or points at what stands near it, call %s with its number, " +
+	"at most %d times. What it returns counts as a passage of its own.\n"
+
 // write makes the prompt of a request that fits the window. What does not fit is left out from the least telling end:
 // the lowest passages, the oldest history, the tail of a long text. A part stays free where the model may search.
 func (c Config) write(req model.Request, searches int) prompt {
@@ -49,7 +52,7 @@ func (c Config) write(req model.Request, searches int) prompt {
 	p := prompt{system: system(req, fence, searches)}
 	budget -= tokens(p.system)
 	if searches > 0 {
-		budget -= 128 // the tool's description
+		budget -= 128 // the tools' descriptions
 		p.spare = budget * 2 / 5
 		budget -= p.spare
 	}
@@ -83,6 +86,10 @@ func system(req model.Request, fence string, searches int) string {
 	if searches > 0 {
 		results = " and in results of " + searchTool.Name
 		searching = fmt.Sprintf(searchInstruction, searchTool.Name, searches)
+		if req.ReadPage != nil {
+			results += " and " + pageTool.Name
+			searching += fmt.Sprintf(readInstruction, pageTool.Name, mostPages)
+		}
 	}
 	return fmt.Sprintf(instructions, name, deflection, fence, results, searching)
 }

@@ -162,7 +162,7 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 		return nil
 	}, func(f *Failure) bool {
 		text.Reset()
-		return f.Temporary()
+		return f.Temporary() && !c.Once
 	}, false)
 	if err != nil {
 		return model.Reply{Model: r.name}, err

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"docent/model"
 )
 
 const (
 	defaultSearches = 3
+	mostPages       = 2    // that a model may read on for an answer
+	leastAnswer     = 128  // tokens without which a call is not made
 	callsTogether   = 4    // of searches in one reply
 	foundAtOnce     = 5    // sections that one search shows
 	roomToSearch    = 4096 // tokens that a window must leave for prompts before a model may search
@@ -24,6 +27,13 @@ var searchTool = model.Tool{
 	Description: "Searches the documentation and returns the sections that fit best, each with its number for citing.",
 	Schema: json.RawMessage(
 		`{"type":"object","properties":{"query":{"type":"string","description":"What to look for, in the words that the documentation would use."}},"required":["query"]}`),
+}
+
+var pageTool = model.Tool{
+	Name:        "read_page",
+	Description: "Returns more of the page that a passage is from, around the passage, with a number of its own for citing.",
+	Schema: json.RawMessage(
+		`{"type":"object","properties":{"passage":{"type":"integer","description":"The number of the passage."}},"required":["passage"]}`),
 }
 
 // searches is how often a model may search for an answer.
@@ -46,28 +56,123 @@ type answering struct {
 	left  int // tokens that results of searches may still have
 	limit int // searches
 	done  int
+	read  int      // pages
 	asked []string // queries so far
+	tight bool     // what is left is less because of the budget
 }
 
 func (r *Model) prepare(req model.Request, emit func(model.Delta) error) *answering {
 	a := &answering{Model: r, req: req, limit: r.searches(req)}
 	if a.limit == 0 {
-		a.req.Search = nil
+		a.req.Search, a.req.ReadPage = nil, nil
 	}
 	p := r.write(a.req, a.limit)
 	a.chat, a.left = p.chat(req.Key), p.spare
 	a.c = &citer{given: p.given, emit: emit}
 	if a.limit > 0 {
 		a.chat.Tools = []model.Tool{searchTool}
+		if a.req.ReadPage != nil {
+			a.chat.Tools = append(a.chat.Tools, pageTool)
+		}
 	}
 	return a
+}
+
+// room is how long the next reply may be by what is left for the answer, and whether that is less than usual.
+func (a *answering) room(result *model.Result) (most int, short bool) {
+	usual := model.Chat{}
+	a.bound(&usual)
+	most = usual.MaxTokens
+	if a.req.Budget == (model.Budget{}) {
+		return most, false
+	}
+	left, prompt := a.req.Budget.Less(result.PromptTokens+result.CompletionTokens, result.Cost), chatTokens(&a.chat)
+	if left.Tokens != 0 {
+		most = min(most, left.Tokens-prompt)
+	}
+	if cost := left.Cost; cost != 0 {
+		cost -= a.Price.of(model.Usage{PromptTokens: prompt}, 0)
+		switch {
+		case cost < 0:
+			most = -1
+		case a.Price.Completion > 0:
+			most = int(min(float64(most), float64(cost)/a.Price.Completion))
+		}
+	}
+	return most, most < usual.MaxTokens
+}
+
+// tighten bounds what results of tools may have by what the answer may still use, with an answer after them.
+func (a *answering) tighten(result *model.Result) {
+	if a.req.Budget == (model.Budget{}) {
+		return
+	}
+	left := a.req.Budget.Less(result.PromptTokens+result.CompletionTokens, result.Cost)
+	most, prompt := a.left, chatTokens(&a.chat)
+	if left.Tokens != 0 {
+		most = min(most, left.Tokens-prompt-2*leastAnswer)
+	}
+	if left.Cost != 0 && a.Price.Prompt > 0 {
+		cost := float64(left.Cost) - a.Price.Completion*2*leastAnswer
+		most = min(most, int(cost/a.Price.Prompt)-prompt)
+	}
+	if most < a.left {
+		a.left, a.tight = most, true
+	}
+}
+
+// chatTokens estimates a conversation from above.
+func chatTokens(c *model.Chat) int {
+	n := tokens(c.System)
+	for i := range c.Turns {
+		n += tokens(c.Turns[i].Text) + 8
+		for _, call := range c.Turns[i].Calls {
+			n += tokens(call.Name+call.Arguments) + 16
+		}
+	}
+	for i := range c.Tools {
+		n += tokens(c.Tools[i].Name+c.Tools[i].Description) + tokens(string(c.Tools[i].Schema))
+	}
+	return n
+}
+
+// watch tells whoever wants to know the steps of the answer.
+func (a *answering) watch(s model.Step) {
+	if a.req.Watch != nil {
+		a.req.Watch(s)
+	}
+}
+
+// within bounds the next reply by what is left for the answer, and says whether that is less than usual. The answer has
+// ended where that is too little; the error is why there is none at all.
+func (a *answering) within(spoke bool, result *model.Result) (short, ended bool, err error) {
+	most, short := a.room(result)
+	switch {
+	case most >= leastAnswer:
+		if a.chat.MaxTokens = 0; short {
+			a.chat.MaxTokens = most
+		}
+		return short, false, nil
+	case !spoke:
+		return short, true, &Failure{Model: a.name, Host: a.host,
+			Reason: "was not asked: it would take more than one answer may", cause: model.ErrBudget}
+	}
+	result.Reason = "length"
+	result.Degrade("answer", "over budget")
+	return short, true, nil
 }
 
 // run asks until the model has answered. Result has the usage of all exchanges and the last one's reason.
 func (a *answering) run(ctx context.Context, result *model.Result) error {
 	spoke := false
+	a.watch(model.Step{Given: a.c.given})
 	for round := 0; ; round++ {
 		var raw strings.Builder
+		short, ended, err := a.within(spoke, result)
+		if ended {
+			return err
+		}
+		began := time.Now()
 		if round > 0 && a.req.Key != "" {
 			a.chat.Key = fmt.Sprintf("%s.%d", a.req.Key, round)
 		}
@@ -80,10 +185,8 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 			raw.WriteString(s)
 			return a.c.write(s)
 		}, func(f *Failure) bool { return f.temporary && raw.Len() == 0 }, !a.NoFallback)
-		result.PromptTokens += end.usage.PromptTokens
-		result.CachedTokens += end.usage.CachedTokens
-		result.CompletionTokens += end.usage.CompletionTokens
-		result.Cost += end.usage.Cost
+		result.Count(end.usage)
+		a.watch(model.Step{Called: true, Reason: end.reason, Usage: end.usage, Took: time.Since(began), Failed: err != nil})
 		if err != nil {
 			if round == 0 && raw.Len() == 0 && len(a.chat.Tools) > 0 && noTools(err) {
 				a.toolless.Store(true) // and is not offered any again
@@ -94,7 +197,9 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 			return err
 		}
 		spoke = spoke || raw.Len() > 0
-		result.Reason = end.reason
+		if result.Reason = end.reason; short && end.reason == "length" {
+			result.Degrade("answer", "over budget")
+		}
 		if len(end.calls) == 0 || end.reason == "length" || round > a.limit {
 			if !spoke {
 				return &Failure{Model: a.name, Host: a.host, Reason: "gave an empty answer"}
@@ -107,14 +212,18 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 		if err := a.c.flush(); err != nil {
 			return err
 		}
-		if err := a.carryOut(ctx, raw.String(), end.calls); err != nil {
+		if err := a.carryOut(ctx, raw.String(), end.calls, result); err != nil {
 			return err
 		}
 	}
 }
 
+// roomForCall is how many tokens have to be left for the result of a call.
+const roomForCall = 2*(len(noMore)+2)/3 + 128
+
 // carryOut runs the model's calls and puts the results into the conversation. A wrong call gets an error as its result.
-func (a *answering) carryOut(ctx context.Context, said string, calls []model.Call) error {
+func (a *answering) carryOut(ctx context.Context, said string, calls []model.Call, result *model.Result) error {
+	a.tighten(result)
 	for i := range calls {
 		if calls[i].ID == "" {
 			calls[i].ID = a.chat.CallID(i)
@@ -127,36 +236,76 @@ func (a *answering) carryOut(ctx context.Context, said string, calls []model.Cal
 	}
 	for i, call := range calls {
 		t := model.Turn{Role: "tool", CallID: call.ID}
-		var in struct {
-			Query string `json:"query"`
-		}
-		err := json.Unmarshal([]byte(call.Arguments), &in)
-		query := shortenRunes(oneLine(in.Query), longestQuery)
+		var err error
 		switch {
-		case call.Name != searchTool.Name:
-			t.Failed, t.Text = true, "There is no such tool. There is "+searchTool.Name+"."
-		case err != nil:
-			t.Failed, t.Text = true, `The arguments are no JSON of the form {"query": "..."}.`
-		case query == "":
-			t.Failed, t.Text = true, "The query is empty."
-		case a.done >= a.limit || i >= callsTogether || a.left < 2*tokens(noMore)+128:
-			t.Failed, t.Text = true, noMore
-		case slices.Contains(a.asked, strings.ToLower(query)):
-			t.Text = "This was searched before: see above."
+		case call.Name == searchTool.Name:
+			t.Text, t.Failed, err = a.search(ctx, call.Arguments, i)
+		case call.Name == pageTool.Name && a.req.ReadPage != nil:
+			t.Text, t.Failed, err = a.readPage(ctx, call.Arguments, i)
 		default:
-			a.done++
-			a.asked = append(a.asked, strings.ToLower(query))
-			found, err := a.req.Search(ctx, query)
-			if err != nil {
-				return fmt.Errorf("search for the model: %w", err)
-			}
-			t.Text = a.show(found)
+			t.Failed, t.Text = true, "There is no such tool. There is "+searchTool.Name+"."
 		}
+		if err != nil {
+			return err
+		}
+		a.watch(model.Step{Tool: call.Name, Arguments: call.Arguments, Gave: t.Text, Failed: t.Failed})
 		a.left -= tokens(t.Text) + 8
 		a.chat.Turns = append(a.chat.Turns, t)
 	}
+	if a.tight && a.left < roomForCall {
+		result.Degrade("answer", "over budget")
+	}
 	return nil
 }
+
+// search is what the n-th call of a reply searches for.
+func (a *answering) search(ctx context.Context, arguments string, n int) (text string, failed bool, err error) {
+	var in struct {
+		Query string `json:"query"`
+	}
+	if json.Unmarshal([]byte(arguments), &in) != nil {
+		return `The arguments are no JSON of the form {"query": "..."}.`, true, nil
+	}
+	query := shortenRunes(oneLine(in.Query), longestQuery)
+	switch {
+	case query == "":
+		return "The query is empty.", true, nil
+	case a.done >= a.limit || n >= callsTogether || a.left < roomForCall:
+		return noMore, true, nil
+	case slices.Contains(a.asked, strings.ToLower(query)):
+		return "This was searched before: see above.", false, nil
+	}
+	a.done++
+	a.asked = append(a.asked, strings.ToLower(query))
+	found, err := a.req.Search(ctx, query)
+	if err != nil {
+		return "", false, fmt.Errorf("search for the model: %w", err)
+	}
+	return a.show(found), false, nil
+}
+
+// readPage is what the n-th call of a reply reads around a passage.
+func (a *answering) readPage(ctx context.Context, arguments string, n int) (text string, failed bool, err error) {
+	var in struct {
+		Passage *int `json:"passage"`
+	}
+	switch {
+	case json.Unmarshal([]byte(arguments), &in) != nil || in.Passage == nil:
+		return `The arguments are no JSON of the form {"passage": 1}.`, true, nil
+	case !a.c.known(*in.Passage):
+		return "No passage has this number.", true, nil
+	case a.read >= mostPages || n >= callsTogether || a.left < roomForCall:
+		return noMorePages, true, nil
+	}
+	a.read++
+	found, err := a.req.ReadPage(ctx, a.c.given[*in.Passage-1])
+	if err != nil {
+		return "", false, fmt.Errorf("read a page for the model: %w", err)
+	}
+	return a.show(found), false, nil
+}
+
+const noMorePages = "No more pages can be read. Answer now with what you have; if it does not answer the question, say so."
 
 const noMore = "No more searches are possible. Answer now with what you have; if it does not answer the question, say so."
 

@@ -35,6 +35,7 @@ type Question struct {
 	Instead    string
 	Context    []model.Snippet
 	Query      search.Query
+	Explain    bool
 }
 
 // DecodeQuestion reads an assistant message of one of the two wire forms.
@@ -54,6 +55,7 @@ func DecodeQuestion(raw []byte, form stream.Form) (q Question, err error) {
 	q.Query.Limit = ps.whole("retrievalPageSize", m.get("retrievalPageSize"), 1, 50, 5)
 	q.Query.Filter = ps.filter("filter", m.get("filter"))
 	q.Query.CurrentPath = ps.nullable("currentPath", m.get("currentPath"), length{max: maxPath})
+	q.Explain = ps.boolean("explain", m.get("explain"))
 	q.Context = ps.snippets("context", m.get("context"))
 	q.Message, q.Text = ps.messages("messages", m.get("messages"), form)
 	return q, ps.Err()
