@@ -263,7 +263,7 @@ func (s *Server) ask(v *visit, t *try) error {
 		}
 		turn, err := s.Readers.Put(v.Context(), v.client, u.Thread, thread.Ask{
 			Project: p, Caller: v.consoleCaller(), Channel: api.ChannelPlayground, Text: t.Text,
-			Query: t.asked(u), Model: u.Model,
+			Query: t.asked(u), Model: u.Model, Explain: true,
 		})
 		if err != nil {
 			return err
@@ -426,9 +426,13 @@ func (s *Server) answerColumn(v *visit, t *try, u *trySetup, c *tryColumn) error
 			return err
 		}
 	}
+	var rewritten []string
+	if c.Answer != nil {
+		rewritten = c.Answer.exchange.Trace.Queries()
+	}
 	told := &explainingSearcher{Finder: s.Finder, expected: t.expected()}
 	b, err := thread.Preview(v.Context(), told, v.project, t.Text, thread.Wanted{Query: t.asked(u), Model: u.Model},
-		history)
+		history, rewritten...)
 	if err != nil {
 		return err
 	}
@@ -500,7 +504,8 @@ func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID, q
 		return nil, err
 	}
 	a := &tryAnswerView{Thread: id, Base: v.base(), Asked: e.Asked, Done: e.Done, Model: e.Model, Error: e.Error,
-		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor, history: c.Before(e.Turn),
+		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor, Degraded: e.Degraded,
+		Steps: newExplanationView(&e), history: c.Before(e.Turn),
 		Mine: c.Caller == v.consoleCaller()}
 	for _, before := range c.Turns {
 		if before.Turn == e.Turn {

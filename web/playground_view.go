@@ -417,6 +417,8 @@ type tryAnswerView struct {
 	InDoubt  bool
 	Model    string
 	Instead  string // of the model that was asked and could not answer
+	Degraded []string
+	Steps    *explanationView
 	Sources  []thread.Source
 	Timings  *timingsView
 	Before   []string        // questions of the conversation before it

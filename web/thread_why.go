@@ -22,6 +22,9 @@ type whyView struct {
 	Passages []retrievedView
 	Found    int    // of passages, where not all are known
 	Again    string // address in the playground that tries the same now
+	Degraded []string
+	Read     string // the question as a model has rewritten it; empty where none did
+	Steps    *explanationView
 }
 
 // A timingsView is where an answer's time went.
@@ -51,6 +54,8 @@ func (s *Server) threadWhy(ctx context.Context, v *visit, e *thread.Exchange) (*
 		again.Set("page", e.Page)
 	}
 	w := &whyView{Of: "turn " + string(e.Turn), Timings: answerTimings(e), Again: v.base() + "/playground?" + again.Encode()}
+	w.Degraded, w.Steps = e.Degraded, newExplanationView(e)
+	w.Read = e.Trace.Read()
 	list, found := e.Trace.Retrieved()
 	if len(list) == 0 {
 		return w, nil

@@ -29,14 +29,20 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 	return s.history()
 }
 
-// Preview makes the brief that a model would get if the question were put now, with what it comes with. Nobody is
-// asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
+// Preview makes the brief that a model would get if the question were put now, with what it comes with, and with the
+// searches that a model has made of the question where it did. Nobody is asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
 func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
-	history []model.Message) (Brief, error) {
+	history []model.Message, rewritten ...string) (Brief, error) {
 	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}
 	b, err := brief(ctx, f, &project, &with, question, history)
+	if err == nil && len(rewritten) > 0 {
+		f.again(ctx, &with, &b, rewritten, len(history) > 0)
+	}
 	b.Request.Search = func(context.Context, string) ([]model.Found, error) {
 		return nil, errors.New("a preview searches for nobody")
+	}
+	b.Request.ReadPage = func(context.Context, int) ([]model.Found, error) {
+		return nil, errors.New("a preview reads no page")
 	}
 	return b, err
 }

@@ -104,7 +104,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	e.explain.rewritten(outcome, "", &r.read, r.took)
 	f.by = "rewrite"
 	e.reread = strings.Join(append([]string{r.read.Question}, r.read.Queries...), "\n")
-	e.searchAgain(ctx, f, wanted, &b, r.read.Queries, len(history) > 0)
+	f.again(ctx, wanted, &b, r.read.Queries, len(history) > 0)
 	return b, nil
 }
 
@@ -133,9 +133,9 @@ func unread(err error) string {
 	return unable(err)
 }
 
-// searchAgain searches with the queries of a rewritten question, side by side, and fuses what they find with what the
+// again searches with the queries of a rewritten question, side by side, and fuses what they find with what the
 // question has found as it stands. A search that fails is left out: there is something already.
-func (e *effect) searchAgain(ctx context.Context, f finder, wanted *Wanted, b *Brief, queries []string, followUp bool) {
+func (f finder) again(ctx context.Context, wanted *Wanted, b *Brief, queries []string, followUp bool) {
 	queries = slices.DeleteFunc(slices.Clone(queries), func(q string) bool {
 		return slices.ContainsFunc(b.Queries, func(asked string) bool { return strings.EqualFold(q, asked) })
 	})

@@ -75,6 +75,27 @@ func traced(candidates []candidate) (lines string, found int) {
 	return string(out), found
 }
 
+// Read is the question as a model has rewritten it; empty where none did.
+func (t *Trace) Read() string {
+	if t == nil {
+		return ""
+	}
+	read, _, _ := strings.Cut(t.Rewritten, "\n")
+	return read
+}
+
+// Queries are the searches that a model has made of the question.
+func (t *Trace) Queries() []string {
+	if t == nil {
+		return nil
+	}
+	_, queries, any := strings.Cut(t.Rewritten, "\n")
+	if !any {
+		return nil
+	}
+	return strings.Split(queries, "\n")
+}
+
 // Retrieved lists the passages, and says how many were found.
 func (t *Trace) Retrieved() (list []Retrieved, found int) {
 	if t == nil {

@@ -70,7 +70,11 @@ func TestExamplesOfTheAPIAreAnsweredAsDescribed(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(o.Keys) > 0 && !o.Open {
-			req.Header.Set("Authorization", "Bearer "+keys[o.Keys[0]])
+			key := o.Keys[0]
+			if o.Body != nil && strings.Contains(example.Text, `"explain"`) {
+				key = "admin"
+			}
+			req.Header.Set("Authorization", "Bearer "+keys[key])
 		} else if o.ID == "readLLMS" {
 			req.Header.Set("Authorization", "Bearer "+p.assistant)
 		}

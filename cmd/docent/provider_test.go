@@ -70,7 +70,7 @@ func newTestProvider(t testing.TB, scripts []modeltest.Script, args ...string) *
 
 // config is the [models.NAME] table of a model that the stand-in plays, in either provider's form.
 func (p *testProvider) config(name, provider string) string {
-	return fmt.Sprintf("[models.%s]\nprovider = %q\nbase_url = %q\nmodel = \"stand-in\"\n", name, provider, p.url+"/v1")
+	return fmt.Sprintf("[models.%s]\nprovider = %q\nbase_url = %q\nmodel = \"stand-in\"\nrewrite = \"off\"\n", name, provider, p.url+"/v1")
 }
 
 // load replaces the scripts.

@@ -119,7 +119,7 @@ func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Readin
 		var read Reading
 		if read, err = parse(reply.Text); err == nil {
 			read.Model = by
-			r.note(kept, by, &read, true)
+			r.note(kept, by, &read)
 			read.Usage = reply.Usage
 			return read, nil
 		}
@@ -127,7 +127,7 @@ func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Readin
 		err = ErrReply
 	}
 	if ctx.Err() == nil { // else the asker has left, which tells nothing about the model
-		r.note(kept, by, nil, errors.Is(err, ErrReply))
+		r.note(kept, by, nil)
 	}
 	return Reading{Model: by, Usage: reply.Usage}, fmt.Errorf("read the question with model %s: %w", by, err)
 }
@@ -145,13 +145,11 @@ func (r *Rewriter) known(key [sha256.Size]byte, by string) (read Reading, restin
 }
 
 // note keeps what was read, and counts failures in a row.
-func (r *Rewriter) note(key [sha256.Size]byte, by string, read *Reading, answered bool) {
+func (r *Rewriter) note(key [sha256.Size]byte, by string, read *Reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if read != nil {
 		r.kept.Add(key, *read)
-	}
-	if answered {
 		delete(r.failures, by)
 		return
 	}
