@@ -47,7 +47,8 @@ type ExplainedHit struct {
 	URL     string  `json:"url,omitempty"`
 	Title   string  `json:"title"`
 	Heading string  `json:"heading,omitempty"`
-	Score   float64 `json:"score"` // 0 to 1
+	Source  string  `json:"source,omitempty"` // label of the project's source that it is in
+	Score   float64 `json:"score"`            // 0 to 1
 }
 
 // An ExplainedPassage is a section that the model could answer from.

@@ -18,6 +18,7 @@ type told struct {
 }
 
 func (h *told) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
+	q.Degraded = nil
 	h.queries = append(h.queries, q)
 	return []search.Hit{{Path: "a.md", Title: "A", Content: q.Text + " is so.", Score: 0.7}}, nil
 }
@@ -32,7 +33,7 @@ func (h *told) Answer(_ context.Context, name string, req model.Request, emit fu
 func TestAPreviewIsWhatTheModelIsTold(t *testing.T) {
 	h := new(told)
 	a := h.actor(t)
-	a.deps.Searcher, a.deps.Model = h, h
+	a.deps.Searcher, a.deps.Model, a.deps.Pages = h, h, new(site)
 	ask := *opens("1", "why is the sky blue").Ask
 	ask.Query.CurrentPath, ask.Query.Filter.Groups = "/sky", []string{"staff"}
 	ask.Context = []model.Snippet{{Kind: "textSelection", Text: "the sky", Path: "sky.md"}}
@@ -50,11 +51,12 @@ func TestAPreviewIsWhatTheModelIsTold(t *testing.T) {
 	if !reflect.DeepEqual(h.queries, asked) {
 		t.Errorf("searched with\n%+v, not with\n%+v", h.queries, asked)
 	}
-	if b.Request.Search == nil || h.requests[0].Search == nil {
-		t.Error("one of them may not search by itself")
+	if b.Request.Search == nil || h.requests[0].Search == nil || b.Request.ReadPage == nil || h.requests[0].ReadPage == nil {
+		t.Error("one of them may not search or read by itself")
 	}
 	was := h.requests[0]
 	was.Search, b.Request.Search, was.Key = nil, nil, ""
+	was.ReadPage, b.Request.ReadPage = nil, nil
 	if !reflect.DeepEqual(b.Request, was) || b.Model != h.models[0] || len(b.Hits) != len(was.Passages) {
 		t.Errorf("the preview is\n%+v of %q, the model was told\n%+v of %q", b.Request, b.Model, was, h.models[0])
 	}

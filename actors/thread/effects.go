@@ -44,8 +44,9 @@ type effect struct {
 	searched Micros
 
 	explain *explaining   // nil where nobody asks
-	begun   *model.Result // what was used, and what did not take part, before the model was asked; nil for nothing
-	reread  string        // see Trace.Rewritten
+	begun   *model.Result // what was used before the model was asked; nil for nothing
+	notes   notes
+	reread  string // see Trace.Rewritten
 }
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
@@ -255,6 +256,7 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 			}
 		})
 	}
+	done.result.Degraded = w.effect.notes.before(done.result.Degraded)
 	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
 	done.trace = &Trace{Waited: w.effect.waited, Searched: w.effect.searched, First: w.first}
 	done.trace.Passages, done.trace.Found = traced(w.candidates)
@@ -391,7 +393,7 @@ func (e *effect) search(ctx context.Context, q search.Query, texts []string) ([]
 }
 
 func (e *effect) finder() finder {
-	return finder{searcher: e.deps.Searcher, project: e.state.project, by: "question",
+	return finder{searcher: e.deps.Searcher, project: e.state.project, by: "question", degraded: e.notes.add,
 		asked: questions(e.exchange.Question, e.state.history())}
 }
 
@@ -402,6 +404,7 @@ type finder struct {
 	asked    []string // by the reader in this thread, see questions
 	by       string   // who searches, in the explanation
 	explain  *explaining
+	degraded func(why string)
 }
 
 // search finds what each of the queries asks for. What a later one adds comes after what the first has found;
@@ -409,7 +412,7 @@ type finder struct {
 func (f finder) search(ctx context.Context, q search.Query, texts []string) ([]search.Hit, error) {
 	var hits []search.Hit
 	pages, most := 0, min(len(texts), 3)*cmp.Or(q.Limit, 5)
-	q.Asked = f.asked
+	q.Asked, q.Degraded = f.asked, f.degraded
 	for _, text := range texts {
 		states, asked := builtin.StatesDefault(text)
 		q.Text, q.Sections = text, sectionsOfPage

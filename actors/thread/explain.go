@@ -58,7 +58,7 @@ func (x *explaining) searched(by, query string, hits []search.Hit, began time.Ti
 	for i := range hits[:min(len(hits), explainedHits)] {
 		h := &hits[i]
 		s.Hits = append(s.Hits, api.ExplainedHit{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title,
-			Heading: h.Heading, Score: h.Score})
+			Heading: h.Heading, Source: h.Source, Score: h.Score})
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()

@@ -65,7 +65,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	f := e.finder()
 	f.explain = e.explain
 	if r != nil && e.tooDear(r) {
-		e.before().Degrade("rewrite", "over budget")
+		e.notes.add("rewrite: over budget")
 		e.explain.rewritten("failed", "it would take too much of what one answer may", &rewrite.Reading{Model: r.by}, 0)
 		r = nil
 	}
@@ -87,13 +87,14 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 		return b, ctx.Err()
 	}
 	if r.read.Usage != (model.Usage{}) {
-		e.before().Count(r.read.Usage)
+		e.begun = new(model.Result)
+		e.begun.Count(r.read.Usage)
 	}
 	if r.err != nil {
 		why := unread(r.err)
 		e.deps.Log.Warn("a question was searched for as it stands, since it could not be rewritten", "project",
 			e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", r.err)
-		e.before().Degrade("rewrite", why)
+		e.notes.add("rewrite: " + why)
 		e.explain.rewritten("failed", why, &r.read, r.took)
 		return b, nil
 	}
@@ -108,12 +109,29 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	return b, nil
 }
 
-// before is what was used before the model is asked.
-func (e *effect) before() *model.Result {
-	if e.begun == nil {
-		e.begun = new(model.Result)
+// notes are what did not take part in an answer as it should have, each with the reason, once. Searches that go on side
+// by side add to them.
+type notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *notes) add(why string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !slices.Contains(n.list, why) {
+		n.list = append(n.list, why)
 	}
-	return e.begun
+}
+
+// before are the notes with others after them.
+func (n *notes) before(later []string) []string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.list) == 0 {
+		return later
+	}
+	return slices.Concat(n.list, later)
 }
 
 // tooDear is whether rewriting would take too much of what the answer may use.

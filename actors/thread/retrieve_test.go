@@ -34,9 +34,13 @@ type site struct {
 	searched []search.Query
 	read     []string // pages, with the groups of who read them
 	budget   model.Budget
+	without  string // what has no part in its searches, and why
 }
 
 func (s *site) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
+	if s.without != "" {
+		q.Degraded(s.without)
+	}
 	s.mu.Lock()
 	s.searched = append(s.searched, q)
 	s.now++
@@ -312,6 +316,23 @@ func TestAFailingModelIsAnsweredForAndMarked(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What had no part in the searches is told once, in the answer, in its explanation and in analytics.
+func TestWhatHadNoPartInTheSearchesIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newTurnTest(t, nil)
+		x.begin(t)
+		x.without = "meaning: timeout"
+		e := x.ask(t, "And there?", func(a *Ask) { a.Explain = true })
+		explained, _ := e.Trace.Explanation()
+		row := x.actor.State.row()
+		for _, got := range [][]string{e.Degraded, explained.Degraded, row.Questions[len(row.Questions)-1].Degraded} {
+			if !slices.Equal(got, []string{"meaning: timeout"}) {
+				t.Errorf("told %q", got)
+			}
+		}
+	})
 }
 
 // A model reads on around a passage, on a page that the reader may see, twice at the most.

@@ -87,6 +87,9 @@ func hitText(h *api.ExplainedHit) string {
 	if h.Heading != "" && h.Heading != h.Title {
 		text += " › " + h.Heading
 	}
+	if h.Source != "" {
+		text += " (" + h.Source + ")"
+	}
 	return text + "  " + cmp.Or(h.URL, h.Path)
 }
 
