@@ -32,8 +32,8 @@ func evaluateWith(t testing.TB, l *Library, queries []eval.Query, tuning Tuning,
 	return out
 }
 
-// half splits the judged queries by their text: weights were chosen on "dev" and looked at on "held".
-func half(o eval.Outcome) string {
+// halfOf splits the judged queries by their text: weights were chosen on "dev" and looked at on "held".
+func halfOf(o eval.Outcome) string {
 	if analysis.Hash(o.Judged.Query)&64 != 0 {
 		return "held"
 	}
@@ -63,7 +63,7 @@ func ablation(b *testing.B, l *Library, queries []eval.Query) string {
 	row := func(name string, tuning Tuning, box bool) {
 		out := evaluateWith(b, l, queries, tuning, box)
 		byKind := eval.Summarize(out, func(o eval.Outcome) string { return o.Judged.Kind })
-		halves := eval.Summarize(out, half)
+		halves := eval.Summarize(out, halfOf)
 		var mean float64
 		fmt.Fprintf(&table, "| %s |", name)
 		var cells strings.Builder

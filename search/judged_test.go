@@ -1,0 +1,345 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/api"
+	sets "docent/internal/corpora"
+	"docent/markup"
+	"docent/search/analysis"
+	"docent/search/eval"
+)
+
+// Ten documentation sets that nobody had looked at when the ranking was made. Real questions are written in words other
+// than the page's; the other kinds are made of the pages by a program, as those of shared/relevance were. Weights were
+// chosen on the half called dev.
+
+var (
+	fetchSets = flag.Bool("fetch", os.Getenv("DOCENT_TEST_ALL") == "1",
+		"load published documentation sets that are not on this machine")
+	half = flag.String("half", "", "judge all published sets of this half, dev or held, and not the small ones alone")
+	dump = flag.String("dump", "", "write the judged queries of the published sets to this file")
+)
+
+// A judgedSet is a documentation set with its queries.
+type judgedSet struct {
+	tree    sets.Tree
+	queries []eval.Query
+}
+
+// mostOf bounds how many queries of a kind are made of one set.
+var mostOf = map[string]int{"desc": 60, "head": 60, "prefix": 25, "typo": 25}
+
+// publishedSet reads a set, takes the descriptions out of it that are asked for, and makes its queries.
+func publishedSet(t testing.TB, name string) judgedSet {
+	t.Helper()
+	set := judgedSet{tree: sets.Published(t, name, *fetchSets)}
+	m := newMaker(name, set.tree)
+	for _, q := range m.descriptions() {
+		set.tree[q.Relevant[0]] = withoutDescription(set.tree[q.Relevant[0]])
+		set.queries = append(set.queries, q)
+	}
+	set.queries = slices.Concat(set.queries, m.headings(), m.prefixes(), m.typos(), ownQuestions(t, name))
+	return set
+}
+
+func ownQuestions(t testing.TB, name string) []eval.Query {
+	t.Helper()
+	f, err := os.Open("testdata/questions.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	all, err := eval.Read(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all, func(q eval.Query) bool { return q.Corpus != name })
+}
+
+// A maker makes judged queries of the pages of a set.
+type maker struct {
+	name  string
+	tree  sets.Tree
+	files []string // the pages that have a title
+	pages map[string]*markup.Page
+	title map[string]string
+	asked map[string][]string // pages by their title as it is typed
+}
+
+func newMaker(name string, tree sets.Tree) *maker {
+	m := &maker{name: name, tree: tree, pages: map[string]*markup.Page{}, title: map[string]string{},
+		asked: map[string][]string{}}
+	for _, file := range slices.Sorted(maps.Keys(tree)) {
+		if !strings.HasSuffix(file, ".md") && !strings.HasSuffix(file, ".mdx") || strings.Contains("/"+file, "/_") &&
+			!strings.HasSuffix(file, "/_index.md") {
+			continue
+		}
+		p := markup.Parse(file, tree[file])
+		title, _ := p.Front.Values["title"].(string)
+		if title == "" && len(p.Headings) > 0 && p.Headings[0].Level == 1 {
+			title = p.Headings[0].Text
+		}
+		if title == "" {
+			continue
+		}
+		m.files = append(m.files, file)
+		m.pages[file], m.title[file] = p, title
+		m.asked[typedTitle(title)] = append(m.asked[typedTitle(title)], file)
+	}
+	return m
+}
+
+var notTyped = regexp.MustCompile(`[^\pL\pN._'/-]+`)
+
+// typedTitle is a title as one types it into a search box.
+func typedTitle(title string) string {
+	return strings.TrimSpace(notTyped.ReplaceAllString(strings.ToLower(title), " "))
+}
+
+// some takes a share of queries that does not depend on their order.
+func some(kind string, queries []eval.Query) []eval.Query {
+	slices.SortStableFunc(queries, func(a, b eval.Query) int {
+		return cmp.Or(cmp.Compare(analysis.Hash(a.Query+"!"), analysis.Hash(b.Query+"!")), strings.Compare(a.Query, b.Query))
+	})
+	return queries[:min(len(queries), mostOf[kind])]
+}
+
+func (m *maker) query(kind, text string, relevant ...string) eval.Query {
+	return eval.Query{Corpus: m.name, Kind: kind, Query: text, Relevant: relevant}
+}
+
+// descriptions asks for pages by the description in their front matter, where no other page has the same.
+func (m *maker) descriptions() []eval.Query {
+	pages := map[string][]string{}
+	for _, file := range m.files {
+		text, _ := m.pages[file].Front.Values["description"].(string)
+		text = strings.Join(strings.Fields(text), " ")
+		if len(strings.Fields(text)) >= 5 && !strings.EqualFold(text, m.title[file]) {
+			pages[text] = append(pages[text], file)
+		}
+	}
+	var out []eval.Query
+	for text, files := range pages {
+		if len(files) == 1 {
+			out = append(out, m.query("desc", text, files[0]))
+		}
+	}
+	return some("desc", out)
+}
+
+var describes = regexp.MustCompile(`(?m)\A(---\r?\n(?s:.*?\n)??)description:[^\n]*\n(?:[ \t]+[^\n]*\n|\r?\n)*`)
+
+// withoutDescription is a page without the description in its front matter.
+func withoutDescription(page []byte) []byte { return describes.ReplaceAll(page, []byte("$1")) }
+
+// does are the verbs that how-to headings begin with.
+var does = strings.Fields(`access add allow apply assign attach authenticate avoid block build bypass cache call cancel
+	change check choose clean collect combine compare configure connect control convert copy create customize debug
+	declare define delete deploy detect disable display download edit embed enable enforce ensure export extend fetch
+	filter find fix format forward generate get handle hide host ignore implement import improve increase initialize
+	install integrate invoke limit list load log manage mask match measure merge migrate modify monitor mount move
+	optimize organize override parse pass pause persist prevent process protect provide publish push query read record
+	redirect reduce register reload remove rename render replace reset resize resolve restart restore retrieve return
+	reuse revoke roll rotate run save scale schedule secure select send serve set share show sign simulate skip specify
+	split start stop store stream switch sync test trace track transform translate trigger troubleshoot tune update
+	upgrade upload use validate verify view watch wrap write`)
+
+// headings turns how-to headings into questions: what several pages have a heading for is found on any of them.
+func (m *maker) headings() []eval.Query {
+	verbs := map[string]string{}
+	a := analysis.Get()
+	defer a.Put()
+	for _, v := range does {
+		verbs[a.Stem(v, "en")] = v
+	}
+	pages := map[string][]string{}
+	for _, file := range m.files {
+		for _, h := range m.pages[file].Headings {
+			words := strings.Fields(strings.TrimRight(h.Text, ".:?!"))
+			if h.Level < 2 || h.Level > 4 || len(words) < 3 || len(words) > 9 {
+				continue
+			}
+			first := strings.ToLower(words[0])
+			verb, ok := verbs[a.Stem(first, "en")]
+			if !ok || first != verb && !strings.HasSuffix(first, "ing") {
+				continue
+			}
+			text := strings.ToLower(verb + " " + strings.Join(words[1:], " "))
+			if !slices.Contains(pages[text], file) {
+				pages[text] = append(pages[text], file)
+			}
+		}
+	}
+	var out []eval.Query
+	for text, files := range pages {
+		how := "how do i "
+		if analysis.Hash(text)&1 != 0 {
+			how = "how to "
+		}
+		out = append(out, m.query("head", how+text, files...))
+	}
+	return some("head", out)
+}
+
+// prefixes breaks titles off in their second word or a later one, where that still tells one title from all others.
+func (m *maker) prefixes() []eval.Query {
+	var out []eval.Query
+	for title, files := range m.asked {
+		words := strings.Fields(title)
+		if len(words) < 2 {
+			continue
+		}
+		at := 1 + int(analysis.Hash(title)>>8)%(len(words)-1)
+		if len([]rune(words[at])) < 4 {
+			continue
+		}
+		begun := strings.Join(append(slices.Clone(words[:at]), string([]rune(words[at])[:3])), " ")
+		alike := 0
+		for other := range m.asked {
+			if strings.HasPrefix(other, begun) {
+				alike++
+			}
+		}
+		if alike == 1 {
+			out = append(out, m.query("prefix", begun, files...))
+		}
+	}
+	return some("prefix", out)
+}
+
+// typos puts one slip into a long word of a title: a letter doubled, left out, swapped with its neighbour or replaced.
+func (m *maker) typos() []eval.Query {
+	var out []eval.Query
+	for title, files := range m.asked {
+		words := strings.Fields(title)
+		seed := analysis.Hash(title) >> 4
+		var long []int
+		for i, w := range words {
+			if len(w) >= 6 && strings.IndexFunc(w, func(r rune) bool { return r < 'a' || r > 'z' }) < 0 {
+				long = append(long, i)
+			}
+		}
+		if len(words) < 2 || len(long) == 0 {
+			continue
+		}
+		at := long[int(seed)%len(long)]
+		w := words[at]
+		k := 1 + int(seed>>5)%(len(w)-2)
+		switch seed >> 10 % 4 {
+		case 0:
+			w = w[:k] + w[k:k+1] + w[k:]
+		case 1:
+			w = w[:k] + w[k+1:]
+		case 2:
+			w = w[:k] + w[k+1:k+2] + w[k:k+1] + w[k+2:]
+		default:
+			w = w[:k] + string('a'+(w[k]-'a'+7)%26) + w[k+1:]
+		}
+		if w == words[at] {
+			continue
+		}
+		words[at] = w
+		out = append(out, m.query("typo", strings.Join(words, " "), files...))
+	}
+	return some("typo", out)
+}
+
+// publishedLibrary indexes sets and gathers their queries.
+func publishedLibrary(t testing.TB, names []string) (*Library, []eval.Query) {
+	t.Helper()
+	l := openTest(t, Options{})
+	var queries []eval.Query
+	for _, name := range names {
+		set := publishedSet(t, name)
+		if _, err := l.Update(t.Context(), api.Project{ID: api.ProjectID(name)}, set.tree, nil); err != nil {
+			t.Fatal(err)
+		}
+		pages, err := l.Pages(t.Context(), api.ProjectID(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		indexed := make(map[string]bool, len(pages))
+		for _, p := range pages {
+			indexed[p.Path] = true
+		}
+		queries = append(queries, slices.DeleteFunc(set.queries, func(q eval.Query) bool {
+			if !slices.ContainsFunc(q.Relevant, func(file string) bool { return indexed[file] }) {
+				if q.Kind == "question" {
+					t.Errorf("%s %q wants %v, which is not indexed", q.Corpus, q.Query, q.Relevant)
+				}
+				return true // a draft, or one that the site leaves out
+			}
+			return false
+		})...)
+	}
+	return l, queries
+}
+
+// Questions in words other than the page's, and the other kinds of queries, on sets that the ranking was not made on.
+func TestPublishedSets(t *testing.T) {
+	skipLong(t)
+	names := slices.Concat(sets.PublishedNames("dev", true), sets.PublishedNames("held", true))
+	if *half != "" {
+		names = sets.PublishedNames(*half, false)
+	}
+	l, queries := publishedLibrary(t, names)
+	if *dump != "" {
+		var out strings.Builder
+		for _, q := range queries {
+			line, err := json.Marshal(q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Fprintf(&out, "%s\n", line)
+		}
+		if err := os.WriteFile(*dump, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	outcomes, err := eval.Run(t.Context(), queries, ask(l))
+	if err != nil {
+		t.Fatal(err)
+	}
+	logKinds(t, outcomes)
+}
+
+// logKinds logs the scores by kind and by set, and gives those by kind and their mean.
+func logKinds(t testing.TB, outcomes []eval.Outcome) (byKind map[string]eval.Score, mean float64) {
+	t.Helper()
+	byKind = eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+	for _, k := range kinds {
+		s := byKind[k]
+		mean += s.HitAt5 / float64(len(kinds))
+		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f", k, s.Queries, s.HitAt5, s.HitAt1, s.MRR)
+	}
+	t.Logf("mean of kinds %.4f", mean)
+	both := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Corpus + " " + o.Judged.Kind })
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		t.Logf("%-18s n %3d hit@5 %.3f mrr %.3f", name, both[name].Queries, both[name].HitAt5, both[name].MRR)
+	}
+	for _, o := range outcomes {
+		if *misses && (o.Rank == 0 || o.Rank > 5) {
+			t.Logf("%s %s %q wants %v (rank %d), has %v", o.Judged.Corpus, o.Judged.Kind, o.Judged.Query, o.Judged.Relevant,
+				o.Rank, o.Found)
+		}
+	}
+	return byKind, mean
+}
+
+// askAs asks a library as the box or the assistant does.
+func askAs(l *Library, box bool) func(context.Context, eval.Query) ([]eval.Found, error) {
+	return func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box}))
+	}
+}
