@@ -74,9 +74,10 @@ const (
 	ReadOtherForm                // written short or in full: "config", "configuration"
 	ReadBegun                    // the word is the beginning of it
 	ReadCorrected                // the word may be it with a typing error
+	ReadSynonym                  // it stands for the word: "remove", "delete"
 )
 
-var readings = [...]string{"typed", "other form", "begun", "corrected"}
+var readings = [...]string{"typed", "other form", "begun", "corrected", "synonym"}
 
 func (r Reading) String() string { return readings[r] }
 
@@ -122,6 +123,8 @@ type WordIn struct {
 	// where it was found: "title", "path", "keywords", "links", "description" of the page, "heading", "trail", "body",
 	// "code" of the section, or else in "other sections" of the page
 	Fields []string
+	// what is there in the word's place, or beside it: its other form, what it begins, a synonym
+	Through []Term
 }
 
 // An Expected is a page that was asked about, and why it is found or not.
@@ -307,8 +310,8 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 	if err != nil {
 		return e, err
 	}
-	x := explaining{s, w, t, &q, nil}
-	if x.fields, err = x.findFields(ctx); err != nil {
+	x := explaining{s, w, t, &q, make(map[wordAt]fieldSet), make(map[wordAt][]Term)}
+	if err = x.findFields(ctx); err != nil {
 		return e, err
 	}
 	if e.Understood, err = x.understood(ctx, &sc, &used); err != nil {
@@ -331,10 +334,11 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 // An explaining is a ranking that was traced.
 type explaining struct {
 	*snapshot
-	w      *scratch
-	t      *trace
-	q      *Query
-	fields map[wordAt]fieldSet
+	w       *scratch
+	t       *trace
+	q       *Query
+	fields  map[wordAt]fieldSet
+	through map[wordAt][]Term
 }
 
 // A wordAt is a word of the query in a watched section, or in the fields of a watched page.
@@ -350,11 +354,20 @@ type fieldSet uint16
 // somewhere is in the fields of a page where one of its sections has the word.
 const somewhere fieldSet = 1 << 15
 
-// findFields looks up which fields of the watched sections and pages have the words.
-func (x *explaining) findFields(ctx context.Context) (map[wordAt]fieldSet, error) {
-	out := make(map[wordAt]fieldSet)
+// findFields looks up which fields of the watched sections and pages have the words, and in which form.
+func (x *explaining) findFields(ctx context.Context) error {
 	for n, word := range x.t.words {
+		var named Term // a stem is named by its word
 		for _, v := range word.group.variants {
+			if !v.stem {
+				named = Term{Text: v.term, Reading: v.as, Weight: float64(v.weight)}
+			}
+			note := func(at wordAt, set fieldSet) {
+				x.fields[at] |= set
+				if v.as != ReadTyped && !slices.Contains(x.through[at], named) {
+					x.through[at] = append(x.through[at], named)
+				}
+			}
 			for f, name := range slices.Concat(page.SectionFieldNames[:], page.FieldNames[:page.FieldSurface]) {
 				ofPage := f >= page.SectionFields
 				err := x.walk(ctx, []byte(v.term), name, func(section uint32, _ float32) {
@@ -365,19 +378,19 @@ func (x *explaining) findFields(ctx context.Context) (map[wordAt]fieldSet, error
 						watched = x.t.pages[at.doc] != nil
 					}
 					if watched {
-						out[at] |= 1 << f
+						note(at, 1<<f)
 					}
 					if of := x.pageOf[section]; !ofPage && x.t.pages[of] != nil {
-						out[wordAt{n, true, of}] |= somewhere
+						note(wordAt{n, true, of}, somewhere)
 					}
 				})
 				if err != nil {
-					return nil, err
+					return err
 				}
 			}
 		}
 	}
-	return out, nil
+	return nil
 }
 
 // names lists the fields of a set, the page's first.
@@ -457,9 +470,16 @@ func (x *explaining) words(page, section uint32) []WordIn {
 			break
 		}
 		amount := x.rated((1-share)*gave(sec.words, n) + share*gave(pg.words, n))
-		fields := x.fields[wordAt{n, false, section}] | x.fields[wordAt{n, true, page}]
+		inSection, inPage := wordAt{n, false, section}, wordAt{n, true, page}
+		fields := x.fields[inSection] | x.fields[inPage]
+		through := slices.Clone(x.through[inSection])
+		for _, term := range x.through[inPage] {
+			if !slices.Contains(through, term) {
+				through = append(through, term)
+			}
+		}
 		if amount > 0 {
-			out = append(out, WordIn{Word: n, Amount: amount, Fields: fields.names()})
+			out = append(out, WordIn{Word: n, Amount: amount, Fields: fields.names(), Through: through})
 		}
 	}
 	return out

@@ -311,3 +311,43 @@ func TestSectionsAreNamed(t *testing.T) {
 		t.Error("a project without an index has names")
 	}
 }
+
+// A question in other words than the page's finds it, and it is said which word stands for which.
+func TestASynonymThatTookPartIsNamed(t *testing.T) {
+	l := openTest(t, Options{})
+	mustUpdate(t, l, api.Project{ID: "x"}, &memTree{commit: "1", files: map[string]string{
+		"delete.md": "# Delete a project\n\nWhat is deleted cannot be restored.",
+		"limits.md": "# Rate limits\n\nEach key may send 60 requests a minute.",
+		"words.md":  "# Colours\n\nA project has a colour.",
+		"erase.md":  "# Erase a disk\n\nThe disk is empty afterwards.",
+	}})
+	through := func(text, path string) string {
+		t.Helper()
+		for _, h := range explain(t, l, Query{Text: text}).Hits {
+			if h.Hit.Path != path {
+				continue
+			}
+			var out []string
+			for _, w := range h.Words {
+				for _, term := range w.Through {
+					out = append(out, fmt.Sprint(w.Word, " ", term.Text, " ", term.Reading))
+				}
+			}
+			return strings.Join(out, ", ")
+		}
+		return "not found"
+	}
+	if got := through("get rid of my project", "delete.md"); got != "0 delete synonym" {
+		t.Errorf("an idiom: %s", got)
+	}
+	if got := through("throttle callers", "limits.md"); got != "0 limit synonym, 0 rate synonym" {
+		t.Errorf("a word that no page has: %s", got)
+	}
+	// Where the question's own word is a title, nothing else is looked for.
+	if hits := explain(t, l, Query{Text: "erase a disk"}).Hits; len(hits) != 1 || hits[0].Hit.Path != "erase.md" {
+		t.Errorf("erase finds %+v", hits)
+	}
+	if got := through("erase", "delete.md"); got != "not found" {
+		t.Errorf("a word that a title has: %s", got)
+	}
+}

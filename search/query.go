@@ -17,6 +17,7 @@ type group struct {
 	weight   float32 // of the group in the query: more than 1 where the word is repeated
 	idf      float32
 	ready    *postings // what the word adds to scores at weight 1, where that is known
+	bridged  bool      // words that stand for it were added: idf is that of the word alone, where it was asked for alone
 }
 
 type variant struct {

@@ -26,7 +26,8 @@ type scratch struct {
 	asked           asked
 	tokens, keep    []analysis.Token
 	groups          []group
-	trace           *trace // of a search that is explained
+	lead            float64 // score of the first page found, whatever the threshold
+	trace           *trace  // of a search that is explained
 }
 
 // done lets go of what belongs to the query, and keeps the room.
@@ -77,7 +78,10 @@ func (s *snapshot) rank(ctx context.Context, q Query) ([]scored, error) {
 	return s.rankIn(ctx, w, q, sc)
 }
 
-func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope) ([]scored, error) {
+// rankGroups ranks the pages of a scope by the groups of a query. No score is above a limit.
+func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope,
+	limit float64) ([]scored, error) {
+	w.lead, w.top = 0, w.top[:0]
 	total, err := s.score(ctx, w, groups)
 	if err != nil || total == 0 {
 		return nil, err
@@ -85,16 +89,21 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	filter := s.filter(&q, sc)
 	s.collect(w, filter)
 	started := s.startedTitles(q, filter)
-	w.top = topCandidates(w.top[:0], w.candidates, max(s.tuning.Closer, q.pages()))
+	w.top = topCandidates(w.top, w.candidates, max(s.tuning.Closer, q.pages()))
 	s.addStarted(w, started)
 	s.lookCloser(w, groups, total, w.top, started, q)
 	slices.SortFunc(w.top, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.page, b.page))
 	})
-	if w.trace != nil {
-		w.trace.total, w.trace.most = total, s.most(total)
+	most := s.most(total)
+	if len(w.top) > 0 {
+		most = max(most, w.top[0].score/float32(limit))
+		w.lead = max(0, float64(w.top[0].score/most))
 	}
-	return s.take(w.top, total, q), nil
+	if w.trace != nil {
+		w.trace.total, w.trace.most = total, most
+	}
+	return s.take(w.top, most, q), nil
 }
 
 // score sums up what the groups add to the scores of sections and of pages. total is what all of them are worth.
@@ -124,7 +133,9 @@ func (s *snapshot) score(ctx context.Context, w *scratch, groups []group) (total
 		if err := s.gather(ctx, w, g, s.decode); err != nil {
 			return 0, err
 		}
-		g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
+		if !g.bridged || g.idf == 0 {
+			g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
+		}
 		total += g.idf
 		for _, d := range w.sections.touched {
 			w.sectionScore.add(d, saturated(g.idf, w.sections.weight[d], k))
@@ -197,8 +208,7 @@ func (s *snapshot) most(total float32) float32 {
 
 // take makes the result of the candidates, which are in their order: pages up to the limit and over the threshold, each
 // with as many sections as are asked for.
-func (s *snapshot) take(candidates []candidate, total float32, q Query) []scored {
-	most := s.most(total)
+func (s *snapshot) take(candidates []candidate, most float32, q Query) []scored {
 	rate := func(score float32) float64 { return min(1, max(0, float64(score/most))) }
 	limit := q.pages()
 	found := make([]scored, 0, min(limit, len(candidates))*max(1, min(q.Sections, 4)))

@@ -290,7 +290,17 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 		return nil, err
 	}
 	w.asked.clear()
-	found, err := s.rankGroups(ctx, w, q, groups, sc)
+	found, err := s.rankGroups(ctx, w, q, groups, sc, 1)
+	if err == nil && w.lead < s.tuning.SynonymBelow {
+		if bridged, ok := s.bridge(w, groups, languages); ok {
+			if w.trace != nil {
+				w.trace.begin()
+			}
+			w.asked.clear()
+			// Words that were not asked for put pages in order. They do not make it likelier that a page answers.
+			found, err = s.rankGroups(ctx, w, q, bridged, sc, cmp.Or(w.lead, s.tuning.SynonymBelow))
+		}
+	}
 	if w.trace != nil && err == nil {
 		w.trace.looks = append(w.trace.looks, look{*sc, found})
 	}

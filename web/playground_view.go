@@ -211,7 +211,8 @@ func newTrySearchView(text string, e *search.Explanation) trySearchView {
 		for _, r := range []struct {
 			reading search.Reading
 			words   string
-		}{{search.ReadCorrected, "read as"}, {search.ReadBegun, "also the beginning of"}, {search.ReadOtherForm, "also"}} {
+		}{{search.ReadCorrected, "read as"}, {search.ReadBegun, "also the beginning of"}, {search.ReadOtherForm, "also"},
+			{search.ReadSynonym, "pages may say"}} {
 			if list := by[r.reading]; len(list) > 0 {
 				if len(list) > 8 {
 					list = append(list[:8:8], fmt.Sprintf("%d more", len(list)-8))
@@ -299,8 +300,16 @@ func tryPartViews(parts []search.Part) []tryPartView {
 func tryWordViews(words []search.WordIn, u *search.Understood) []tryWordView {
 	var out []tryWordView
 	for _, w := range words {
-		out = append(out, tryWordView{Text: u.Words[w.Word].Text, Amount: scoreText(w.Amount), Bar: barWidth(w.Amount),
-			Fields: strings.Join(w.Fields, ", ")})
+		v := tryWordView{Text: u.Words[w.Word].Text, Amount: scoreText(w.Amount), Bar: barWidth(w.Amount),
+			Fields: strings.Join(w.Fields, ", ")}
+		var through []string
+		for _, term := range w.Through {
+			through = append(through, fmt.Sprintf("%s (%s)", term.Text, term.Reading))
+		}
+		if len(through) > 0 {
+			v.Text += ": the page says " + strings.Join(through[:min(len(through), 6)], ", ")
+		}
+		out = append(out, v)
 	}
 	return out
 }
