@@ -78,7 +78,7 @@ func (s *snapshot) rank(ctx context.Context, q Query) ([]scored, error) {
 	return s.rankIn(ctx, w, q, sc)
 }
 
-// rankGroups ranks the pages of a scope by the groups of a query. No score is above a limit.
+// rankGroups ranks the pages of a scope by the groups of a query. No score is above a limit, if one is given.
 func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups []group, sc *scope,
 	limit float64) ([]scored, error) {
 	w.lead, w.top = 0, w.top[:0]
@@ -97,7 +97,9 @@ func (s *snapshot) rankGroups(ctx context.Context, w *scratch, q Query, groups [
 	})
 	most := s.most(total)
 	if len(w.top) > 0 {
-		most = max(most, w.top[0].score/float32(limit))
+		if limit > 0 {
+			most = max(most, w.top[0].score/float32(limit))
+		}
 		w.lead = max(0, float64(w.top[0].score/most))
 	}
 	if w.trace != nil {

@@ -198,7 +198,7 @@ func TestShortcutsRankAsThePlainWay(t *testing.T) {
 			for i := range groups {
 				groups[i].ready = nil
 			}
-			plain, err := snap.rankGroups(t.Context(), w, q, groups, &scope{}, 1)
+			plain, err := snap.rankGroups(t.Context(), w, q, groups, &scope{}, 0)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -290,7 +290,7 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 		return nil, err
 	}
 	w.asked.clear()
-	found, err := s.rankGroups(ctx, w, q, groups, sc, 1)
+	found, err := s.rankGroups(ctx, w, q, groups, sc, 0)
 	if err == nil && w.lead < s.tuning.SynonymBelow {
 		if bridged, ok := s.bridge(w, groups, languages); ok {
 			if w.trace != nil {

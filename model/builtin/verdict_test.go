@@ -270,8 +270,8 @@ func TestVerdicts(t *testing.T) {
 // What each set reaches: near misses that are taken for answered, questions that the first page answers and that are
 // denied, and those whose answer is shown as what is closest, at most.
 var verdictBars = map[string]struct{ near, denied, doubtful int }{
-	"goreleaser": {4, 0, 7}, "fiber": {3, 0, 4}, // tuning: 7 of 68, 0 and 11 of 56
-	"argo-rollouts": {2, 0, 4}, "task": {6, 2, 7}, // held out, with the next: 8 of 78, 2 and 13 of 65
+	"goreleaser": {5, 0, 7}, "fiber": {3, 0, 5}, // tuning: 8 of 68, 0 and 11 of 54
+	"argo-rollouts": {3, 0, 4}, "task": {7, 2, 7}, // held out, with the next: 10 of 78, 2 and 12 of 66
 	ourOwn: {1, 1, 3}, // one more of each than now: these pages are being written
 }
 
