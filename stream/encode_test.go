@@ -113,6 +113,32 @@ func TestAnAnswerOfAnotherModelIsMarked(t *testing.T) {
 	}
 }
 
+// How an answer came about is for the reader who may know it, and for no other one of the same log.
+func TestAnExplanationIsWrittenForThoseWhoMaySeeIt(t *testing.T) {
+	parts := []stream.Part{{Kind: stream.Start, Message: "msg_1", Thread: "thr_1"}, {Kind: stream.Text, Text: "So."},
+		{Kind: stream.Explained, Text: `{"read":"why"}`}, {Kind: stream.Finish, Thread: "thr_1", Reason: "stop"}}
+	for form, line := range map[stream.Form]string{
+		stream.DataStream: "2:[{\"type\":\"explanation\",\"explanation\":{\"read\":\"why\"}}]\n",
+		stream.UIMessages: "data: {\"type\":\"data-explanation\",\"data\":{\"read\":\"why\"}}\n\n",
+	} {
+		var text []byte
+		e := stream.NewEncoder(form).WithExplanation()
+		for _, p := range parts {
+			text = e.Append(text, p)
+		}
+		if strings.Count(string(text), line) != 1 {
+			t.Errorf("%v: %s", form, text)
+		}
+		got, err := decode(form, strings.NewReader(string(text)))
+		if err != nil || len(got) != 4 || got[2].Kind != stream.Explained || got[2].Text != `{"read":"why"}` {
+			t.Errorf("%v: read as %+v, %v", form, got, err)
+		}
+		if other := encode(form, parts...); strings.Contains(other, "why") || strings.Contains(other, "explanation") {
+			t.Errorf("%v: another reader is told %s", form, other)
+		}
+	}
+}
+
 func TestTheSearchIsAStepOfItsOwn(t *testing.T) {
 	parts := []stream.Part{
 		{Kind: stream.Start, Message: "m", Thread: "t"},

@@ -90,16 +90,24 @@ func (r *Model) checker(req *model.Request, emit func(model.Delta) error) *check
 	for i := range req.Passages {
 		k.add(i, &req.Passages[i])
 	}
-	if search := req.Search; search != nil {
-		req.Search = func(ctx context.Context, query string) ([]model.Found, error) {
-			found, err := search(ctx, query)
-			for i := range found {
-				k.add(found[i].Index, &found[i].Passage)
-			}
-			return found, err
-		}
+	if req.Search != nil {
+		req.Search = finding(k, req.Search)
+	}
+	if req.ReadPage != nil {
+		req.ReadPage = finding(k, req.ReadPage)
 	}
 	return k
+}
+
+// finding takes the passages that a tool of the model finds.
+func finding[T any](k *checker, find func(context.Context, T) ([]model.Found, error)) func(context.Context, T) ([]model.Found, error) {
+	return func(ctx context.Context, what T) ([]model.Found, error) {
+		found, err := find(ctx, what)
+		for i := range found {
+			k.add(found[i].Index, &found[i].Passage)
+		}
+		return found, err
+	}
 }
 
 // add takes a passage that the model may have seen.

@@ -1845,6 +1845,11 @@ export interface components {
             trigger?: string | null;
             /** @description The message that is edited, or the answer that is regenerated. What came after it goes too. */
             messageId?: string | null;
+            /**
+             * @description How the answer comes about is told with it, see `AnswerExplanation`. Needs an admin key; other keys are refused with 403.
+             * @default false
+             */
+            explain?: boolean;
         };
         AskContext: {
             /** @enum {string} */
@@ -1892,7 +1897,7 @@ export interface components {
          * @description The `data` of one server-sent event of an answer in version 2: a chunk of the UI message stream of chat SDK 5 and later. The last one
          *     is followed by `data: [DONE]`, which is no JSON. Lines that begin with a colon keep the connection open.
          */
-        AnswerEvent: components["schemas"]["AnswerStart"] | components["schemas"]["AnswerStep"] | components["schemas"]["AnswerSource"] | components["schemas"]["AnswerText"] | components["schemas"]["AnswerTextDelta"] | components["schemas"]["AnswerSearch"] | components["schemas"]["AnswerSearchResults"] | components["schemas"]["AnswerFinish"] | components["schemas"]["AnswerError"];
+        AnswerEvent: components["schemas"]["AnswerStart"] | components["schemas"]["AnswerStep"] | components["schemas"]["AnswerSource"] | components["schemas"]["AnswerText"] | components["schemas"]["AnswerTextDelta"] | components["schemas"]["AnswerSearch"] | components["schemas"]["AnswerSearchResults"] | components["schemas"]["AnswerExplained"] | components["schemas"]["AnswerFinish"] | components["schemas"]["AnswerError"];
         AnswerStart: {
             /** @constant */
             type: "start";
@@ -1957,6 +1962,105 @@ export interface components {
                 title?: string;
             };
         };
+        /** @description How the answer came about, before its end, where the question has `explain`. */
+        AnswerExplained: {
+            /** @constant */
+            type: "data-explanation";
+            data: components["schemas"]["AnswerExplanation"];
+        };
+        DataStreamExplained: {
+            /** @constant */
+            type: "explanation";
+            explanation: components["schemas"]["AnswerExplanation"];
+        };
+        /**
+         * @description How an answer came about, step by step: what `docent ask --explain` prints and the console's playground shows. Times are in
+         *     milliseconds. Lists are bounded; what is too much is left out.
+         */
+        AnswerExplanation: {
+            /** @description As it was put. */
+            question: string;
+            /** @description As it was searched for, standing by itself. */
+            read: string;
+            /** @description What became of rewriting the question together with its conversation. */
+            rewrite: {
+                /** @enum {string} */
+                outcome: "used" | "cached" | "skipped" | "failed" | "off";
+                why?: string;
+                model?: string;
+                queries: string[];
+                usage: components["schemas"]["ExplainedUsage"];
+                milliseconds: number;
+            };
+            searches: {
+                /**
+                 * @description Who wanted it: the question as it stands, the rewritten one, or the model while it answered.
+                 * @enum {string}
+                 */
+                by: "question" | "rewrite" | "model";
+                query: string;
+                hits: components["schemas"]["ExplainedHit"][];
+                milliseconds: number;
+            }[];
+            /** @description The sections that the model could answer from, best first. */
+            passages: (components["schemas"]["ExplainedHit"] & {
+                /** @description That it has in the prompt. It is left out where it did not fit. */
+                number?: number;
+                cited: boolean;
+            })[];
+            /** @description Calls of the language model that answers. */
+            calls: {
+                reason: string;
+                usage: components["schemas"]["ExplainedUsage"];
+                milliseconds: number;
+            }[];
+            /** @description What the model has called, with the beginning of what it got. */
+            tools: {
+                name: string;
+                arguments: string;
+                gave: string;
+                failed: boolean;
+            }[];
+            /** @description What was changed or taken out when the answer was checked. */
+            claims: {
+                kind: string;
+                text: string;
+                why: string;
+            }[];
+            degraded: components["schemas"]["Degraded"];
+            model: string;
+            /** @description The model that was asked and could not answer, where `model` answered in its place. */
+            fallbackFor?: string;
+            answered: boolean;
+            usage: components["schemas"]["ExplainedUsage"];
+            /** @description From the question on. */
+            times: {
+                /** @description Until the turn was in hand. */
+                waited: number;
+                /** @description Until the documentation was searched. */
+                retrieved: number;
+                /** @description Until the first text of the answer; 0 where there was none. */
+                firstText: number;
+                ended: number;
+            };
+        };
+        ExplainedHit: {
+            path: string;
+            anchor?: string;
+            url?: string;
+            title: string;
+            heading?: string;
+            /** @description Label of the project's source that it is in, where there are several. */
+            source?: string;
+            score: number;
+        };
+        ExplainedUsage: {
+            promptTokens: components["schemas"]["Count"];
+            cachedTokens: components["schemas"]["Count"];
+            completionTokens: components["schemas"]["Count"];
+            /** @description In millionths of a US dollar, by the configured prices. */
+            costMicros: number;
+        };
         /** @description The answer is complete, and stored. */
         AnswerFinish: {
             /** @constant */
@@ -1995,8 +2099,8 @@ export interface components {
         DataStreamParts: {
             /** @description More text, in Markdown. */
             0?: string;
-            /** @description The answer is complete. */
-            2?: components["schemas"]["DataStreamFinish"][];
+            /** @description The answer is complete; before that, where the question has `explain`, how it came about. */
+            2?: (components["schemas"]["DataStreamFinish"] | components["schemas"]["DataStreamExplained"])[];
             /** @description It has failed after it had begun: a sentence for the reader. */
             3?: string;
             /** @description The same as `2` as an annotation of the message. */

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/client"
+	"docent/model/modeltest"
+	"docent/stream"
+)
+
+// The story of a follow-up: it is rewritten by a small model, found, answered by a large one, and explained to whoever
+// has an admin key, on the command line and in both streams; the small model fails, and the answer is there and says so.
+func TestAFollowUpIsRewrittenAnsweredAndExplained(t *testing.T) {
+	t.Parallel()
+	const read = `{"question": "When does the ferry to Skarholm leave in winter?", "queries": ["ferry Skarholm winter", "winter timetable"]}`
+	peer := newTestProvider(t, []modeltest.Script{
+		{Match: "The last question:\nWhen does", Shared: true, Steps: []modeltest.Step{{Text: `{"question": "When does it leave?", "queries": ["ferry"]}`}}},
+		{Match: "The last question:\nAnd in winter?", Shared: true, Steps: []modeltest.Step{{Text: read}}},
+		{Match: "The last question:", Shared: true, Steps: []modeltest.Step{{Fault: "500", Times: 1000}}},
+		{Match: "in winter?", Shared: true, Steps: []modeltest.Step{{Text: "It leaves at noon [1]."}}},
+		{Match: "", Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour from pier two [1]."}}},
+	}, "--window", "16000")
+	config := configFile(t, "default_model = \"large\"\n"+
+		strings.Replace(peer.config("large", "openai"), `rewrite = "off"`, "rewrite = \"small\"\nprompt_price = 1.0", 1)+
+		peer.config("small", "openai"))
+	data := t.TempDir() + "/data"
+	p := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
+		"ferries.md": "# Ferries\n\nThe ferry to Skarholm leaves every hour from pier two.\n",
+		"winter.md":  "# Winter timetable\n\nThe ferry to Skarholm leaves at noon.\n\n## Ice\n\nWith ice it does not go.\n",
+	}))
+	server := newTestServer(t, data, "--config", config)
+	flags := []string{"--url", server.url, "--domain", p.domain}
+	ask := func(more ...string) string { return docent(t, append(append([]string{"ask"}, flags...), more...)...) }
+
+	var first client.Answer
+	out := ask("--key", p.assistant, "--json", "When does the ferry to Skarholm leave?")
+	if err := json.Unmarshal([]byte(out), &first); err != nil || first.Explanation != nil || len(first.Degraded) > 0 {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for i, form := range [][]string{nil, {"--data-stream"}} {
+		var a client.Answer
+		// An admin key is another caller's: it has a conversation of its own.
+		out := ask(append(form, "--key", p.admin, "--explain", "--json", "When does the ferry to Skarholm leave?")...)
+		if err := json.Unmarshal([]byte(out), &a); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		out = ask(append(form, "--key", p.admin, "--explain", "--thread", a.ThreadID, "--thread-key", a.ThreadKey, "--json", "And in winter?")...)
+		if err := json.Unmarshal([]byte(out), &a); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		x := a.Explanation
+		if x == nil || a.Text != "It leaves at noon." || x.Read != "When does the ferry to Skarholm leave in winter?" ||
+			x.Rewrite.Model != "small" || len(x.Rewrite.Queries) != 2 || x.Model != "large" || x.Usage.Cost == 0 ||
+			len(x.Passages) == 0 || x.Passages[0].Path != "winter.md" || !x.Passages[0].Cited {
+			t.Fatalf("form %d: %s", i, out)
+		}
+	}
+	text := ask("--key", p.admin, "--explain", "And in winter?")
+	for _, part := range []string{"How it came about", "Read as: When does the ferry to Skarholm leave in winter?",
+		"Rewriting: ", "Searched (question)", "Searched (rewrite)", "[1]", "(cited)", "Tokens:", "Times:"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q is not in\n%s", part, text)
+		}
+	}
+
+	// The small model fails: readers are answered, and told in both streams.
+	for path, form := range map[string]stream.Form{"/discovery/v1": stream.DataStream, "/discovery/v2": stream.UIMessages} {
+		body := map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "Which pier?"}}}
+		resp, err := server.client(p.assistant).Do(t.Context(), http.MethodPost, path+"/assistant/"+p.domain+"/message", body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var end stream.Part
+		for d := stream.NewDecoder(form, resp.Body); ; {
+			part, err := d.Next()
+			if err != nil {
+				break
+			}
+			end = part
+		}
+		resp.Body.Close()
+		if end.Kind != stream.Finish || !slices.Equal(end.Degraded, []string{"rewrite: unavailable"}) {
+			t.Errorf("%v ends with %+v", form, end)
+		}
+	}
+
+	// Readers are not told how an answer came about.
+	cl := server.client(p.assistant)
+	for key, body := range map[string]map[string]any{p.assistant: {"explain": true}, p.admin: {}} {
+		body["fp"], body["messages"] = "anonymous", []any{map[string]any{"role": "user", "content": "Why?"}}
+		if key == p.admin {
+			cl = server.client(p.admin)
+		} else {
+			cl = server.client(p.assistant)
+		}
+		_, err := cl.Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+		if err == nil || !strings.Contains(err.Error(), "explain") {
+			t.Errorf("a key of the wrong kind: %v", err)
+		}
+	}
+}
