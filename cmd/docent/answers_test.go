@@ -131,9 +131,10 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		return slices.ContainsFunc(q.Relevant, func(p string) bool { return path == p || strings.HasSuffix(path, "/"+p) })
 	}
 
-	denied, right, searched, held := 0, 0, 0, 0
+	denied, right, searched, held, words := 0, 0, 0, 0, 0
 	for _, q := range questions {
 		text, sources, found := answer(q.Corpus, q.Query)
+		words += proseWords(text)
 		switch {
 		case len(sources) == 0:
 			denied++
@@ -165,6 +166,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	}
 	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers; of %d that cannot be answered %d are answered",
 		len(questions), denied, right, searched, held, len(unanswerable), answered)
+	t.Logf("%d words an answer, without its code", words/len(questions))
 	if denied > 3 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
 	}

@@ -3,6 +3,7 @@ package builtin
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -37,11 +38,20 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 	composed := compose(req)
 	plan, sure := composed.quotes, composed.verdict == answered
 	if len(plan) == 0 {
-		return result, write(nil, deflect(req))
+		return result, write(nil, deflect(req, &composed))
 	}
 	result.Answered = sure
-	if !sure {
-		if err := write(nil, unsure(req)); err != nil {
+	before := ""
+	switch own, ok := tongues[composed.language]; {
+	case composed.foreign && ok:
+		before = own.foreign
+	case composed.foreign:
+		before = notIn
+	case !sure:
+		before = unsure(req, composed.language)
+	}
+	if before != "" {
+		if err := write(nil, before); err != nil {
 			return result, err
 		}
 	}
@@ -49,7 +59,7 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		p := &req.Passages[part.passage]
 		text := part.text
 		switch {
-		case n > 0 || !sure:
+		case n > 0 || before != "":
 			text = "\n\n**" + p.Label() + "**\n\n" + text
 		case len(plan) > 1:
 			text = "**" + p.Label() + "**\n\n" + text
@@ -59,7 +69,7 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		}
 	}
 	if !sure && strings.TrimSpace(req.Deflection) != "" {
-		return result, write(nil, "\n\n"+req.AskHere())
+		return result, write(nil, "\n\n"+askHere(req, composed.language))
 	}
 	return result, nil
 }
@@ -86,18 +96,48 @@ func subject(req model.Request) string {
 	return "The " + req.Project + " documentation"
 }
 
+// notIn comes before what is quoted in another language to a reader whose language there are no words for here.
+const notIn = "The documentation has nothing on this in the language of the question. The closest that it says in another:"
+
 // unsure comes before what may be no answer.
-func unsure(req model.Request) string {
+func unsure(req model.Request, language string) string {
+	if own, ok := tongues[language]; ok {
+		return own.doubt
+	}
 	return subject(req) + " does not seem to answer this question. The closest that it says:"
 }
 
-// deflect says that the documentation does not answer, and where to ask.
-func deflect(req model.Request) string {
+// deflect says that the documentation does not answer, and where to ask; to a reader of another language also which
+// page comes closest.
+func deflect(req model.Request, c *composition) string {
+	own, ok := tongues[c.language]
 	text := subject(req) + " does not answer this question."
-	if strings.TrimSpace(req.Deflection) == "" {
-		return text + " You could try other words, or name the feature or setting that it is about."
+	if ok {
+		text = own.denied
 	}
-	return text + " " + req.AskHere()
+	if p := c.nearest; ok && p >= 0 && req.Passages[p].URL != "" {
+		text += " " + fmt.Sprintf(own.nearest, "["+linkText.Replace(req.Passages[p].Label())+"]("+req.Passages[p].URL+")")
+	}
+	switch {
+	case strings.TrimSpace(req.Deflection) != "":
+		return text + " " + askHere(req, c.language)
+	case ok:
+		return text + " " + own.reword
+	}
+	return text + " You could try other words, or name the feature or setting that it is about."
+}
+
+// linkText keeps a title from ending the link that it is the text of.
+var linkText = strings.NewReplacer("[", "", "]", "", "\n", " ")
+
+// askHere sends the reader to the deflection's address, in his language.
+func askHere(req model.Request, language string) string {
+	own, ok := tongues[language]
+	address, found := strings.CutPrefix(req.AskHere(), "You can ask here: ")
+	if !ok || !found {
+		return req.AskHere()
+	}
+	return fmt.Sprintf(own.ask, strings.TrimSuffix(address, "."))
 }
 
 // pieces cuts an answer into what one event of a stream carries: a few words each, a line of code whole.

@@ -416,7 +416,7 @@ func namesThing(heading, name string) bool {
 		}
 		end := i + n
 		if end == len(words) || stopWords[strings.ToLower(words[end].text)] ||
-			strings.Trim(heading[words[end-1].end:words[end].start], " ") != "" {
+			strings.Trim(heading[min(words[end-1].end, words[end].start):words[end].start], " ") != "" {
 			return true
 		}
 	}

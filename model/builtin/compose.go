@@ -12,17 +12,22 @@ import (
 type quote struct {
 	passage int
 	text    string
-	both    bool // it is a table of both things that are compared
+	both    bool       // it is a table of both things that are compared
+	chosen  *selection // that the text is still to be made of; nil where it is made
 }
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
+	mostWords    = 500 // of blocks, without code, before the best sentences are taken of them
 	mostPassages = 4
 	mostDoubtful = 3   // where they may not answer
 	mostOfPage   = 3   // passages of one page
 	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
 	moreWords    = 90  // of each further passage
 	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
+	longPara     = 70  // words from which a paragraph is cut to its best sentences
+	longCode     = 150 // words from which a stretch of code is not taken
+	mostCode     = 160 // words of code of a section, where it takes more than one
 	longBlock    = 220 // words from which an item, a row or steps are not taken
 	longList     = 70  // words from which the items of a list are taken one by one
 	longTable    = 150 // the same for the rows of a table, which its lines hold together
@@ -50,19 +55,52 @@ type composition struct {
 	quotes   []quote
 	verdict  verdict
 	question string // as it is read
+	language string // that it is put in; empty where it does not tell
+	nearest  int    // the passage that comes closest, where the documentation says nothing in that language; -1 for none
+	foreign  bool   // what is quoted is in another language
 	evidence evidence
 }
 
 // compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it
 // does.
-func compose(req model.Request) (c composition) {
+func compose(req model.Request) composition {
 	sections := parse(req)
+	c := composeOf(req, sections)
+	c.nearest = -1
+	c.foreign = foreign(c.language, sections, c.quotes)
+	if c.foreign && len(c.quotes) > mostForeign {
+		c.quotes = c.quotes[:mostForeign]
+	}
+	top := languageOfSections(sections)
+	if len(c.quotes) == 0 && c.language != "" && top != "" && top != c.language {
+		c.nearest = 0
+	}
+	return c
+}
+
+// mostForeign is how many sections are quoted in another language than the reader's.
+const mostForeign = 2
+
+// asked are the reader's questions, the newest first.
+func asked(req *model.Request) []string {
+	out := []string{gist(req.Question)}
+	for _, m := range slices.Backward(req.History) {
+		if m.Role == "user" && len(out) < 4 {
+			out = append(out, gist(m.Text))
+		}
+	}
+	return out
+}
+
+func composeOf(req model.Request, sections []*section) (c composition) {
 	question := Standalone(req.Question, req.History, req.Context)
 	points := false
 	if about := excerpt(req.Context); about != "" && pointsAtText(gist(req.Question)) {
 		question, points = about, true // "explain this code": that it is code tells nothing
 	}
 	c.question = question
+	c.language = askedIn(asked(&req))
+	question = plain(question, c.language)
 	q := newQuery(question, sections)
 	if len(q.terms) == 0 {
 		return c
@@ -136,11 +174,12 @@ func compose(req model.Request) (c composition) {
 			page >= 0 && len(pages[page]) == mostOfPage {
 			continue
 		}
-		if text := choose(q, sections[at], budget, &quoted); text != "" {
-			add(quote{passage: at, text: text})
+		if chosen := pick(q, sections[at], budget, &quoted); chosen.any() {
+			chosen.worth = worth(at) / worth(order[0])
+			add(quote{passage: at, chosen: chosen})
 		}
 	}
-	if c.quotes = slices.Concat(pages...); len(c.quotes) == 0 {
+	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
 		c.verdict = denied
 	}
 	return c

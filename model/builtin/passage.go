@@ -26,6 +26,7 @@ type passage struct {
 	title   []uint64
 
 	lineCount int
+	language  string // that it is written in; empty where it does not tell
 }
 
 // A unit is one block with what is needed to weigh it.
@@ -92,7 +93,9 @@ func (p *passage) fill() {
 	d := scratches.Get().(*scratch)
 	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
-	for n, b := range parseBlocks(&p.of) {
+	blocks := parseBlocks(&p.of)
+	p.language, _ = languageBy(running(blocks), 5)
+	for n, b := range blocks {
 		parts, above := []string{b.text}, ""
 		words := countWords(b.text)
 		switch {
@@ -271,4 +274,16 @@ func fingerprint(text string) uint64 {
 		h = h*1099511628211 ^ analyze(w.text).fingerprint
 	}
 	return h
+}
+
+// running is the running text that blocks begin with, as much as tells its language.
+func running(blocks []block) string {
+	var out strings.Builder
+	for _, b := range blocks {
+		if b.kind != code && out.Len() < bytesOfLanguage/2 {
+			out.WriteString(b.text)
+			out.WriteByte(' ')
+		}
+	}
+	return out.String()
 }

@@ -101,6 +101,7 @@ const mostCarried = 8
 // elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
 // pronoun that nothing in it explains, or has hardly a word of its own.
 func elliptical(question string) bool {
+	question = plain(question, languageOf(question))
 	var buf [64]word
 	words := appendWords(buf[:0], question)
 	if len(words) == 0 {
@@ -252,7 +253,7 @@ func clauses(question string) []string {
 		if i == 0 || w.start == start {
 			continue
 		}
-		between := question[words[i-1].end:w.start]
+		between := question[min(words[i-1].end, w.start):w.start]
 		lower := strings.ToLower(w.text)
 		asks := false
 		if lower == "and" || lower == "or" || lower == "but" {
@@ -260,7 +261,7 @@ func clauses(question string) []string {
 				asks = asking[strings.ToLower(words[i+1].text)]
 			}
 		}
-		if asks || strings.ContainsAny(between, "?;\n") || strings.Contains(between, ". ") {
+		if asks || strings.ContainsAny(between, "?;\n？；。") || strings.Contains(between, ". ") {
 			out = append(out, question[start:w.start])
 			start = w.start
 		}

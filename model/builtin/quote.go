@@ -12,31 +12,49 @@ type selection struct {
 	q      *query
 	budget int
 	taken  []bool // by unit
-	used   int    // words of these
+	used   int    // words of these, without code
+	code   int    // words of code
 	quoted *[]uint64
+	worth  float64 // of the section, as a share of the first one's
 }
 
 // choose quotes the units of a section that fit, with their context, in the order of the page. Quoted are the
 // fingerprints of what is quoted already; what is quoted here is added.
 func choose(q *query, s *section, budget int, quoted *[]uint64) string {
-	c := selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted}
+	c := pick(q, s, budget, quoted)
+	c.complete()
+	return c.write()
+}
+
+// pick takes the units of a section that fit, with their context.
+func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
+	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1}
 	if s.words <= budget {
 		for i := range s.units {
 			c.take(i)
 		}
-	} else {
-		lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
-		c.takeBest(c.order(lead))
-		// A section is understood by its first sentences; and an answer says what to do, where the section does.
-		if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
-			c.take(lead)
-		}
-		if i := c.advice(); i >= 0 && !q.whatIs {
-			c.takeWhole(i)
+		return c
+	}
+	lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
+	c.takeBest(c.order(lead))
+	// A section is understood by its first sentences; and an answer says what to do, where the section does.
+	if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
+		c.take(lead)
+	}
+	if i := c.advice(); i >= 0 && !q.whatIs {
+		c.takeWhole(i)
+	}
+	return c
+}
+
+// any reports whether something is taken.
+func (c *selection) any() bool {
+	for i, taken := range c.taken {
+		if taken && c.units[i].kind != heading {
+			return true
 		}
 	}
-	c.complete()
-	return c.write()
+	return false
 }
 
 func (c *selection) take(i int) {
@@ -44,11 +62,15 @@ func (c *selection) take(i int) {
 		return
 	}
 	u := &c.units[i]
-	if u.kind == code && u.words > c.budget+c.budget/3 || u.kind != prose && u.words > longBlock {
+	if u.kind == code && u.words > longCode || u.kind != prose && u.words > longBlock {
 		return
 	}
 	c.taken[i] = true
-	c.used += min(u.words, c.budget)
+	if u.kind == code {
+		c.code += u.words
+	} else {
+		c.used += min(u.words, c.budget)
+	}
 }
 
 // takeWhole takes a unit with its context.
@@ -94,6 +116,9 @@ func (c *selection) order(lead int) []int {
 func (c *selection) takeBest(byScore []int) {
 	for n, i := range byScore {
 		full := c.used >= c.budget || c.used+c.units[i].words > c.budget+c.budget/3
+		if c.units[i].kind == code {
+			full = c.code+c.units[i].words > mostCode
+		}
 		if n > 0 && (full || c.scores[i] < 0.55*c.scores[byScore[0]]) {
 			continue
 		}
@@ -174,7 +199,7 @@ func (s *section) bestOf(i int) int {
 
 // shorten leaves the best sentences of a paragraph that is too long, in their order.
 func (q *query) shorten(s *section, u *unit, budget int) string {
-	const long = 110
+	const long = longPara
 	if u.words <= min(long, budget) {
 		return u.text
 	}

@@ -135,15 +135,6 @@ func pointsBack(text string) bool {
 
 func firstWords(s string) string { return strings.ToValidUTF8(s[:min(len(s), 80)], "") }
 
-// countWords is the length of strings.Fields.
-func countWords(s string) int {
-	n := 0
-	for range strings.FieldsSeq(s) {
-		n++
-	}
-	return n
-}
-
 // sentences cuts running text into sentences; code spans, links and brackets are never cut.
 func sentences(s string) []string {
 	var out []string
@@ -158,6 +149,18 @@ func sentences(s string) []string {
 			depth++
 		case ']', ')':
 			depth = max(depth-1, 0)
+		case 0xE3, 0xEF: // the marks that sentences end with in Chinese and Japanese, with no space after them
+			switch mark := s[i:min(i+3, len(s))]; mark {
+			case "（", "「":
+				depth++
+			case "）", "」":
+				depth = max(depth-1, 0)
+			case "。", "！", "？":
+				if depth == 0 {
+					out, start = append(out, strings.TrimSpace(s[start:i+3])), i+3
+				}
+				i += 2
+			}
 		case '.', '!', '?':
 			end := i + 1
 			for end < len(s) && strings.IndexByte(`"'*_)`, s[end]) >= 0 {

@@ -57,7 +57,7 @@ func (q *query) single(question, project string, sections []*section, weights []
 	begins := true // a sentence
 	last := 0
 	for _, w := range appendWords(buf[:0], question) {
-		begins = begins && last == 0 || strings.ContainsAny(question[last:w.start], ".?!:\n")
+		begins = begins && last == 0 || strings.ContainsAny(question[min(last, w.start):w.start], ".?!:\n")
 		all := termsOf(w.text)
 		name := len(all) > 0 && isName(w.text, begins)
 		begins, last = false, w.end

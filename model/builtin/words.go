@@ -53,6 +53,10 @@ func appendWords(out []word, text string) []word {
 			i += n
 			continue
 		}
+		if ideograph(r) {
+			out, i = appendPairs(out, text, i)
+			continue
+		}
 		start := i
 		for i < len(text) {
 			if c := text[i]; c < utf8.RuneSelf && alphanumeric[c] {
@@ -60,13 +64,16 @@ func appendWords(out []word, text string) []word {
 				continue
 			}
 			r, n = utf8.DecodeRuneInString(text[i:])
+			if ideograph(r) {
+				break
+			}
 			if letter(r) {
 				i += n
 				continue
 			}
 			// A mark within a name: snake_case, kebab-case, docs.json, it's.
 			if (r == '_' || r == '-' || r == '.' || r == '\'' || r == '’') && i+n < len(text) {
-				if after, _ := utf8.DecodeRuneInString(text[i+n:]); letter(after) {
+				if after, _ := utf8.DecodeRuneInString(text[i+n:]); letter(after) && !ideograph(after) {
 					i += n
 					continue
 				}
@@ -165,6 +172,12 @@ func splitTerms(w string) []string {
 	lower := strings.ToLower(w)
 	if stopWords[lower] {
 		return nil
+	}
+	if first, _ := utf8.DecodeRuneInString(w); ideograph(first) {
+		if grammatical(w) {
+			return nil
+		}
+		return []string{w}
 	}
 	parts := parts(w)
 	if len(parts) < 2 {

@@ -1,0 +1,270 @@
+package builtin
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"docent/search/analysis"
+)
+
+// A reader who asks in another language than the documentation's is told so in his own, with what comes closest. Pages
+// in his language answer him like any.
+
+// latin are the languages in Latin letters that are told by their words of grammar, English first.
+var latin = []string{"en", "de", "es", "fr", "it", "pt", "nl", "pl"}
+
+const (
+	wordsOfLanguage = 200 // words of a text that are looked at
+	bytesOfLanguage = 2000
+)
+
+// languageOf is the language that a question is written in; empty where it does not tell.
+func languageOf(text string) string {
+	language, words := languageBy(text, 2)
+	if language == "" && words > 0 && words <= 8 {
+		first, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, " ¿¡\"«")), " ")
+		return firstWord[first]
+	}
+	return language
+}
+
+// languageBy is the language of a text that has so many words of its grammar at least, and how many words tell nothing
+// of it.
+func languageBy(text string, least int) (language string, words int) {
+	if len(text) > bytesOfLanguage {
+		text = strings.ToValidUTF8(text[:bytesOfLanguage], "")
+	}
+	switch analysis.Scripts(text)[0] {
+	case "Jpan":
+		return "ja", 0
+	case "Kore":
+		return "ko", 0
+	case "Hans", "Hant":
+		return "zh", 0
+	case "Cyrl":
+		return "ru", 0
+	case "Arab":
+		return "ar", 0
+	case "Latn":
+	default:
+		return "", 0
+	}
+	all := strings.FieldsFunc(analysis.Fold(text), func(r rune) bool { return !analysis.IsWord(r) })
+	all = all[:min(len(all), wordsOfLanguage)]
+	most, second := 0, 0
+	for _, code := range latin {
+		n := 0
+		known := analysis.Grammar(code)
+		for _, w := range all {
+			if known[w] {
+				n++
+			}
+		}
+		if n > most {
+			language, most, second = code, n, most
+		} else {
+			second = max(second, n)
+		}
+	}
+	switch {
+	case most >= least && 2*most >= 3*second:
+		return language, 0
+	case second > 2:
+		return "", 0
+	}
+	return "", len(all)
+}
+
+// firstWord tells the language of a short question by the word that it begins with.
+var firstWord = map[string]string{
+	"wie": "de", "warum": "de", "wo": "de", "wann": "de", "welche": "de", "welcher": "de", "kann": "de", "gibt": "de",
+	"cómo": "es", "dónde": "es", "qué": "es", "cuál": "es", "cuándo": "es", "puedo": "es", "¿cómo": "es",
+	"comment": "fr", "pourquoi": "fr", "où": "fr", "combien": "fr", "quand": "fr", "puis-je": "fr", "peut-on": "fr",
+	"dove": "it", "perché": "it", "posso": "it", "cos'è": "it", "como": "pt", "onde": "pt", "qual": "pt",
+	"hoe": "nl", "waarom": "nl", "waar": "nl", "jak": "pl", "dlaczego": "pl", "gdzie": "pl",
+}
+
+// plain is a question without what only says that it is one, in languages other than English.
+func plain(question, language string) string {
+	switch language {
+	case "", "en":
+		return question
+	case "ja", "zh", "ko":
+		return scaffolds.Replace(question)
+	}
+	known := analysis.Grammar(language)
+	var out []string
+	for _, w := range strings.Fields(question) {
+		if !known[analysis.Fold(strings.Trim(w, "?!.,;:¿¡«»\"'"))] {
+			out = append(out, w)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+// scaffolds are the phrases that Chinese, Japanese and Korean questions are put with, the longer first.
+var scaffolds = strings.NewReplacer(func() []string {
+	phrases := strings.Fields(`どうすればいいですか どうすればよいですか どうすれば とは何ですか とはなんですか は何ですか 何ですか どうやって
+		どのように どこで どこに なぜ 教えてください ください できますか ありますか しますか ですか ますか でしょうか 方法は について とは
+		什么是 是什么 为什么 怎么样 怎么 怎样 如何 请问 能不能 能否 可以 是否 有没有 哪里 哪些 哪个 多少 什么 吗 呢 甚麼 什麼 為什麼 怎麼
+		어떻게 무엇인가요 무엇입니까 무엇 왜 어디에서 어디 할 수 있나요 있나요 하나요 인가요 합니까 입니까 방법은`)
+	out := make([]string, 0, 2*len(phrases))
+	for _, p := range phrases {
+		out = append(out, p, " ")
+	}
+	return out
+}()...)
+
+// ideograph reports whether a character belongs to a script without spaces between its words. Such text is compared by
+// pairs of characters.
+func ideograph(r rune) bool {
+	return r >= 0x2E80 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul) || r == 'ー'
+}
+
+// appendPairs appends the pairs of a run of such characters; end is where it ends. A character alone is a word.
+func appendPairs(out []word, text string, start int) (words []word, end int) {
+	end = start
+	for end < len(text) {
+		r, n := utf8.DecodeRuneInString(text[end:])
+		if !ideograph(r) {
+			break
+		}
+		end += n
+	}
+	for i := start; i < end; {
+		_, first := utf8.DecodeRuneInString(text[i:])
+		if i+first >= end {
+			if i == start {
+				out = append(out, word{text[i:end], i, end})
+			}
+			break
+		}
+		_, second := utf8.DecodeRuneInString(text[i+first:])
+		out = append(out, word{text[i : i+first+second], i, i + first + second})
+		i += first
+	}
+	return out, end
+}
+
+// grammatical reports whether a pair of characters is Japanese grammar: hiragana alone.
+func grammatical(pair string) bool {
+	for _, r := range pair {
+		if !unicode.Is(unicode.Hiragana, r) {
+			return false
+		}
+	}
+	return true
+}
+
+// perWord is how many characters of a script without spaces are about as long as a word.
+const perWord = 2
+
+// countWords is the length of a text in words.
+func countWords(s string) int {
+	n, signs, in := 0, 0, false
+	for _, r := range s {
+		switch {
+		case r >= 0x2E80 && ideograph(r):
+			signs++
+			in = false
+		case r == ' ' || r == '\n' || r == '\t' || r >= 0x80 && unicode.IsSpace(r):
+			in = false
+		case !in:
+			in = true
+			n++
+		}
+	}
+	return n + signs/perWord
+}
+
+// languageOfSections is the language of the first of the sections that tell theirs.
+func languageOfSections(sections []*section) string {
+	for _, s := range sections[:min(len(sections), 5)] {
+		if s.language != "" {
+			return s.language
+		}
+	}
+	return ""
+}
+
+// foreign reports whether what is quoted is in another language than the question.
+func foreign(asked string, sections []*section, quotes []quote) bool {
+	if asked == "" {
+		return false
+	}
+	others := false
+	for _, q := range quotes {
+		switch sections[q.passage].language {
+		case "":
+		case asked:
+			return false
+		default:
+			others = true
+		}
+	}
+	return others
+}
+
+// A tongue is what the model itself says, in one language. The words of the documentation are its own.
+type tongue struct {
+	denied, reword, doubt, foreign, nearest, ask string
+}
+
+// tongues are those of the widget's languages, and Korean. English names the project, see subject.
+var tongues = map[string]tongue{
+	"de": {"Die Dokumentation beantwortet diese Frage nicht.",
+		"Vielleicht helfen andere Worte oder der Name der Funktion oder Einstellung, um die es geht.",
+		"Die Dokumentation scheint diese Frage nicht zu beantworten. Am nächsten kommt:",
+		"Auf Deutsch gibt es dazu nichts in der Dokumentation. Am nächsten kommt diese Stelle in einer anderen Sprache:",
+		"Am nächsten kommt diese Seite: %s.", "Hier kannst du fragen: %s."},
+	"es": {"La documentación no responde a esta pregunta.",
+		"Prueba con otras palabras, o con el nombre de la función o del ajuste de que se trata.",
+		"La documentación no parece responder a esta pregunta. Lo más cercano que dice:",
+		"La documentación no tiene nada sobre esto en español. Lo más cercano, en otro idioma:",
+		"La página más cercana es esta: %s.", "Puedes preguntar aquí: %s."},
+	"fr": {"La documentation ne répond pas à cette question.",
+		"Essayez avec d'autres mots, ou avec le nom de la fonction ou du réglage concerné.",
+		"La documentation ne semble pas répondre à cette question. Ce qui s'en approche le plus :",
+		"La documentation n'a rien à ce sujet en français. Ce qui s'en approche le plus, dans une autre langue :",
+		"La page la plus proche est celle-ci : %s.", "Vous pouvez demander ici : %s."},
+	"it": {"La documentazione non risponde a questa domanda.",
+		"Prova con altre parole, o con il nome della funzione o dell'impostazione di cui si tratta.",
+		"La documentazione non sembra rispondere a questa domanda. Ciò che si avvicina di più:",
+		"La documentazione non ha nulla su questo in italiano. Ciò che si avvicina di più, in un'altra lingua:",
+		"La pagina più vicina è questa: %s.", "Puoi chiedere qui: %s."},
+	"pt": {"A documentação não responde a esta pergunta.",
+		"Tente com outras palavras, ou com o nome da função ou da configuração em questão.",
+		"A documentação não parece responder a esta pergunta. O mais próximo que diz:",
+		"A documentação não tem nada sobre isto em português. O mais próximo, em outro idioma:",
+		"A página mais próxima é esta: %s.", "Você pode perguntar aqui: %s."},
+	"ru": {"В документации нет ответа на этот вопрос.",
+		"Попробуйте другие слова или название функции или настройки, о которой идёт речь.",
+		"В документации, похоже, нет ответа на этот вопрос. Ближе всего к нему:",
+		"На русском языке в документации об этом ничего нет. Ближе всего, на другом языке:",
+		"Ближе всего эта страница: %s.", "Спросить можно здесь: %s."},
+	"ar": {"لا تجيب الوثائق عن هذا السؤال.", "جرّب كلمات أخرى، أو اسم الميزة أو الإعداد المقصود.",
+		"يبدو أن الوثائق لا تجيب عن هذا السؤال. أقرب ما تقوله:",
+		"ليس في الوثائق شيء عن هذا بالعربية. أقرب ما فيها بلغة أخرى:", "أقرب صفحة هي: %s.", "يمكنك أن تسأل هنا: %s."},
+	"ja": {"この質問の答えはドキュメントにありません。", "別の言葉や、機能名・設定名でお試しください。",
+		"この質問の答えはドキュメントにないようです。最も近い内容は次のとおりです。",
+		"この内容について、日本語のドキュメントはありません。別の言語で最も近い内容は次のとおりです。",
+		"最も近いページ: %s", "こちらで質問できます: %s"},
+	"zh": {"文档没有回答这个问题。", "可以换一种说法，或者说出相关功能或设置的名称。",
+		"文档似乎没有回答这个问题。最接近的内容如下：", "文档中没有关于这个问题的中文内容。其他语言中最接近的内容如下：",
+		"最接近的页面：%s", "可以在这里提问：%s"},
+	"ko": {"문서에 이 질문에 대한 답이 없습니다.", "다른 말이나 관련 기능 또는 설정의 이름으로 다시 질문해 보세요.",
+		"문서에 이 질문에 대한 답이 없는 것 같습니다. 가장 가까운 내용은 다음과 같습니다.",
+		"이에 대한 한국어 문서가 없습니다. 다른 언어로 된 가장 가까운 내용은 다음과 같습니다.",
+		"가장 가까운 페이지: %s", "여기에서 질문할 수 있습니다: %s"},
+}
+
+// askedIn is the language of the newest question that tells one.
+func askedIn(questions []string) string {
+	for _, q := range questions {
+		if language := languageOf(q); language != "" {
+			return language
+		}
+	}
+	return ""
+}
