@@ -69,8 +69,21 @@ type Source struct {
 
 // Collect is what the collectors of a source want to know.
 type Collect struct {
+	Web    WebOptions   `json:"web,omitzero"`
 	Issues IssueOptions `json:"issues,omitzero"`
 }
+
+// WebOptions choose what is read of a web site.
+type WebOptions struct {
+	Prefix   string `json:"prefix,omitempty"`   // what addresses of pages begin with: that of the source where empty
+	Sitemap  string `json:"sitemap,omitempty"`  // its address, or none to follow links; what the site says where empty
+	MaxPages int    `json:"maxPages,omitempty"` // 5,000 where 0
+	// The site may be on this machine or in a private network. The operator's commands alone set it.
+	AllowPrivate bool `json:"allowPrivate,omitempty"`
+}
+
+// MostWebPages is how many pages may be read of one web site.
+const MostWebPages = 50_000
 
 // IssueOptions choose among the threads of a repository.
 type IssueOptions struct {
@@ -315,6 +328,7 @@ func (p *problems) collected(at string, project Project) {
 		if !validWebURL(project.Source) {
 			p.add(at+"source", "must be an http or https URL without credentials")
 		}
+		p.web(at+"collect.web.", project.Collect.Web)
 	case SourceIssues:
 		if project.Host != HostGitHub {
 			p.add(at+"host", "issues and discussions are read from GitHub: it must be github")
@@ -337,6 +351,19 @@ func (p *problems) collected(at string, project Project) {
 	}
 	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > mostEvery {
 		p.add(at+"every", "must be a time from 1m to 720h, such as 6h")
+	}
+}
+
+// web checks what is read of a web site.
+func (p *problems) web(at string, o WebOptions) {
+	if o.Prefix != "" && !strings.HasPrefix(o.Prefix, "/") && !validWebURL(o.Prefix) || len(o.Prefix) > 1000 {
+		p.add(at+"prefix", "must be a path such as /docs/, or an address")
+	}
+	if o.Sitemap != "" && o.Sitemap != "none" && !validWebURL(o.Sitemap) {
+		p.add(at+"sitemap", "must be the address of a sitemap, or none to follow links")
+	}
+	if o.MaxPages < 0 || o.MaxPages > MostWebPages {
+		p.add(at+"maxPages", "must be from 1 to %d, or 0 for 5000", MostWebPages)
 	}
 }
 

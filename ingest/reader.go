@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/forge"
 	"docent/search"
 )
@@ -18,9 +20,10 @@ import (
 // A Reader keeps the indexes true to the repositories: it reads a project's documentation and indexes what changed.
 type Reader struct {
 	Deps
-	adding   sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
-	changing sync.Mutex    // held while a project's settings are read, changed and stored
-	slots    chan struct{} // how many projects are read at once
+	adding     sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
+	changing   sync.Mutex    // held while a project's settings are read, changed and stored
+	slots      chan struct{} // how many projects are read at once
+	collecting chan struct{} // how many sources are collected at once
 
 	mu       sync.Mutex
 	turns    map[api.ProjectID]*turn
@@ -30,6 +33,7 @@ type Reader struct {
 	watch    *folderWatch // of a server; nil in a command
 	heard    func(context.Context, api.ProjectID, string)
 	making   map[api.ProjectID]*making
+	looking  map[api.ProjectID]bool // collected sources that are being looked at by themselves
 	readings map[api.ProjectID]Reading
 }
 
@@ -83,9 +87,9 @@ const makeAgain = 4 * time.Second
 func New(deps Deps) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Reader{
-		Deps: deps, slots: make(chan struct{}, 2), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
-		readings: map[api.ProjectID]Reading{},
-		ctx:      ctx, cancel: cancel,
+		Deps: deps, slots: make(chan struct{}, 2), collecting: make(chan struct{}, 4), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
+		readings: map[api.ProjectID]Reading{}, looking: map[api.ProjectID]bool{},
+		ctx: ctx, cancel: cancel,
 	}
 }
 
@@ -118,9 +122,13 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 	if err := ctx.Err(); err != nil { // of two ways that are open select takes any
 		return forge.Tip{}, search.Report{}, err
 	}
+	slots := s.slots
+	if fresh && p.Kind.Collected() { // which may take hours, of another server's
+		slots = s.collecting
+	}
 	select {
-	case s.slots <- struct{}{}:
-		defer func() { <-s.slots }()
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
@@ -339,6 +347,10 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 				if !s.due(p) && s.Index.Commit(p.ID) != "" {
 					continue
 				}
+				if p.Kind.Collected() {
+					s.lookInBackground(ctx, p)
+					continue
+				}
 				round.Go(func() error {
 					s.Report(p.ID, s.lookAgain(ctx, p))
 					return nil
@@ -357,6 +369,32 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 		}
 	}
 }
+
+// lookInBackground reads a collected source beside all others, which do not wait for it. Sources that are due at once,
+// as after a restart, do not all begin at once.
+func (s *Reader) lookInBackground(ctx context.Context, p api.Project) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.looking[p.ID] || s.ctx.Err() != nil {
+		return
+	}
+	s.looking[p.ID] = true
+	s.work.Go(func() {
+		defer func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.looking, p.ID)
+		}()
+		spread := min(p.Interval()/20, mostSpread)
+		if s.Index.Commit(p.ID) != "" && spread > 0 && backoff.Sleep(ctx, rand.N(spread)) != nil {
+			return
+		}
+		s.Report(p.ID, s.lookAgain(ctx, p))
+	})
+}
+
+// mostSpread is within how much time collected sources begin that are due at once.
+const mostSpread = 5 * time.Minute
 
 // lookAgain reads a source in its turn. One that is not due lacks only its index.
 func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {

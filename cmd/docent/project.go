@@ -121,6 +121,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.Kind), "kind", "",
 		"web, zip or issues, which the agent cannot edit; a folder or a git repository where not given")
 	flags.StringVar(&p.Every, "every", "", "how often the source is read, such as 6h (as often as poll_interval)")
+	webFlags(cmd, &p.Collect.Web)
 	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url",

@@ -184,6 +184,7 @@ func sourceFlags(cmd *cobra.Command, s *api.Source) {
 	flags.StringVar(&s.TokenEnv, "token-env", "",
 		"environment variable that holds a token (of the project's own host, the project's where not given)")
 	flags.Int64Var(&s.AppID, "app-id", 0, "id of a GitHub App; --token-env then names the variable with the app's private key")
+	webFlags(cmd, &s.Collect.Web)
 	o := &s.Collect.Issues
 	flags.StringArrayVar(&o.Labels, "issue-label", nil, "only issues and discussions with this label (repeatable; '' for none)")
 	flags.StringArrayVar(&o.Without, "without-label", nil, "none with this label (repeatable; '' for none)")
@@ -198,7 +199,8 @@ func newSourceAddCommand(o *operator) *cobra.Command {
 		Use: "add PROJECT LABEL", Short: "Add a source: read it and index it", Args: cobra.ExactArgs(2),
 		SuggestFor: []string{"create", "new"},
 		Example: "  docent source add docs api --address ./openapi --weight 1.2\n" +
-			"  docent source add docs blog --kind zip\n" +
+			"  docent source add docs manual --kind zip\n" +
+			"  docent source add docs blog --kind web --address https://www.example.com/blog/\n" +
 			"  docent source add docs issues --kind issues --address acme/product --token-env GITHUB_TOKEN",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.ID, p.Name, p.Source.Label = api.ProjectID(args[0]), args[1], args[1]

@@ -81,7 +81,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	s.source = ingest.New(ingest.Deps{
 		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: c.beforeIndexing,
-		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(),
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(log),
 	})
 	return s, nil
 }
@@ -111,8 +111,8 @@ func (s *stores) sweepSources(ctx context.Context) error {
 }
 
 // collectors bring the pages of sources that are neither folders nor repositories.
-func (s *stores) collectors() map[api.SourceKind]ingest.Collector {
-	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{},
+func (s *stores) collectors(log *slog.Logger) map[api.SourceKind]ingest.Collector {
+	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{}, api.SourceWeb: newWebSites(log),
 		api.SourceIssues: &issues.Collector{Host: s.hub.Threads(), Now: s.now}}
 }
 
