@@ -68,13 +68,11 @@ func readPlain(u *url.URL, raw []byte) text {
 // versions are the parts of a path that name a version of what is documented.
 var versions = regexp.MustCompile(`^(?:v?\d+(?:\.(?:\d+|x))*|v\d[\w.-]*|\d+\.\d+[\w.-]*|latest|stable|next|dev|nightly|canary|edge|main|master|current)$`)
 
-// versionOf is the version that the address of a page names: in one of the first parts of its path that are folders. A
+// versionOf is the version that the address of a page names: in one of the first parts of its path, above the page. A
 // number alone is none, and neither is that of an API.
 func versionOf(u *url.URL) string {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
-	if !strings.HasSuffix(u.Path, "/") && len(parts) > 0 {
-		parts = parts[:len(parts)-1]
-	}
+	parts = parts[:len(parts)-1] // /latest/ may be the site's only home
 	for i, part := range parts[:min(len(parts), 4)] {
 		if !versions.MatchString(strings.ToLower(part)) || regexp.MustCompile(`^\d{1,4}$`).MatchString(part) && i > 1 {
 			continue

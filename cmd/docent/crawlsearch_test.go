@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
@@ -79,13 +80,17 @@ func siteOfCorpus(t *testing.T, tree corpora.Tree, published []search.CheckedPag
 	md := goldmark.New(goldmark.WithExtensions(extension.GFM, extension.DefinitionList),
 		goldmark.WithParserOptions(parser.WithAutoHeadingID(), parser.WithAttribute()), goldmark.WithRendererOptions(ghtml.WithUnsafe()))
 	s := &corpusSite{pages: map[string][]byte{}, from: map[string]string{}, sent: map[string]int{}}
-	shown := map[string]string{}
+	shown, taken := map[string]string{}, map[string]bool{}
 	for _, p := range published {
 		u, err := url.Parse(p.URL)
 		if err != nil {
 			t.Fatal(err)
 		}
 		shown[p.Path] = strings.TrimSuffix(u.Path, "/") + "/"
+		if taken[shown[p.Path]] { // of two pages with one address a site shows one
+			shown[p.Path] = "/" + strings.TrimSuffix(p.Path, path.Ext(p.Path)) + "/"
+		}
+		taken[shown[p.Path]] = true
 	}
 	at := func(file string) string { return shown[file] }
 	var nav strings.Builder
@@ -199,6 +204,7 @@ func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
 			}
 		}
 		judged := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+		ranks := map[string]int{} // from git, by query
 		score := func(p api.Project) (eval.Score, map[string]eval.Score) {
 			outcomes, err := eval.Run(t.Context(), judged, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
 				hits, err := library.Search(ctx, p.ID, search.Query{Text: q.Query, Limit: 10, Box: true})
@@ -206,13 +212,21 @@ func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
 				for i, h := range hits {
 					out[i] = eval.Found{Path: h.Path, Anchor: h.Anchor}
 					if u, err := url.Parse(h.URL); err == nil && p.ID == crawled.ID {
-						out[i].Path = site.from[u.Path]
+						out[i].Path = site.from[cmp.Or(u.Path, "/")]
 					}
 				}
 				return out, err
 			})
 			if err != nil {
 				t.Fatal(err)
+			}
+			for _, o := range outcomes {
+				if p.ID == own.ID {
+					ranks[o.Judged.ID] = o.Rank
+				} else if o.Rank > 5 || o.Rank == 0 && ranks[o.Judged.ID] > 0 {
+					t.Logf("%s: %q wants %v, which is at %d from git and at %d from the web: %v", name, o.Judged.Query, o.Judged.Relevant,
+						ranks[o.Judged.ID], o.Rank, o.Found)
+				}
 			}
 			return eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""],
 				eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
