@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -831,5 +832,17 @@ func TestAPreviewShowsTheFirstPagesAndKeepsNothing(t *testing.T) {
 	got, err := New(quick()).Preview(t.Context(), Settings{Start: site.URL}, 2, func(string, int, int) {})
 	if err != nil || len(got.Read) != 2 || got.Read[1].Title != "A" && got.Read[0].Title != "A" || got.Complete {
 		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+// A version is a folder of the address, above the page; nothing else that looks like one is.
+func TestAnAddressTellsTheVersionOfItsPage(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string]string{"/docs/2.1/guide": "2.1", "/v3/guide/": "v3", "/en/latest/": "", "/en/latest/x": "latest",
+		"/api/v1/users": "", "/docs/1.2": "", "/blog/2026/11/x": "", "/docs/next/a/b": "next", "/": "", "/2.x/y": "2.x"} {
+		u := &url.URL{Path: address}
+		if got := versionOf(u); got != want {
+			t.Errorf("%s: %q, want %q", address, got, want)
+		}
 	}
 }

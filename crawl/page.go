@@ -68,13 +68,16 @@ func readPlain(u *url.URL, raw []byte) text {
 // versions are the parts of a path that name a version of what is documented.
 var versions = regexp.MustCompile(`^(?:v?\d+(?:\.(?:\d+|x))*|v\d[\w.-]*|\d+\.\d+[\w.-]*|latest|stable|next|dev|nightly|canary|edge|main|master|current)$`)
 
+// years are no versions: blogs have them in their addresses, and their months.
+var years = regexp.MustCompile(`^(?:19|20)\d\d$|^0\d$|^1[0-2]$`)
+
 // versionOf is the version that the address of a page names: in one of the first parts of its path, above the page. A
-// number alone is none, and neither is that of an API.
+// year or month is none, and neither is the version of an API.
 func versionOf(u *url.URL) string {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	parts = parts[:len(parts)-1] // /latest/ may be the site's only home
 	for i, part := range parts[:min(len(parts), 4)] {
-		if !versions.MatchString(strings.ToLower(part)) || regexp.MustCompile(`^\d{1,4}$`).MatchString(part) && i > 1 {
+		if !versions.MatchString(strings.ToLower(part)) || years.MatchString(part) {
 			continue
 		}
 		if i > 0 && (parts[i-1] == "api" || parts[i-1] == "rest") {
