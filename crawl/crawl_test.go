@@ -839,7 +839,7 @@ func TestAPreviewShowsTheFirstPagesAndKeepsNothing(t *testing.T) {
 func TestAnAddressTellsTheVersionOfItsPage(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{"/docs/2.1/guide": "2.1", "/v3/guide/": "v3", "/en/latest/": "", "/en/latest/x": "latest",
-		"/api/v1/users": "", "/docs/1.2": "", "/blog/2026/11/x": "", "/docs/next/a/b": "next", "/": "", "/2.x/y": "2.x"} {
+		"/api/v1/users": "", "/docs/1.2": "", "/blog/2026/11/x": "", "/docs/next/a/b": "next", "/": "", "/2.x/y": "2.x", "/docs/12/x": "12"} {
 		u := &url.URL{Path: address}
 		if got := versionOf(u); got != want {
 			t.Errorf("%s: %q, want %q", address, got, want)

@@ -68,19 +68,19 @@ func readPlain(u *url.URL, raw []byte) text {
 // versions are the parts of a path that name a version of what is documented.
 var versions = regexp.MustCompile(`^(?:v?\d+(?:\.(?:\d+|x))*|v\d[\w.-]*|\d+\.\d+[\w.-]*|latest|stable|next|dev|nightly|canary|edge|main|master|current)$`)
 
-// years are no versions: blogs have them in their addresses, and their months.
-var years = regexp.MustCompile(`^(?:19|20)\d\d$|^0\d$|^1[0-2]$`)
+// years begin the dates in the addresses of blogs.
+var years = regexp.MustCompile(`^(?:19|20)\d\d$`)
 
 // versionOf is the version that the address of a page names: in one of the first parts of its path, above the page. A
-// year or month is none, and neither is the version of an API.
+// date is none, and neither is the version of an API.
 func versionOf(u *url.URL) string {
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
 	parts = parts[:len(parts)-1] // /latest/ may be the site's only home
 	for i, part := range parts[:min(len(parts), 4)] {
-		if !versions.MatchString(strings.ToLower(part)) || years.MatchString(part) {
+		if !versions.MatchString(strings.ToLower(part)) {
 			continue
 		}
-		if i > 0 && (parts[i-1] == "api" || parts[i-1] == "rest") {
+		if years.MatchString(part) || i > 0 && (parts[i-1] == "api" || parts[i-1] == "rest") {
 			return ""
 		}
 		return part
