@@ -342,6 +342,7 @@ type (
 		FallbackFor *string           `json:"fallbackFor"`
 		Error       *string           `json:"error"` // why there is no answer
 		TookMS      int64             `json:"tookMs"`
+		Degraded    []string          `json:"degraded,omitempty"` // what did not take part as it should have, and why
 	}
 	// An EvaluatedSource is a place that an answer cites.
 	EvaluatedSource struct {

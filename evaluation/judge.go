@@ -14,7 +14,8 @@ type Answer struct {
 	Model    string   `json:"model,omitempty"`
 	// FallbackFor is the model that was asked and could not answer.
 	FallbackFor string        `json:"fallbackFor,omitempty"`
-	Error       string        `json:"error,omitempty"` // why there is no answer
+	Error       string        `json:"error,omitempty"`    // why there is no answer
+	Degraded    []string      `json:"degraded,omitempty"` // what did not take part as it should have, and why
 	Took        time.Duration `json:"took,omitempty"`
 }
 

@@ -27,6 +27,8 @@ type EvaluatedAnswer struct {
 	FallbackFor *string `json:"fallbackFor"`
 	Error       *string `json:"error"`  // why there is no answer
 	TookMS      int64   `json:"tookMs"` // from the question to the answer's end
+	// Degraded are the parts that did not take part in the answer as they should have.
+	Degraded []string `json:"degraded,omitempty"`
 }
 
 // An EvaluatedSource is a place that the answer cites. The path is empty where the index has no such page any more.
@@ -124,7 +126,7 @@ func (s *Server) evaluateOne(ctx context.Context, id api.ThreadID, ask thread.As
 func (s *Server) evaluated(ctx context.Context, project api.ProjectID, e *thread.Exchange) EvaluatedAnswer {
 	a := EvaluatedAnswer{Question: e.Question, Answer: e.Answer, Answered: e.Answered, Model: e.Model,
 		Sources: []EvaluatedSource{}, FallbackFor: optional(e.FallbackFor), Error: optional(e.Error),
-		TookMS: max(0, e.Ended.Sub(e.Asked).Milliseconds())}
+		Degraded: e.Degraded, TookMS: max(0, e.Ended.Sub(e.Asked).Milliseconds())}
 	if e.Error != "" {
 		a.Answer = e.Text // as far as it had come
 	}

@@ -289,7 +289,7 @@ func evaluated(answers []client.EvaluatedAnswer) []evaluation.Answer {
 	out := make([]evaluation.Answer, len(answers))
 	for i, a := range answers {
 		out[i] = evaluation.Answer{Text: a.Answer, Answered: a.Answered, Model: a.Model,
-			FallbackFor: whole(a.FallbackFor), Error: whole(a.Error), Took: time.Duration(a.TookMS) * time.Millisecond}
+			FallbackFor: whole(a.FallbackFor), Error: whole(a.Error), Degraded: a.Degraded, Took: time.Duration(a.TookMS) * time.Millisecond}
 		for _, s := range a.Sources {
 			out[i].Sources = append(out[i].Sources, evaluation.Source(s))
 		}

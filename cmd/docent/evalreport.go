@@ -106,6 +106,12 @@ func printAnswer(w io.Writer, indent string, r *evaluation.Result) {
 	for _, why := range r.Verdict.Why {
 		fmt.Fprintf(w, "%s- %s\n", indent, shownWord(why))
 	}
+	if from := r.Answer.FallbackFor; from != "" {
+		fmt.Fprintf(w, "%s- %s answered in place of %s\n", indent, shownWord(r.Answer.Model), shownWord(from))
+	}
+	if d := r.Answer.Degraded; len(d) > 0 {
+		fmt.Fprintf(w, "%s- degraded: %s\n", indent, shownWord(strings.Join(d, "; ")))
+	}
 	if o := r.Opinion; o != nil {
 		fmt.Fprintf(w, "%sthe judge: %s. %s\n", indent, o.Verdict, shownWord(o.Why))
 	}

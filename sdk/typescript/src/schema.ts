@@ -2672,6 +2672,8 @@ export interface components {
             error: string | null;
             /** @description From the question to the end of the answer. */
             tookMs: number;
+            /** @description What did not take part in the answer as it should have, and why; left out where all did. */
+            degraded?: string[];
         };
         EvaluatedSource: {
             /** @description Of the file; left out where the index has no such page any more. */
