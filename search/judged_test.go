@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -348,4 +349,85 @@ func logKinds(t testing.TB, outcomes []eval.Outcome) (byKind map[string]eval.Sco
 		}
 	}
 	return byKind, mean
+}
+
+// Pages in Chinese, Japanese and Korean are found in their languages: by their descriptions, their headings, and by
+// questions.
+func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
+	skipLong(t)
+	const name = "intlayer-cjk"
+	if *half == "" {
+		t.Skip("a thousand pages: -half dev or held has them judged")
+	}
+	tree := sets.Published(t, name, *fetchSets)
+	m := newMaker(name, tree)
+	var queries []eval.Query
+	for _, q := range m.descriptions() {
+		if language, _, _ := strings.Cut(q.Relevant[0], "/"); language != "en" {
+			tree[q.Relevant[0]] = withoutDescription(tree[q.Relevant[0]])
+			q.Kind = language + " desc"
+			queries = append(queries, q)
+		}
+	}
+	queries = append(queries, m.namedHeadings()...)
+	for _, q := range ownQuestions(t, name) {
+		language, _, _ := strings.Cut(q.Relevant[0], "/")
+		q.Kind = language + " question"
+		queries = append(queries, q)
+	}
+	l := openTest(t, Options{})
+	if _, err := l.Update(t.Context(), api.Project{ID: name}, tree, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, box := range []bool{true, false} {
+		outcomes, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+			return found(l.Search(ctx, name, Query{Text: q.Query, Limit: 10, Box: box}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		byKind := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
+			s := byKind[kind]
+			t.Logf("box %-5v %-12s n %3d hit@5 %.3f hit@1 %.3f mrr %.3f", box, kind, s.Queries, s.HitAt5, s.HitAt1, s.MRR)
+			_, kind, _ := strings.Cut(kind, " ")
+			if bar := map[string]float64{"desc": 0.7, "head": 0.95, "question": 0.5}[kind]; s.HitAt5 < bar {
+				t.Errorf("%s: hit@5 %.3f of %.2f", kind, s.HitAt5, bar)
+			}
+		}
+		for _, o := range outcomes {
+			if *misses && (o.Rank == 0 || o.Rank > 5) {
+				t.Logf("%s %q wants %v (rank %d), has %v", o.Judged.Kind, o.Judged.Query, o.Judged.Relevant, o.Rank, o.Found)
+			}
+		}
+	}
+}
+
+// namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, where they are the only ones.
+func (m *maker) namedHeadings() []eval.Query {
+	pages := map[string][]string{}
+	for _, file := range m.files {
+		for _, h := range m.pages[file].Headings {
+			cjk := 0
+			for _, r := range h.Text {
+				if r >= 0x2E80 {
+					cjk++
+				}
+			}
+			if h.Level >= 2 && h.Level <= 4 && cjk >= 4 && !slices.Contains(pages[h.Text], file) {
+				pages[h.Text] = append(pages[h.Text], file)
+			}
+		}
+	}
+	var out []eval.Query
+	for _, language := range []string{"ja", "ko", "zh"} {
+		var own []eval.Query
+		for text, files := range pages {
+			if len(files) == 1 && strings.HasPrefix(files[0], language+"/") {
+				own = append(own, m.query(language+" head", text, files[0]))
+			}
+		}
+		out = append(out, some("head", own)...)
+	}
+	return out
 }

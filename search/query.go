@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"docent/search/analysis"
 )
@@ -113,6 +114,9 @@ func (p *queryParser) token(t analysis.Token) error {
 	weight := float32(1)
 	if t.At < p.covered {
 		weight = float32(p.tuning.PartShare)
+	}
+	if first, _ := utf8.DecodeRuneInString(t.Surface); first >= 0x2E80 {
+		weight *= float32(p.tuning.Pair)
 	}
 	repeated := false
 	for i := range p.groups {

@@ -46,6 +46,7 @@ type Tuning struct {
 	Vote         float64 `toml:"vote"`
 	VoteK        float64 `toml:"vote_k"`
 	Abbreviation float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
+	Pair         float64 `toml:"pair"`         // of two Chinese, Japanese or Korean characters: a word is one or more of them
 	// of a word of the field that stands for another, and the score of the first page below which such words are looked for
 	Synonym      float64 `toml:"synonym"`
 	SynonymBelow float64 `toml:"synonym_below"`
@@ -63,5 +64,5 @@ var DefaultTuning = Tuning{
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75,
 	UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2, TitleStart: 0.6, TitleStartBase: 0.3,
 	Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
-	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Synonym: 0.4, SynonymBelow: 0.22, Boost: 0.03, Demotion: 0.25,
+	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Pair: 0.5, Synonym: 0.4, SynonymBelow: 0.22, Boost: 0.03, Demotion: 0.25,
 }

@@ -31,7 +31,7 @@ import (
 )
 
 // Version names the rules of this file. An index made by other rules is rebuilt.
-const Version = 3
+const Version = 4
 
 // Analyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
@@ -157,8 +157,11 @@ type Token struct {
 	End     int
 }
 
+// longVowel stands within words of Katakana, and of no script.
+const longVowel = 'ー'
+
 func isCJK(r rune) bool {
-	return r >= 0x2E80 && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
+	return r >= 0x2E80 && (r == longVowel || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
 
 // IsWord tells whether a character is part of a word.
@@ -365,6 +368,9 @@ func Fold(word string) string {
 		if r < 0xC0 {
 			return r
 		}
+		if r >= '！' && r <= '～' { // as wide as a Chinese character
+			return unicode.ToLower(r - '！' + '!')
+		}
 		if unicode.Is(unicode.Mn, r) {
 			return -1
 		}
@@ -417,4 +423,30 @@ func setOf(words string) map[string]bool {
 }
 
 // Dropped tells whether a word says how something is asked.
-func Dropped(word string) bool { return dropped[word] }
+func Dropped(word string) bool {
+	if first, _ := utf8.DecodeRuneInString(word); isCJK(first) {
+		return asksInCJK(word)
+	}
+	return dropped[word]
+}
+
+// droppedPairs are pairs of characters that only say how something is asked, in Chinese and Korean, and askingSigns are
+// characters that make a pair one.
+var (
+	droppedPairs = setOf(`可以 是否 能否 为什 為什 多少 关于 關於 了解 我的 你的 您的 方法 する した して
+		방법 하는 하기 하나 하려 려면 어떻 떻게 나요 까요 세요 보세 습니 니다 합니 인가 가요 에서 으로 에게 싶어 어요 해요 무엇 수있`)
+	askingSigns = "何怎么麼吗嗎呢哪请請"
+)
+
+// asksInCJK tells whether a pair of characters says how something is asked: so does one of Hiragana alone, the script of
+// Japanese grammar.
+func asksInCJK(pair string) bool {
+	grammar := true
+	for _, r := range pair {
+		if strings.ContainsRune(askingSigns, r) {
+			return true
+		}
+		grammar = grammar && unicode.Is(unicode.Hiragana, r)
+	}
+	return grammar || droppedPairs[pair]
+}
