@@ -225,6 +225,11 @@ type Setup interface {
 	Change(p api.Project) (ingest.Task, error)
 	Check(p api.Project) (ingest.Task, error)
 	SetToken(p api.Project, secret string) (ingest.Task, error)
+	// AddSource, SetSource and ReadSource read a further source; RemoveSource removes it with its index.
+	AddSource(project api.ProjectID, s api.Source) (ingest.Task, error)
+	SetSource(project api.ProjectID, s api.Source) (ingest.Task, error)
+	ReadSource(project api.ProjectID, label string) (ingest.Task, error)
+	RemoveSource(ctx context.Context, project api.ProjectID, label string) error
 	// Discard forgets what was looked at and not added. Only what a fresh look has read may be discarded.
 	Discard(ctx context.Context, id api.ProjectID) error
 	Remove(ctx context.Context, id api.ProjectID) error
@@ -259,6 +264,7 @@ type Tasks interface {
 // Sources say how far the documentation was read, and have it read again.
 type Sources interface {
 	Shown(ctx context.Context, p api.Project) (SourceState, error)
+	All(ctx context.Context, project api.ProjectID) ([]ingest.Source, error)  // the project's own first
 	Updates(ctx context.Context, project api.ProjectID) ([]api.Update, error) // newest first
 	Reindex(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
 	// LastDelivery is the last push that a code host has delivered, and Refused the last one that was refused.

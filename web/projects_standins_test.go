@@ -18,15 +18,32 @@ var noTask = &api.StateError{Kind: api.ErrConflict, Reason: "nothing is read her
 func (projectsOf) Find(context.Context, string) (ingest.Place, []ingest.Candidate, error) {
 	return ingest.Place{}, nil, &api.InvalidError{Problems: []api.Problem{{Field: "source", Message: "is not read here"}}}
 }
-func (projectsOf) Keep(api.ProjectID, string) (string, error)                { return "", noTask }
-func (projectsOf) Drop(string) error                                         { return nil }
-func (projectsOf) Look(api.Project) (ingest.Task, error)                     { return ingest.Task{}, noTask }
-func (projectsOf) Add(api.Project) (ingest.Task, error)                      { return ingest.Task{}, noTask }
-func (projectsOf) Change(api.Project) (ingest.Task, error)                   { return ingest.Task{}, noTask }
-func (projectsOf) Check(api.Project) (ingest.Task, error)                    { return ingest.Task{}, noTask }
-func (projectsOf) SetToken(api.Project, string) (ingest.Task, error)         { return ingest.Task{}, noTask }
-func (projectsOf) Discard(context.Context, api.ProjectID) error              { return nil }
-func (projectsOf) Remove(context.Context, api.ProjectID) error               { return noTask }
+func (projectsOf) Keep(api.ProjectID, string) (string, error)        { return "", noTask }
+func (projectsOf) Drop(string) error                                 { return nil }
+func (projectsOf) Look(api.Project) (ingest.Task, error)             { return ingest.Task{}, noTask }
+func (projectsOf) Add(api.Project) (ingest.Task, error)              { return ingest.Task{}, noTask }
+func (projectsOf) Change(api.Project) (ingest.Task, error)           { return ingest.Task{}, noTask }
+func (projectsOf) Check(api.Project) (ingest.Task, error)            { return ingest.Task{}, noTask }
+func (projectsOf) SetToken(api.Project, string) (ingest.Task, error) { return ingest.Task{}, noTask }
+func (projectsOf) Discard(context.Context, api.ProjectID) error      { return nil }
+func (projectsOf) Remove(context.Context, api.ProjectID) error       { return noTask }
+func (projectsOf) AddSource(api.ProjectID, api.Source) (ingest.Task, error) {
+	return ingest.Task{}, noTask
+}
+func (projectsOf) SetSource(api.ProjectID, api.Source) (ingest.Task, error) {
+	return ingest.Task{}, noTask
+}
+func (projectsOf) ReadSource(api.ProjectID, string) (ingest.Task, error) {
+	return ingest.Task{}, noTask
+}
+func (projectsOf) RemoveSource(context.Context, api.ProjectID, string) error { return noTask }
+func (projectsOf) All(context.Context, api.ProjectID) ([]ingest.Source, error) {
+	return []ingest.Source{
+		{Source: api.Source{Label: "docs"}, First: true, Editable: true, Counts: 1},
+		{Source: api.Source{Label: "blog", Kind: api.SourceZip, Address: "<script>", Groups: []string{"staff"}}, Counts: 0.5,
+			Error: "failed: <b>it</b>", Collection: &ingest.Collection{}},
+	}, nil
+}
 func (projectsOf) Rereads(api.Project, api.Project) bool                     { return true }
 func (projectsOf) NewWebhook(context.Context, api.ProjectID) (string, error) { return "", noTask }
 func (projectsOf) RemoveWebhook(context.Context, api.ProjectID) error        { return noTask }

@@ -38,7 +38,8 @@ type sourcesView struct {
 	More     string // address of the rest
 	Matching int
 	Same     []string
-	Problem  string // of the token form
+	Problem  string // of a form
+	All      []sourceLine
 }
 
 // An updateView is one reading of the documentation.
@@ -86,6 +87,13 @@ func (s *Server) sourcesPage(v *visit, status int, problem string) error {
 	if err != nil {
 		return err
 	}
+	all, err := s.Sources.All(v.Context(), p.ID)
+	if err != nil {
+		return err
+	}
+	for _, one := range all {
+		view.All = append(view.All, viewSource(view.Base, one))
+	}
 	for _, u := range updates[:min(len(updates), 10)] {
 		view.Updates = append(view.Updates, viewUpdate(view.Base, u))
 	}
@@ -99,6 +107,9 @@ func (s *Server) sourcesPage(v *visit, status int, problem string) error {
 	}
 	view.Same = []string{
 		"docent index " + string(p.ID),
+		"docent source list " + string(p.ID),
+		"docent source add " + string(p.ID) + " blog --kind zip",
+		"docent source upload " + string(p.ID) + " blog FILE.zip",
 		"docent project check " + string(p.ID),
 		"docent project token " + string(p.ID) + ` <<< "$DOCS_TOKEN"`,
 		"curl -X POST -H \"Authorization: Bearer $ADMIN_KEY\" " + shellWord(

@@ -116,6 +116,38 @@ func (s projectSetup) Check(p api.Project) (ingest.Task, error) {
 	)
 }
 
+// further does something with one further source, as a task on its project.
+func (s projectSetup) further(project api.ProjectID, do func(context.Context, Progress) error) (ingest.Task, error) {
+	return s.app.tasks.Begin(ingest.TaskChange, project, func(ctx context.Context, progress Progress) (ingest.Outcome, error) {
+		return ingest.Outcome{}, do(ctx, progress)
+	})
+}
+
+func (s projectSetup) AddSource(project api.ProjectID, f api.Source) (ingest.Task, error) {
+	return s.further(project, func(ctx context.Context, progress Progress) error {
+		_, err := s.ops.stores.source.AddSource(ctx, project, f, progress)
+		return err
+	})
+}
+
+func (s projectSetup) SetSource(project api.ProjectID, f api.Source) (ingest.Task, error) {
+	return s.further(project, func(ctx context.Context, progress Progress) error {
+		_, err := s.ops.stores.source.SetSource(ctx, project, f, progress)
+		return err
+	})
+}
+
+func (s projectSetup) ReadSource(project api.ProjectID, label string) (ingest.Task, error) {
+	return s.further(project, func(ctx context.Context, progress Progress) error {
+		_, err := s.ops.readSource(ctx, sourceParams{ID: project, Name: label}, progress)
+		return err
+	})
+}
+
+func (s projectSetup) RemoveSource(ctx context.Context, project api.ProjectID, label string) error {
+	return s.ops.stores.source.RemoveSource(ctx, project, label)
+}
+
 func (s projectSetup) Discard(ctx context.Context, id api.ProjectID) error {
 	return s.ops.stores.source.Discard(ctx, id)
 }
@@ -215,6 +247,10 @@ func (s projectSources) Shown(ctx context.Context, p api.Project) (web.SourceSta
 	}
 	s.app.log.Debug("the commit that answers are from is not known", "project", p.ID, "error", err)
 	return state, nil // the index is enough for answers, and for the page
+}
+
+func (s projectSources) All(ctx context.Context, project api.ProjectID) ([]ingest.Source, error) {
+	return s.app.stores.source.Sources(ctx, project)
 }
 
 func (s projectSources) Updates(ctx context.Context, project api.ProjectID) ([]api.Update, error) {

@@ -228,12 +228,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 	a.closers = append(a.closers, a.stores.Close)
-	if err := a.stores.sweepSecrets(ctx); err != nil {
-		log.Warn("secrets that no project uses could not be removed", "error", err)
-	}
-	if err := a.stores.sweepSources(ctx); err != nil {
-		log.Warn("what is left of removed sources could not be removed", "error", err)
-	}
+	a.stores.sweep(ctx, log)
 	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: c.now}); err != nil {
 		return nil, fmt.Errorf("open the journal: %w", err)
 	}

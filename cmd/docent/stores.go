@@ -95,6 +95,16 @@ func (s *stores) sources(ctx context.Context, project api.ProjectID) ([]search.S
 	return search.SourcesOf(p), nil
 }
 
+// sweep removes what a removal that broke off has left.
+func (s *stores) sweep(ctx context.Context, log *slog.Logger) {
+	if err := s.sweepSecrets(ctx); err != nil {
+		log.Warn("secrets that no project uses could not be removed", "error", err)
+	}
+	if err := s.sweepSources(ctx); err != nil {
+		log.Warn("what is left of removed sources could not be removed", "error", err)
+	}
+}
+
 // sweepSources removes what was kept of sources that no project has any more.
 func (s *stores) sweepSources(ctx context.Context) error {
 	var names []string
