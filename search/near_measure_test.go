@@ -1,0 +1,157 @@
+package search
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/search/eval"
+	"docent/search/meaning"
+)
+
+var (
+	measured      = flag.String("meaning", "", "measure with the embeddings of this endpoint, such as http://127.0.0.1:8431/v1 of clients/embeddings/server.mjs")
+	measuredModel = flag.String("meaning-model", "use-lite", "the endpoint's name of the model")
+	measuredIn    = flag.String("meaning-dir", "", "keep the index and its vectors in this folder, for the next time")
+)
+
+// An atEndpoint asks an endpoint of embeddings, as plainly as can be.
+type atEndpoint struct{ url, model string }
+
+func (a atEndpoint) Model() meaning.Model { return meaning.Model{Name: a.model, Longest: 1000} }
+func (a atEndpoint) Batch() int           { return 32 }
+func (a atEndpoint) Like(m meaning.Model) meaning.Embedder {
+	return atEndpoint{a.url, m.Name}
+}
+
+func (a atEndpoint) Sections(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(map[string]any{"model": a.model, "input": texts})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Data []struct{ Embedding []float32 }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, err
+	}
+	if len(answer.Data) != len(texts) {
+		return nil, fmt.Errorf("%s: %d vectors for %d texts", resp.Status, len(answer.Data), len(texts))
+	}
+	out := make([][]float32, len(texts))
+	for i, d := range answer.Data {
+		out[i] = d.Embedding
+	}
+	return out, nil
+}
+
+func (a atEndpoint) Question(ctx context.Context, text string) ([]float32, error) {
+	list, err := a.Sections(ctx, []string{text})
+	if err != nil {
+		return nil, err
+	}
+	return list[0], nil
+}
+
+// embedded waits until the vectors of a project are all there.
+func embedded(t testing.TB, l *Library, project api.ProjectID) {
+	t.Helper()
+	for {
+		m := l.near.work.state(project)
+		if !m.Working && m.Sections > 0 && m.Embedded == m.Sections {
+			return
+		}
+		if m.Problem != "" {
+			t.Fatal(errors.New(m.Problem))
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// halfOf is the half of the sets that blends are chosen on.
+var halfOf = map[string]bool{"docusaurus": true, "fastapi": true, "mintlify": true, "prometheus": true}
+
+// TestMeaningMeasured prints what meaning gains and costs by kind of query: docs/measurements/2026-11-meaning.md.
+func TestMeaningMeasured(t *testing.T) {
+	if *measured == "" {
+		t.Skip("no endpoint is named: go test ./search -run TestMeaningMeasured -args -meaning URL")
+	}
+	dir := *measuredIn
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	l, err := Open(dir, Options{Log: quiet(), Embedder: atEndpoint{*measured, *measuredModel}, IdleAfter: -1, MeaningInBoxes: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	indexCorpora(t, l)
+	for _, name := range corpora {
+		begin := time.Now()
+		embedded(t, l, api.ProjectID(name))
+		m, _ := l.Meaning(api.ProjectID(name))
+		t.Logf("%-11s %5d sections have vectors after %v", name, m.Embedded, time.Since(begin).Round(time.Second))
+	}
+	queries := judgedQueries(t)
+	run := func(name string, wish Wish, box bool) {
+		outcomes, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+			return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box, Meaning: wish,
+				Degraded: func(why string) { t.Error(q.Query, why) }}))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, half := range []bool{true, false} {
+			byKind := eval.Summarize(outcomes, func(o eval.Outcome) string {
+				if halfOf[o.Judged.Corpus] != half {
+					return ""
+				}
+				return o.Judged.Kind
+			})
+			var line strings.Builder
+			for _, k := range kinds {
+				s := byKind[k]
+				fmt.Fprintf(&line, "  %s(%d) %.3f %.3f", k, s.Queries, s.HitAt5, s.MRR)
+			}
+			which := map[bool]string{true: "chosen on", false: "reported"}[half]
+			t.Logf("%-28s box %-5v %-9s%s", name, box, which, line.String())
+		}
+	}
+	for _, box := range []bool{false, true} {
+		run("words", Unwanted, box)
+		for _, b := range blends {
+			l.blend = b
+			l.near.serial.Add(1)
+			for _, name := range corpora { // what is remembered was fused with another blend
+				p, _ := l.project(api.ProjectID(name))
+				if m := p.current.meant.Load(); m != nil {
+					p.current.setMeaning(&meant{m.field, m.from, l.near.serial.Add(1)})
+				}
+			}
+			run(fmt.Sprintf("%+v", b), Wanted, box)
+		}
+	}
+}
+
+var blends = []blend{defaultBlend, {0.2, 1, 4}, {0.3, 1, 4}, {0.3, 2, 4}, {0.5, 1, 4}, {0.3, 1, 6}, {0.4, 2, 6}}
