@@ -25,6 +25,7 @@ type Status struct {
 	Indexes int       `json:"openIndexes"`
 	LeftOut []string  `json:"leftOut,omitempty"` // projects that are not read, and why
 	Models  []Model   `json:"models"`
+	Meaning []Meaning `json:"meaning,omitempty"` // of each index, where there is an endpoint of embeddings
 	Backup  Backup    `json:"backup"`
 }
 
@@ -126,6 +127,18 @@ type Model struct {
 	Tokens    int64   `json:"tokens"` // of prompts and answers
 	CostCents float64 `json:"costCents"`
 	Fallbacks int64   `json:"fallbacks"` // answers that the built-in model gave in its place
+}
+
+// A Meaning is how the vectors stand by which an index is searched by meaning.
+type Meaning struct {
+	Index    string  `json:"index"`
+	Model    string  `json:"model"`             // whose vectors are made
+	Serving  string  `json:"serving,omitempty"` // whose vectors searches use; empty while there are too few
+	Sections int     `json:"sections"`          // those that say the same count once
+	Embedded int     `json:"embedded"`
+	Working  bool    `json:"working"`
+	Problem  string  `json:"problem,omitempty"`
+	Again    float64 `json:"triedAgainSeconds,omitempty"`
 }
 
 // An Edge is how requests fare.

@@ -174,10 +174,10 @@ func (l *Library) embedAll(ctx context.Context) {
 		}
 		pause := embedPause
 		var later *meaning.Later
-		if errors.As(err, &later) {
+		if errors.As(err, &later) && later.After > 0 {
 			pause = min(max(later.After, time.Second), embedPauseMost)
 		}
-		l.near.work.note(project, func(m *Meaning) { m.Problem, m.Again = reasonOf(err), time.Now().Add(pause) })
+		l.near.work.note(project, func(m *Meaning) { m.Problem, m.Again = err.Error(), time.Now().Add(pause) })
 		l.log.Warn("vectors cannot be made at the moment", "project", project, "error", err, "again", pause)
 		l.near.work.want(project)
 		timer := time.NewTimer(pause)

@@ -113,6 +113,7 @@ const (
 	PartLinks     PartKind = "links"         // other pages that were found link here
 	PartBoost     PartKind = "boost"         // the author raises the page, or lowers it
 	PartSource    PartKind = "source"        // the weight of the source that the page is in
+	PartMeaning   PartKind = "meaning"       // what the section means is near to the question, or less near than others are
 	PartLimit     PartKind = "limit"         // no score is more than 1, and none is below 0
 )
 
@@ -290,7 +291,15 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 			used = l.scope
 		}
 	}
-	for _, f := range found {
+	rest := PartLimit
+	both, helped, err := s.both(ctx, q)
+	if err != nil {
+		return e, err
+	}
+	if helped {
+		rest = PartMeaning
+	}
+	for _, f := range slices.Concat(found, both) {
 		t.watch(f.section, s.pageOf[f.section])
 	}
 	pages := make([]int64, len(expected))
@@ -306,11 +315,14 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 	if found, err = s.rankScope(ctx, w, q, &used); err != nil {
 		return e, err
 	}
+	if helped {
+		found = both
+	}
 	hits, err := s.show(found, s.versionAsked(&q))
 	if err != nil {
 		return e, err
 	}
-	x := explaining{s, w, t, &q, make(map[wordAt]fieldSet), make(map[wordAt][]Term)}
+	x := explaining{s, w, t, &q, make(map[wordAt]fieldSet), make(map[wordAt][]Term), rest}
 	if err = x.findFields(ctx); err != nil {
 		return e, err
 	}
@@ -339,6 +351,7 @@ type explaining struct {
 	q       *Query
 	fields  map[wordAt]fieldSet
 	through map[wordAt][]Term
+	rest    PartKind // what makes up for what all other parts leave of a score
 }
 
 // A wordAt is a word of the query in a watched section, or in the fields of a watched page.
@@ -425,6 +438,9 @@ func (x *explaining) parts(page, section uint32, score float64) []Part {
 	share := float64(float32(x.tuning.PageShare))
 	sec, pg := x.t.sections[section], x.t.pages[page]
 	if sec == nil || pg == nil || !pg.seen {
+		if x.rest == PartMeaning {
+			return []Part{{Kind: PartMeaning, Amount: score}}
+		}
 		return nil
 	}
 	last := func(sums []float32) float64 {
@@ -455,7 +471,7 @@ func (x *explaining) parts(page, section uint32, score float64) []Part {
 		all[i].Amount = x.rated(all[i].Amount)
 		sum += all[i].Amount
 	}
-	all = append(all, Part{Kind: PartLimit, Amount: score - sum})
+	all = append(all, Part{Kind: x.rest, Amount: score - sum})
 	const least = 1e-5 // what rounding leaves
 	return slices.DeleteFunc(all, func(p Part) bool { return math.Abs(p.Amount) < least })
 }

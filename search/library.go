@@ -551,6 +551,7 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 	case err != nil:
 		return nil, err
 	case several:
+		q.Degraded = once(q.Degraded)
 		return l.searchAll(ctx, asked, q)
 	case len(asked) == 0: // the filter names a source that the project does not have
 		return nil, nil

@@ -26,12 +26,18 @@ var (
 		[]string{"cache", "result"}, nil)
 	descMemory = prometheus.NewDesc("docent_search_memory_bytes",
 		"Memory that open indexes hold, with their caches, as far as it is counted.", nil, nil)
+	descMeaning = prometheus.NewDesc("docent_search_meaning_questions_total",
+		"Searches that asked for meaning: with a vector, with one that was remembered with its result, or by words alone "+
+			"because none could be had.", []string{"result"}, nil)
+	descVectors = prometheus.NewDesc("docent_search_meaning_sections",
+		"Sections of all indexes that can be found by meaning, by whether their vector is there or still missing.",
+		[]string{"vector"}, nil)
 	descOpen = prometheus.NewDesc("docent_search_indexes_open", "Indexes that are open.", nil, nil)
 )
 
 // Describe implements prometheus.Collector.
 func (l *Library) Describe(c chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{descLookups, descMemory, descOpen} {
+	for _, d := range []*prometheus.Desc{descLookups, descMemory, descOpen, descMeaning, descVectors} {
 		c <- d
 	}
 }
@@ -54,4 +60,17 @@ func (l *Library) Collect(c chan<- prometheus.Metric) {
 	}
 	c <- prometheus.MustNewConstMetric(descMemory, prometheus.GaugeValue, float64(l.Memory()))
 	c <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(l.Open()))
+	if l.near == nil {
+		return
+	}
+	for result, n := range map[string]*atomic.Uint64{"vector": &l.near.used.helped, "remembered": &l.near.used.cached,
+		"words": &l.near.used.without} {
+		c <- prometheus.MustNewConstMetric(descMeaning, prometheus.CounterValue, float64(n.Load()), result)
+	}
+	there, missing := 0, 0
+	for _, m := range l.Meanings() {
+		there, missing = there+m.Embedded, missing+m.Sections-m.Embedded
+	}
+	c <- prometheus.MustNewConstMetric(descVectors, prometheus.GaugeValue, float64(there), "there")
+	c <- prometheus.MustNewConstMetric(descVectors, prometheus.GaugeValue, float64(missing), "missing")
 }

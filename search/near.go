@@ -224,6 +224,23 @@ func (q *Query) degraded(why string) {
 	}
 }
 
+// once tells each reason once, one at a time: several sources are searched side by side.
+func once(tell func(why string)) func(why string) {
+	if tell == nil {
+		return nil
+	}
+	var mu sync.Mutex
+	told := map[string]bool{}
+	return func(why string) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !told[why] {
+			told[why] = true
+			tell(why)
+		}
+	}
+}
+
 // meaningOf is what a query may use of meaning; nil where it goes by words alone.
 func (s *snapshot) meaningOf(q *Query) *meant {
 	n := s.library.near
@@ -233,47 +250,55 @@ func (s *snapshot) meaningOf(q *Query) *meant {
 	m := s.meant.Load()
 	if m == nil {
 		n.used.without.Add(1)
-		q.degraded("meaning: the vectors of the sections are still being made")
+		q.degraded(noVectors)
 	}
 	return m
 }
 
-// both ranks by words and, where it can, by meaning.
-func (s *snapshot) both(ctx context.Context, q Query) ([]scored, error) {
+// both ranks by words and, where it can, by meaning; helped is whether it could.
+func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bool, err error) {
 	m := s.meaningOf(&q)
 	if m == nil {
-		return s.ranked(ctx, q)
+		found, err = s.ranked(ctx, q)
+		return found, false, err
 	}
 	key := s.key(&q)
 	key.meaning = m.serial
 	if found, ok := s.results.get(key); ok {
 		s.library.near.used.cached.Add(1)
-		return found, nil
+		return found, true, nil
 	}
 	vector, err := s.library.near.question(ctx, m.from, q.Text)
 	if err != nil {
 		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			return nil, false, ctx.Err()
 		}
 		s.library.near.used.without.Add(1)
-		q.degraded("meaning: " + reasonOf(err))
-		return s.ranked(ctx, q)
+		q.degraded(whyNot(err))
+		found, err = s.ranked(ctx, q)
+		return found, false, err
 	}
-	found, err := s.fused(ctx, q, m, vector)
-	if err == nil {
+	found, helped, err = s.fused(ctx, q, m, vector)
+	if err == nil && helped {
 		s.library.near.used.helped.Add(1)
 		s.results.put(key, found)
 	}
-	return found, err
+	return found, helped, err
 }
 
-// reasonOf is an error of an embedder in one short line.
-func reasonOf(err error) string {
-	text := strings.Join(strings.Fields(err.Error()), " ")
-	if len(text) > 200 {
-		text = strings.ToValidUTF8(text[:200], "") + "…"
+// What a search says that meaning had no part in.
+const (
+	degradedPart = "meaning: "
+	noVectors    = degradedPart + "not ready"     // the vectors of the sections are still being made
+	otherVectors = degradedPart + "other vectors" // the endpoint's have another number of dimensions now
+)
+
+func whyNot(err error) string {
+	var later *meaning.Later
+	if errors.As(err, &later) {
+		return degradedPart + later.Why
 	}
-	return text
+	return degradedPart + meaning.Unavailable
 }
 
 // questionFlights are the questions whose vectors are being asked for.
@@ -342,30 +367,31 @@ func (s *snapshot) scopeFound(ctx context.Context, q *Query, found []scored) (sc
 	return sc, nil
 }
 
-// nearPages is how many sections that lie near are taken into account.
+// nearSections is how many sections that lie near are taken into account.
 const nearSections = 100
 
-var errOtherModel = errors.New("the endpoint's vectors have another number of dimensions now")
-
-// fused ranks by words and by meaning.
-func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float32) ([]scored, error) {
+// fused ranks by words and by a question's vector; helped is false where that is of another model than it was.
+func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float32) (list []scored, helped bool,
+	err error) {
+	probe := m.field.Probe(vector)
+	if probe == nil {
+		s.library.near.used.without.Add(1)
+		q.degraded(otherVectors)
+		list, err = s.ranked(ctx, q)
+		return list, false, err
+	}
 	deep := q
 	deep.Limit, deep.Threshold, deep.Sections = max(s.tuning.Closer, q.pages()), 0, max(q.Sections, fusedSections)
 	found, err := s.ranked(ctx, deep)
 	if err != nil {
-		return nil, err
-	}
-	probe := m.field.Probe(vector)
-	if probe == nil {
-		q.degraded("meaning: " + errOtherModel.Error())
-		return s.ranked(ctx, q)
+		return nil, false, err
 	}
 	sc, err := s.scopeFound(ctx, &q, found)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	near := m.field.Nearest(probe, nearSections, s.allowed(s.filter(&q, &sc)))
-	return s.fuse(q, found, near, probe, m.field), nil
+	return s.fuse(q, found, near, probe, m.field), true, nil
 }
 
 // allowed is a filter of pages for sections. Sections come in the order of their pages, so each page is looked at once.

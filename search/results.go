@@ -98,7 +98,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		}
 		s = tried
 	}
-	found, err := s.both(ctx, q)
+	found, _, err := s.both(ctx, q)
 	if err != nil {
 		return nil, err
 	}

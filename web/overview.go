@@ -53,6 +53,7 @@ type projectLink struct {
 type Condition struct {
 	Commit          string // that the index shows; empty where there is none that can be used
 	Pages, Sections int
+	Meaning         []string  // how the vectors of each source stand; none where there is no endpoint of embeddings
 	Address         string    // where readers find the pages; empty where that is not known
 	Read            time.Time // when the source was last looked at; zero where it was not since the server started
 	Failure         string    // why that failed

@@ -260,6 +260,7 @@ var partNames = map[search.PartKind]string{
 	search.PartProximity: "The words stand close together",
 	search.PartStart:     "The title begins with the query",
 	search.PartNear:      "Near the reader's page",
+	search.PartMeaning:   "Means what the question does, beside its words",
 	search.PartLinks:     "Linked from other pages found",
 	search.PartLimit:     "Bounded to 0 … 1",
 }

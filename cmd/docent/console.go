@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -98,6 +99,14 @@ func (c conditions) Condition(ctx context.Context, p api.Project) (web.Condition
 	for _, e := range c.models.Endpoints() {
 		if slices.Contains(e.Models, out.Model) {
 			out.ModelState = e.State
+		}
+	}
+	for _, m := range c.meaningStatus() {
+		if id, _ := api.SplitSource(api.ProjectID(m.Index)); id == p.ID {
+			if m.Problem != "" {
+				m.Problem = "the endpoint gives none" // whoever runs the server sees why
+			}
+			out.Meaning = append(out.Meaning, strings.TrimPrefix(m.Index+": ", string(p.ID)+": ")+meaningLine(m))
 		}
 	}
 	var err error

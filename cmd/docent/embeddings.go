@@ -115,11 +115,24 @@ func (a noEmbedder) Like(meaning.Model) meaning.Embedder                     { r
 func (a noEmbedder) Sections(context.Context, []string) ([][]float32, error) { return nil, a.why }
 func (a noEmbedder) Question(context.Context, string) ([]float32, error)     { return nil, a.why }
 
-// when keeps of an error of the endpoint when it is worth asking again.
+// when says of an error of the endpoint when it is worth asking again, and why there is nothing now.
 func when(err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &meaning.Later{Why: meaning.Unavailable, Err: err}
 	var later *model.Unavailable
 	if errors.As(err, &later) {
-		return &meaning.Later{After: later.After, Err: err}
+		out.After = later.After
 	}
-	return err
+	var failure *remote.Failure
+	switch {
+	case errors.Is(err, remote.ErrDay):
+		out.Why = meaning.OverBudget
+	case errors.As(err, &failure) && failure.Spent():
+		out.Why = meaning.OverBudget
+	case errors.As(err, &failure) && failure.Silent():
+		out.Why = meaning.Timeout
+	}
+	return out
 }

@@ -19,6 +19,7 @@ import (
 
 	"docent/datadir"
 	"docent/health"
+	"docent/model/registry"
 	"docent/model/remote"
 )
 
@@ -56,7 +57,7 @@ func (a *app) status() (serverStatus, error) {
 		Catalog: a.catalogStatus(),
 		Edge:    health.Edge{Refused: map[string]int{}},
 		Indexes: a.stores.library.Open(), LeftOut: a.stores.source.LeftOut(),
-		Models: a.modelStatus(), Backup: a.backups.Status(),
+		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		s.Machine.Limit = limit
@@ -96,14 +97,35 @@ func (a *app) catalogStatus() (c health.Catalog) {
 
 func (a *app) modelStatus() []health.Model {
 	out := []health.Model{}
+	add := func(e remote.Endpoint, u registry.Use) {
+		if slices.Contains(e.Models, u.Model) {
+			out = append(out, health.Model{Name: u.Model, Endpoint: e.Address, State: e.State,
+				Again: e.After.Seconds(), Calls: u.Calls, Failures: u.Failures,
+				Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
+		}
+	}
 	for _, e := range a.models.Endpoints() {
 		for _, u := range a.models.Uses() {
-			if slices.Contains(e.Models, u.Model) {
-				out = append(out, health.Model{Name: u.Model, Endpoint: e.Address, State: e.State,
-					Again: e.After.Seconds(), Calls: u.Calls, Failures: u.Failures,
-					Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
-			}
+			add(e, u)
 		}
+	}
+	for _, e := range a.stores.embeds.Endpoints() {
+		for _, u := range a.stores.embeds.Uses() {
+			add(e, registry.Use{Use: u})
+		}
+	}
+	return out
+}
+
+// meaningStatus says how the vectors of the indexes stand.
+func (a *app) meaningStatus() (out []health.Meaning) {
+	for _, m := range a.stores.library.Meanings() {
+		h := health.Meaning{Index: string(m.Project), Model: m.Model, Serving: m.Serving, Sections: m.Sections,
+			Embedded: m.Embedded, Working: m.Working, Problem: m.Problem}
+		if !m.Again.IsZero() {
+			h.Again = max(0, time.Until(m.Again).Seconds())
+		}
+		out = append(out, h)
 	}
 	return out
 }
@@ -249,11 +271,36 @@ func printStatus(w io.Writer, s serverStatus) error {
 		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens,
 			m.CostCents/100, state)
 	}
+	for i, m := range s.Meaning {
+		name := "meaning"
+		if i > 0 {
+			name = ""
+		}
+		line(name, "%s: %s", m.Index, meaningLine(m))
+	}
 	line("quarantined", "%d", len(s.Actors.Quarantined))
 	for _, p := range s.Actors.Quarantined {
 		line("", "%s %s: %s", p.Kind, p.ID, p.Reason)
 	}
 	return t.Flush()
+}
+
+// meaningLine says how the vectors of one index stand.
+func meaningLine(m health.Meaning) string {
+	text := fmt.Sprintf("%d of %d sections have vectors of %s", m.Embedded, m.Sections, m.Model)
+	switch {
+	case m.Model == "":
+		text = "waits for its turn"
+	case m.Serving == "":
+		text += "; searches go by words alone until most have one"
+	case m.Serving != m.Model:
+		text += "; searches use those of " + m.Serving + " meanwhile"
+	}
+	if m.Problem != "" {
+		text += fmt.Sprintf("; STOPPED, tried again in %s: %s",
+			time.Duration(m.Again*float64(time.Second)).Round(time.Second), m.Problem)
+	}
+	return text
 }
 
 // backupLine says when the data directory was last copied.

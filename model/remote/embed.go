@@ -84,8 +84,8 @@ func (e *Embedder) Like(name, modelName string, dimensions int) (*Embedder, erro
 // Config is the configuration with its defaults.
 func (e *Embedder) Config() EmbedderConfig { return e.config }
 
-// errDay says that no more may be used today.
-var errDay = errors.New("over budget: the tokens of the day are used up")
+// ErrDay says that no more may be used today.
+var ErrDay = errors.New("over budget: the tokens of the day are used up")
 
 // Question is the vector of a question. It is there within the limit, or not at all.
 func (e *Embedder) Question(ctx context.Context, text string) ([]float32, error) {
@@ -146,7 +146,7 @@ func (f *Failure) ofText() bool {
 
 func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float32, error) {
 	if after, ok := e.day.open(); !ok {
-		return nil, &model.Unavailable{Model: m.name, After: after, Err: errDay}
+		return nil, &model.Unavailable{Model: m.name, After: after, Err: ErrDay}
 	}
 	var list [][]float32
 	end, err := m.tries(ctx, (*Failure).Temporary, false, func(ctx context.Context) (ending, error) {

@@ -23,6 +23,7 @@ type Failure struct {
 	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
 	temporary  bool
 	silent     bool  // the provider fell silent: the reader has waited long enough
+	spent      bool  // no credit is left
 	cause      error // ErrTooLong or ErrRefused where it is one of these
 }
 
@@ -42,6 +43,12 @@ func (f *Failure) Error() string {
 	}
 	return s
 }
+
+// Silent reports whether the provider did not answer in time.
+func (f *Failure) Silent() bool { return f.silent }
+
+// Spent reports whether somebody has to pay before it answers again.
+func (f *Failure) Spent() bool { return f.spent }
 
 // Temporary reports whether the same question may well succeed later.
 func (f *Failure) Temporary() bool { return f.temporary || f.silent }
@@ -117,7 +124,7 @@ func (r *Model) failure(ctx context.Context, x *exchange, err error) *Failure {
 	case f.cause == model.ErrRefused:
 		f.Reason = "declined to answer"
 	case report != nil && report.spent:
-		f.Reason = "has no credit left"
+		f.Reason, f.spent = "has no credit left", true
 	case x.status == http.StatusTooManyRequests:
 		f.Reason, f.temporary = "is asked too often", true
 	case x.status == http.StatusRequestTimeout || x.status >= 500:

@@ -19,11 +19,20 @@ type Embedder interface {
 	Batch() int
 }
 
-// A Later is an embedder's error that says when it is worth asking again.
+// A Later is an embedder's error that says when it is worth asking again, and why there is nothing now in a word or two:
+// Timeout, Unavailable or OverBudget.
 type Later struct {
-	After time.Duration
+	After time.Duration // 0 where it is not known
+	Why   string
 	Err   error
 }
+
+// Why an embedder gives no vector.
+const (
+	Timeout     = "timeout"
+	Unavailable = "unavailable"
+	OverBudget  = "over budget"
+)
 
 func (e *Later) Error() string { return e.Err.Error() }
 func (e *Later) Unwrap() error { return e.Err }
