@@ -18,7 +18,7 @@ type blend struct {
 	Full  float64 // by how many the nearest must do so, for meaning to count in full
 }
 
-var defaultBlend = blend{Share: 0.4, From: 1, Full: 4}
+var defaultBlend = blend{Share: 0.4, From: 2, Full: 6}
 
 // fuse makes one ranking of what was found by words, best first, and of what lies near.
 func (s *snapshot) fuse(q Query, words []scored, near []meaning.Near, p *meaning.Probe, f *meaning.Field) []scored {
