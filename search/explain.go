@@ -291,10 +291,11 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 			used = l.scope
 		}
 	}
-	rest := PartLimit
-	both, helped, err := s.both(ctx, q)
-	if err != nil {
-		return e, err
+	rest, both, helped := PartLimit, []scored(nil), false
+	if s.library.near != nil {
+		if both, helped, err = s.both(ctx, q); err != nil {
+			return e, err
+		}
 	}
 	if helped {
 		rest = PartMeaning
