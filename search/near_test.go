@@ -31,7 +31,7 @@ type thesaurus struct {
 }
 
 var sameMeaning = map[string]string{"delete": "remove", "erase": "remove", "rid": "remove", "projects": "project",
-	"workspace": "project", "fee": "price", "cost": "price", "costs": "price", "charged": "price"}
+	"workspace": "project", "zorp": "remove", "blick": "project", "fee": "price", "cost": "price", "costs": "price", "charged": "price"}
 
 func (th *thesaurus) keeper() *thesaurus {
 	if th.told != nil {
@@ -162,7 +162,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	l := openNear(t, t.TempDir(), th)
 	update(t, l, wordy(nil))
 	embedded(t, l, "docs")
-	q := Query{Text: "how can I get rid of my workspace"}
+	q := Query{Text: "how can I zorp my blick"}
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "remove.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)
 	}
@@ -175,7 +175,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "price.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)
 	}
-	if _, questions := th.asked(); !slices.Equal(questions, []string{"first how can I get rid of my workspace"}) {
+	if _, questions := th.asked(); !slices.Equal(questions, []string{"first how can I zorp my blick"}) {
 		t.Errorf("asked %q", questions)
 	}
 	if found, _ := pathsOf(t, l, Query{Text: "get  rid of my workspace", Box: true, Meaning: Wanted}); found[0] != "remove.md" {
