@@ -96,6 +96,8 @@ func (r *Request) Elsewhere(language, said string) string {
 // Unsure is what stands behind a claim that no passage supports.
 func Unsure(language string) string { return "*(" + in(language).unsure + ")*" }
 
+const longestTitle = 80
+
 // nearest is a link to the page that was found first.
 func (r *Request) nearest() (link, address string) {
 	if len(r.Passages) == 0 {
@@ -105,6 +107,9 @@ func (r *Request) nearest() (link, address string) {
 	title := strings.Join(strings.Fields(page.Title), " ")
 	if title == "" {
 		title = page.Path
+	}
+	if r := []rune(title); len(r) > longestTitle {
+		title = string(r[:longestTitle]) + "…"
 	}
 	for _, sign := range []string{`\`, "[", "]", "*", "_", "`", "<"} {
 		title = strings.ReplaceAll(title, sign, `\`+sign)

@@ -29,6 +29,7 @@ type Finding struct {
 	Score   float64 // 0 to 1: how much of the claim's words one place of the texts has
 	Why     string  // what speaks against it; empty where nothing does
 	Facts   int     // of the claim that the texts have
+	Denied  bool    // the texts say the opposite
 }
 
 // A Claim is a piece of an answer, read.
@@ -40,6 +41,7 @@ type Claim struct {
 	parts    []int    // of the sentence that each word stands in
 	facts    []fact   // what has to be the same
 	negated  []string // what it denies
+	denials  int      // negations
 	all      map[string]bool
 	order    []string // all, as it came
 	denies   bool     // of a script without spaces: it has a negation
@@ -61,10 +63,12 @@ const (
 	mostWords = 64
 	// From certain on, the share of its words that one place has supports a claim; below doubtful it does not.
 	certain  = 0.55
-	doubtful = 0.30
+	doubtful = 0.40
 	likely   = 0.45 // where facts of it are there too
 	// A sentence with so many of a claim's words is about the same thing: they can contradict each other.
 	alike = 0.5
+	// Two sentences that have so much of each other say the same thing, or the opposite.
+	twin = 0.75
 )
 
 // Parse reads a piece of an answer.
@@ -85,6 +89,9 @@ func Parse(text string, coded bool) *Claim {
 		}
 		if head := d.next(t); head != "" {
 			c.negated = append(c.negated, head)
+		}
+		if negations[t.text] {
+			c.denials++
 		}
 		if len(c.words)+len(c.facts) >= mostWords {
 			return
@@ -182,7 +189,7 @@ func (c *Claim) Against(known *Text, texts ...*Text) Finding {
 	if c.Empty() || len(texts) == 0 {
 		return Finding{Verdict: Unsupported, Why: "there is nothing to hold it against"}
 	}
-	best, whole := c.places(texts)
+	best, top, whole := c.places(texts)
 	found := 0
 	for i := range c.facts {
 		f := &c.facts[i]
@@ -198,8 +205,8 @@ func (c *Claim) Against(known *Text, texts ...*Text) Finding {
 	}
 	score := best.share*0.7 + whole*0.3
 	f := Finding{Score: score, Facts: found}
-	if why := c.contradicted(best); why != "" {
-		f.Why = why
+	if why := c.contradicted(top); why != "" {
+		f.Why, f.Denied = why, true
 		return f
 	}
 	foreign := c.language != "" && best.text != nil && best.text.language != "" && best.text.language != c.language
@@ -222,7 +229,9 @@ func (c *Claim) Against(known *Text, texts ...*Text) Finding {
 const factWeight = 1.5
 
 // places finds where the texts have most of the claim, and what share of it they have altogether.
-func (c *Claim) places(texts []*Text) (best place, whole float64) {
+//
+// Best is the place with its neighbours, top the sentence by itself.
+func (c *Claim) places(texts []*Text) (best, top place, whole float64) {
 	total := float64(len(c.terms)) + factWeight*float64(len(c.facts))
 	have := make([]bool, len(c.terms)+len(c.facts))
 	for _, t := range texts {
@@ -254,6 +263,9 @@ func (c *Claim) places(texts []*Text) (best place, whole float64) {
 			if p.share > best.share || best.text == nil {
 				best = p
 			}
+			if p.own > top.own || top.text == nil {
+				top = p
+			}
 			delete(counts, at)
 		}
 	}
@@ -265,7 +277,7 @@ func (c *Claim) places(texts []*Text) (best place, whole float64) {
 			n += factWeight
 		}
 	}
-	return best, n / total
+	return best, top, n / total
 }
 
 // near is how much of the claim a sentence has with its neighbours and with what the text is called.
@@ -368,6 +380,10 @@ func (c *Claim) contradicted(best place) string {
 	first, last := best.sentence, best.sentence
 	if t.sentences <= 1 {
 		return ""
+	}
+	if z := t.sizes[first]; z.words > 0 && first > 0 && best.own >= twin && z.negations != c.denials &&
+		best.own*float64(c.Words()) >= twin*float64(z.words) && !c.wide {
+		return "one of them denies what the other says"
 	}
 	for _, head := range c.negated {
 		if t.has(termOf("", head), first, last) && !t.has(termOf(negated, head), first, last) {

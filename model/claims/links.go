@@ -72,12 +72,12 @@ func (p *Places) link(address string) bool {
 	if strings.ContainsFunc(address, func(r rune) bool { return unicode.IsControl(r) || r == '\\' }) {
 		return false
 	}
-	if p.addresses[bareAddress(address)] && !program(address) {
-		return true
-	}
 	u, err := url.Parse(strings.Trim(address, "<>"))
 	if err != nil || u.User != nil {
 		return false
+	}
+	if p.addresses[bareAddress(address)] && !program(address) {
+		return true
 	}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "https":

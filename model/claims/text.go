@@ -10,9 +10,13 @@ import (
 type Text struct {
 	postings  []posting // by term and place
 	sentences int
+	sizes     []size       // of the sentences
 	alone     map[int]bool // sentences that say nothing of those beside them: rows, items, lines of code
 	language  string
 }
+
+// A size is how many words a sentence has that say something, and how many negations.
+type size struct{ words, negations int }
 
 // A posting says that a sentence has a term. Sentence 0 is what the text is called.
 type posting struct {
@@ -69,6 +73,7 @@ func (t *Text) add(sentence string, coded bool) {
 		t.postings = append(t.postings, posting{termOf(prefix, term), int32(t.sentences)})
 	}
 	var d denial
+	var z size
 	scan(sentence, t.language, coded, func(w token) {
 		switch w.kind {
 		case pause:
@@ -93,7 +98,15 @@ func (t *Text) add(sentence string, coded bool) {
 		if head := d.next(w); head != "" {
 			put(negated, head)
 		}
+		switch {
+		case w.kind == pause:
+		case negations[w.text]:
+			z.negations++
+		case w.kind != plain || !functional[w.text]:
+			z.words++
+		}
 	})
+	t.sizes = append(t.sizes, z)
 	if hasWide(sentence) && wideDenies(sentence) {
 		put(denies, "")
 	}
@@ -131,7 +144,7 @@ func (d *denial) next(t token) string {
 		d.open = !d.condition
 	case t.text == "only" && d.open: // "not only"
 		d.open = false
-	case d.open && t.kind != number && !functional[t.text]:
+	case d.open && t.kind != number && !auxiliary[t.text]:
 		d.open = false
 		return stem(t.text)
 	}

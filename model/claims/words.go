@@ -37,6 +37,10 @@ var functional = set(`a an the this that these those there here it its it's they
  il lo gli i uno e o ma che chi dove di da con su per tra fra è sono essere può possono deve devono più anche
  de het een en of maar als dan wat wie waar is zijn was kan kunnen moet moeten met van voor op in uit bij naar ook nog`)
 
+// auxiliary are words that stand between a negation and what it denies.
+var auxiliary = set(`a an the any be been being is are was were do does did have has had get gets to of its their your yet also
+ ein eine der die das sein un une le la les de des el los las un una ser`)
+
 // negations turn a statement into its opposite.
 var negations = set(`not no never cannot can't won't don't doesn't didn't isn't aren't wasn't weren't shouldn't mustn't couldn't wouldn't
  hasn't haven't neither nor none nobody nothing unable impossible

@@ -135,7 +135,6 @@ func (k *checker) prepare() {
 	}
 	for _, s := range k.req.Context {
 		own.WriteString(s.Text + "\n\n")
-		k.places.Text(s.Text)
 	}
 	k.own = claims.Read("", own.String())
 	k.asked = claims.Read("", k.req.Question+"\n"+k.req.Project+"\n"+k.req.Deflection)
@@ -332,22 +331,32 @@ func (k *checker) support(p claims.Piece, c *claims.Claim, cited []int) (claims.
 	var best claims.Finding
 	var at []int
 	if len(cited) > 0 {
-		if best = c.Against(k.asked, texts...); best.Verdict == claims.Supported {
+		if best = c.Against(k.asked, texts...); best.Verdict == claims.Supported && best.Score > clear {
 			return best, k.contributing(p, c, cited)
 		}
-		if best.Verdict == claims.Doubtful {
+		if best.Verdict != claims.Unsupported {
 			at = k.contributing(p, c, cited)
 		}
 	}
-	closest := best
+	closest, denied := best, claims.Finding{}
+	if best.Denied {
+		denied = best
+	}
 	for _, i := range k.order {
 		f := c.Against(k.asked, k.text(i))
-		if f.Verdict > best.Verdict || f.Verdict == best.Verdict && f.Verdict != claims.Unsupported && f.Score > best.Score {
+		if f.Verdict > best.Verdict || f.Verdict == best.Verdict && f.Verdict != claims.Unsupported && f.Score > best.Score+margin(len(at) > 0 && at[0] != i && slices.Contains(cited, at[0])) {
 			best, at = f, []int{i}
 		}
 		if f.Score > closest.Score {
 			closest = f
 		}
+		if f.Denied && f.Score > denied.Score {
+			denied = f
+		}
+	}
+	// What one passage says the opposite of is not true because another one has some of its words.
+	if denied.Denied && (best.Verdict != claims.Supported || best.Score < denied.Score) {
+		return denied, nil
 	}
 	if best.Verdict == claims.Supported {
 		return best, at
@@ -370,6 +379,20 @@ func (k *checker) support(p claims.Piece, c *claims.Claim, cited []int) (claims.
 		best.Why = cmp.Or(closest.Why, "nothing like it stands in a passage")
 	}
 	return best, at
+}
+
+const (
+	// A passage with so much of a claim is not compared with others.
+	clear = 0.9
+	// So much more than the passage that is cited another one has to have of a claim to be cited for it.
+	muchMore = 0.15
+)
+
+func margin(cited bool) float64 {
+	if cited {
+		return muchMore
+	}
+	return 0
 }
 
 // contributing are those of the cited passages that support the part of the sentence that their marker stands behind,

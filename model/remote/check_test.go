@@ -174,7 +174,7 @@ func TestTheFirstSentenceIsNotHeldBack(t *testing.T) {
 
 // The judge is asked once, about what the words leave in doubt; without its answer the words decide.
 func TestAJudgeSaysWhatWordsLeaveInDoubt(t *testing.T) {
-	const doubtful = "Entries that no one looks at any longer get thrown away by pruning [3]."
+	const doubtful = "Pruning throws away entries that nobody reads any longer [3]."
 	said := "The cache is kept for 30 minutes [1]. " + doubtful + " Old backups are not deleted [2]."
 	for name, c := range map[string]struct {
 		verdict string
@@ -193,7 +193,7 @@ func TestAJudgeSaysWhatWordsLeaveInDoubt(t *testing.T) {
 			judge := judgeOf(func(chat model.Chat) (model.Reply, error) {
 				asked++
 				text := chat.Turns[0].Text
-				if !strings.Contains(text, "thrown away") || strings.Contains(text, "not deleted") || !strings.Contains(text, "nobody has read") ||
+				if !strings.Contains(text, "throws away") || strings.Contains(text, "not deleted") || !strings.Contains(text, "nobody has read") ||
 					chat.Key != "turn_1.claims" {
 					t.Errorf("asked %q under %q", text, chat.Key)
 				}
