@@ -395,17 +395,27 @@ func (c *Claim) contradicted(best place) string {
 			return fmt.Sprintf("it says %q, which is denied there", c.words[i])
 		}
 	}
-	for _, w := range c.order {
-		for _, o := range opposites[w] {
-			if !c.all[o] && t.has(termOf("", o), first, last) && !t.has(termOf("", w), first, last) &&
-				!t.has(termOf("", stem(w)), first, last) && len(c.negated) == 0 && !t.has(termOf(negated, stem(o)), first, last) &&
-				c.share(t, first) >= alike {
-				return fmt.Sprintf("it says %q, and %q is said there", w, o)
-			}
-		}
+	if why := c.opposed(t, first); why != "" {
+		return why
 	}
 	if c.wide && best.own >= 0.7 && c.denies != t.has(termOf(denies, ""), first, last) {
 		return "one of them denies what the other says"
+	}
+	return ""
+}
+
+// opposed says which word of the claim is the opposite of one in a sentence.
+func (c *Claim) opposed(t *Text, at int) string {
+	if len(c.negated) > 0 || c.share(t, at) < alike {
+		return ""
+	}
+	has := func(prefix, w string) bool { return t.has(termOf(prefix, w), at, at) }
+	for _, w := range c.order {
+		for _, o := range opposites[w] {
+			if !c.all[o] && has("", o) && !has("", w) && !has("", stem(w)) && !has(negated, stem(o)) {
+				return fmt.Sprintf("it says %q, and %q is said there", w, o)
+			}
+		}
 	}
 	return ""
 }

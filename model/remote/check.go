@@ -364,21 +364,28 @@ func (k *checker) support(p claims.Piece, c *claims.Claim, cited []int) (claims.
 	if f := c.Against(k.asked, k.own); f.Verdict == claims.Supported {
 		return f, nil // of what the reader brought, or was told before
 	}
-	// Two passages may say it together.
 	if len(cited) == 1 {
-		for _, i := range k.order {
-			if i == cited[0] || k.contributes(c, i) == 0 {
-				continue
-			}
-			if f := c.Against(k.asked, k.text(cited[0]), k.text(i)); f.Verdict == claims.Supported {
-				return f, []int{cited[0], i}
-			}
+		if f, i := k.together(c, cited[0]); f.Verdict == claims.Supported {
+			return f, []int{cited[0], i}
 		}
 	}
 	if best.Verdict == claims.Unsupported && best.Why == "" {
 		best.Why = cmp.Or(closest.Why, "nothing like it stands in a passage")
 	}
 	return best, at
+}
+
+// together finds the passage that says a claim together with one that is cited.
+func (k *checker) together(c *claims.Claim, cited int) (claims.Finding, int) {
+	for _, i := range k.order {
+		if i == cited || c.Against(k.asked, k.text(i)).Score == 0 {
+			continue
+		}
+		if f := c.Against(k.asked, k.text(cited), k.text(i)); f.Verdict == claims.Supported {
+			return f, i
+		}
+	}
+	return claims.Finding{}, 0
 }
 
 const (
@@ -426,11 +433,6 @@ func (k *checker) contributing(p claims.Piece, c *claims.Claim, cited []int) []i
 		return cited
 	}
 	return keep
-}
-
-// contributes is how much of a claim a passage has.
-func (k *checker) contributes(c *claims.Claim, i int) float64 {
-	return c.Against(k.asked, k.text(i)).Score
 }
 
 // unsupported takes a claim out, or marks it.
