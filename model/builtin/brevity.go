@@ -38,7 +38,7 @@ func written(quotes []quote) []quote {
 			continue
 		}
 		for i, taken := range c.taken {
-			if u := &c.units[i]; taken && u.kind != heading && u.kind != code {
+			if u := &c.units[i]; taken && u.kind != heading && u.kind != code && !(c.q.howTo && u.steps()) {
 				words := min(u.words, longPara)
 				if u.kind != prose {
 					words = u.words

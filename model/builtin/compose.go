@@ -18,7 +18,7 @@ type quote struct {
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	mostWords    = 500 // of blocks, without code, before the best sentences are taken of them
+	mostWords    = 330 // of blocks, without code, before the best sentences are taken of them
 	mostPassages = 4
 	mostDoubtful = 3   // where they may not answer
 	mostOfPage   = 3   // passages of one page
@@ -29,6 +29,7 @@ const (
 	longCode     = 150 // words from which a stretch of code is not taken
 	mostCode     = 160 // words of code of a section, where it takes more than one
 	longBlock    = 220 // words from which an item, a row or steps are not taken
+	longSteps    = 450 // words of a numbered list from which it is not taken whole
 	longList     = 70  // words from which the items of a list are taken one by one
 	longTable    = 150 // the same for the rows of a table, which its lines hold together
 	longCompare  = 330 // words up to which a table is taken whole that compares what is asked about

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 
@@ -207,7 +208,10 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 	whole, carried := standalone(question, history, selected)
 	out := []string{whole}
 	c, compares := comparisonOf(whole)
+	message := quotedMessage(question)
 	switch parts := clauses(question); {
+	case message != "": // the page that explains it has its words, and not the question's around it
+		out = append(out, message)
 	case compares:
 		out = append(out, c[:]...)
 	case len(carried) > 0: // what the conversation is about counts as much as what is new
@@ -222,6 +226,20 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 		out = append(out[:min(len(out), mostQueries-1)], strings.TrimSpace(question)+" "+about)
 	}
 	return out
+}
+
+// quoted matches what a question puts in quotation marks or types as code.
+var quoted = regexp.MustCompile("`([^`\n]{12,300})`|\"([^\"\n]{12,300})\"|“([^”\n]{12,300})”|'([^'\n]{12,300})'")
+
+// quotedMessage is the message that a question quotes: several words of a program; empty where it quotes none.
+func quotedMessage(question string) string {
+	for _, m := range quoted.FindAllStringSubmatch(question, 4) {
+		text := strings.Join(m[1:], "")
+		if len(strings.Fields(text)) >= 3 && len(text) < len(question)-2 {
+			return text
+		}
+	}
+	return ""
 }
 
 // queriesOf are the searches for the parts of a question that asks several things.

@@ -62,7 +62,7 @@ func (c *selection) take(i int) {
 		return
 	}
 	u := &c.units[i]
-	if u.kind == code && u.words > longCode || u.kind != prose && u.words > longBlock {
+	if u.kind == code && u.words > longCode || u.kind != prose && u.words > longBlock && !(c.q.howTo && u.steps()) {
 		return
 	}
 	c.taken[i] = true
@@ -116,7 +116,10 @@ func (c *selection) order(lead int) []int {
 func (c *selection) takeBest(byScore []int) {
 	for n, i := range byScore {
 		full := c.used >= c.budget || c.used+c.units[i].words > c.budget+c.budget/3
-		if c.units[i].kind == code {
+		switch u := &c.units[i]; {
+		case u.steps() && c.q.howTo: // in whole and in order
+			full = c.used >= 2*longSteps
+		case u.kind == code:
 			full = c.code+c.units[i].words > mostCode
 		}
 		if n > 0 && (full || c.scores[i] < 0.55*c.scores[byScore[0]]) {

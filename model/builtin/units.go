@@ -16,12 +16,18 @@ func lines(u *unit) []string {
 	return strings.Split(u.text, "\n")
 }
 
+// steps reports whether a unit is a numbered list, whole.
+func (u *unit) steps() bool {
+	m := match(item, "0123456789", u.text)
+	return u.kind == list && u.of == 0 && m != nil && strings.Contains(u.text, "\n")
+}
+
 // items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless
 // there are too many to be read.
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
 	m := item.FindStringSubmatch(lines[0])
-	if m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longBlock {
+	if m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longSteps {
 		return []string{text}
 	}
 	var out []string
