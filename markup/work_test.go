@@ -25,6 +25,9 @@ var repeated = []struct{ before, again, then, after string }{
 }
 
 func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {
+	if RaceDetector {
+		t.Skip("one goroutine computes for long: .ci/run runs it without the race detector")
+	}
 	t.Parallel()
 	for _, c := range repeated {
 		for _, name := range []string{"a.md", "a.mdx"} {
@@ -35,6 +38,9 @@ func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {
 
 // FuzzWork looks for forms whose work grows faster than their number.
 func FuzzWork(f *testing.F) {
+	if RaceDetector {
+		f.Skip("one goroutine computes for long: .ci/run runs it without the race detector")
+	}
 	for _, c := range repeated {
 		f.Add(c.before, c.again, c.then, c.after, false)
 		f.Add(c.before, c.again, c.then, c.after, true)
