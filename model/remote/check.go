@@ -344,7 +344,7 @@ func (k *checker) support(p claims.Piece, c *claims.Claim, cited []int) (claims.
 	}
 	for _, i := range k.order {
 		f := c.Against(k.asked, k.text(i))
-		if f.Verdict > best.Verdict || f.Verdict == best.Verdict && f.Verdict != claims.Unsupported && f.Score > best.Score+margin(len(at) > 0 && at[0] != i && slices.Contains(cited, at[0])) {
+		if better(f, best, len(at) > 0 && at[0] != i && slices.Contains(cited, at[0])) {
 			best, at = f, []int{i}
 		}
 		if f.Score > closest.Score {
@@ -395,11 +395,14 @@ const (
 	muchMore = 0.15
 )
 
-func margin(cited bool) float64 {
+// better reports whether a finding goes before another one, which may be that of what the model cites.
+func better(f, than claims.Finding, cited bool) bool {
+	margin := 0.0
 	if cited {
-		return muchMore
+		margin = muchMore
 	}
-	return 0
+	return f.Verdict > than.Verdict ||
+		f.Verdict == than.Verdict && f.Verdict != claims.Unsupported && f.Score > than.Score+margin
 }
 
 // contributing are those of the cited passages that support the part of the sentence that their marker stands behind,
