@@ -111,7 +111,7 @@ func (r *run) whole(ctx context.Context) (Report, error) {
 	if err != nil {
 		return r.report(), err
 	}
-	return r.finish()
+	return r.finish(ctx)
 }
 
 // begin opens a round, or goes on with one that was cut off.
@@ -631,7 +631,7 @@ func (r *run) canonical(rec *record, address string) string {
 }
 
 // finish takes out what is no more, once all is known.
-func (r *run) finish() (Report, error) {
+func (r *run) finish(ctx context.Context) (Report, error) {
 	if r.complete() {
 		again := r.wrongNames()
 		for len(again) > 0 {
@@ -642,7 +642,7 @@ func (r *run) finish() (Report, error) {
 					r.enqueue(item{url: u, depth: rec.Depth})
 				}
 			}
-			if err := r.drain(context.Background()); err != nil {
+			if err := r.drain(ctx); err != nil {
 				return r.report(), err
 			}
 			again = r.wrongNames()
