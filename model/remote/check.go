@@ -234,6 +234,9 @@ func (k *checker) sentence(p claims.Piece) error {
 	if role != claims.Claims && c.Facts() && k.unknown(c) != "" {
 		role = claims.Claims // a greeting that names a port claims something
 	}
+	if role == claims.Admits && k.says(p, c) {
+		role = claims.Claims
+	}
 	if role == claims.Claims && c.Empty() {
 		role = claims.Leads
 	}
@@ -256,6 +259,12 @@ func (k *checker) sentence(p claims.Piece) error {
 		k.abandon()
 	}
 	return k.claim(p, c)
+}
+
+// says reports whether a sentence that seems to say what the documentation does not say says something else: it cites a
+// passage for it, or a passage says the opposite.
+func (k *checker) says(p claims.Piece, c *claims.Claim) bool {
+	return len(p.Cites) > 0 || slices.ContainsFunc(k.order, func(i int) bool { return c.Against(k.asked, k.text(i)).Denied })
 }
 
 // paragraph reports whether what stands before a piece begins a paragraph, and no item of a list.

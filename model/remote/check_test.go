@@ -68,6 +68,8 @@ func TestClaimsAreHeldAgainstThePassages(t *testing.T) {
 		{"it says so itself", "The documentation does not mention prices.",
 			"The documentation does not mention prices.\n\n" + strings.TrimPrefix(nowhere, "The Widget documentation does not answer this question. "),
 			nil, 0, 0},
+		{"it says something else", "Old backups are not deleted [2]. The backup page that nobody has found is not the text of the list [3].",
+			"Old backups are not deleted.", []int{1}, 0, 1},
 		{"items", "You can:\n\n1. Set `cache_ttl` to change it [1].\n2. Set `cache_magic` to nine [1].\n3. Prune entries that nobody has read [3].\n",
 			"You can:\n\n1. Set `cache_ttl` to change it.\n3. Prune entries that nobody has read.", []int{0, 2}, 0, 1},
 		{"the first item", "You can:\n\n- Set `cache_magic` [1].\n- Set `cache_ttl` to change it [1].\n",
