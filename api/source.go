@@ -382,3 +382,38 @@ func labelProblem(label string) string {
 	}
 	return ""
 }
+
+// PrivateByCommand is what is said to whoever asks for private addresses elsewhere than on the command line.
+const PrivateByCommand = "is set by whoever runs the server, on the command line alone: --allow-private"
+
+// KeepsPrivate refuses a change of the project's own source that came from a page or by the API, and gives it private
+// addresses, takes them away, or points it at another place while it may reach them.
+func (p Project) KeepsPrivate(before Project) error {
+	var wrong problems
+	wrong.private("source", before, p)
+	return wrong.err()
+}
+
+// KeepsPrivate is the same for a further source of a project, which may be new.
+func (s Source) KeepsPrivate(of Project) error {
+	old, _ := of.Further(strings.ToLower(strings.TrimSpace(s.Label)))
+	s = s.withDefaults()
+	var wrong problems
+	wrong.private("address", Project{Source: old.Address, Kind: old.Kind, Collect: old.Collect},
+		Project{Source: s.Address, Kind: s.Kind, Collect: s.Collect})
+	return wrong.err()
+}
+
+func (p *problems) private(field string, was, is Project) {
+	const byCommand = "belongs to a source that may reach private addresses: the command line alone changes it"
+	before, after := was.Collect.Web, is.Collect.Web
+	switch {
+	case before.AllowPrivate != after.AllowPrivate:
+		p.add("collect.web.allowPrivate", "%s", PrivateByCommand)
+	case !after.AllowPrivate:
+	case was.Source != is.Source || was.Kind != is.Kind:
+		p.add(field, "%s", byCommand)
+	case before.Prefix != after.Prefix || before.Sitemap != after.Sitemap:
+		p.add("collect.web", "%s", byCommand)
+	}
+}

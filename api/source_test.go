@@ -88,3 +88,56 @@ func TestWrongSourcesAreNamedByTheirField(t *testing.T) {
 		}
 	}
 }
+
+// What did not come from the operator's command line neither gives nor takes private addresses, nor moves where they lead.
+func TestOnlyTheCommandLineAllowsPrivateAddresses(t *testing.T) {
+	web := Source{Label: "site", Kind: SourceWeb, Address: "https://wiki.example.com/docs/"}
+	private := web
+	private.Collect.Web.AllowPrivate = true
+	project := func(s Source) Project {
+		return Project{Kind: s.Kind, Source: s.Address, Collect: s.Collect, Sources: []Source{s}}.WithDefaults()
+	}
+	changed := func(s Source, change func(*Source)) Source { change(&s); return s }
+	for name, c := range map[string]struct {
+		before, after Source
+		field         string
+	}{
+		"nothing":       {web, web, ""},
+		"it stays":      {private, private, ""},
+		"weight":        {private, changed(private, func(s *Source) { s.Weight, s.Groups, s.Every = 2, []string{"staff"}, "2h" }), ""},
+		"given":         {web, private, "collect.web.allowPrivate"},
+		"taken":         {private, web, "collect.web.allowPrivate"},
+		"moved":         {private, changed(private, func(s *Source) { s.Address = "http://10.0.0.1/" }), "address"},
+		"another kind":  {private, changed(private, func(s *Source) { s.Kind = SourceFiles }), "address"},
+		"sitemap":       {private, changed(private, func(s *Source) { s.Collect.Web.Sitemap = "http://10.0.0.1/" }), "collect.web"},
+		"prefix":        {private, changed(private, func(s *Source) { s.Collect.Web.Prefix = "/" }), "collect.web"},
+		"public moved":  {web, changed(web, func(s *Source) { s.Address = "https://other.example.com/" }), ""},
+		"label in caps": {private, changed(private, func(s *Source) { s.Label = " SITE " }), ""},
+		"another label": {private, changed(private, func(s *Source) { s.Label = "second" }), "collect.web.allowPrivate"},
+	} {
+		fields := func(err error) (out []string) {
+			var invalid *InvalidError
+			if errors.As(err, &invalid) {
+				for _, problem := range invalid.Problems {
+					out = append(out, problem.Field)
+				}
+			}
+			return out
+		}
+		var want []string
+		if c.field != "" {
+			want = []string{c.field}
+		}
+		if got := fields(c.after.KeepsPrivate(project(c.before))); !slices.Equal(got, want) {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+		if c.field == "address" {
+			want = []string{"source"}
+		}
+		if c.after.Label != "second" {
+			if got := fields(project(c.after).KeepsPrivate(project(c.before))); !slices.Equal(got, want) {
+				t.Errorf("%s of the project's own source: %q, want %q", name, got, want)
+			}
+		}
+	}
+}

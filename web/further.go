@@ -71,8 +71,11 @@ func (s *Server) removeFurther(v *visit) error {
 // furtherTask does something with a source in the background and shows how it goes.
 func (s *Server) furtherTask(v *visit, action, label string, begin func() (ingest.Task, error)) error {
 	task, err := begin()
-	if errors.Is(err, api.ErrConflict) {
+	switch {
+	case errors.Is(err, api.ErrConflict):
 		return s.sourcesPage(v, 409, Failure(err))
+	case errors.Is(err, api.ErrInvalid):
+		return s.sourcesPage(v, 400, Failure(err))
 	}
 	if err != nil {
 		return err

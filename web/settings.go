@@ -293,6 +293,9 @@ func (s *Server) changeSettings(v *visit) error {
 	if errors.Is(err, api.ErrConflict) { // it is being read: what was filled in stays
 		return s.settingsPage(v, 409, form, map[string]string{"": Failure(err)}, "")
 	}
+	if problems, ok := faults(err); ok {
+		return s.settingsPage(v, 400, form, problems, "")
+	}
 	if err != nil {
 		return err
 	}

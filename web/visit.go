@@ -152,6 +152,17 @@ func (v *visit) readForm() error {
 		return invalid("body", "must be a form: "+err.Error())
 	}
 	v.values = v.Req.PostForm
+	return operatorsAlone(v.values)
+}
+
+// operatorsAlone refuses what no page may set: whoever fills in such a field is told so, rather than nothing.
+func operatorsAlone(form url.Values) error {
+	for name := range form {
+		last := name[strings.LastIndexByte(name, '.')+1:]
+		if strings.EqualFold(strings.ReplaceAll(last, "-", ""), "allowPrivate") {
+			return invalid("collect.web.allowPrivate", api.PrivateByCommand)
+		}
+	}
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -45,7 +46,19 @@ func (s projectSetup) Keep(project api.ProjectID, secret string) (string, error)
 
 func (s projectSetup) Drop(name string) error { return s.ops.stores.secrets.Drop(name) }
 
+// byPage refuses what a page may not change of a project. The operator's commands do not come by here.
+func (s projectSetup) byPage(p api.Project) error {
+	before, err := s.ops.stores.catalog.Project(s.app.work, p.ID)
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	return p.KeepsPrivate(before)
+}
+
 func (s projectSetup) Look(p api.Project) (ingest.Task, error) {
+	if err := s.byPage(p); err != nil {
+		return ingest.Task{}, err
+	}
 	return s.app.tasks.Begin(
 		ingest.TaskLook,
 		p.ID,
@@ -57,6 +70,9 @@ func (s projectSetup) Look(p api.Project) (ingest.Task, error) {
 }
 
 func (s projectSetup) Add(p api.Project) (ingest.Task, error) {
+	if err := s.byPage(p); err != nil {
+		return ingest.Task{}, err
+	}
 	return s.app.tasks.Begin(
 		ingest.TaskAdd,
 		p.ID,
@@ -91,6 +107,9 @@ func (s projectSetup) change(
 }
 
 func (s projectSetup) Change(p api.Project) (ingest.Task, error) {
+	if err := s.byPage(p); err != nil {
+		return ingest.Task{}, err
+	}
 	return s.change(p.ID, func(ctx context.Context, progress Progress) (ingest.Project, error) {
 		return s.ops.setProject(ctx, p, progress)
 	})
@@ -123,7 +142,19 @@ func (s projectSetup) further(project api.ProjectID, do func(context.Context, Pr
 	})
 }
 
+// sourceByPage is byPage for one further source.
+func (s projectSetup) sourceByPage(project api.ProjectID, f api.Source) error {
+	p, err := s.ops.stores.catalog.Project(s.app.work, project)
+	if err != nil {
+		return err
+	}
+	return f.KeepsPrivate(p)
+}
+
 func (s projectSetup) AddSource(project api.ProjectID, f api.Source) (ingest.Task, error) {
+	if err := s.sourceByPage(project, f); err != nil {
+		return ingest.Task{}, err
+	}
 	return s.further(project, func(ctx context.Context, progress Progress) error {
 		_, err := s.ops.stores.source.AddSource(ctx, project, f, progress)
 		return err
@@ -131,6 +162,9 @@ func (s projectSetup) AddSource(project api.ProjectID, f api.Source) (ingest.Tas
 }
 
 func (s projectSetup) SetSource(project api.ProjectID, f api.Source) (ingest.Task, error) {
+	if err := s.sourceByPage(project, f); err != nil {
+		return ingest.Task{}, err
+	}
 	return s.further(project, func(ctx context.Context, progress Progress) error {
 		_, err := s.ops.stores.source.SetSource(ctx, project, f, progress)
 		return err
