@@ -94,24 +94,24 @@ func (p Project) Validate() error {
 }
 
 // place checks where a source's pages are and where readers find them.
-func (out *problems) place(p Project) {
-	if p.Branch != "" && !ValidBranch(p.Branch) {
-		out.add("branch", "is not a branch name that git accepts")
+func (p *problems) place(of Project) {
+	if of.Branch != "" && !ValidBranch(of.Branch) {
+		p.add("branch", "is not a branch name that git accepts")
 	}
-	if problem := docsDirProblem(p.DocsDir); problem != "" {
-		out.add("docsDir", "%s", problem)
+	if problem := docsDirProblem(of.DocsDir); problem != "" {
+		p.add("docsDir", "%s", problem)
 	}
-	if p.SiteURL != "" && !validWebURL(p.SiteURL) {
-		out.add("siteUrl", "must be an http or https URL without credentials")
+	if of.SiteURL != "" && !validWebURL(of.SiteURL) {
+		p.add("siteUrl", "must be an http or https URL without credentials")
 	}
-	switch p.Site {
+	switch of.Site {
 	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
 		SiteCollected:
 	default:
-		out.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs")
+		p.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs")
 	}
-	out.patterns("include", p.Include)
-	out.patterns("exclude", p.Exclude)
+	p.patterns("include", of.Include)
+	p.patterns("exclude", of.Exclude)
 }
 
 // withoutEmpty is a list without its empty texts, which a command line gives to clear it.

@@ -30,8 +30,7 @@ type Result struct {
 	Verdict Verdict  `json:"verdict"`
 	Opinion *Opinion `json:"judge,omitempty"` // of a model, where one was asked; it changes no verdict
 
-	unanswerable bool
-	question     Question
+	question Question
 }
 
 // Question is what was asked. It is empty in runs that were read from a file.

@@ -89,15 +89,9 @@ func TestAFollowUpIsRewrittenAnsweredAndExplained(t *testing.T) {
 	}
 
 	// Readers are not told how an answer came about.
-	cl := server.client(p.assistant)
 	for key, body := range map[string]map[string]any{p.assistant: {"explain": true}, p.admin: {}} {
 		body["fp"], body["messages"] = "anonymous", []any{map[string]any{"role": "user", "content": "Why?"}}
-		if key == p.admin {
-			cl = server.client(p.admin)
-		} else {
-			cl = server.client(p.assistant)
-		}
-		_, err := cl.Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+		_, err := server.client(key).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
 		if err == nil || !strings.Contains(err.Error(), "explain") {
 			t.Errorf("a key of the wrong kind: %v", err)
 		}

@@ -36,7 +36,7 @@ var placesOfInjection = []string{"page", "title", "heading", "code block", "comm
 
 var (
 	orderForm = regexp.MustCompile(`(?s)OVERRIDE(\d+): (.*?) ENDOVERRIDE`)
-	escaped   = regexp.MustCompile("\\\\.")
+	escaped   = regexp.MustCompile(`\\.`)
 	codeSpan  = regexp.MustCompile("`[^`\n]*`")
 	// What no answer has, and what none has whose order stood in no passage.
 	evil  = regexp.MustCompile(`(?i)\]\([^)]*(?:secret\+question|@evil|javascript:|data:)|!\[[^]]*\]\(|<(?:img|a)\b`)

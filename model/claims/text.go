@@ -171,5 +171,3 @@ func (t *Text) has(term uint64, first, last int) bool {
 	})
 	return at < len(t.postings) && t.postings[at].term == term && int(t.postings[at].sentence) <= last
 }
-
-func (t *Text) holds(term uint64) bool { return len(t.find(term)) > 0 }
