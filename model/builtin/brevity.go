@@ -37,6 +37,7 @@ func written(quotes []quote) []quote {
 			total += proseWords(quotes[n].text)
 			continue
 		}
+		total += proseWords(quotes[n].lead)
 		for i, taken := range c.taken {
 			if u := &c.units[i]; taken && u.kind != heading && u.kind != code && !(c.q.howTo && u.steps()) {
 				words := min(u.words, longPara)
@@ -65,7 +66,7 @@ func written(quotes []quote) []quote {
 	for _, q := range quotes {
 		if q.chosen != nil {
 			q.chosen.complete()
-			q.text, q.chosen = q.chosen.write(), nil
+			q.text, q.chosen = strings.TrimSpace(q.lead+"\n\n"+q.chosen.write()), nil
 		}
 		if q.text != "" {
 			out = append(out, q)

@@ -12,6 +12,7 @@ import (
 type quote struct {
 	passage int
 	text    string
+	lead    string     // the line that answers by itself, before what is chosen
 	both    bool       // it is a table of both things that are compared
 	chosen  *selection // that the text is still to be made of; nil where it is made
 }
@@ -158,6 +159,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		}
 	}
 	stated := stating(q, settingAsked(question, req.Project), sections, &quoted)
+	if len(stated) == 0 {
+		stated = beginWith(&req, q, question, sections, order, found == answered, &quoted)
+	}
 	for _, s := range stated {
 		add(s)
 	}

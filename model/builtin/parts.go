@@ -122,7 +122,14 @@ func (s *section) more(u *unit, left int) string {
 // lead is a paragraph as it is quoted. Where what it announces is not quoted, or not all of it, it does not go on about
 // it.
 func (c *selection) lead(i int) string {
-	text := c.q.shorten(c.section, &c.units[i], c.budget)
+	u := c.units[i]
+	if i == c.begun {
+		if u.text = c.rest; u.text == "" {
+			return ""
+		}
+		u.words = countWords(u.text)
+	}
+	text := c.q.shorten(c.section, &u, c.budget)
 	missing := !c.follows(i)
 	announced := strings.HasSuffix(text, ":")
 	if !(missing && announced) && !c.partly(i+1) {
@@ -133,11 +140,16 @@ func (c *selection) lead(i int) string {
 	switch {
 	case totals.MatchString(last) || missing && len(all) > 1:
 		return strings.Join(all[:len(all)-1], " ")
+	case missing && unfinished.MatchString(text):
+		return ""
 	case missing:
 		return strings.TrimSuffix(text, ":") + "."
 	}
 	return text
 }
+
+// unfinished matches a sentence that says nothing without what it announces.
+var unfinished = regexp.MustCompile(`(?i)\b(?:is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
 
 // totals are words that say that nothing is missing in what follows.
 var totals = regexp.MustCompile(

@@ -16,6 +16,8 @@ type selection struct {
 	code   int    // words of code
 	quoted *[]uint64
 	worth  float64 // of the section, as a share of the first one's
+	begun  int     // the paragraph of which a line stands before the rest of the section, and what else it says; or -1
+	rest   string
 }
 
 // choose quotes the units of a section that fit, with their context, in the order of the page. Quoted are the
@@ -28,7 +30,7 @@ func choose(q *query, s *section, budget int, quoted *[]uint64) string {
 
 // pick takes the units of a section that fit, with their context.
 func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
-	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1}
+	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1, begun: -1}
 	if s.words <= budget {
 		for i := range s.units {
 			c.take(i)
