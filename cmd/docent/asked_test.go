@@ -32,7 +32,7 @@ type askedQuestion struct {
 // What each kind of question reaches: a right first source, a text that answers, at least; denied, at most.
 var askedBars = map[string]struct{ right, held, denied int }{
 	"comparison": {10, 11, 1}, "error": {14, 14, 2}, "follow-up": {41, 42, 1}, "steps": {10, 10, 1}, "value": {4, 8, 1},
-	"yes/no": {10, 13, 1},
+	"yes/no": {11, 14, 1},
 }
 
 // An asker puts questions as a thread does: what is searched for, what is told and what is answered are its own.
