@@ -73,7 +73,7 @@ func (w *apiWriter) request(o operation, params []map[string]any, bodies []any) 
 	server := ""
 	if list := w.servers(); len(list) > 0 {
 		server = strings.TrimRight(list[0], "/")
-		if !strings.Contains(server, "://") && !strings.HasPrefix(server, "/") {
+		if server != "" && !strings.Contains(server, "://") && !strings.HasPrefix(server, "/") {
 			server = "https://" + server
 		}
 	}
