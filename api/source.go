@@ -417,3 +417,19 @@ func (p *problems) private(field string, was, is Project) {
 		p.add("collect.web", "%s", byCommand)
 	}
 }
+
+// MayAdd says what is wrong with a further source before it is added, by its own fields.
+func (p Project) MayAdd(s Source) error {
+	p.Sources = append(slices.Clone(p.Sources), s.withDefaults())
+	var all, own problems
+	all.sources(p)
+	at := indexed("sources", len(p.Sources)-1) + "."
+	for _, problem := range all {
+		if field, ours := strings.CutPrefix(problem.Field, at); ours {
+			own = append(own, Problem{Field: field, Message: problem.Message})
+		} else if problem.Field == "sources" {
+			own = append(own, problem)
+		}
+	}
+	return own.err()
+}

@@ -45,6 +45,8 @@ type Settings struct {
 	Sitemap string   // address of the sitemap, or "none" to follow links; what the site says where empty
 	// Pages that are read at most; 5,000 where 0.
 	MaxPages int
+	// How long this crawl may take; as long as any where 0.
+	MaxTime time.Duration
 	// AllowPrivate lets the crawl reach this machine and private networks. Only the operator sets it.
 	AllowPrivate bool
 }

@@ -100,12 +100,13 @@ func (r *run) whole(ctx context.Context) (Report, error) {
 	if err := r.begin(); err != nil {
 		return Report{}, err
 	}
-	timed, cancel := context.WithTimeout(ctx, r.crawler.o.MaxTime)
+	most := cmp.Or(max(0, r.settings.MaxTime), r.crawler.o.MaxTime)
+	timed, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	err := r.read(timed)
 	if ctx.Err() == nil && timed.Err() != nil {
 		r.ended = true
-		r.notes = append(r.notes, fmt.Sprintf("reading took longer than %s: the next crawl goes on", r.crawler.o.MaxTime))
+		r.notes = append(r.notes, fmt.Sprintf("reading took longer than %s: the next crawl goes on", most))
 		err = nil
 	}
 	if err != nil {

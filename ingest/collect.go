@@ -32,6 +32,21 @@ type Collected struct {
 	Changed int      `json:"changed"`           // of them, and of those that are gone
 	SiteURL string   `json:"siteUrl,omitempty"` // where readers find them, where the project does not say it
 	Notes   []string `json:"notes,omitempty"`   // what an operator should know, such as pages that were left out
+	// Of a web site: what was new, changed and gone, what could not be asked for, and what is left out.
+	Site *SiteCounts `json:"site,omitempty"`
+}
+
+// SiteCounts are the pages of a web site by what came of them.
+type SiteCounts struct {
+	New     int `json:"new"`
+	Changed int `json:"changed"`
+	Gone    int `json:"gone"`
+	LeftOut int `json:"leftOut"`
+	Failed  int `json:"failed"` // could not be asked for: what was read before still answers
+}
+
+func (c SiteCounts) String() string {
+	return fmt.Sprintf("%d new, %d changed, %d gone, %d left out, %d failed", c.New, c.Changed, c.Gone, c.LeftOut, c.Failed)
 }
 
 // A Collection is the last time that a source was collected, kept beside its pages.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"docent/api"
 )
@@ -25,6 +26,27 @@ type Source struct {
 	Read       *Reading    `json:"-"`
 	Error      string      `json:"error,omitempty"`
 	Collection *Collection `json:"collection,omitempty"` // of one that has to be collected
+	// When it is read again by itself; zero where that is whenever the server looks, or never.
+	Next time.Time `json:"next,omitzero"`
+}
+
+// Health says in a line how the last collection went and when the next one is due; empty where nothing was collected.
+func (s Source) Health() string {
+	if s.Collection == nil {
+		return ""
+	}
+	const minutes = "2006-01-02 15:04 MST"
+	text := "read " + s.Collection.At.UTC().Format(minutes)
+	if s.Collection.Site != nil {
+		text += ": " + s.Collection.Site.String()
+	}
+	if s.Collection.Error != "" {
+		text += "; FAILED: " + s.Collection.Error
+	}
+	if !s.Next.IsZero() {
+		text += "; again " + s.Next.UTC().Format(minutes)
+	}
+	return text
 }
 
 // noSource says that a project has no source of a label.
@@ -65,6 +87,9 @@ func (s *Reader) state(p api.Project, f api.Source) Source {
 	}
 	if c, ok := s.LastCollection(part.ID); ok && f.Kind.Collected() {
 		out.Collection = &c
+		if every := part.Interval(); every > 0 && f.Kind != api.SourceZip {
+			out.Next = c.At.Add(every)
+		}
 		if out.Error == "" {
 			out.Error = c.Error
 		}

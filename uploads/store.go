@@ -134,6 +134,9 @@ func (in Incoming) Keep(dir string) (changed bool, err error) {
 	return true, errors.Join(datadir.SyncFolder(dir), datadir.SyncFolder(filepath.Dir(dir)))
 }
 
+// Drop forgets an upload. Nothing is done where it was kept.
+func (in Incoming) Drop() { os.Remove(in.path) }
+
 func syncFile(name string) error {
 	f, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -15,11 +15,12 @@ type sourceLine struct {
 	Path     string // below which its forms lie
 	Said     string // its kind
 	Audience string
+	Zip      bool
 }
 
 func viewSource(base string, s ingest.Source) sourceLine {
 	return sourceLine{Source: s, Path: base + "/sources/further/" + s.Label, Said: s.Kind.Said(),
-		Audience: strings.Join(s.Groups, ", ")}
+		Audience: strings.Join(s.Groups, ", "), Zip: s.Kind == api.SourceZip}
 }
 
 // addFurther reads a further source and adds it. Its address may name anything that the server reaches, so that whoever

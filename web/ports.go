@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/netip"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/crawl"
 	"docent/forge"
 	"docent/gaps"
 	"docent/gaps/tracker"
@@ -230,6 +232,11 @@ type Setup interface {
 	SetSource(project api.ProjectID, s api.Source) (ingest.Task, error)
 	ReadSource(project api.ProjectID, label string) (ingest.Task, error)
 	RemoveSource(ctx context.Context, project api.ProjectID, label string) error
+	// Preview reads the first pages of a web site, within seconds, to show how it would be read.
+	Preview(ctx context.Context, s api.Source) (crawl.Report, error)
+	// Upload reads a zip to its end; it becomes the pages of a source of the kind zip, which is added where there is none
+	// of its label. A zip that is no zip, or too large, is an *api.InvalidError for the field zip.
+	Upload(ctx context.Context, project api.ProjectID, s api.Source, zip io.Reader) (ingest.Task, error)
 	// Discard forgets what was looked at and not added. Only what a fresh look has read may be discarded.
 	Discard(ctx context.Context, id api.ProjectID) error
 	Remove(ctx context.Context, id api.ProjectID) error

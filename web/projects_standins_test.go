@@ -2,9 +2,11 @@ package web_test
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"docent/api"
+	"docent/crawl"
 	"docent/ingest"
 	"docent/search"
 	"docent/web"
@@ -34,6 +36,12 @@ func (projectsOf) SetSource(api.ProjectID, api.Source) (ingest.Task, error) {
 	return ingest.Task{}, noTask
 }
 func (projectsOf) ReadSource(api.ProjectID, string) (ingest.Task, error) {
+	return ingest.Task{}, noTask
+}
+func (projectsOf) Preview(context.Context, api.Source) (crawl.Report, error) {
+	return crawl.Report{}, noTask
+}
+func (projectsOf) Upload(context.Context, api.ProjectID, api.Source, io.Reader) (ingest.Task, error) {
 	return ingest.Task{}, noTask
 }
 func (projectsOf) RemoveSource(context.Context, api.ProjectID, string) error { return noTask }

@@ -40,6 +40,9 @@ type route struct {
 // project is the part of an address that names a project: its organization and its domain.
 const project = "/console/:org/:domain"
 
+// uploadPath takes a file, behind the fields of its form.
+const uploadPath = project + "/sources/upload"
+
 // routes is every page on one screen.
 func (s *Server) routes() []route {
 	return []route{
@@ -184,6 +187,9 @@ func (s *Server) routes() []route {
 		{"POST", project + "/sources/check", editor, s.recheck},
 		{"POST", project + "/sources/token", owner, s.setToken},
 		{"POST", project + "/sources/further", operator, s.addFurther},
+		{"POST", project + "/sources/preview", owner, s.previewSite},
+		{"POST", project + "/sources/site", owner, s.addSite},
+		{"POST", uploadPath, owner, s.uploadZip},
 		{"POST", project + "/sources/further/:label/set", owner, s.setFurther},
 		{"POST", project + "/sources/further/:label/read", editor, s.readFurther},
 		{"POST", project + "/sources/further/:label/remove", owner, s.removeFurther},
@@ -221,7 +227,11 @@ func (s *Server) guard(r route) bunrouter.HandlerFunc {
 			return err
 		}
 		if r.method == http.MethodPost {
-			if err := v.readForm(); err != nil {
+			read := v.readForm
+			if r.pattern == uploadPath {
+				read = v.readUpload
+			}
+			if err := read(); err != nil {
 				return err
 			}
 		}

@@ -83,6 +83,7 @@ type Server struct {
 	feeds     *feeds
 	drafts    drafts // projects that are on their way
 	counts    counts // of analytics
+	previews  chan struct{}
 	reference func() (template.HTML, error)
 
 	leaving context.Context // ends when live parts of pages must end
@@ -112,7 +113,7 @@ func New(deps Deps) (*Server, error) {
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
 	templates() // a template that cannot be read ends the start, and no visitor waits for it
 	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
-		passwords: password.NewHasher(), feeds: newFeeds()}
+		passwords: password.NewHasher(), feeds: newFeeds(), previews: make(chan struct{}, mostPreviews)}
 	s.reference = sync.OnceValues(s.makeReference)
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(

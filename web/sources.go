@@ -40,6 +40,8 @@ type sourcesView struct {
 	Same     []string
 	Problem  string // of a form
 	All      []sourceLine
+	Site     siteForm
+	Zip      zipForm
 }
 
 // An updateView is one reading of the documentation.
@@ -76,8 +78,13 @@ func (s *Server) showSources(v *visit) error {
 }
 
 func (s *Server) sourcesPage(v *visit, status int, problem string) error {
+	return s.sourcesWith(v, status, problem, newSiteForm(nil, nil), newZipForm(nil, nil))
+}
+
+// sourcesWith is the page with the forms as they were filled in.
+func (s *Server) sourcesWith(v *visit, status int, problem string, site siteForm, zip zipForm) error {
 	p := v.project
-	view := sourcesView{Base: v.base(), Kind: sourceKind(p), Access: sourceAccess(p), Problem: problem,
+	view := sourcesView{Base: v.base(), Kind: sourceKind(p), Access: sourceAccess(p), Problem: problem, Site: site, Zip: zip,
 		Show: v.query("show"), Query: strings.TrimSpace(v.query("q")), State: v.query("state")}
 	var err error
 	if view.Shown, err = s.Sources.Shown(v.Context(), p); err != nil {
@@ -108,8 +115,10 @@ func (s *Server) sourcesPage(v *visit, status int, problem string) error {
 	view.Same = []string{
 		"docent index " + string(p.ID),
 		"docent source list " + string(p.ID),
-		"docent source add " + string(p.ID) + " blog --kind zip",
-		"docent source upload " + string(p.ID) + " blog FILE.zip",
+		"docent crawl preview https://www.example.com/blog/ --pages 10",
+		"docent source add " + string(p.ID) + " blog --kind web --address https://www.example.com/blog/",
+		"docent source add " + string(p.ID) + " manual --kind zip",
+		"docent source upload " + string(p.ID) + " manual FILE.zip",
 		"docent project check " + string(p.ID),
 		"docent project token " + string(p.ID) + ` <<< "$DOCS_TOKEN"`,
 		"curl -X POST -H \"Authorization: Bearer $ADMIN_KEY\" " + shellWord(

@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -17,6 +18,12 @@ import (
 
 // formBytes is the most that a form may hold.
 const formBytes = 256 << 10
+
+// A form with a file may hold uploadBytes: what a zip may have, and its fields. It may take uploadTime.
+const (
+	uploadBytes = 256<<20 + 2*formBytes
+	uploadTime  = 10 * time.Minute
+)
 
 // A visit is one request for a page: what was asked, who asks, and for which project.
 type visit struct {
@@ -33,6 +40,7 @@ type visit struct {
 	org      api.OrgID   // of the address; empty where it names none
 	project  api.Project // of the address; empty where it names none
 	values   url.Values  // of the form that was sent
+	file     io.Reader   // that came with it; nil where none did
 	token    string      // what forms that are shown now bring along; empty before one is
 }
 
@@ -152,6 +160,41 @@ func (v *visit) readForm() error {
 		return invalid("body", "must be a form: "+err.Error())
 	}
 	v.values = v.Req.PostForm
+	return operatorsAlone(v.values)
+}
+
+// readUpload reads what comes before the file of a form of ours: the file itself is read once it is known who sends it.
+func (v *visit) readUpload() error {
+	if !strings.HasPrefix(v.Req.Header.Get("Content-Type"), "multipart/form-data") {
+		return v.readForm() // without a file, which its handler asks for
+	}
+	if err := v.server.csrf.Check(v.Req); err != nil {
+		return errForm
+	}
+	v.Req.Body = http.MaxBytesReader(v.ResponseWriter, v.Req.Body, uploadBytes)
+	parts, err := v.Req.MultipartReader()
+	if err != nil {
+		return invalid("body", "must be sent as multipart/form-data")
+	}
+	v.values = url.Values{}
+	for left := formBytes; ; {
+		part, err := parts.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return invalid("body", "must be a form of several parts")
+		}
+		if part.FileName() != "" || part.FormName() == "zip" {
+			v.file = part
+			break
+		}
+		text, err := io.ReadAll(io.LimitReader(part, int64(left)+1))
+		if left -= len(text) + len(part.FormName()); err != nil || left < 0 {
+			return invalid("body", "is larger than a form may be")
+		}
+		v.values.Add(part.FormName(), string(text))
+	}
 	return operatorsAlone(v.values)
 }
 

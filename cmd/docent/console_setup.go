@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/hmac"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -18,9 +19,11 @@ import (
 	"time"
 
 	"docent/api"
+	website "docent/crawl"
 	"docent/ingest"
 	"docent/model"
 	"docent/router"
+	"docent/uploads"
 	"docent/web"
 )
 
@@ -169,6 +172,66 @@ func (s projectSetup) SetSource(project api.ProjectID, f api.Source) (ingest.Tas
 		_, err := s.ops.stores.source.SetSource(ctx, project, f, progress)
 		return err
 	})
+}
+
+// Preview reads the first pages of a web site as its source would read them.
+func (s projectSetup) Preview(ctx context.Context, f api.Source) (website.Report, error) {
+	if err := f.KeepsPrivate(api.Project{}); err != nil {
+		return website.Report{}, err
+	}
+	settings := siteSettings(api.Project{Source: f.Address, Include: f.Include, Exclude: f.Exclude, Collect: f.Collect})
+	settings.MaxTime = previewTime
+	return s.ops.stores.sites.crawler.Preview(ctx, settings, previewPages, quietly)
+}
+
+// What a preview on a page reads at most.
+const (
+	previewPages = 10
+	previewTime  = 15 * time.Second
+)
+
+// Upload takes a zip whole, and has it become the pages of a source. One that there is not yet is added with it.
+func (s projectSetup) Upload(ctx context.Context, project api.ProjectID, f api.Source, zip io.Reader) (ingest.Task, error) {
+	stores := s.ops.stores
+	p, err := stores.catalog.Project(ctx, project)
+	if err != nil {
+		return ingest.Task{}, err
+	}
+	isNew := p.Of(f.Label).ID == ""
+	if !isNew {
+		if _, err := stores.uploadTo(ctx, project, f.Label); err != nil {
+			return ingest.Task{}, err
+		}
+	}
+	incoming, err := stores.uploads.Read(strings.ToLower(rand.Text()), zip)
+	if err != nil {
+		return ingest.Task{}, err
+	}
+	task, err := s.further(project, func(ctx context.Context, progress Progress) error {
+		return stores.uploadOnPage(ctx, project, f, isNew, incoming, progress)
+	})
+	if err != nil {
+		incoming.Drop()
+	}
+	return task, err
+}
+
+func (s *stores) uploadOnPage(ctx context.Context, project api.ProjectID, f api.Source, isNew bool, incoming uploads.Incoming,
+	progress Progress) error {
+	defer incoming.Drop()
+	if isNew {
+		if _, err := s.source.AddSource(ctx, project, f, progress); err != nil {
+			return err
+		}
+	}
+	part, err := s.uploadTo(ctx, project, f.Label)
+	if err == nil {
+		_, err = s.uploaded(ctx, part, incoming, progress)
+	}
+	if err != nil && isNew {
+		err = errors.Join(err, s.source.RemoveSource(context.WithoutCancel(ctx), project, f.Label))
+	}
+	return err
 }
 
 func (s projectSetup) ReadSource(project api.ProjectID, label string) (ingest.Task, error) {

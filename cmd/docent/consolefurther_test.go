@@ -1,13 +1,24 @@
 package main
 
 import (
+	"bytes"
+	"context"
+	"html"
+	"io"
+	"mime/multipart"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"docent/api"
 	"docent/client"
+	website "docent/crawl"
+	"docent/uploads"
 )
 
 // Private addresses are the operator's to allow, by command: no form of the console and no request to the API gives
@@ -70,5 +81,199 @@ func TestPrivateAddressesAreAllowedByCommandAlone(t *testing.T) {
 	if err != nil || len(p.Sources) != 1 || !p.Collect.Web.AllowPrivate || p.Source != site+"/docs/" ||
 		!p.Sources[0].Collect.Web.AllowPrivate || p.Sources[0].Weight != 2 || p.Name != "Wiki" {
 		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+// reachesHere lets the crawler of the server reach the sites of tests.
+func (h *consoleHouse) reachesHere() {
+	sites := webSites{website.New(website.Options{Pause: -1, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})}
+	h.app.stores.sites, h.app.stores.source.Collectors[api.SourceWeb] = sites, sites
+}
+
+// An owner looks at how a web site would be read, adds it, and sees how it fares.
+func TestAWebSiteIsPreviewedAndAddedOnItsPage(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	h.reachesHere()
+	site, change := aChangingSite(t)
+	base, _ := h.withProject("tea", onePage)
+	b := h.as(api.RoleOwner)
+	form := func(more ...string) url.Values {
+		f := url.Values{"address": {site + "/docs/"}, "label": {"manual"}, "maxPages": {"20"}, "every": {"24h"}, "groups": {"staff"}}
+		for i := 0; i < len(more); i += 2 {
+			f.Set(more[i], more[i+1])
+		}
+		return f
+	}
+	status, page, _ := b.send(base+"/sources", base+"/sources/preview", form("label", ""))
+	if status != http.StatusOK {
+		t.Fatalf("the preview: %d\n%s", status, page)
+	}
+	wants(t, page, "following links", "Pumps", site+"/docs/pumps", "Left out", "/docs/hidden", "noindex", "docent crawl preview",
+		"--kind web --address", `value="24h"`)
+	for name, c := range map[string]struct {
+		form url.Values
+		want string
+	}{
+		"prefix":   {form("prefix", "https://user:secret@x.example/"), "prefix-fault"},
+		"sitemap":  {form("sitemap", `"><script>alert(1)</script>`), "sitemap-fault"},
+		"maxPages": {form("maxPages", "many"), "maxPages-fault"},
+		"most":     {form("maxPages", "60000"), "maxPages-fault"},
+		"every":    {form("every", "1s"), "every-fault"},
+		"label":    {form("label", "../../etc"), "label-fault"},
+		"script":   {form("label", "<script>alert(1)</script>"), "label-fault"},
+		"address":  {form("address", "ftp://x.example/"), "address-fault"},
+		"none":     {form("address", ""), "address-fault"},
+		"folder":   {form("address", "file:///etc/passwd"), "address-fault"},
+		"clouds":   {form("address", "http://169.254.169.254/"), "private"},
+	} {
+		for _, way := range []string{"/sources/site", "/sources/preview"} {
+			if status, page, _ := b.send(base+"/sources", base+way, c.form); status != http.StatusBadRequest || !strings.Contains(page, c.want) ||
+				strings.Contains(page, "<script>alert") {
+				t.Errorf("%s of %s: %d, without %q\n%s", name, way, status, c.want, page)
+			}
+		}
+	}
+	if p, err := h.app.stores.catalog.Project(t.Context(), "tea"); err != nil || len(p.Sources) > 0 {
+		t.Errorf("looking and mistakes leave %+v, %v", p.Sources, err)
+	}
+	status, page, to := b.send(base+"/sources", base+"/sources/site", form())
+	if status != http.StatusSeeOther {
+		t.Fatalf("%d\n%s", status, page)
+	}
+	b.open(to)
+	page = b.await(base+"/sources", "2 new, 0 changed, 0 gone")
+	wants(t, page, "manual", "staff", "1 left out, 0 failed", "/docs/hidden: ", "again <time")
+	p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+	if err != nil || len(p.Sources) != 1 || p.Sources[0].Every != "24h" || p.Sources[0].Collect.Web.MaxPages != 20 ||
+		p.Sources[0].Groups[0] != "staff" || p.Sources[0].Collect.Web.AllowPrivate {
+		t.Errorf("%+v, %v", p.Sources, err)
+	}
+	if status, page, _ := b.send(base+"/sources", base+"/sources/site", form()); status != http.StatusBadRequest ||
+		!strings.Contains(page, "label-fault") {
+		t.Errorf("the same label again: %d", status)
+	}
+	change()
+	b.send(base+"/sources", base+"/sources/further/manual/read", nil)
+	b.await(base+"/sources", "0 new, 1 changed, 0 gone")
+	editor := h.as(api.RoleEditor)
+	for _, way := range []string{"/sources/site", "/sources/preview"} {
+		f := form()
+		f.Set("token", html.UnescapeString(formToken.FindStringSubmatch(editor.open("/console"))[1]))
+		if status, _, _ := editor.do(http.MethodPost, base+way, f); status != http.StatusForbidden {
+			t.Errorf("an editor's %s: %d", way, status)
+		}
+	}
+	if strings.Contains(editor.open(base+"/sources"), "Add a web site") {
+		t.Error("an editor is offered what owners do")
+	}
+}
+
+// uploadOf sends the form of an upload, with the fields before the file.
+func (b *visitorOf) uploadOf(base string, fields url.Values, file io.Reader) (int, string, string) {
+	b.t.Helper()
+	if m := formToken.FindStringSubmatch(b.open("/console")); m != nil && !fields.Has("token") {
+		fields.Set("token", html.UnescapeString(m[1]))
+	}
+	var head bytes.Buffer
+	form := multipart.NewWriter(&head)
+	for name := range fields {
+		if err := form.WriteField(name, fields.Get(name)); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	body := io.Reader(&head)
+	if file != nil {
+		if _, err := form.CreateFormFile("zip", `../../<b>"name.zip`); err != nil {
+			b.t.Fatal(err)
+		}
+		body = io.MultiReader(&head, file, strings.NewReader("\r\n--"+form.Boundary()+"--\r\n"))
+	} else if err := form.Close(); err != nil {
+		b.t.Fatal(err)
+	}
+	req, err := http.NewRequestWithContext(b.t.Context(), http.MethodPost, b.url+base+"/sources/upload", body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	req.Header.Set("Accept", "text/html")
+	req.Header.Set("Content-Type", form.FormDataContentType())
+	resp, err := b.client.Do(req)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return resp.StatusCode, string(text), resp.Header.Get("Location")
+}
+
+// An owner uploads the pages of a source, and again; what is no zip, too large or from another place changes nothing.
+func TestAZipIsUploadedOnItsPage(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	limits := uploads.DefaultLimits
+	limits.Packed = 64 << 10
+	h.app.stores.uploads.Limits = limits
+	base, _ := h.withProject("tea", onePage)
+	b := h.as(api.RoleOwner)
+	zipped := func(files map[string]string) io.Reader {
+		raw, err := os.ReadFile(zipOf(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bytes.NewReader(raw)
+	}
+	apples := map[string]string{"apples.md": "# Apples\n\nApples are green.\n"}
+	form := func(label string) url.Values { return url.Values{"zipLabel": {label}, "zipGroups": {"staff"}} }
+	nothing := func(name string, status int, want string, fields url.Values, file io.Reader, who *visitorOf) {
+		t.Helper()
+		if got, page, _ := who.uploadOf(base, fields, file); got != status || !strings.Contains(page, want) || strings.Contains(page, "<b>") {
+			t.Errorf("%s: %d without %q\n%s", name, got, want, page)
+		}
+		p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+		if err != nil || len(p.Sources) > 0 {
+			t.Errorf("%s: the sources are %+v, %v", name, p.Sources, err)
+		}
+		left, _ := filepath.Glob(filepath.Join(h.data, "sources", ".incoming", "*"))
+		if kept, _ := filepath.Glob(filepath.Join(h.data, "sources", "tea*")); len(left)+len(kept) > 0 {
+			t.Errorf("%s leaves %v, %v", name, left, kept)
+		}
+	}
+	nothing("no zip", 400, "zip-fault", form("manual"), strings.NewReader("<b>this is no zip"), b)
+	nothing("an empty one", 400, "zip-fault", form("manual"), strings.NewReader(""), b)
+	nothing("one that climbs", 400, "zip-fault", form("manual"), zipped(map[string]string{"../../up.md": "# Up\n"}), b)
+	nothing("too large", 400, "zip-fault", form("manual"), bytes.NewReader(make([]byte, 65<<10)), b)
+	nothing("no file", 400, "zip-fault", form("manual"), nil, b)
+	for _, label := range []string{"../../etc", "<b>", "", strings.Repeat("a", 40)} {
+		nothing("the label "+label, 400, "zipLabel-fault", form(label), zipped(apples), b)
+	}
+	nothing("the project's own folder", 409, "of the kind zip", form("docs"), zipped(apples), b)
+	nothing("private addresses", 400, "command line", url.Values{"zipLabel": {"manual"}, "allowPrivate": {"on"}}, zipped(apples), b)
+	nothing("a form without a token", 403, "reload the page", url.Values{"zipLabel": {"manual"}, "token": {""}}, zipped(apples), b)
+	nothing("an editor", 403, "this needs the role", form("manual"), zipped(apples), h.as(api.RoleEditor))
+	nothing("many fields", 400, "larger than a form", url.Values{"zipLabel": {strings.Repeat("a", 300<<10)}}, zipped(apples), b)
+
+	for _, text := range []string{"green", "red"} {
+		status, page, to := b.uploadOf(base, form("manual"), zipped(map[string]string{"apples.md": "# Apples\n\nApples are " + text + ".\n"}))
+		if status != http.StatusSeeOther {
+			t.Fatalf("%d\n%s", status, page)
+		}
+		b.open(to)
+		b.await(base+"/sources", "staff")
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		for task, ok := h.app.tasks.Newest("tea"); ok && task.Running() && ctx.Err() == nil; task, ok = h.app.tasks.Newest("tea") {
+			<-h.app.tasks.Watch(ctx, task.ID)
+		}
+		cancel()
+		raw, err := os.ReadFile(filepath.Join(h.data, "sources", "tea@manual", "pages", "apples.md"))
+		if err != nil || !strings.Contains(string(raw), text) {
+			t.Errorf("%s: %s, %v", text, raw, err)
+		}
+	}
+	list, err := h.app.stores.source.Sources(t.Context(), "tea")
+	if err != nil || len(list) != 2 || list[1].Pages != 1 || list[1].Groups[0] != "staff" {
+		t.Errorf("%+v, %v", list, err)
 	}
 }

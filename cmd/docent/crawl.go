@@ -38,7 +38,9 @@ func (w webSites) Collect(ctx context.Context, p api.Project, dir string, progre
 	if err != nil {
 		return ingest.Collected{}, err
 	}
-	out := ingest.Collected{Pages: report.Pages, Changed: report.New + report.Changed + report.Gone, Notes: []string{report.String()}}
+	out := ingest.Collected{Pages: report.Pages, Changed: report.New + report.Changed + report.Gone, Notes: []string{report.String()},
+		Site: &ingest.SiteCounts{New: report.New, Changed: report.Changed, Gone: report.Gone, LeftOut: report.LeftOut,
+			Failed: report.Failed}}
 	out.Notes = append(out.Notes, report.Notes...)
 	for i, problem := range report.Problems {
 		if i == mostSiteNotes {

@@ -56,7 +56,9 @@ func aChangingSite(t *testing.T) (address string, change func()) {
 		w.Header().Set("Content-Type", "text/html")
 		switch r.URL.Path {
 		case "/docs/":
-			fmt.Fprint(w, `<main><h1>Manual</h1><p>Begin with <a href="pumps">pumps</a> and <a href="gone">more</a>.</p></main>`)
+			fmt.Fprint(w, `<main><h1>Manual</h1><p>Begin with <a href="pumps">pumps</a> and <a href="gone">more</a>, not <a href="hidden">this</a>.</p></main>`)
+		case "/docs/hidden":
+			fmt.Fprint(w, `<meta name="robots" content="noindex"><main><h1>Hidden</h1><p>Not for readers who search.</p></main>`)
 		case "/docs/pumps":
 			text := "A pump is primed by turning the handle twice."
 			if changed.Load() {

@@ -175,7 +175,7 @@ var mayImport = []struct {
 	{"docent/web/oidc", []string{"docent/api"}},
 	{"docent/web/password", []string{"docent/api"}},
 	{"docent/web", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/docs", "docent/forge", "docent/gaps",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/crawl", "docent/docs", "docent/forge", "docent/gaps",
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
 		"docent/outbound", "docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search",
 		"docent/site", "docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",

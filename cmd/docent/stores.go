@@ -33,12 +33,13 @@ type stores struct {
 	secrets *secrets.Store
 	embeds  remote.Set // the endpoint of embeddings, where there is one
 	uploads *uploads.Store
+	sites   webSites
 	turned  chan struct{} // receives when a pull request of the built-in host was merged or closed
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
 	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets)), turned: make(chan struct{}, 1),
-		uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}}
+		uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}, sites: newWebSites(log)}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -81,7 +82,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	s.source = ingest.New(ingest.Deps{
 		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: c.beforeIndexing,
-		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(log),
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(),
 	})
 	return s, nil
 }
@@ -121,8 +122,8 @@ func (s *stores) sweepSources(ctx context.Context) error {
 }
 
 // collectors bring the pages of sources that are neither folders nor repositories.
-func (s *stores) collectors(log *slog.Logger) map[api.SourceKind]ingest.Collector {
-	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{}, api.SourceWeb: newWebSites(log),
+func (s *stores) collectors() map[api.SourceKind]ingest.Collector {
+	return map[api.SourceKind]ingest.Collector{api.SourceZip: uploads.Zips{}, api.SourceWeb: s.sites,
 		api.SourceIssues: &issues.Collector{Host: s.hub.Threads(), Now: s.now}}
 }
 
