@@ -207,6 +207,7 @@ func rank(req model.Request, q *query, sections []*section) []int {
 		top = max(top, p.Score)
 	}
 	order := make([]int, 0, len(sections))
+	message := literally(messageOf(gist(req.Question)))
 	for i, s := range sections {
 		best := 0.0
 		for n := range s.units {
@@ -231,6 +232,9 @@ func rank(req model.Request, q *query, sections []*section) []int {
 		s.score = sure + 0.1*head + 0.2*best
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35
+		}
+		if message != "" && strings.Contains(strings.ToLower(s.of.Heading+"\n"+s.of.Text), message) {
+			s.score += 1
 		}
 		order = append(order, i)
 	}

@@ -208,7 +208,7 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 	whole, carried := standalone(question, history, selected)
 	out := []string{whole}
 	c, compares := comparisonOf(whole)
-	message := quotedMessage(question)
+	message := messageOf(question)
 	switch parts := clauses(question); {
 	case message != "": // the page that explains it has its words, and not the question's around it
 		out = append(out, message)

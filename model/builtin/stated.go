@@ -15,6 +15,7 @@ type lineAsked struct {
 	topic  []int                     // terms of the query that it is about, in the order of the question
 	total  float64                   // weight of these
 	says   func(line string) float64 // how much a line is of the kind that is asked for; 0 where it is none
+	onPage bool                      // only of the first page, whose number it is
 	answer func(line string) string  // what comes before a line that says it without doubt; nil where nothing does
 }
 
@@ -30,6 +31,9 @@ const (
 func lineFor(q *query, question, project string) *lineAsked {
 	question = gist(question)
 	a, form := yesNo(question, project)
+	if a == nil {
+		a, form = amount(question)
+	}
 	if a == nil {
 		return nil
 	}
@@ -86,7 +90,7 @@ type stated struct {
 func (a *lineAsked) find(req *model.Request, q *query, sections []*section, order []int, sure bool) (best stated) {
 	for _, at := range order {
 		s := sections[at]
-		if (s.sure < leastSure || !sure) && req.Passages[at].Path != req.Passages[order[0]].Path {
+		if (s.sure < leastSure || !sure || a.onPage) && req.Passages[at].Path != req.Passages[order[0]].Path {
 			continue
 		}
 		head, _ := a.within(q, s.of.Title+"\n"+s.of.Heading)

@@ -29,6 +29,12 @@ func TestWorkGrowsNoFasterThanItsText(t *testing.T) {
 			answerOf(t, model.Request{Question: "What is the default x_y?",
 				Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text + " x_y default = 1", Score: 1}}})
 		},
+		func(t *testing.T, text string) {
+			for _, question := range []string{"Can I x y?", "How many x are there?", "Error: the x of y is missing"} {
+				answerOf(t, model.Request{Question: question,
+					Passages: []model.Passage{{Path: "a.md", Title: "A", Text: text + "\n\nYou can x at most 3 y.", Score: 1}}})
+			}
+		},
 		func(_ *testing.T, text string) {
 			for range pieces(text) {
 				continue

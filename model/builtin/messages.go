@@ -1,0 +1,67 @@
+package builtin
+
+import (
+	"regexp"
+	"strings"
+)
+
+// A message of a program is known by its form where nobody has put it in quotation marks. It is searched for by itself,
+// and the page that has it word for word goes first.
+
+// formed matches messages by their forms, the most telling first.
+var formed = []*regexp.Regexp{
+	regexp.MustCompile(`\b(?:[A-Z]\w*(?:Error|Exception|Warning)|[Ee]rror|ERROR|panic|PANIC|[Ff]atal|FATAL)(?: \[?[A-Z]\w+\]?)?: ` +
+		`[^\n?]{8,200}`),
+	regexp.MustCompile(`\bERR_[A-Z0-9_]{3,60}\b|\b(?:TS|CS|CA|SC|BC|E|C|W|F)\d{3,5}\b|\bE(?:NOENT|CONN[A-Z]+|ADDR[A-Z]+|ACCES|PERM|NOSPC|MFILE|` +
+		`TIMEDOUT|EXIST|PIPE|RESOLVE|INTEGRITY|PEERINVALID|BADENGINE|NOTEMPTY|ISDIR|NOTDIR)\b`),
+	regexp.MustCompile(`\b[A-Z][a-z]\w*[a-z](?:Error|Exception)\b`),
+	regexp.MustCompile(`\b[Ee]xit(?:s|ed)?(?: with)? (?:code|status) \d{1,3}\b`),
+	regexp.MustCompile(`\b[45]\d\d (?:Bad|Unauthorized|Payment|Forbidden|Not|Method|Proxy|Request|Conflict|Gone|Length|` +
+		`Precondition|Payload|Content|URI|Unsupported|Range|Expectation|Unprocessable|Locked|Failed|Too|Upgrade|Internal|` +
+		`Service|Gateway|HTTP|Variant|Insufficient|Loop|Network)\b(?: [A-Z][a-z]+\b){0,4}`),
+}
+
+// ends are where a message ends and the reader's own words go on.
+var ends = regexp.MustCompile(`[.!] |[,;] (?:how|what|why|when|but|and)\b| (?:when|whenever|while|after|how|what|why) | (?:in|on|with) my `)
+
+// messageOf is the message that a question has, quoted or not; empty where it has none.
+func messageOf(question string) string {
+	if m := quotedMessage(question); m != "" {
+		return m
+	}
+	for n, form := range formed {
+		m := form.FindString(question)
+		if n == 0 && m != "" {
+			if at := ends.FindStringIndex(m); at != nil && at[0] > 8 {
+				m = m[:at[0]]
+			}
+		}
+		if m = strings.Trim(m, " .:;,"); m != "" && len(m) < len(question)-2 {
+			return m
+		}
+	}
+	return ""
+}
+
+// literally is what of a message a page has word for word, in small letters: its longest stretch without names, paths
+// and numbers of the reader's own, or all of it where it is a code; empty where too little is left.
+func literally(message string) string {
+	if !strings.Contains(message, " ") || numbered.MatchString(message) {
+		return strings.ToLower(message)
+	}
+	longest := ""
+	for _, part := range variable.Split(message, -1) {
+		if part = strings.Trim(part, " .:;,'\"`"); len(part) > len(longest) {
+			longest = part
+		}
+	}
+	if len(strings.Fields(longest)) < 3 {
+		return ""
+	}
+	return strings.ToLower(longest)
+}
+
+var (
+	variable = regexp.MustCompile(`["'` + "`][^\"'`]*[\"'`" + `]|\S*[/\\]\S+|\b\d+\b|^\w*[Ee]rror: `)
+	numbered = regexp.MustCompile(`^[45]\d\d [A-Z]|^[Ee]xit\w* `)
+)
