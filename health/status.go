@@ -24,9 +24,19 @@ type Status struct {
 	Edge    Edge      `json:"edge"`
 	Indexes int       `json:"openIndexes"`
 	LeftOut []string  `json:"leftOut,omitempty"` // projects that are not read, and why
+	Sources []Source  `json:"sources,omitempty"` // those that are collected, such as web sites
 	Models  []Model   `json:"models"`
 	Meaning []Meaning `json:"meaning,omitempty"` // of each index, where there is an endpoint of embeddings
 	Backup  Backup    `json:"backup"`
+}
+
+// A Source is one whose pages are collected, and how that went.
+type Source struct {
+	Project string `json:"project"`
+	Label   string `json:"label"`
+	Kind    string `json:"kind"`
+	State   string `json:"state"`            // in words: when it was read, what came of it, and when it is read again
+	Failed  bool   `json:"failed,omitempty"` // the last time; what was read before still answers
 }
 
 // A Start is how the server came up.

@@ -240,7 +240,8 @@ func (s *Server) setupSource(v *visit) error {
 	}
 	if place.Kind == ingest.PlaceUnknown || place.Kind == "" {
 		return s.render(v, "setup.site", "Set up a project", setupView{Step: stepSource, Site: strings.TrimSpace(text),
-			Candidates: candidates})
+			Candidates: candidates, Same: []string{"docent crawl preview " + shellWord(strings.TrimSpace(text)),
+				"docent project add NAME --domain DOMAIN --kind web --source " + shellWord(strings.TrimSpace(text))}})
 	}
 	p := place.Project
 	p.Branch = cmp.Or(strings.TrimSpace(form.Get("branch")), p.Branch)

@@ -144,6 +144,15 @@ func TestAWebSiteIsPreviewedAndAddedOnItsPage(t *testing.T) {
 	b.open(to)
 	page = b.await(base+"/sources", "2 new, 0 changed, 0 gone")
 	wants(t, page, "manual", "staff", "1 left out, 0 failed", "/docs/hidden: ", "again <time")
+	state, err := h.app.status()
+	if err != nil || len(state.Sources) != 1 || state.Sources[0].Label != "manual" || state.Sources[0].Failed ||
+		!strings.Contains(state.Sources[0].State, "2 new, 0 changed, 0 gone, 1 left out, 0 failed; again ") {
+		t.Errorf("the status has %+v, %v", state.Sources, err)
+	}
+	var printed strings.Builder
+	if err := printStatus(&printed, state); err != nil || !strings.Contains(printed.String(), "manual of tea (web): read ") {
+		t.Errorf("%v\n%s", err, &printed)
+	}
 	p, err := h.app.stores.catalog.Project(t.Context(), "tea")
 	if err != nil || len(p.Sources) != 1 || p.Sources[0].Every != "24h" || p.Sources[0].Collect.Web.MaxPages != 20 ||
 		p.Sources[0].Groups[0] != "staff" || p.Sources[0].Collect.Web.AllowPrivate {

@@ -24,7 +24,9 @@ func TestAWebSiteIsPreviewedAddedAndFollowed(t *testing.T) {
 	if !strings.Contains(out, "2 pages") || !strings.Contains(out, site) {
 		t.Errorf("added:\n%s", out)
 	}
-	if out := docent(t, "project", "check", "manual", "--data", data); !strings.Contains(out, address+"pumps ") {
+	if out := docent(t, "project", "check", "manual", "--data", data); !strings.Contains(out, address+"pumps ") ||
+		!strings.Contains(out, "source docs (web): read 20") ||
+		!strings.Contains(out, ": 0 new, 0 changed, 0 gone, 1 left out, 0 failed; again ") {
 		t.Errorf("checked:\n%s", out)
 	}
 	docent(t, "project", "add", "own", "--data", data, "--domain", "own.example.com", "--source", writeFiles(t, onePage))

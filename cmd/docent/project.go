@@ -291,8 +291,16 @@ func newProjectCheckCommand(o *operator) *cobra.Command {
 				return err
 			}
 			var sources []ingest.Source
-			if err := o.run(cmd, opSourceList, sourceParams{ID: api.ProjectID(name)}, &sources); err != nil || len(sources) < 2 {
+			if err := o.run(cmd, opSourceList, sourceParams{ID: api.ProjectID(name)}, &sources); err != nil {
 				return err
+			}
+			for _, s := range sources {
+				if state := s.Health(); state != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "source %s (%s): %s\n", s.Label, s.Kind, state)
+				}
+			}
+			if len(sources) < 2 {
+				return nil
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "\nFurther sources: %d (`docent source check %s LABEL` lists the pages of one)\n", len(sources)-1, name)
 			return printRows(cmd.OutOrStdout(), false, sources[1:], sourceHead, sourceRow)

@@ -168,6 +168,15 @@ func TestOneProjectOfFourSources(t *testing.T) {
 		"ask": {"question": "Which company does Acme buy?"}} {
 		outlets["mcp "+tool], _ = callTool(t, session, tool, arguments)
 	}
+	// Nor do suggested questions, a denial with what comes nearest, or an evaluation.
+	docent(t, "project", "set", "kettle", "--data", data, "--suggestions", "--deflection", "help@example.com")
+	for _, question := range []string{"At how many degrees does the kettle boil water?", "Who pays for the merger of Acme?",
+		"Which marbles does the merger name?"} {
+		sources, text := cited(question, nil)
+		outlets["suggestions of "+question] = text + strings.Join(sources, " ")
+	}
+	admin := newTestKey(t, data, "kettle", "admin")
+	read("evaluation", post(admin, "/v1/evaluation/kettle", map[string]any{"questions": []any{map[string]any{"question": "Who pays for the merger of Acme?"}}}))
 	for name, said := range outlets {
 		if strings.Contains(said, secret) || strings.Contains(said, "blog.example.com") {
 			t.Errorf("%s tells everybody: %s", name, said)

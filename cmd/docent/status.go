@@ -17,8 +17,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/api"
 	"docent/datadir"
 	"docent/health"
+	"docent/ingest"
 	"docent/model/registry"
 	"docent/model/remote"
 )
@@ -56,7 +58,7 @@ func (a *app) status() (serverStatus, error) {
 			LastCommit: js.Committed},
 		Catalog: a.catalogStatus(),
 		Edge:    health.Edge{Refused: map[string]int{}},
-		Indexes: a.stores.library.Open(), LeftOut: a.stores.source.LeftOut(),
+		Indexes: a.stores.library.Open(), LeftOut: a.stores.source.LeftOut(), Sources: a.collectedStatus(),
 		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
@@ -93,6 +95,32 @@ func (a *app) catalogStatus() (c health.Catalog) {
 		c.Bytes, _ = fileSize(file)
 	}
 	return c
+}
+
+// collectedStatus says how the collected sources stand; of none where the catalogue does not answer, which is told.
+func (a *app) collectedStatus() (out []health.Source) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	projects, err := a.stores.catalog.Projects(ctx)
+	for _, p := range projects {
+		if !slices.ContainsFunc(p.Parts(), func(part api.Project) bool { return part.Kind.Collected() }) {
+			continue
+		}
+		var sources []ingest.Source
+		if sources, err = a.stores.source.Sources(ctx, p.ID); err != nil {
+			break
+		}
+		for _, s := range sources {
+			if state := s.Health(); state != "" {
+				out = append(out, health.Source{Project: string(p.ID), Label: s.Label, Kind: string(s.Kind), State: state,
+					Failed: s.Error != ""})
+			}
+		}
+	}
+	if err != nil {
+		a.log.Debug("how sources stand is not known", "error", err)
+	}
+	return out
 }
 
 func (a *app) modelStatus() []health.Model {
@@ -254,6 +282,9 @@ func printStatus(w io.Writer, s serverStatus) error {
 		line("refused", "%s", strings.Join(refused, ", "))
 	}
 	line("indexes", "%d open", s.Indexes)
+	for _, c := range s.Sources {
+		line("source", "%s of %s (%s): %s", c.Label, c.Project, c.Kind, c.State)
+	}
 	for i, m := range s.Models {
 		name, state := "models", ""
 		if i > 0 {
