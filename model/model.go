@@ -45,8 +45,8 @@ type Request struct {
 	Key string
 }
 
-// AskHere is the sentence that sends the reader to the deflection's address.
-func (r *Request) AskHere() string { return filled(in("en").ask, r.askedAt()) }
+// AskHere is the sentence that sends the reader to the deflection's address, in a language.
+func (r *Request) AskHere(language string) string { return filled(in(language).ask, r.askedAt()) }
 
 // askedAt is the deflection's address as a link.
 func (r *Request) askedAt() string {

@@ -3,7 +3,6 @@ package builtin
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"strings"
 
@@ -38,17 +37,15 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 	composed := compose(req)
 	plan, sure := composed.quotes, composed.verdict == answered
 	if len(plan) == 0 {
-		return result, write(nil, deflect(req, &composed))
+		return result, write(nil, req.NotAnswered(composed.language))
 	}
 	result.Answered = sure
 	before := ""
-	switch own, ok := tongues[composed.language]; {
-	case composed.foreign && ok:
-		before = own.foreign
+	switch {
 	case composed.foreign:
-		before = notIn
+		before = model.Foreign(composed.language)
 	case !sure:
-		before = unsure(req, composed.language)
+		before = req.Doubtful(composed.language)
 	}
 	if before != "" {
 		if err := write(nil, before); err != nil {
@@ -69,7 +66,7 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		}
 	}
 	if !sure && strings.TrimSpace(req.Deflection) != "" {
-		return result, write(nil, "\n\n"+askHere(req, composed.language))
+		return result, write(nil, "\n\n"+req.AskHere(composed.language))
 	}
 	return result, nil
 }
@@ -83,61 +80,6 @@ func (e Model) Prompt(req model.Request) model.Prompt {
 		j.Quoted = append(j.Quoted, model.Quote{Passage: q.passage, Text: q.text})
 	}
 	return model.Prompt{Model: e.name, Provider: model.Builtin, Judged: j}
-}
-
-// subject is the documentation as a sentence begins with it.
-func subject(req model.Request) string {
-	switch {
-	case req.Project == "":
-		return "The documentation"
-	case strings.Contains(strings.ToLower(req.Project), "doc"):
-		return req.Project
-	}
-	return "The " + req.Project + " documentation"
-}
-
-// notIn comes before what is quoted in another language to a reader whose language there are no words for here.
-const notIn = "The documentation has nothing on this in the language of the question. The closest that it says in another:"
-
-// unsure comes before what may be no answer.
-func unsure(req model.Request, language string) string {
-	if own, ok := tongues[language]; ok {
-		return own.doubt
-	}
-	return subject(req) + " does not seem to answer this question. The closest that it says:"
-}
-
-// deflect says that the documentation does not answer, and where to ask; to a reader of another language also which
-// page comes closest.
-func deflect(req model.Request, c *composition) string {
-	own, ok := tongues[c.language]
-	text := subject(req) + " does not answer this question."
-	if ok {
-		text = own.denied
-	}
-	if p := c.nearest; ok && p >= 0 && req.Passages[p].URL != "" {
-		text += " " + fmt.Sprintf(own.nearest, "["+linkText.Replace(req.Passages[p].Label())+"]("+req.Passages[p].URL+")")
-	}
-	switch {
-	case strings.TrimSpace(req.Deflection) != "":
-		return text + " " + askHere(req, c.language)
-	case ok:
-		return text + " " + own.reword
-	}
-	return text + " You could try other words, or name the feature or setting that it is about."
-}
-
-// linkText keeps a title from ending the link that it is the text of.
-var linkText = strings.NewReplacer("[", "", "]", "", "\n", " ")
-
-// askHere sends the reader to the deflection's address, in his language.
-func askHere(req model.Request, language string) string {
-	own, ok := tongues[language]
-	address, found := strings.CutPrefix(req.AskHere(), "You can ask here: ")
-	if !ok || !found {
-		return req.AskHere()
-	}
-	return fmt.Sprintf(own.ask, strings.TrimSuffix(address, "."))
 }
 
 // pieces cuts an answer into what one event of a stream carries: a few words each, a line of code whole.

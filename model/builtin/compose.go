@@ -58,7 +58,6 @@ type composition struct {
 	verdict  verdict
 	question string // as it is read
 	language string // that it is put in; empty where it does not tell
-	nearest  int    // the passage that comes closest, where the documentation says nothing in that language; -1 for none
 	foreign  bool   // what is quoted is in another language
 	evidence evidence
 }
@@ -68,14 +67,9 @@ type composition struct {
 func compose(req model.Request) composition {
 	sections := parse(req)
 	c := composeOf(req, sections)
-	c.nearest = -1
 	c.foreign = foreign(c.language, sections, c.quotes)
 	if c.foreign && len(c.quotes) > mostForeign {
 		c.quotes = c.quotes[:mostForeign]
-	}
-	top := languageOfSections(sections)
-	if len(c.quotes) == 0 && c.language != "" && top != "" && top != c.language {
-		c.nearest = 0
 	}
 	return c
 }

@@ -178,16 +178,6 @@ func countWords(s string) int {
 	return n + signs/perWord
 }
 
-// languageOfSections is the language of the first of the sections that tell theirs.
-func languageOfSections(sections []*section) string {
-	for _, s := range sections[:min(len(sections), 5)] {
-		if s.language != "" {
-			return s.language
-		}
-	}
-	return ""
-}
-
 // foreign reports whether what is quoted is in another language than the question.
 func foreign(asked string, sections []*section, quotes []quote) bool {
 	if asked == "" {
@@ -204,59 +194,6 @@ func foreign(asked string, sections []*section, quotes []quote) bool {
 		}
 	}
 	return others
-}
-
-// A tongue is what the model itself says, in one language. The words of the documentation are its own.
-type tongue struct {
-	denied, reword, doubt, foreign, nearest, ask string
-}
-
-// tongues are those of the widget's languages, and Korean. English names the project, see subject.
-var tongues = map[string]tongue{
-	"de": {"Die Dokumentation beantwortet diese Frage nicht.",
-		"Vielleicht helfen andere Worte oder der Name der Funktion oder Einstellung, um die es geht.",
-		"Die Dokumentation scheint diese Frage nicht zu beantworten. Am nächsten kommt:",
-		"Auf Deutsch gibt es dazu nichts in der Dokumentation. Am nächsten kommt diese Stelle in einer anderen Sprache:",
-		"Am nächsten kommt diese Seite: %s.", "Hier kannst du fragen: %s."},
-	"es": {"La documentación no responde a esta pregunta.",
-		"Prueba con otras palabras, o con el nombre de la función o del ajuste de que se trata.",
-		"La documentación no parece responder a esta pregunta. Lo más cercano que dice:",
-		"La documentación no tiene nada sobre esto en español. Lo más cercano, en otro idioma:",
-		"La página más cercana es esta: %s.", "Puedes preguntar aquí: %s."},
-	"fr": {"La documentation ne répond pas à cette question.",
-		"Essayez avec d'autres mots, ou avec le nom de la fonction ou du réglage concerné.",
-		"La documentation ne semble pas répondre à cette question. Ce qui s'en approche le plus :",
-		"La documentation n'a rien à ce sujet en français. Ce qui s'en approche le plus, dans une autre langue :",
-		"La page la plus proche est celle-ci : %s.", "Vous pouvez demander ici : %s."},
-	"it": {"La documentazione non risponde a questa domanda.",
-		"Prova con altre parole, o con il nome della funzione o dell'impostazione di cui si tratta.",
-		"La documentazione non sembra rispondere a questa domanda. Ciò che si avvicina di più:",
-		"La documentazione non ha nulla su questo in italiano. Ciò che si avvicina di più, in un'altra lingua:",
-		"La pagina più vicina è questa: %s.", "Puoi chiedere qui: %s."},
-	"pt": {"A documentação não responde a esta pergunta.",
-		"Tente com outras palavras, ou com o nome da função ou da configuração em questão.",
-		"A documentação não parece responder a esta pergunta. O mais próximo que diz:",
-		"A documentação não tem nada sobre isto em português. O mais próximo, em outro idioma:",
-		"A página mais próxima é esta: %s.", "Você pode perguntar aqui: %s."},
-	"ru": {"В документации нет ответа на этот вопрос.",
-		"Попробуйте другие слова или название функции или настройки, о которой идёт речь.",
-		"В документации, похоже, нет ответа на этот вопрос. Ближе всего к нему:",
-		"На русском языке в документации об этом ничего нет. Ближе всего, на другом языке:",
-		"Ближе всего эта страница: %s.", "Спросить можно здесь: %s."},
-	"ar": {"لا تجيب الوثائق عن هذا السؤال.", "جرّب كلمات أخرى، أو اسم الميزة أو الإعداد المقصود.",
-		"يبدو أن الوثائق لا تجيب عن هذا السؤال. أقرب ما تقوله:",
-		"ليس في الوثائق شيء عن هذا بالعربية. أقرب ما فيها بلغة أخرى:", "أقرب صفحة هي: %s.", "يمكنك أن تسأل هنا: %s."},
-	"ja": {"この質問の答えはドキュメントにありません。", "別の言葉や、機能名・設定名でお試しください。",
-		"この質問の答えはドキュメントにないようです。最も近い内容は次のとおりです。",
-		"この内容について、日本語のドキュメントはありません。別の言語で最も近い内容は次のとおりです。",
-		"最も近いページ: %s", "こちらで質問できます: %s"},
-	"zh": {"文档没有回答这个问题。", "可以换一种说法，或者说出相关功能或设置的名称。",
-		"文档似乎没有回答这个问题。最接近的内容如下：", "文档中没有关于这个问题的中文内容。其他语言中最接近的内容如下：",
-		"最接近的页面：%s", "可以在这里提问：%s"},
-	"ko": {"문서에 이 질문에 대한 답이 없습니다.", "다른 말이나 관련 기능 또는 설정의 이름으로 다시 질문해 보세요.",
-		"문서에 이 질문에 대한 답이 없는 것 같습니다. 가장 가까운 내용은 다음과 같습니다.",
-		"이에 대한 한국어 문서가 없습니다. 다른 언어로 된 가장 가까운 내용은 다음과 같습니다.",
-		"가장 가까운 페이지: %s", "여기에서 질문할 수 있습니다: %s"},
 }
 
 // askedIn is the language of the newest question that tells one.

@@ -34,16 +34,16 @@ func TestAReaderIsToldInHisLanguageThatTheDocumentationHasNothingInIt(t *testing
 		"كيف أضبط scrape_interval على الخادم؟": "ar", "scrape_intervalはどこで設定しますか": "ja", "如何设置 scrape_interval 参数？": "zh",
 		"scrape_interval 설정은 어떻게 하나요?": "ko",
 	} {
-		own := tongues[language]
 		text, cited, _, _ := answerOf(t, model.Request{Question: question, Passages: []model.Passage{page}})
-		if !strings.HasPrefix(text, own.foreign) || !strings.Contains(text, "how often the targets") || len(cited) != 1 {
+		if !strings.HasPrefix(text, model.Foreign(language)) || !strings.Contains(text, "how often the targets") || len(cited) != 1 {
 			t.Errorf("%s: %q is answered, cited %v\n%s", language, question, cited, text)
 		}
 		far := page
 		far.Score = 0.02
-		text, cited, _, result := answerOf(t, model.Request{Question: strings.ReplaceAll(question, "scrape_interval", "xyzzy"),
-			Passages: []model.Passage{far}, Deflection: "help@docs.example"})
-		if !strings.HasPrefix(text, own.denied) || !strings.Contains(text, "](https://docs.example/scrape)") ||
+		req := model.Request{Question: strings.ReplaceAll(question, "scrape_interval", "xyzzy"),
+			Passages: []model.Passage{far}, Deflection: "help@docs.example"}
+		text, cited, _, result := answerOf(t, req)
+		if text != req.NotAnswered(language) || !strings.Contains(text, "](https://docs.example/scrape)") ||
 			!strings.Contains(text, "mailto:help@docs.example") || len(cited) != 0 || result.Answered {
 			t.Errorf("%s: denied with %q, cited %v", language, text, cited)
 		}
