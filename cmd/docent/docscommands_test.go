@@ -98,6 +98,8 @@ var notTyped = []struct{ page, begins, reason string }{
 		"it asks a site on the internet; TestAWebSiteIsPreviewedAddedAndFollowed asks one of its own"},
 	{"docs/deploy/web-sites.mdx", "docent project add", "it reads a site on the internet; the same test"},
 	{"docs/deploy/web-sites.mdx", "docent source add", "it reads a site on the internet; the same test"},
+	{"docs/deploy/sources.mdx", "docent source",
+		"it needs a folder, a zip and issues; TestOneProjectOfFourSources has all of them"},
 	{"docs/deploy/postgresql.mdx", "docent serve",
 		"it needs PostgreSQL; TestADatabaseServesOneDataDirectory starts servers on it where there is one"},
 	{"docs/operate/load.mdx", "docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},

@@ -106,6 +106,7 @@ max_running_jobs = 16
 provider = "openai"
 base_url = "%[1]s/v1"
 model = "stand-in"
+rewrite = "off"  # its model counts what it is asked
 claims = "off"   # each answer names the question that it is for, which no passage says
 fallback = false # and which only the stand-in does
 idle = "2s"

@@ -125,7 +125,7 @@ func elliptical(question string) bool {
 	switch {
 	case len(own) == 0:
 		return true
-	case len(own) <= 5 && continues(words):
+	case len(own) <= 5 && continues(words) && !(special && len(own) > 1 && asksAnew(words)):
 		return true
 	case len(own) <= 1 && len(words) <= 4 && !named(question):
 		return true
@@ -186,6 +186,15 @@ func continues(words []word) bool {
 	return openings[first] && len(words) <= 5 && !slices.ContainsFunc(words, func(w word) bool {
 		return asking[strings.ToLower(w.text)]
 	})
+}
+
+// asksAnew reports whether what begins with "and" is a whole question: "And where does the ferry leave?"
+func asksAnew(words []word) bool {
+	switch strings.ToLower(words[0].text) {
+	case "and", "but", "or":
+		return len(words) > 1 && asking[strings.ToLower(words[1].text)]
+	}
+	return false
 }
 
 // asking are words that a question of its own is put with.

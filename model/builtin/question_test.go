@@ -98,3 +98,17 @@ func TestTheBuiltinModelAnswersAboutWhatTheReaderHasSelected(t *testing.T) {
 		}
 	}
 }
+
+// A whole question that begins with "and" is about what it says.
+func TestAWholeQuestionAfterAndIsItsOwn(t *testing.T) {
+	before := []model.Message{{Role: "user", Text: "What do tickets cost?"}, {Role: "assistant", Text: "Four coins."}}
+	for question, want := range map[string]string{
+		"And where does the ferry leave?": "And where does the ferry leave?",
+		"And where can I buy them?":       "And where can I buy them tickets cost",
+		"And for children?":               "And for children tickets cost",
+	} {
+		if got := Standalone(question, before, nil); got != want {
+			t.Errorf("%q is read as %q, not as %q", question, got, want)
+		}
+	}
+}

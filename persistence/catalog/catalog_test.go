@@ -123,6 +123,8 @@ func fill(v reflect.Value, n *int) {
 		v.SetInt(int64(*n))
 	case reflect.Uint64:
 		v.SetUint(uint64(*n))
+	case reflect.Float64:
+		v.SetFloat(float64(*n) / 4)
 	default:
 		panic("fill does not know " + v.Type().String())
 	}
@@ -145,6 +147,16 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
 			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
+		want.Label, want.Kind, want.Every = "docs", "", "6h"
+		for i, label := range []string{"api", "a-site"} {
+			s := &want.Sources[i]
+			s.Label, s.Kind, s.Every, s.Weight = label, "", "90m", 0.25
+			s.Name, s.Groups = "Dök's {{x}}", []string{"st'aff", `b"`}
+			s.Address, s.Branch, s.DocsDir, s.Site = "https://github.example.com/acme/api.git", "main", "docs", "hugo"
+			s.SiteURL, s.Include, s.Exclude = "https://api.example.com", []string{"a/**"}, []string{"b'\"?"}
+			s.Host, s.HostURL, s.Repository = api.HostGitHub, "https://github.example.com", "acme/api"
+			s.TokenEnv, s.TokenFile, s.AppID = "GITHUB_TOKEN", "docs.abcdefgh", 17
+		}
 		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}
 
 		c := p.open(Options{})
