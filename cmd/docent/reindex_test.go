@@ -130,8 +130,15 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 			asked(project, "When does the ferry leave?", "every hour")
 			asked(other, "When is the lamp lit?", "at dusk") // which takes the place of the first one's index
 			befall(t, data, "harbour")
+			missed := func() bool {
+				return strings.Contains(server.log.String(), "a turn waits for its project's index")
+			}
 			asked(project, "When does the ferry leave?", "every hour")
-			if !strings.Contains(server.log.String(), "a turn waits for its project's index") {
+			for tries := 0; tries < 20 && !missed(); tries++ { // what looks at questions afterwards had opened it again
+				asked(other, "When is the lamp lit?", "at dusk")
+				asked(project, "When does the ferry leave?", "every hour")
+			}
+			if !missed() {
 				t.Errorf("the index was not missed: %s", server.log)
 			}
 		})
