@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -53,13 +52,6 @@ type Page struct {
 	Words int      `json:"words"`
 	Trail []string `json:"trail,omitempty"`
 	By    string   `json:"by"` // what told which part of it is its text
-}
-
-// LastReport is what the last crawl into a folder found; false where there was none.
-func LastReport(stateDir string) (Report, bool) {
-	var r Report
-	raw, err := os.ReadFile(filepath.Join(stateDir, reportFile))
-	return r, err == nil && json.Unmarshal(raw, &r) == nil
 }
 
 // String sums a report up in a line.
@@ -118,6 +110,7 @@ func order(p Problem) int {
 	return 1
 }
 
+// keepReport leaves the report beside the state, for whoever looks after the server.
 func (r *run) keepReport(out Report) error {
 	raw, err := json.MarshalIndent(out, "", " ")
 	if err != nil {

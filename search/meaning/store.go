@@ -129,9 +129,6 @@ func readHeader(in *bufio.Reader) (h header, length int, ok bool) {
 
 func (s *Store) recordBytes() int { return len(Key{}) + s.shape.rowBytes() + 4 }
 
-// Model is whose vectors these are.
-func (s *Store) Model() Model { return s.model }
-
 // Len is how many vectors there are, those of texts that the endpoint refused included.
 func (s *Store) Len() int { return len(s.rows) }
 
