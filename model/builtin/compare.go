@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"docent/model"
 )
@@ -17,27 +18,32 @@ type comparison [2]string
 
 const thing = `(.{1,80}?)`
 
-// between is the form in which two things may share a noun.
-var between = regexp.MustCompile(`(?i)\bdifferen(?:ces?|t|tiates?)\b.{0,20}?\bbetween\s+` + thing +
-	`\s+(?:and|&|or|vs\.?|versus)\s+` + thing + `$`)
+// betweenForm is the one of compared in which two things may share a noun.
+const betweenForm = 0
 
-// compared are the forms in which two things are compared.
-var compared = []*regexp.Regexp{
-	between,
-	regexp.MustCompile(`(?i)\bhow\s+(?:does|do|is|are)\s+` + thing + `\s+differ(?:ent)?\s+(?:from|to|than)\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+and\s+` + thing + `\s+(?:differ|compare)$`),
-	regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+compare\s+(?:to|with|against)\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\bcompare\s+` + thing + `\s+(?:and|with|to|against|vs\.?)\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\b(?:advantages?|benefits?|drawbacks?)\s+of\s+(?:using\s+)?` + thing + `\s+over\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\b(?:when|why|should|shall|do)\b.{0,30}?\b(?:use|choose|prefer|pick|need|want)\s+` + thing +
-		`\s+(?:instead of|rather than|over)\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)^(?:why|when)\s+` + thing + `\s+(?:instead of|rather than)\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\b(?:should|shall|do|can|better to|whether to)\s+(?:i|we|you|one)?\s*(?:better\s+)?` +
-		`(?:use|choose|prefer|pick|take|go with)\s+` + thing + `\s+or\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)\b(?:which|what)\b.{0,30}?\bbetter\b[:,]?\s+` + thing + `\s+or\s+` + thing + `$`),
-	regexp.MustCompile(`(?i)^(?:.{0,40}?(?:when|whether|what is|what are|what's)\s+)?` + thing + `\s+(?:vs\.?|versus)\s+` +
-		thing + `$`),
-}
+// compared are the forms in which two things are compared. They take milliseconds to compile,
+// which commands that answer nothing do not spend.
+var compared = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?i)\bdifferen(?:ces?|t|tiates?)\b.{0,20}?\bbetween\s+` + thing +
+			`\s+(?:and|&|or|vs\.?|versus)\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)\bhow\s+(?:does|do|is|are)\s+` + thing + `\s+differ(?:ent)?\s+(?:from|to|than)\s+` +
+			thing + `$`),
+		regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+and\s+` + thing + `\s+(?:differ|compare)$`),
+		regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+compare\s+(?:to|with|against)\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)\bcompare\s+` + thing + `\s+(?:and|with|to|against|vs\.?)\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)\b(?:advantages?|benefits?|drawbacks?)\s+of\s+(?:using\s+)?` + thing + `\s+over\s+` +
+			thing + `$`),
+		regexp.MustCompile(`(?i)\b(?:when|why|should|shall|do)\b.{0,30}?\b(?:use|choose|prefer|pick|need|want)\s+` + thing +
+			`\s+(?:instead of|rather than|over)\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)^(?:why|when)\s+` + thing + `\s+(?:instead of|rather than)\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)\b(?:should|shall|do|can|better to|whether to)\s+(?:i|we|you|one)?\s*(?:better\s+)?` +
+			`(?:use|choose|prefer|pick|take|go with)\s+` + thing + `\s+or\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)\b(?:which|what)\b.{0,30}?\bbetter\b[:,]?\s+` + thing + `\s+or\s+` + thing + `$`),
+		regexp.MustCompile(`(?i)^(?:.{0,40}?(?:when|whether|what is|what are|what's)\s+)?` + thing +
+			`\s+(?:vs\.?|versus)\s+` + thing + `$`),
+	}
+})
 
 var (
 	article     = regexp.MustCompile(`(?i)^(?:(?:the|a|an|using|use|to use|to|i|we|should|do)\s+)+`)
@@ -54,7 +60,7 @@ func comparisonOf(question string) (c comparison, ok bool) {
 	if len(question) > 240 {
 		return c, false
 	}
-	for _, form := range compared {
+	for n, form := range compared() {
 		m := form.FindStringSubmatch(question)
 		if m == nil {
 			continue
@@ -63,7 +69,7 @@ func comparisonOf(question string) (c comparison, ok bool) {
 			c[i] = strings.TrimSpace(article.ReplaceAllString(strings.TrimSpace(m[i+1]), ""))
 		}
 		c[1] = strings.TrimSpace(afterThing.ReplaceAllString(c[1], ""))
-		if form == between && article.FindString(m[1]) == "" {
+		if n == betweenForm && article.FindString(m[1]) == "" {
 			c[0] = sharesNoun(c[0], c[1])
 		}
 		if len(terms(c[0])) > 0 && len(terms(c[1])) > 0 && !strings.EqualFold(c[0], c[1]) {
