@@ -2655,6 +2655,28 @@ export interface components {
             /** @description The page that the reader is on. */
             currentPath?: string | null;
         };
+        /**
+         * @example {
+         *       "answers": [
+         *         {
+         *           "question": "How do I rotate a key?",
+         *           "answer": "Make a second key, give it to your clients, and revoke the first one. [1]",
+         *           "answered": true,
+         *           "sources": [
+         *             {
+         *               "path": "guides/keys.mdx",
+         *               "url": "https://docs.example.com/guides/keys#rotate",
+         *               "title": "Keys"
+         *             }
+         *           ],
+         *           "model": "builtin",
+         *           "fallbackFor": null,
+         *           "error": null,
+         *           "tookMs": 42
+         *         }
+         *       ]
+         *     }
+         */
         Evaluation: {
             answers: components["schemas"]["EvaluatedAnswer"][];
         };
