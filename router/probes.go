@@ -1,9 +1,12 @@
 package router
 
 import (
+	"context"
+	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/uptrace/bunrouter"
 
@@ -23,13 +26,21 @@ func (s *Server) health(x *exchange, req bunrouter.Request) error {
 
 // ready says that work is taken.
 func (s *Server) ready(x *exchange, req bunrouter.Request) error {
+	if err := s.Serving(req.Context()); err != nil {
+		return err
+	}
+	return encode(x, http.StatusOK, statusBody{Status: "ready", Version: s.Version})
+}
+
+// Serving is nil while work is taken.
+func (s *Server) Serving(ctx context.Context) error {
 	if s.isDraining() {
 		return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 	}
-	if err := s.Ready(req.Context()); err != nil {
+	if err := s.Ready(ctx); err != nil {
 		return &api.BusyError{Kind: &notReady{err}, RetryAfter: time.Second}
 	}
-	return encode(x, http.StatusOK, statusBody{Status: "ready", Version: s.Version})
+	return nil
 }
 
 // notReady keeps the reason for the log.
@@ -46,8 +57,23 @@ func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
 		}
 	}
 	x.deadline()
-	promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{}).ServeHTTP(x, req.Request)
+	s.ShowMetrics(x, req.Request)
 	return nil
+}
+
+// ShowMetrics shows the metrics to whoever asks: for a listener of the operator's own.
+func (s *Server) ShowMetrics(w http.ResponseWriter, req *http.Request) { s.scrape.ServeHTTP(w, req) }
+
+// scrapesAtOnce bounds what scrapers cost that ask again before they were answered.
+const scrapesAtOnce = 4
+
+// newScrape shows metrics in the form that the scraper asks for; in OpenMetrics' they have exemplars. What one room cannot
+// tell hides nothing of the others.
+func newScrape(metrics prometheus.Gatherer, log *slog.Logger) http.Handler {
+	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
+		EnableOpenMetrics: true, MaxRequestsInFlight: scrapesAtOnce, ErrorHandling: promhttp.ContinueOnError,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelError),
+	})
 }
 
 func (s *Server) openapiJSON(x *exchange, req bunrouter.Request) error {

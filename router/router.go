@@ -115,6 +115,7 @@ type Server struct {
 	routes  []route
 	router  *bunrouter.Router
 	metrics *metrics
+	scrape  http.Handler // shows the metrics
 
 	queue   *overload.Queue
 	slots   chan struct{} // a request holds one while it is worked on
@@ -176,6 +177,7 @@ func New(deps Deps) (*Server, error) {
 		ended: make(chan struct{}, 1),
 
 		proofs: proof.New(deps.Secret, deps.Now()),
+		scrape: newScrape(deps.Metrics, deps.Log),
 	}
 	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())

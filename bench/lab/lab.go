@@ -100,7 +100,7 @@ stream_pace = %q
 		if l.profileAddress, err = FreeAddress(); err != nil {
 			return l, err
 		}
-		l.config += fmt.Sprintf("profile_listen = %q\n", l.profileAddress)
+		l.config += fmt.Sprintf("operator_listen = %q\n", l.profileAddress)
 	}
 	l.config += "[limits]\nproject_hour = -1\nkey_month = -1\norg_hour = -1\nip_day = -1\n"
 	l.Server.Config = filepath.Join(l.Server.Dir, "docent.toml")

@@ -19,7 +19,7 @@ import (
 
 // Config is every setting of the server. The tags are the one list of settings: the name in the configuration file,
 // which with DOCENT_ before it and in capitals is the environment variable, the flag where there is one, and what it is
-// for. A flag beats the environment, which beats the file, which beats the default.
+// for. One that goes with a later version has deprecated:"use X": whoever sets it is told so. A flag beats the environment, which beats the file, which beats the default.
 type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory; one process serves it at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
@@ -31,7 +31,8 @@ type Config struct {
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
 	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
 
-	ProfileListen string `toml:"profile_listen" usage:"address on which Go's profiles are served under /debug/pprof/, to whoever reaches it; empty for none"`
+	OperatorListen string `toml:"operator_listen" usage:"address of a listener for those who run the server, HOST:PORT or unix:PATH: metrics, health, and /debug with Go's profiles, without a key; empty for none"`
+	ProfileListen  string `toml:"profile_listen" deprecated:"use operator_listen, which serves profiles as well" usage:"address on which Go's profiles are served under /debug/pprof/, to whoever reaches it; empty for none"`
 
 	Model  string                 `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]ModelConfig `toml:"models"`
@@ -278,7 +279,9 @@ type Setting struct {
 	Flag    string // without dashes; empty where there is none
 	Usage   string
 	Default string
-	value   reflect.Value
+	// Deprecated says what to use in its place; empty where the setting stays.
+	Deprecated string
+	value      reflect.Value
 }
 
 // Env is the setting's environment variable.
@@ -364,7 +367,7 @@ func (c *Config) settings() []Setting {
 	var list []Setting
 	add := func(name string, field reflect.StructField, usage string, value, standard reflect.Value) {
 		list = append(list, Setting{Name: name, Flag: field.Tag.Get("flag"), Usage: usage,
-			Default: Setting{value: standard}.String(), value: value})
+			Default: Setting{value: standard}.String(), Deprecated: field.Tag.Get("deprecated"), value: value})
 	}
 	v, d := reflect.ValueOf(c).Elem(), reflect.ValueOf(&defaults).Elem()
 	for i := range v.NumField() {

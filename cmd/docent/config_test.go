@@ -70,6 +70,8 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 	cases := []struct{ file, env, want string }{
 		{"listen = \"nowhere\"", "", "setting listen"},
 		{"listen = \"127.0.0.1:99999\"", "", "setting listen"},
+		{"operator_listen = \"9090\"", "", "setting operator_listen: \"9090\" is not HOST:PORT"},
+		{"operator_listen = \"unix:operator.sock\"", "", "setting operator_listen: \"operator.sock\" is no path from the root"},
 		{"nonsense = 1", "", "unknown setting nonsense"},
 		{"[limits]\nkey_day = 1", "", "unknown setting limits.key_day"},
 		{"idle_after = \"soon\"", "", "not a duration"},
@@ -147,7 +149,11 @@ func settingsTable() string {
 		case standard != "":
 			standard = "`" + standard + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, s.Env(), flag, standard, s.Usage)
+		usage := s.Usage
+		if s.Deprecated != "" {
+			usage = "Deprecated: " + s.Deprecated + ". " + usage
+		}
+		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, s.Env(), flag, standard, usage)
 	}
 	return b.String()
 }

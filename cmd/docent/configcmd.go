@@ -42,6 +42,8 @@ type (
 		Env     string `json:"env"`
 		Flag    string `json:"flag,omitempty"`
 		Usage   string `json:"usage"`
+		// What to use in its place; empty where the setting stays.
+		Deprecated string `json:"deprecated,omitempty"`
 	}
 	shownModel struct {
 		Provider        string  `json:"provider"`
@@ -68,7 +70,7 @@ func (c *Config) show(file string) shownConfig {
 			value = "(set)" // it may hold a password
 		}
 		shown.Settings = append(shown.Settings, shownSetting{s.Name, value, cmp.Or(c.from[s.Name], fromDefault), s.Default,
-			s.Env(), s.Flag, s.Usage})
+			s.Env(), s.Flag, s.Usage, s.Deprecated})
 	}
 	for name, m := range c.Models {
 		base := m.BaseURL
@@ -91,6 +93,9 @@ func (s shownConfig) print(out io.Writer) error {
 		value := fmt.Sprint(v.Value)
 		if list, ok := v.Value.([]string); ok {
 			value = strings.Join(list, ",")
+		}
+		if v.Deprecated != "" {
+			v.Usage = "DEPRECATED: " + v.Deprecated + ". " + v.Usage
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, cmp.Or(value, "-"), v.From, v.Env, v.Usage)
 	}
@@ -131,7 +136,7 @@ func newConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			for _, line := range c.unknownVariables(os.Environ(), nil) {
+			for _, line := range slices.Concat(c.deprecations(), c.unknownVariables(os.Environ(), nil)) {
 				fmt.Fprintln(cmd.ErrOrStderr(), "WARNING:", line)
 			}
 			shown := c.show(file)
@@ -144,6 +149,18 @@ func newConfigCommand() *cobra.Command {
 	settingFlags(cmd, &file)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
+}
+
+// deprecations says which settings are set that go with a later version, and what to use in their place.
+func (c *Config) deprecations() []string {
+	var lines []string
+	for _, s := range c.settings() {
+		if from := c.from[s.Name]; from != "" && s.Deprecated != "" {
+			lines = append(lines, fmt.Sprintf("the setting %s (from the %s) is deprecated and goes with a later version: %s",
+				s.Name, from, s.Deprecated))
+		}
+	}
+	return lines
 }
 
 // modelKeyEnv holds the key of the model that the environment alone configures.

@@ -115,10 +115,16 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	if c.PublicURL == "" {
 		c.PublicURL, everywhere = ownURL(listener.Addr())
 	}
+	operator, err := watch(c, log)
+	if err != nil {
+		return err
+	}
+	defer operator.close()
 	a, err := newApp(ctx, dir, c, log)
 	if err != nil {
 		return err
 	}
+	operator.shows(a)
 	if everywhere {
 		log.Warn("links to pull requests work on this machine only: set public_url to the address under which others reach it", "url", c.PublicURL)
 	}
@@ -138,6 +144,9 @@ func ownURL(addr net.Addr) (url string, everywhere bool) {
 // greet says what an operator should know who has just started the server: variables that were meant to be settings,
 // and on an empty data directory what to do next.
 func (a *app) greet(ctx context.Context, stderr io.Writer) {
+	for _, line := range a.config.deprecations() {
+		a.log.Warn(line)
+	}
 	projects, err := a.stores.catalog.Projects(ctx)
 	if err != nil {
 		a.log.Error("list the projects", "error", err)
@@ -376,14 +385,8 @@ func (a *app) background(f func(context.Context)) {
 }
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
-func (a *app) serve(ctx context.Context, listener net.Listener) error {
+func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.address, _ = ownURL(listener.Addr())
-	stopProfiles, err := serveProfiles(a.config.ProfileListen, a.log)
-	if err != nil {
-		a.cancelWork()
-		return errors.Join(err, a.close())
-	}
-	defer stopProfiles()
 	stopControl := a.control(ctx)
 	following, stopFollowing := context.WithCancel(ctx)
 	defer stopFollowing()

@@ -51,6 +51,13 @@ func (c Config) checkServer(list *problemList) {
 		list.add("data", "must name a directory")
 	}
 	list.hostPort("listen", c.Listen)
+	if path, is := strings.CutPrefix(c.OperatorListen, unixScheme); is {
+		if !filepath.IsAbs(path) {
+			list.add("operator_listen", "%q is no path from the root, as in unix:/run/docent/operator.sock", path)
+		}
+	} else if c.OperatorListen != "" {
+		list.hostPort("operator_listen", c.OperatorListen)
+	}
 	if c.ProfileListen != "" {
 		list.hostPort("profile_listen", c.ProfileListen)
 	}

@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// served asks a server and gives the status and the body.
+func served(t testing.TB, client *http.Client, url string) (int, string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// What the operator's listener serves without a key: metrics, health and /debug. The public listener has no /debug,
+// however it is spelled.
+func TestOnlyTheOperatorsListenerHasDebug(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	operator, err := ownAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "operator_listen = %q\n", operator), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	server := newTestServer(t, data, "--config", config)
+	for path, want := range map[string]string{"/": "/debug/pprof/", "/healthz": "ok", "/readyz": "ready",
+		"/metrics": "docent_queue_seconds", "/debug/pprof/": "goroutine", "/debug/pprof/goroutine?debug=1": "goroutine profile",
+		"/debug/build": "path\t", "/debug/pprof/symbol": "num_symbols"} {
+		if status, body := served(t, http.DefaultClient, "http://"+operator+path); status != 200 || !strings.Contains(body, want) {
+			t.Errorf("%s of the operator's listener: %d %.100q, want %q", path, status, body, want)
+		}
+	}
+	// The command line may hold a password of the database.
+	for _, path := range []string{"/debug/pprof/cmdline", "/debug/vars", "/v1/agent", "/console"} {
+		if status, body := served(t, http.DefaultClient, "http://"+operator+path); status != 404 {
+			t.Errorf("%s of the operator's listener: %d %.100q", path, status, body)
+		}
+	}
+	for _, method := range []string{"GET", "POST", "HEAD", "OPTIONS"} {
+		for _, target := range []string{"/debug", "/debug/", "/debug/pprof", "/debug/pprof/", "/debug/pprof/heap", "/debug/pprof/cmdline",
+			"/debug/pprof/profile?seconds=1", "/debug/build", "/debug/vars", "//debug/pprof/", "/./debug/pprof/", "/healthz/../debug/pprof/",
+			"/%64ebug/pprof/", "/debug%2Fpprof%2F", "/%2e/debug/pprof/", "/DEBUG/pprof/", "/debug/pprof/heap/", "/debug;x/pprof/",
+			"/console/../debug/pprof/heap", "/widget/..%2fdebug/pprof/heap",
+			"http://" + server.listen + "/debug/pprof/", "http://" + operator + "/debug/pprof/"} {
+			status, body := rawRequest(t, server.listen, method, target, operator)
+			if status != 404 {
+				t.Errorf("%s %s of the public listener: %d %.100q", method, target, status, body)
+			}
+			if strings.Contains(body, "goroutine") || strings.Contains(body, "pprof/") && !strings.Contains(body, `"code"`) {
+				t.Errorf("%s %s of the public listener shows profiles: %.200q", method, target, body)
+			}
+		}
+	}
+	server.stop()
+	if log := server.log.String(); strings.Contains(log, "asks for no key") || strings.Contains(log, "deprecated") {
+		t.Errorf("a listener on this machine is warned of:\n%s", log)
+	}
+}
+
+// rawRequest sends a request's line as it is.
+func rawRequest(t testing.TB, address, method, target, host string) (int, string) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n", method, target, host)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("%s %s: %v", method, target, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return resp.StatusCode, string(body)
+}
+
+// A listener that others reach is warned of; what it says while the server starts and when it has stopped.
+func TestTheOperatorsListenerOverALife(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	w, err := watch(Config{OperatorListen: "0.0.0.0:0"}, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	if !strings.Contains(log.String(), "asks for no key") {
+		t.Errorf("nobody is warned of 0.0.0.0: %s", &log)
+	}
+	path := filepath.Join(t.TempDir(), "operator.sock")
+	quiet := slog.New(slog.NewTextHandler(&log, nil))
+	if w, err = watch(Config{OperatorListen: "unix:" + path}, quiet); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket is %v: %v", info.Mode(), err)
+	}
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", path)
+	}}}
+	defer client.CloseIdleConnections()
+	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 503, "/debug/pprof/": 200} {
+		if status, body := served(t, client, "http://operator"+path); status != want {
+			t.Errorf("%s while the server starts: %d %.100q", path, status, body)
+		}
+	}
+	if _, err := watch(Config{OperatorListen: "unix:" + path}, quiet); err == nil ||
+		!strings.Contains(err.Error(), "another process listens there") {
+		t.Errorf("two processes listen on one socket: %v", err)
+	}
+	w.close()
+	// One that was killed leaves its socket.
+	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.SetUnlinkOnClose(false)
+	left.Close()
+	if w, err = watch(Config{OperatorListen: "unix:" + path}, quiet); err != nil {
+		t.Fatalf("the socket that a killed server left: %v", err)
+	}
+	w.close()
+	file := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := watch(Config{OperatorListen: "unix:" + file}, quiet); err == nil || !strings.Contains(err.Error(), "no socket") {
+		t.Errorf("a file that is no socket: %v", err)
+	}
+	if text, err := os.ReadFile(file); err != nil || string(text) != "mine" {
+		t.Errorf("the file is %q: %v", text, err)
+	}
+}
+
+// A deprecated setting works on. Who sets it is told once what to use, at the start and by `docent config`.
+func TestADeprecatedSettingIsTold(t *testing.T) {
+	t.Parallel()
+	operator, err := ownAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "profile_listen = %q\n", operator), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const told = "the setting profile_listen (from the file) is deprecated and goes with a later version: use operator_listen"
+	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", config)
+	if status, body := served(t, http.DefaultClient, "http://"+operator+"/debug/pprof/"); status != 200 {
+		t.Errorf("profiles: %d %.100q", status, body)
+	}
+	if status, _ := served(t, http.DefaultClient, "http://"+operator+"/metrics"); status != 404 {
+		t.Errorf("the listener for profiles has metrics: %d", status)
+	}
+	server.stop()
+	if log := server.log.String(); strings.Count(log, told) != 1 {
+		t.Errorf("the log does not tell once %q:\n%s", told, log)
+	}
+	shown := docent(t, "config", "--config", config)
+	if !strings.Contains(shown, "DEPRECATED: use operator_listen") {
+		t.Errorf("docent config shows\n%s", shown)
+	}
+	c, err := LoadConfig(config, noEnvironment, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lines := c.deprecations(); len(lines) != 1 || !strings.HasPrefix(lines[0], told) {
+		t.Errorf("%q", lines)
+	}
+	if c, err = LoadConfig("", noEnvironment, nil); err != nil || len(c.deprecations()) != 0 {
+		t.Errorf("nothing is set: %q, %v", c.deprecations(), err)
+	}
+}
