@@ -31,6 +31,10 @@ import (
 	"docent/datadir"
 )
 
+// Address is the operation that says where the server listens. Health checks ask for it every few seconds: in the log it
+// is a detail.
+const Address = "address"
+
 // Run performs one operation by name and tells how far it is.
 type Run func(ctx context.Context, name string, params json.RawMessage,
 	progress func(text string, done, total int)) (json.RawMessage, error)
@@ -166,7 +170,11 @@ func answer(w http.ResponseWriter, r *http.Request, run Run, log *slog.Logger) {
 		}
 		log.Warn("operator's command refused", "command", name, "error", err)
 	} else {
-		log.Info("operator's command", "command", name)
+		level := slog.LevelInfo
+		if name == Address {
+			level = slog.LevelDebug
+		}
+		log.Log(r.Context(), level, "operator's command", "command", name)
 	}
 	_ = encoder.Encode(last)
 }

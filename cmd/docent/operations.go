@@ -87,6 +87,7 @@ var namedOperations = map[string]operation{
 	opCatalogAccept:  perform((*operations).acceptRow),
 	opBackup:         perform((*operations).backup),
 	opStatus:         perform((*operations).status),
+	opAddress:        perform((*operations).address),
 	opBenchSeed:      perform((*operations).seed),
 	opActorRetry:     perform((*operations).retryActors),
 }

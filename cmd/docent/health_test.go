@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// unhealthy runs a health check that has to fail with status 1, and returns what it says.
+func unhealthy(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := tryDocent(t, append([]string{"health"}, args...)...)
+	var exit *exec.ExitError
+	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+		t.Fatalf("docent health %v: %v\n%s", args, err, out)
+	}
+	return out + err.Error()
+}
+
+func TestAHealthCheckEndsAsTheServerFares(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	if said := unhealthy(t, "--data", data); !strings.Contains(said, "no server has the data directory "+data) {
+		t.Errorf("without a server: %s", said)
+	}
+	server := newTestServer(t, data, "--log-level", "debug")
+	if out := docent(t, "health", "--data", data); out != server.url+": ready\n" {
+		t.Errorf("it says %q", out)
+	}
+	if out := docent(t, "health", "--data", data, "--live"); out != server.url+": ok\n" {
+		t.Errorf("it says %q", out)
+	}
+	if out := docent(t, "health", "--url", server.url+"/"); out != server.url+": ready\n" {
+		t.Errorf("it says %q", out)
+	}
+	found := decodeOutput[healthAnswer](t, docent(t, "health", "--data", data, "--json"))
+	if want := (healthAnswer{Healthy: true, URL: server.url, Status: "ready", Version: buildVersion().Version}); found != want {
+		t.Errorf("%+v, not %+v", found, want)
+	}
+	for line := range strings.Lines(server.log.String()) { // a check every few seconds does not fill the log
+		if strings.Contains(line, "command=address") && !strings.Contains(line, "level=DEBUG") {
+			t.Errorf("the log has %q", line)
+		}
+	}
+
+	// A process that is there and does not answer.
+	if err := server.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	if said := unhealthy(t, "--data", data, "--timeout", "300ms"); !strings.Contains(said, "no answer within 300ms") {
+		t.Errorf("of a server that is stopped: %s", said)
+	}
+	if err := server.cmd.Process.Signal(syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	docent(t, "health", "--data", data)
+	server.kill()
+	said := unhealthy(t, "--data", data, "--json")
+	found = healthAnswer{}
+	if err := json.Unmarshal([]byte(said[:strings.IndexByte(said, '\n')]), &found); err != nil || found.Healthy ||
+		!strings.Contains(found.Problem, "no server") {
+		t.Errorf("after a kill: %v %+v", err, found)
+	}
+}
+
+func TestAHealthCheckTakesNothingElseForDocent(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"a page": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<title>It works!</title>")) },
+			"is not docent"},
+		"a sign-in": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/login", http.StatusFound) },
+			"answers 302"},
+		"a server that starts": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte(`{"message":"not ready"}`))
+		}, "answers 503 Service Unavailable not ready"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := httptest.NewServer(test.answer)
+			defer other.Close()
+			if said := unhealthy(t, "--url", other.URL); !strings.Contains(said, test.says) {
+				t.Error(said)
+			}
+		})
+	}
+	if _, err := tryDocent(t, "health", "--timeout", "0s"); err == nil {
+		t.Error("no time at all is taken")
+	}
+}
