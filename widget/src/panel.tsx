@@ -85,14 +85,17 @@ function Dialog({ api, store, words, opener }: Props) {
   const setText = (s: string) => { write(s); if (s) api.prepare(); };
   const [about, setAbout] = useState<Snippet>();
 
+  const toField = () => requestAnimationFrame(() => input.current?.focus());
+
   opener((question, snippet) => {
     setAbout(snippet);
     if (snippet) setSearching(false);
     if (!dialog.current!.open) dialog.current!.showModal();
+    input.current?.focus(); // at once: a reader types before the next frame
     store.open = true;
     if (question) ask(question);
     talk.current!.takeUp();
-    requestAnimationFrame(() => input.current?.focus());
+    toField();
   });
 
   function ask(question: string) {
@@ -101,7 +104,7 @@ function Dialog({ api, store, words, opener }: Props) {
     setText("");
     talk.current!.ask(question, about);
     setAbout(undefined);
-    requestAnimationFrame(() => input.current?.focus());
+    toField();
   }
 
   function close() {
@@ -130,9 +133,9 @@ function Dialog({ api, store, words, opener }: Props) {
         } else if (event.target === dialog.current && outside(event, dialog.current!)) close();
       }}>
       <div class="head">
-        {searching ? null : <button type="button" class="plain" aria-label={t.back} title={t.back} onClick={() => { setSearching(true); requestAnimationFrame(() => input.current?.focus()); }}>{words.direction === "rtl" ? "→" : "←"}</button>}
+        {searching ? null : <button type="button" class="plain" aria-label={t.back} title={t.back} onClick={() => { setSearching(true); toField(); }}>{words.direction === "rtl" ? "→" : "←"}</button>}
         <h2>{t.title}</h2>
-        {searching || talk.current.chat.turns.length === 0 ? null : <button type="button" onClick={() => { talk.current!.begin(); setSearching(true); requestAnimationFrame(() => input.current?.focus()); }}>{t.fresh}</button>}
+        {searching || talk.current.chat.turns.length === 0 ? null : <button type="button" onClick={() => { talk.current!.begin(); setSearching(true); toField(); }}>{t.fresh}</button>}
         <button type="button" class="plain" aria-label={t.close} title={t.close} onClick={close}>✕</button>
       </div>
       {searching
