@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"reflect"
 	"runtime"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/pelletier/go-toml/v2"
 	"github.com/spf13/pflag"
 
 	"docent/api"
@@ -82,7 +79,8 @@ type Config struct {
 	now            func() time.Time // that all rooms take the time from
 	beforeIndexing func(api.Project)
 
-	from map[string]string // where each setting has its value from, by its name; from its default where it is not there
+	from  map[string]string // where each setting has its value from, by its name; from its default where it is not there
+	lines map[string]int    // of the file, where each setting and table is
 }
 
 // Where a setting has its value from.
@@ -196,35 +194,29 @@ const (
 const envPrefix = "DOCENT_"
 
 // LoadConfig reads the defaults, over them the configuration file (none where path is empty), over that the
-// environment, and over that the flags that were given.
+// environment, and over that the flags that were given. The error lists everything that cannot be used.
 func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.FlagSet) (Config, error) {
-	c := DefaultConfig()
-	var written map[string]bool
-	if path != "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return c, fmt.Errorf("read the configuration file: %w", err)
-		}
-		if err := toml.NewDecoder(strings.NewReader(string(text))).DisallowUnknownFields().Decode(&c); err != nil {
-			return c, fmt.Errorf("%s: %w", path, tomlError(err))
-		}
-		if written, err = settingsIn(text); err != nil {
-			return c, fmt.Errorf("%s: %w", path, tomlError(err))
-		}
-	}
+	c, list := readConfig(path, environ, flags)
+	return c, list.err()
+}
+
+// readConfig is LoadConfig with each problem by itself. What cannot be used has its default.
+func readConfig(path string, environ func(string) (string, bool), flags *pflag.FlagSet) (Config, problemList) {
+	var list problemList
+	c := readConfigFile(path, &list)
 	settings := c.settings()
 	c.from = map[string]string{}
 	for _, s := range settings {
-		if written[s.Name] {
+		if c.lines[s.Name] > 0 {
 			c.from[s.Name] = fromFile
 		}
 	}
 	for _, s := range settings {
 		if text, ok := environ(s.Env()); ok {
-			if err := s.Set(text); err != nil {
-				return c, fmt.Errorf("environment variable %s: %w", s.Env(), err)
-			}
 			c.from[s.Name] = fromEnvironment
+			if err := s.Set(text); err != nil {
+				list.add(s.Name, "%w", err).From = fromEnvironment
+			}
 		}
 	}
 	c.modelFromEnvironment(environ)
@@ -233,10 +225,10 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 			continue
 		}
 		if f := flags.Lookup(s.Flag); f != nil && f.Changed {
-			if err := s.Set(f.Value.String()); err != nil {
-				return c, fmt.Errorf("--%s: %w", s.Flag, err)
-			}
 			c.from[s.Name] = fromFlag
+			if err := s.Set(f.Value.String()); err != nil {
+				list.add(s.Name, "%w", err).From = fromFlag
+			}
 		}
 	}
 	for name, m := range c.Models {
@@ -249,9 +241,10 @@ func LoadConfig(path string, environ func(string) (string, bool), flags *pflag.F
 		c.Embeddings.key, _ = environ(c.Embeddings.KeyEnv)
 	}
 	if err := c.OIDC.resolve(environ); err != nil {
-		return c, err
+		list.add("oidc.client_secret_env", "%w", err)
 	}
-	return c, c.Validate()
+	c.check(&list)
+	return c, list.placed(path, &c)
 }
 
 // modelFromEnvironment makes the default model from DOCENT_MODEL_BASE_URL, DOCENT_MODEL and DOCENT_MODEL_API_KEY, so
@@ -396,41 +389,4 @@ func (c *Config) settings() []Setting {
 		}
 	}
 	return list
-}
-
-// settingsIn names the settings that a configuration file has.
-func settingsIn(text []byte) (map[string]bool, error) {
-	var tables map[string]any
-	if err := toml.Unmarshal(text, &tables); err != nil {
-		return nil, err
-	}
-	found := map[string]bool{}
-	for name, value := range tables {
-		found[name] = true
-		if table, ok := value.(map[string]any); ok {
-			for inner := range table {
-				found[name+"."+inner] = true
-			}
-		}
-	}
-	return found, nil
-}
-
-// tomlError says where in the file the mistake is.
-func tomlError(err error) error {
-	var strict *toml.StrictMissingError
-	if errors.As(err, &strict) {
-		var names []string
-		for _, e := range strict.Errors {
-			line, _ := e.Position()
-			names = append(names, fmt.Sprintf("line %d: unknown setting %s", line, strings.Join(e.Key(), ".")))
-		}
-		return errors.New(strings.Join(names, "; "))
-	}
-	var decode *toml.DecodeError
-	if errors.As(err, &decode) {
-		line, column := decode.Position()
-		return fmt.Errorf("line %d, column %d: %w", line, column, err)
-	}
-	return err
 }

@@ -148,6 +148,7 @@ func newConfigCommand() *cobra.Command {
 	}
 	settingFlags(cmd, &file)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
+	cmd.AddCommand(newConfigCheckCommand())
 	return cmd
 }
 

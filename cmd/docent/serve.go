@@ -155,6 +155,9 @@ func (a *app) greet(ctx context.Context, stderr io.Writer) {
 	for _, line := range a.config.unknownVariables(os.Environ(), projects) {
 		a.log.Warn(line)
 	}
+	for _, doubt := range a.config.doubts() {
+		a.log.Warn("setting "+doubt.Setting+": "+doubt.Message, "fix", doubt.Fix)
+	}
 	if len(projects) > 0 {
 		return
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
@@ -19,15 +17,14 @@ import (
 	"docent/model/remote"
 )
 
-// Validate names every setting that cannot be used.
-func (c Config) Validate() error {
-	var list problemList
-	c.checkServer(&list)
-	c.checkModels(&list)
-	c.OIDC.check(&list)
-	c.Embeddings.check(&list)
+// check names every setting that cannot be used.
+func (c Config) check(list *problemList) {
+	c.checkServer(list)
+	c.checkModels(list)
+	c.OIDC.check(list)
+	c.Embeddings.check(list)
 	for name, check := range c.Checks {
-		check.check(&list, "checks."+name)
+		check.check(list, "checks."+name)
 	}
 	for _, s := range c.settings() {
 		least, ok := leastValues[s.Name]
@@ -35,14 +32,6 @@ func (c Config) Validate() error {
 			list.add(s.Name, "%s is less than %s", s, s.format(least))
 		}
 	}
-	return errors.Join(list...)
-}
-
-// A problemList is what is wrong with settings.
-type problemList []error
-
-func (p *problemList) add(setting, format string, args ...any) {
-	*p = append(*p, fmt.Errorf("setting %s: %s", setting, fmt.Sprintf(format, args...)))
 }
 
 // checkServer looks at the settings of one value.
@@ -106,7 +95,7 @@ func (c Config) checkModels(list *problemList) {
 	}
 	for name, m := range c.Models {
 		for _, problem := range m.problems() {
-			list.add("models."+name+"."+problem.Field, "%s", problem.Message)
+			list.add("models."+name+"."+problem.Field, "%s", problem.Message).Fix = modelFixes[problem.Field]
 		}
 		if judge, ok := c.Models[m.ClaimsModel]; m.ClaimsModel != "" && (!ok || judge.Provider != model.OpenAI && judge.Provider != model.Anthropic) {
 			list.add("models."+name+".claims_model", "there is no language model [models.%s]", m.ClaimsModel)
@@ -116,6 +105,14 @@ func (c Config) checkModels(list *problemList) {
 			list.add("models."+name+".rewrite", "there is no language model [models.%s]; \"off\" turns it off", m.Rewrite)
 		}
 	}
+}
+
+// modelFixes are what to do about a field of a model's table.
+var modelFixes = map[string]string{
+	"model":    `write model = "NAME" as the endpoint calls it`,
+	"key_env":  "set the variable where the server starts (EnvironmentFile= in its unit), or remove key_env for an endpoint without a key",
+	"base_url": `write the whole address, such as "https://api.example.com/v1", or leave it out for the provider's own`,
+	"provider": `write provider = "openai" for any endpoint that speaks its chat completions`,
 }
 
 func (c CheckConfig) check(list *problemList, name string) {
