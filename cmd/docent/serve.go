@@ -17,6 +17,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,6 +53,7 @@ import (
 	"docent/router"
 	"docent/search"
 	"docent/startjob"
+	"docent/systemd"
 	"docent/web"
 	"docent/webhooks"
 	"docent/weekly"
@@ -100,15 +102,18 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		debug.SetMemoryLimit(limit)
 	}
 	oneThreadMore(os.Getenv("GOMAXPROCS"))
+	manager := systemd.New(log)
+	started := manager.Starting("Opening " + c.Data)
+	defer started()
 	dir, err := datadir.Open(c.Data, datadir.Server, 10*time.Second)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
 	dir.WatchCrashes(log)
-	listener, err := net.Listen("tcp", c.Listen)
+	listener, err := listen(c)
 	if err != nil {
-		return fmt.Errorf("listen on %s: %w", c.Listen, err)
+		return err
 	}
 	defer listener.Close()
 	everywhere := false
@@ -128,7 +133,13 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	if everywhere {
 		log.Warn("links to pull requests work on this machine only: set public_url to the address under which others reach it", "url", c.PublicURL)
 	}
+	if from := c.from["listen"]; socketActivated() && from != "" {
+		log.Warn("listen is not used: systemd listens, at the address in the socket unit (systemctl edit docent.socket)",
+			"address", listener.Addr().String(), "listen", c.Listen, "from", from)
+	}
 	a.greet(ctx, stderr)
+	a.manager = manager
+	started()
 	return a.serve(ctx, listener)
 }
 
@@ -208,6 +219,9 @@ type app struct {
 	reports     *weekly.Reports
 	reviews     *review.Reviewer
 	hooks       *webhooks.Hooks
+
+	manager *systemd.Notifier
+	stops   atomic.Bool // the server is about to end
 
 	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
@@ -411,6 +425,8 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.topics.Warm)
 	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log}).Run)
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
+	stopWatch := a.announce()
+	defer stopWatch()
 
 	select {
 	case <-ctx.Done():
@@ -418,15 +434,10 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
 	}
+	a.leaving()
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
-	a.pages.Leave()
-	if err := a.edge.Drain(drain); err != nil {
-		a.log.Warn("streams were cut off", "error", err)
-	}
-	if server.Shutdown(drain) != nil {
-		server.Close()
-	}
+	a.drain(drain, server)
 	stopControl()
 	stopFollowing()
 	followed.Wait()

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"docent/api"
+	"docent/backoff"
 )
 
 // What one commit takes, at most. The first two bound how long an append can wait for those before it, the others how
@@ -55,6 +57,7 @@ func (j *Journal) commitLoop() {
 	defer timer.Stop()
 	awaited := 0
 	for {
+		j.rounds.Add(1)
 		g := &commitGroup{awaited: awaited}
 		closed := j.take(g, true)
 		if len(g.reqs)+len(g.ops) == 0 && !closed && j.gather(g) {
@@ -75,13 +78,34 @@ func (j *Journal) commitLoop() {
 		}
 		awaited = 0
 		timer.Reset(wait)
+		j.idle.Store(true)
 		select {
 		case <-j.wake:
 		case <-j.stop:
 		case <-timer.C:
 		}
+		j.idle.Store(false)
 	}
 	j.finish()
+}
+
+// Moves returns once the committer has nothing to do or has taken the next step. Where it does neither until ctx ends,
+// it hangs, in itself or in a disk that does not answer, and nothing that is appended will be there. A disk that is
+// full or broken does not make it hang.
+func (j *Journal) Moves(ctx context.Context) error {
+	began := j.rounds.Load()
+	for {
+		j.mu.Lock()
+		waiting := len(j.queue) + len(j.ops)
+		closed := j.closed
+		j.mu.Unlock()
+		if closed || j.rounds.Load() != began || waiting == 0 && j.idle.Load() {
+			return nil
+		}
+		if backoff.Sleep(ctx, 10*time.Millisecond) != nil {
+			return fmt.Errorf("the journal does not move: %d appends wait behind one that does not end", waiting)
+		}
+	}
 }
 
 // gather gives those that were woken a moment: a writer that appends again at once then shares one sync with those that

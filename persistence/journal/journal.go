@@ -92,6 +92,9 @@ type Journal struct {
 	damagedKeys map[string][]string
 	damage      map[uint64]streamDamage // by stream hash
 
+	rounds atomic.Uint64 // of the committer
+	idle   atomic.Bool   // it waits for something to do
+
 	// The committer's own.
 	state     fileState
 	spare     []*appendRequest // room for the next queue

@@ -806,3 +806,27 @@ func TestCountsSurviveAndReservationsDoNot(t *testing.T) {
 		}
 	}
 }
+
+// A committer that hangs is noticed, also where nothing waits behind it, and one that has nothing to do is none.
+func TestACommitterThatHangsIsNoticed(t *testing.T) {
+	t.Parallel()
+	j := openNew(t, Options{})
+	if err := j.Moves(t.Context()); err != nil {
+		t.Errorf("one with nothing to do: %v", err)
+	}
+	entered, leave := make(chan struct{}), make(chan struct{})
+	ended := make(chan error)
+	go func() {
+		ended <- j.do(func(*commit) error { close(entered); <-leave; return nil })
+	}()
+	<-entered
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := j.Moves(ctx); err == nil {
+		t.Error("one that hangs counts as one that moves")
+	}
+	close(leave)
+	if err := errors.Join(<-ended, j.Moves(t.Context())); err != nil {
+		t.Errorf("one that goes on: %v", err)
+	}
+}
