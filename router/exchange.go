@@ -45,6 +45,8 @@ type exchange struct {
 	stream  func() // gives the slot back: the answer is a stream of events
 	aborted bool   // the connection ends without an answer
 	moved   bool   // package sockets answers; what it did is accounted for at its end
+
+	traced context.Context // nil where the request is not traced
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -138,11 +140,13 @@ type account struct {
 	bytes   int64
 	code    string
 	err     error
+	traced  context.Context
 }
 
 func (x *exchange) account(method string) account {
 	return account{id: x.id, client: x.client, began: x.began, method: method, route: x.route, key: x.key.ID,
-		project: x.project.ID, job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err}
+		project: x.project.ID, job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err,
+		traced: x.traced}
 }
 
 // note writes the request's line in the log and counts it.
@@ -156,6 +160,10 @@ func (s *Server) note(ctx context.Context, a account) {
 		}
 	}
 	s.metrics.request(a.route, a.method, a.status, took)
+	if a.traced != nil {
+		ctx = a.traced
+		a.endTrace()
+	}
 	if a.route == "/healthz" || a.route == "/readyz" {
 		if a.status < 400 {
 			return // a probe every second says nothing

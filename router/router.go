@@ -24,6 +24,7 @@ import (
 	"docent/router/reqbody"
 	"docent/router/sockets"
 	"docent/stream"
+	"docent/tracing"
 )
 
 // Deps is what the edge works with. The ports must be set; for the rest the zero value is a sensible default.
@@ -44,6 +45,8 @@ type Deps struct {
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
+	Tracer  *tracing.Tracer      // nil where requests are not traced
+	Parents Parents              // whose traces go on here
 	Now     func() time.Time
 	IDs     *api.IDs                    // of jobs, threads and turns; the router's own where nil
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
@@ -360,14 +363,14 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		case assistant, asking, tools:
 			kind = api.AssistantKey
 		default:
-			return r.serve(x, req)
+			return r.serve(x, s.trace(x, req))
 		}
 		internal := req.Context().Value(everybody{}) != nil
 		if (r.access == tools || internal && kind == api.AssistantKey) && req.Header.Get("Authorization") == "" {
 			if err := s.keyless(x, req); err != nil {
 				return err
 			}
-			return r.serve(x, req)
+			return r.serve(x, s.trace(x, req))
 		}
 		if err := s.authorise(x, req, kind, r.access == asking); err != nil {
 			if kind == api.AssistantKey {
@@ -380,7 +383,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 				return err
 			}
 		}
-		return r.serve(x, req)
+		return r.serve(x, s.trace(x, req))
 	}
 }
 

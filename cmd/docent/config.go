@@ -45,6 +45,8 @@ type Config struct {
 
 	OIDC OIDCConfig `toml:"oidc"`
 
+	Tracing TracingConfig `toml:"tracing"`
+
 	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"requests in work or waiting at once, streams not counted; more are refused with 503"`
 	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
@@ -173,6 +175,7 @@ func DefaultConfig() Config {
 		Limits:       router.DefaultLimits(),
 		OIDC:         defaultOIDC(),
 		Embeddings:   defaultEmbeddings(),
+		Tracing:      defaultTracing(),
 		MaxBody:      bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
 		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
 		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
@@ -239,6 +242,9 @@ func readConfig(path string, environ func(string) (string, bool), flags *pflag.F
 	}
 	if c.Embeddings.KeyEnv != "" {
 		c.Embeddings.key, _ = environ(c.Embeddings.KeyEnv)
+	}
+	if c.Tracing.HeadersEnv != "" {
+		c.Tracing.headers, _ = environ(c.Tracing.HeadersEnv)
 	}
 	if err := c.OIDC.resolve(environ); err != nil {
 		list.add("oidc.client_secret_env", "%w", err)
@@ -378,7 +384,7 @@ func (c *Config) settings() []Setting {
 				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j),
 					d.Field(i).Field(j))
 			}
-		case reflect.TypeFor[OIDCConfig](), reflect.TypeFor[EmbeddingsConfig]():
+		case reflect.TypeFor[OIDCConfig](), reflect.TypeFor[EmbeddingsConfig](), reflect.TypeFor[TracingConfig]():
 			for j := range v.Field(i).NumField() {
 				if inner := field.Type.Field(j); inner.IsExported() {
 					add(name+"."+inner.Tag.Get("toml"), inner, inner.Tag.Get("usage"), v.Field(i).Field(j), d.Field(i).Field(j))

@@ -22,6 +22,7 @@ var mayImport = []struct {
 	// What everything stands on.
 	{"docent/api", nil},
 	{"docent/backoff", nil},
+	{"docent/tracing", []string{"docent/backoff"}},
 	{"docent/docs", nil},
 	{"docent/forge/failure", nil},
 	{"docent/formats", nil},
@@ -171,7 +172,7 @@ var mayImport = []struct {
 		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/gzipped", "docent/llms",
 		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
 		"docent/router/overload", "docent/router/proof", "docent/router/reqbody", "docent/router/sockets", "docent/search",
-		"docent/startjob", "docent/stream",
+		"docent/startjob", "docent/stream", "docent/tracing",
 		"docent/widget",
 	}},
 	{"docent/web/oidc", []string{"docent/api"}},

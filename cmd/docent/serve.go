@@ -54,6 +54,7 @@ import (
 	"docent/search"
 	"docent/startjob"
 	"docent/systemd"
+	"docent/tracing"
 	"docent/web"
 	"docent/webhooks"
 	"docent/weekly"
@@ -211,7 +212,8 @@ type app struct {
 	address string // under which this machine reaches the server
 	models  *registry.Registry
 	backups *backup.Keeper
-	tail    *health.Tail // of the log
+	tail    *health.Tail    // of the log
+	tracer  *tracing.Tracer // nil while there are no traces
 
 	automations *automation.Runner
 	starter     startjob.Starter // gives instructions to jobs from pages
@@ -235,7 +237,7 @@ type app struct {
 // newApp opens the stores, the journal and the actors, and builds the edge. What is pending wakes in the background.
 func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *app, err error) {
 	a := &app{config: c, dir: dir, tail: new(health.Tail)}
-	log = a.alsoKept(log)
+	log = traced(a.alsoKept(log))
 	a.log = log
 	a.upkeep.began = time.Now()
 	a.work, a.cancelWork = context.WithCancel(context.WithoutCancel(ctx))
@@ -249,6 +251,9 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	a.upkeep.metrics = metrics
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		bench.AnonymousMemory())
+	if err := a.openTracing(); err != nil {
+		return nil, err
+	}
 
 	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
 		return nil, err
@@ -313,7 +318,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models,
 		Updates: a.updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.stores.catalog, Pages: a.pages,
 		Tools: a.tools,
-		Log:   log, Metrics: metrics, Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
+		Log:   log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready: a.stores.catalog.Ping,
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,

@@ -23,6 +23,7 @@ func (c Config) check(list *problemList) {
 	c.checkModels(list)
 	c.OIDC.check(list)
 	c.Embeddings.check(list)
+	c.Tracing.check(list)
 	for name, check := range c.Checks {
 		check.check(list, "checks."+name)
 	}
