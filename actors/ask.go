@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/tracing"
 )
 
 // errInternal is what a command gets whose actor failed. The cause is in the log.
@@ -39,6 +40,7 @@ type request struct {
 	reply   chan answer     // of capacity 1
 	state   atomic.Int32
 	replied atomic.Bool
+	traced  context.Context // of a command whose trace is sampled; nil for others
 }
 
 type answer struct {
@@ -72,6 +74,11 @@ func (s *System) ask(ctx context.Context, d *directory, id string, command any, 
 	r := &request{command: command, gone: ctx.Done(), reply: make(chan answer, 1)}
 	if s.stopping.Load() {
 		return nil, errStopping()
+	}
+	if tracing.At(ctx).On() {
+		traced, span := tracing.Start(ctx, fmt.Sprintf("%T", command))
+		defer span.End()
+		r.traced = traced
 	}
 	d.send(&envelope{id: id, request: r})
 	select {

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,12 +11,14 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"docent/persistence/journal"
+	"docent/tracing"
 )
 
 // A behaviour is what an actor does: that of a job or a thread. One goroutine at a time calls it.
 type behaviour interface {
 	Recover() error
 	command(r *request)
+	Within(ctx context.Context) // says in which trace the next commands are given; nil for none
 	Own(msg any)
 	Empty() bool
 	Idle() bool
@@ -138,7 +141,12 @@ func (en *entity) running(ctx actor.Context) {
 		if _, ok := msg.request.command.(wake); ok {
 			msg.request.answer(nil, nil)
 		} else if msg.request.take() {
+			if ctx := msg.request.traced; ctx != nil {
+				tracing.At(ctx).Event("taken from the mailbox")
+				en.behaviour.Within(ctx)
+			}
 			en.behaviour.command(msg.request)
+			en.behaviour.Within(nil)
 		}
 		if en.behaviour.Empty() {
 			ctx.Send(ctx.Parent(), passivate{en.entry, en.n})

@@ -6,6 +6,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/tracing"
 )
 
 // Jobs finds or starts the actor of a job and asks it.
@@ -26,6 +27,16 @@ func (j *Jobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Repl
 		return job.Reply{}, errors.New("a nil command")
 	case job.Create: // here and not in the actor, which reads no files
 		c.Source, c.Works = j.system.deps.Forge.Source(c.Project), j.system.deps.Editor.Model(c.Asks())
+		var span tracing.Span
+		ctx, span = j.system.deps.Tracer.Begin(ctx, "start a job")
+		defer span.End()
+		c.Traced = tracing.Carried(ctx)
+		cmd = c
+	case job.FollowUp:
+		var span tracing.Span
+		ctx, span = j.system.deps.Tracer.Begin(ctx, "follow up")
+		defer span.End()
+		c.Traced = tracing.Carried(ctx)
 		cmd = c
 	case job.Read, job.Watch:
 		read = true

@@ -23,6 +23,7 @@ import (
 	"docent/backoff"
 	"docent/model"
 	"docent/persistence/journal"
+	"docent/tracing"
 )
 
 // A global of cmap: the runtime's registry is 1,024 of its maps; with 32 shards in each an idle actor takes 250 bytes
@@ -52,6 +53,7 @@ type Deps struct {
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
+	Tracer  *tracing.Tracer  // nil where nothing is traced
 	Context context.Context  // ends when the service stops; context.Background()
 
 	RunningJobs  int // runs that work at once
@@ -173,8 +175,8 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 // outside is what actors get of the outside, with the gate for their runs.
 func (s *System) outside(slots *gate) persistent.Deps {
 	return persistent.Deps{Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
-		Context: s.ctx,
-		Go:      s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
+		Tracer: s.deps.Tracer, Context: s.ctx,
+		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }
 
 func (s *System) newDirectory(kind string, build func(string, self) behaviour) *directory {

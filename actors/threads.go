@@ -6,6 +6,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/tracing"
 )
 
 // Threads finds or starts the actor of a thread and asks it.
@@ -17,6 +18,7 @@ type Threads struct {
 // Ask puts a question. An error of the context means that it was not asked, unless the error says that this is not
 // known.
 func (t *Threads) Ask(ctx context.Context, id api.ThreadID, cmd thread.Ask) (thread.Turn, error) {
+	cmd.Traced = tracing.Carried(ctx)
 	return askThread[thread.Turn](ctx, t, id, cmd, false)
 }
 

@@ -86,11 +86,11 @@ func (t *Tracer) Root(ctx context.Context, name string, kind trace.SpanKind, at 
 	return context.WithValue(begun, tracerKey{}, t), Span{span}
 }
 
-// Begin is Start where the context has a trace, or one that is not sampled, and Root where it has none yet: for what
-// the server does by itself as well as for others.
+// Begin is Root where the context has no trace yet, for what the server does by itself as well as for others. Where
+// one has begun, or is not sampled, nothing begins.
 func (t *Tracer) Begin(ctx context.Context, name string) (context.Context, Span) {
 	if _, decided := traced(ctx); decided || t == nil {
-		return Start(ctx, name)
+		return ctx, Span{}
 	}
 	return t.Root(ctx, name, Internal, time.Now(), Origin{})
 }
@@ -274,6 +274,9 @@ func (t *Tracer) Durable(carried, key string) Durable {
 	}
 	return Durable{tracer: t, parent: parent, at: derived(parent, key)}
 }
+
+// On is whether there is a span.
+func (d Durable) On() bool { return d.tracer != nil }
 
 // Below is a durable span under this one.
 func (d Durable) Below(key string) Durable {

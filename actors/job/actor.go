@@ -54,6 +54,7 @@ type Actor struct {
 	deps     *Deps
 	progress *reporter // of the run in hand
 	edits    Edits     // of the run in hand, so far
+	began    time.Time // the run in hand; for traces
 	watchers map[*watcher]struct{}
 	sweep    int // so many watchers are looked through for ones that have gone
 }
@@ -153,6 +154,7 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 		return err
 	}
 	a.logChange(&before)
+	a.trace(&before, events)
 	if a.State.attempt != before.attempt && a.edits.Diff != "" {
 		a.edits = Edits{Version: a.edits.Version + 1} // what is edited anew, or is done, is no draft any more
 	}
@@ -173,12 +175,12 @@ func (a *Actor) logChange(before *state) {
 		return
 	}
 	if took := a.State.spent; took != before.spent {
-		a.deps.Log.Info("a job used a language model", "project", a.State.project, "job", a.State.id, "model", a.State.model,
+		a.deps.Log.InfoContext(a.Context(), "a job used a language model", "project", a.State.project, "job", a.State.id, "model", a.State.model,
 			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars",
 			took.Cost-before.spent.Cost,
 			"time", took.Time-before.spent.Time)
 	}
-	a.deps.Log.Info("job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase",
+	a.deps.Log.InfoContext(a.Context(), "job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase",
 		a.State.phase.String(),
 		"attempt", a.State.attempt, "halt", a.State.halt, "event", a.Seq)
 }

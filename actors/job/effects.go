@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/backoff"
 	"docent/forge"
+	"docent/tracing"
 )
 
 // start begins a run. It may be done twice, as after a crash: an edit touches nothing outside, and a publication is
@@ -22,7 +23,11 @@ import (
 func (a *Actor) start(recovered bool) {
 	e := &effect{deps: a.deps, state: a.State, slot: persistent.Slot{Slots: a.deps.Slots, Project: a.State.project}}
 	a.progress = &e.progress
-	a.Start(recovered, e.perform)
+	a.began = a.deps.Now()
+	if recovered {
+		a.began = a.State.runBegan()
+	}
+	a.Start(a.deps.runSpan(&a.State), recovered, e.perform)
 }
 
 // An effect is a run's view of the job. It holds a copy of the state, and reads only.
@@ -94,7 +99,7 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		if branch == e.state.branch {
 			published = e.state.commit
 		}
-		if err := e.patiently(ctx, func() error {
+		if err := e.patiently(ctx, "look for the branch", func(ctx context.Context) error {
 			tip, err = e.deps.Forge.TipAfter(ctx, project, branch,
 				published)
 			return err
@@ -118,7 +123,7 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 				"The branch %s had lost the commit that this job published before. It was found and brought back.", branch)})
 	}
 	var tree agent.Tree
-	if err := e.patiently(ctx, func() error {
+	if err := e.patiently(ctx, "read the repository", func(ctx context.Context) error {
 		tree, err = e.deps.Forge.Tree(ctx, project,
 			tip.Commit)
 		return err
@@ -183,7 +188,10 @@ func (e *effect) fork(project api.Project, tip forge.Tip) func(context.Context) 
 		return nil
 	}
 	return func(ctx context.Context) (tree agent.Tree, err error) {
-		err = e.patiently(ctx, func() error { tree, err = e.deps.Forge.Tree(ctx, project, tip.Fork); return err })
+		err = e.patiently(ctx, "read the repository", func(ctx context.Context) error {
+			tree, err = e.deps.Forge.Tree(ctx, project, tip.Fork)
+			return err
+		})
 		if err != nil {
 			return nil, fmt.Errorf("read the repository at %s: %w", tip.Fork, err)
 		}
@@ -198,11 +206,17 @@ func (e *effect) base(ctx context.Context, project api.Project, tip forge.Tip, t
 	}
 	// A branch that is not there stands for the base.
 	none := e.state.branchName(max(e.state.number, 1) + maxBranches)
-	err := e.patiently(ctx, func() (err error) { tip, err = e.deps.Forge.TipAfter(ctx, project, none, ""); return err })
+	err := e.patiently(ctx, "look for the base", func(ctx context.Context) (err error) {
+		tip, err = e.deps.Forge.TipAfter(ctx, project, none, "")
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("look for the base branch: %w", err)
 	}
-	err = e.patiently(ctx, func() (err error) { tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit); return err })
+	err = e.patiently(ctx, "read the repository", func(ctx context.Context) (err error) {
+		tree, err = e.deps.Forge.Tree(ctx, project, tip.Commit)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read the repository at %s: %w", tip.Commit, err)
 	}
@@ -241,7 +255,10 @@ func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})
 	}
 	var result forge.Published
-	err = e.patiently(ctx, func() error { result, err = e.deps.Forge.Publish(ctx, p); return err })
+	err = e.patiently(ctx, "publish", func(ctx context.Context) error {
+		result, err = e.deps.Forge.Publish(ctx, p)
+		return err
+	})
 	if err != nil {
 		return forge.Published{}, fmt.Errorf("publish to %s: %w", p.Branch, err)
 	}
@@ -261,10 +278,13 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 
 // patiently tries something again for as long as the code host says that this may help, with growing pauses. The pauses
 // take no slot.
-func (e *effect) patiently(ctx context.Context, try func() error) error {
+func (e *effect) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	began := time.Now()
 	for n := 1; ; n++ {
-		err := try()
+		within, span := tracing.Start(ctx, what)
+		span.Int("docent.try", int64(n))
+		err := try(within)
+		span.Done(err)
 		if !errors.Is(err, forge.ErrTemporary) || ctx.Err() != nil {
 			return err
 		}
@@ -276,7 +296,7 @@ func (e *effect) patiently(ctx context.Context, try func() error) error {
 		if time.Since(began)+pause > e.deps.Patience {
 			return err
 		}
-		e.deps.Log.Warn("the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error",
+		e.deps.Log.WarnContext(ctx, "the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error",
 			err)
 		if err := e.slot.Aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
 			return err

@@ -29,7 +29,7 @@ func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 			return fmt.Errorf("publish: %w", &forge.HostError{Kind: forge.ErrTemporary, Say: "Busy.", After: after})
 		}
 		began, tries := time.Now(), 0
-		err := e.patiently(context.Background(), func() error {
+		err := e.patiently(context.Background(), "try", func(context.Context) error {
 			if tries++; tries == 1 {
 				return busy(40 * time.Second)
 			}
@@ -39,7 +39,7 @@ func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 			t.Errorf("%d tries in %v: %v", tries, time.Since(began), err)
 		}
 		began, tries = time.Now(), 0
-		err = e.patiently(context.Background(), func() error { tries++; return busy(time.Hour) })
+		err = e.patiently(context.Background(), "try", func(context.Context) error { tries++; return busy(time.Hour) })
 		if tries != 1 || time.Since(began) != 0 {
 			t.Errorf("%d tries in %v of what takes longer than patience lasts", tries, time.Since(began))
 		}

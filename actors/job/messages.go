@@ -40,6 +40,7 @@ type (
 		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
 		Source api.JobSource
 		Works  string // the model that will work
+		Traced string // see tracing.Carried
 	}
 
 	// FollowUp gives the job one more instruction. A repeated ID changes nothing.
@@ -49,6 +50,7 @@ type (
 		Prompt  string
 		Uses    []quota.Use
 		Claim   *journal.Claim
+		Traced  string // see Create
 	}
 
 	// Read asks for the job as it stands.
@@ -136,6 +138,8 @@ type (
 		ID     string    `cbor:"1,keyasint"`
 		Prompt string    `cbor:"2,keyasint"`
 		At     time.Time `cbor:"3,keyasint"`
+		// Traced is where the work hangs in a trace that is sampled, see tracing.Carried.
+		Traced string `cbor:"4,keyasint,omitempty"`
 	}
 	// Progressed shows how far the run is, for listings and logs.
 	Progressed struct {

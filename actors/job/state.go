@@ -42,6 +42,7 @@ type instruction struct {
 	ID     string    `cbor:"1,keyasint"`
 	Prompt string    `cbor:"2,keyasint"`
 	At     time.Time `cbor:"3,keyasint"`
+	Traced string    `cbor:"4,keyasint,omitempty"`
 }
 
 // A state is all that is known of a job. It is a value: apply returns a new one and leaves the old one as it was.
@@ -344,7 +345,7 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: cmd.Source, Model: cmd.Asks(), Draft: cmd.Draft,
 			At:     at,
 			Branch: cmd.Branch, DryRun: cmd.DryRun, Works: cmd.Works},
-		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now},
+		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now, Traced: cmd.Traced},
 	}, nil
 }
 
@@ -361,7 +362,7 @@ func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
 	case len(s.queue) > maxWaiting:
 		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Minute}
 	}
-	return []Event{Prompted{ID: cmd.ID, Prompt: cmd.Prompt, At: now}}, nil
+	return []Event{Prompted{ID: cmd.ID, Prompt: cmd.Prompt, At: now, Traced: cmd.Traced}}, nil
 }
 
 func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {

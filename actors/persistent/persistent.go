@@ -22,6 +22,7 @@ import (
 
 	"docent/api"
 	"docent/persistence/journal"
+	"docent/tracing"
 )
 
 // A Journal keeps events. An append that returned without an error is on disk.
@@ -49,6 +50,7 @@ type Deps struct {
 	Slots    Slots // bounds how many runs work at once
 	Now      func() time.Time
 	Log      *slog.Logger
+	Tracer   *tracing.Tracer // nil where nothing is traced
 	Context  context.Context // ends when the service stops
 	Go       func(func())    // starts a run; whoever stops the service waits for it
 	// Backoff is the pause before try n (from 1) of something that failed for now.
@@ -136,6 +138,7 @@ type Actor[S, E any] struct {
 	Seq     uint64 // of the last event applied
 	snapped uint64 // that the newest snapshot covers
 	run     *Run
+	within  context.Context // see Within; nil for none
 }
 
 // New makes the actor of an id; Recover it before anything else.
@@ -162,6 +165,17 @@ func (a *Actor[S, E]) Recover() error {
 	return nil
 }
 
+// Within says in which trace the messages to come are, until it is called with nil.
+func (a *Actor[S, E]) Within(ctx context.Context) { a.within = ctx }
+
+// Context is that of the message in hand: for the log, and for what is done about it here.
+func (a *Actor[S, E]) Context() context.Context {
+	if a.within != nil {
+		return a.within
+	}
+	return a.deps.Context
+}
+
 // Decide asks the state machine what follows from a message.
 func (a *Actor[S, E]) Decide(msg any) ([]E, error) {
 	return a.kind.Decide(&a.State, msg, a.deps.Now().UTC().Truncate(time.Millisecond))
@@ -183,7 +197,11 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	}
 	_, more.Pending = a.kind.Pending(&next)
 	// The append outlives the service's context: a stop must not leave it open whether it took place.
-	seq, err := a.deps.Journal.Append(context.WithoutCancel(a.deps.Context), more)
+	ctx, span := tracing.Start(context.WithoutCancel(a.Context()), "journal append")
+	span.Str("docent.journal.stream", a.Stream)
+	span.Int("docent.journal.events", int64(len(events)))
+	seq, err := a.deps.Journal.Append(ctx, more)
+	span.Done(err)
 	var claimed *journal.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
@@ -191,7 +209,7 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	case errors.Is(err, journal.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.Stream, err)
 	case err != nil:
-		a.deps.Log.Error("append failed", a.kind.Name, a.id(), "error", err)
+		a.deps.Log.ErrorContext(ctx, "append failed", a.kind.Name, a.id(), "error", err)
 		busy := &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: 5 * time.Second}
 		return fmt.Errorf("append to %s: %w", a.Stream, errors.Join(err, busy))
 	}

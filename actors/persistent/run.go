@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/backoff"
+	"docent/tracing"
 )
 
 // A Run is one attempt at the work in hand, in a goroutine of its own. The work may be done twice, as after a crash.
@@ -15,7 +16,8 @@ type Run struct {
 	Attempt int
 	self    Self
 	cancel  context.CancelFunc
-	begin   chan struct{} // closed when work that was broken off before may begin; nil for a first run
+	within  context.Context // in whose trace it works; nil for none
+	begin   chan struct{}   // closed when work that was broken off before may begin; nil for a first run
 }
 
 // A Result is what a run tells its actor.
@@ -51,11 +53,16 @@ func (a *Actor[S, E]) Settle() (start bool) {
 }
 
 // Start begins a run of the work that the state calls for. Recovered says that an earlier run may have broken off: then
-// Counted has the journal count it. Perform does the work, until it is done or ctx ends.
-func (a *Actor[S, E]) Start(recovered bool, perform func(ctx context.Context, r *Run)) *Run {
-	ctx, cancel := context.WithCancel(a.deps.Context)
+// Counted has the journal count it. Perform does the work, until it is done or ctx ends. In is the span that the run is
+// in, if any.
+func (a *Actor[S, E]) Start(in tracing.Durable, recovered bool, perform func(ctx context.Context, r *Run)) *Run {
+	base := in.Context(a.deps.Context)
+	ctx, cancel := context.WithCancel(base)
 	attempt, _ := a.kind.Pending(&a.State)
 	r := &Run{Attempt: attempt, self: a.Self, cancel: cancel}
+	if in.On() {
+		r.within = base
+	}
 	if recovered {
 		r.begin = make(chan struct{})
 	}
@@ -65,7 +72,7 @@ func (a *Actor[S, E]) Start(recovered bool, perform func(ctx context.Context, r 
 		defer cancel()
 		defer func() {
 			if p := recover(); p != nil {
-				log.Error("a run panicked", kind, id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+				log.ErrorContext(ctx, "a run panicked", kind, id, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
 				r.Tell(RunPanicked{r.Attempt})
 			}
 		}()
@@ -90,6 +97,8 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 		res.Run.cancel()
 		return false
 	}
+	a.within = res.Run.within
+	defer func() { a.within = nil }()
 	events, err := a.Decide(res.Body)
 	if err == nil {
 		err = commit(events)
@@ -97,7 +106,7 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if err != nil {
 		RestartOnConflict(err)
 		res.Tries++
-		a.deps.Log.Warn("the journal does not take an event, trying again", a.kind.Name, a.id(), "tries", res.Tries, "error",
+		a.deps.Log.WarnContext(a.Context(), "the journal does not take an event, trying again", a.kind.Name, a.id(), "tries", res.Tries, "error",
 			err)
 		time.AfterFunc(a.deps.Backoff(res.Tries), func() { a.Self.Tell(res) })
 		return false
@@ -153,7 +162,9 @@ type Slot struct {
 
 // Take waits for the slot.
 func (s *Slot) Take(ctx context.Context) (err error) {
+	_, span := tracing.Start(ctx, "wait for a slot")
 	s.release, err = s.Slots.Acquire(ctx, s.Project)
+	span.Done(err)
 	return err
 }
 

@@ -162,8 +162,12 @@ func (a *Actor) forget(cmd Forget) error {
 	if !cmd.Unused.IsZero() && (len(a.State.open) > 0 || c.Used().After(cmd.Unused)) {
 		return &api.StateError{Kind: api.ErrConflict, Reason: "the thread is in use"}
 	}
+	open := a.State.open
 	if err := a.Delete(c.Claims()...); err != nil {
 		return err
+	}
+	for i := range open {
+		a.trace(&open[i], a.deps.Now(), "removed")
 	}
 	for turn := range a.logs {
 		a.closeLog(turn, stream.Part{Kind: stream.Error, Text: "This conversation was removed."})
@@ -269,20 +273,24 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 		for _, old := range before {
 			if _, stays := index(a.State.open, old.Turn); !stays {
 				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked anew; its answer comes there."})
+				a.trace(&old, ev.Exchange.Asked, "replaced")
 			}
 		}
 	case Answered:
 		e, _ := a.State.find(ev.Turn)
 		a.closeLog(ev.Turn, finishPart(a.State.id, e))
-		a.deps.Log.Info("answered", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "answered",
+		a.trace(&e, ev.At, "")
+		a.deps.Log.InfoContext(a.Context(), "answered", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "answered",
 			ev.Answered,
 			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds",
 			ev.At.Sub(e.Asked).Seconds())
 	case TurnFailed:
 		a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: ev.Reason})
-		a.deps.Log.Warn("turn failed", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "reason", ev.Reason)
+		e, _ := a.State.find(ev.Turn)
+		a.trace(&e, ev.At, "failed")
+		a.deps.Log.WarnContext(a.Context(), "turn failed", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "reason", ev.Reason)
 	case Rated:
-		a.deps.Log.Info("rated", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "rating",
+		a.deps.Log.InfoContext(a.Context(), "rated", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "rating",
 			ev.Feedback.Rating)
 	case Retried:
 		if ev.Reason == persistent.Panicked { // the next run writes to a stream of its own

@@ -28,7 +28,7 @@ func (a *Actor) start(recovered bool, prepared func()) {
 	}
 	e := &effect{deps: a.deps, log: log, exchange: exchange, state: a.State, prepared: prepared,
 		slot: persistent.Slot{Slots: a.deps.Slots, Project: a.State.project}}
-	a.Start(recovered, e.perform)
+	a.Start(a.deps.turnSpan(&exchange), recovered, e.perform)
 }
 
 // An effect is a run's view of the thread. It holds a copy of the state, and reads only.
@@ -71,7 +71,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		again = done.unindexed && times < mostUnindexed && e.indexed(stopped, &done.err)
 	}
 	if stopped.Err() == nil { // stopped is not failed
-		e.report(done)
+		e.report(stopped, done)
 	}
 }
 
@@ -88,7 +88,7 @@ const mostUnindexed = 3
 //go:noinline
 func (e *effect) indexed(ctx context.Context, err *error) bool {
 	const pause = 5 * time.Second
-	e.deps.Log.Info("a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn",
+	e.deps.Log.InfoContext(ctx, "a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn",
 		e.exchange.Turn, "error", *err)
 	e.slot.Give()
 	e.prepared() // others can be let in meanwhile
@@ -113,9 +113,9 @@ func (e *effect) indexed(ctx context.Context, err *error) bool {
 // model: a goroutine waits in that for minutes, and tens of thousands of stacks hold what the frames below it take.
 //
 //go:noinline
-func (e *effect) report(done *turnDone) {
+func (e *effect) report(ctx context.Context, done *turnDone) {
 	if done.err != nil {
-		e.deps.Log.Error("a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error",
+		e.deps.Log.ErrorContext(ctx, "a turn failed", "project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error",
 			done.err)
 	}
 	e.run.Tell(*done)
@@ -303,7 +303,7 @@ func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *
 //
 //go:noinline
 func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
-	e.deps.Log.Warn("the built-in model answers in place of one that failed", "project", e.state.project, "thread",
+	e.deps.Log.WarnContext(ctx, "the built-in model answers in place of one that failed", "project", e.state.project, "thread",
 		e.state.id, "turn", e.exchange.Turn, "error", cause)
 	var instead model.Result
 	var err error
@@ -354,7 +354,7 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 		e.deps.resting.Add(-1)
 		return false
 	}
-	e.deps.Log.Debug("a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn",
+	e.deps.Log.DebugContext(ctx, "a turn waits for its model", "project", e.state.project, "thread", e.state.id, "turn",
 		e.exchange.Turn, "pause", pause, "error", *err)
 	e.slot.Give()
 	stopped := backoff.Sleep(ctx, pause)

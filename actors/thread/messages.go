@@ -48,6 +48,7 @@ type (
 		Instead string
 		Key     api.KeyID
 		Uses    []quota.Use
+		Traced  string // see tracing.Carried
 	}
 
 	// Resume asks for the stream of the newest turn, from its start. The answer is a Turn, or api.ErrNotFound where the
@@ -171,6 +172,8 @@ type Exchange struct {
 	Trace       *Trace `cbor:"22,keyasint,omitempty" json:"-"` // nil where nothing is known of it, as in older answers
 	// Degraded are the parts that did not take part in the answer as they should have, see model.Result.
 	Degraded []string `cbor:"23,keyasint,omitempty" json:"degraded,omitempty"`
+	// Traced is where the turn hangs in a trace that is sampled, see tracing.Carried.
+	Traced string `cbor:"24,keyasint,omitempty" json:"-"`
 }
 
 // Feedback is what a reader thinks of an answer.

@@ -92,7 +92,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	}
 	if r.err != nil {
 		why := unread(r.err)
-		e.deps.Log.Warn("a question was searched for as it stands, since it could not be rewritten", "project",
+		e.deps.Log.WarnContext(ctx, "a question was searched for as it stands, since it could not be rewritten", "project",
 			e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", r.err)
 		e.notes.add("rewrite: " + why)
 		e.explain.rewritten("failed", why, &r.read, r.took)

@@ -361,7 +361,7 @@ func exchange(cmd *Ask, now time.Time) Exchange {
 	q.Text = ""
 	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now,
 		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model, cmd.Explain},
-		Channel: cmd.Channel, Page: q.CurrentPath}
+		Channel: cmd.Channel, Page: q.CurrentPath, Traced: cmd.Traced}
 }
 
 // apply is total: ev has happened.

@@ -100,7 +100,7 @@ var mayImport = []struct {
 		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
 	}},
 	{"docent/persistence/quota", []string{"docent/api"}},
-	{"docent/persistence/journal", []string{"docent/api", "docent/backoff", "docent/persistence/quota"}},
+	{"docent/persistence/journal", []string{"docent/api", "docent/backoff", "docent/persistence/quota", "docent/tracing"}},
 	{"docent/persistence/catalog", []string{"docent/api", "docent/backoff"}},
 	{"docent/persistence/catalog/catalogtest", []string{"docent/api"}},
 	{"docent/persistence", []string{"docent/persistence/catalog", "docent/persistence/journal"}},
@@ -117,20 +117,22 @@ var mayImport = []struct {
 	}},
 
 	// The actors. A job and a thread know nothing of each other.
-	{"docent/actors/persistent", []string{"docent/api", "docent/backoff", "docent/persistence/journal"}},
+	{"docent/actors/persistent",
+		[]string{"docent/api", "docent/backoff", "docent/persistence/journal", "docent/tracing"}},
 	{"docent/actors/simulation", []string{"docent/actors/persistent", "docent/persistence/journal"}},
 	{"docent/actors/job", []string{
 		"docent/actors/persistent", "docent/agent", "docent/api", "docent/backoff", "docent/forge",
 		"docent/persistence/journal",
-		"docent/persistence/quota",
+		"docent/persistence/quota", "docent/tracing",
 	}},
 	{"docent/actors/thread", []string{
 		"docent/actors/persistent", "docent/api", "docent/backoff", "docent/model", "docent/model/builtin",
 		"docent/model/rewrite", "docent/persistence/journal", "docent/persistence/quota", "docent/search", "docent/stream",
+		"docent/tracing",
 	}},
 	{"docent/actors", []string{
 		"docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/api", "docent/backoff",
-		"docent/model", "docent/persistence/journal",
+		"docent/model", "docent/persistence/journal", "docent/tracing",
 	}},
 
 	// What the server does by itself.

@@ -288,6 +288,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	docs := ingest.Documents{Library: a.stores.library, Reader: a.stores.source}
 	deps := actorLimits(c)
 	deps.Model, deps.Rewriter = models, rewrite.New(models)
+	deps.Tracer = a.tracer
 	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, c.now, a.work
 	deps.Editor, deps.Forge, deps.Searcher, deps.Pages = editor, treeForge{a.stores.hub}, docs, docs
 	if a.system, err = actors.Start(ctx, deps); err != nil {

@@ -228,7 +228,9 @@ func (j *Journal) commit(g *commitGroup) (awaited int) {
 	if woken := returning(g.reqs); woken > 1 {
 		awaited = woken + int(j.queued.Load()) // before the first is woken, or it may count twice
 	}
+	group := len(g.reqs) // which is another's too, in the end
 	for _, r := range g.reqs {
+		r.group = group
 		r.done <- struct{}{} // and from here on it is another's
 	}
 	for _, op := range g.ops {

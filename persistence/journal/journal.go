@@ -18,6 +18,7 @@ import (
 
 	"docent/api"
 	"docent/persistence/quota"
+	"docent/tracing"
 )
 
 // Options change how a journal is opened. The zero value is the one to use.
@@ -302,6 +303,7 @@ type appendRequest struct {
 	done  chan struct{} // receives once the committer is done with the request
 	last  uint64
 	err   error
+	group int // appends that went to disk with it, itself counted
 }
 
 func (j *Journal) newAppendRequest(a *Append) (*appendRequest, error) {
@@ -401,6 +403,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		<-r.done
 	}
 	last, err = r.last, r.err
+	tracing.At(ctx).Int("docent.journal.group", int64(r.group))
 	j.release(r)
 	if err != nil {
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
