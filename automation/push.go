@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/secrets/given"
 )
 
 // DocumentationAt says that the documentation of a project is at a commit now. The same commit may be reported again,
@@ -127,10 +128,10 @@ func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, err
 	if p.WebhookEnv == "" {
 		return "", nil
 	}
-	secret := strings.TrimSpace(os.Getenv(p.WebhookEnv))
-	if secret == "" {
-		r.Log.Warn("the environment variable with the webhook's secret is empty", "project", project,
-			"variable", p.WebhookEnv)
+	secret, err := given.Read(p.WebhookEnv, os.LookupEnv)
+	if err != nil {
+		r.Log.Warn("there is no secret for the webhook", "project", project, "variable", p.WebhookEnv, "error", err)
+		return "", nil
 	}
 	return secret, nil
 }

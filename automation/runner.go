@@ -255,7 +255,7 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 		return run, fmt.Errorf("look up run %s: %w", run.Key, err)
 	}
 	if found {
-		return given(run, au, held), nil
+		return alreadyGiven(run, au, held), nil
 	}
 	text, err := r.instruction(ctx, project, au, run)
 	if err != nil {
@@ -286,7 +286,7 @@ func outcome(run api.AutomationRun, au api.Automation, id api.JobID, err error) 
 	var claimed *journal.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
-		return given(run, au, claimed.Claim), nil
+		return alreadyGiven(run, au, claimed.Claim), nil
 	case err != nil:
 		return run, fmt.Errorf("give an instruction to job %s: %w", id, err)
 	}
@@ -294,8 +294,8 @@ func outcome(run api.AutomationRun, au api.Automation, id api.JobID, err error) 
 	return run, nil
 }
 
-// given is a run whose instruction a job already has.
-func given(run api.AutomationRun, au api.Automation, held journal.Claim) api.AutomationRun {
+// alreadyGiven is a run whose instruction a job already has.
+func alreadyGiven(run api.AutomationRun, au api.Automation, held journal.Claim) api.AutomationRun {
 	run.Job = api.JobID(strings.TrimPrefix(held.Owner, job.Stream("")))
 	run.FollowUp = run.Job == au.Job
 	return run

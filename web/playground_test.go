@@ -24,6 +24,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/model"
+	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/persistence/catalog"
@@ -101,7 +102,7 @@ func withReaders(t testing.TB, r *readers) func(*web.Deps) {
 		r.models, err = registry.New(registry.Config{Models: []registry.Named{
 			{Name: "slow", Provider: model.Scripted},
 			{Name: "gpt", Provider: model.OpenAI, Remote: remote.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "gpt-x",
-				Key: endpointSecret, Attempts: 1}},
+				Key: modeltest.Key(endpointSecret), Attempts: 1}},
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -93,7 +93,7 @@ func newTurnTest(t *testing.T, change func(*registry.Named)) *turnTest {
 		section("sdk.md", "SDK", 0.4)}}, large: modeltest.New(), small: modeltest.New()}
 	named := func(name string, server *modeltest.Server) registry.Named {
 		return registry.Named{Name: name, Provider: model.OpenAI, Rewrite: "small", Remote: remote.Config{
-			BaseURL: "http://" + name + ".example/v1", Model: name, Key: "sk-test-0123456789",
+			BaseURL: "http://" + name + ".example/v1", Model: name, Key: modeltest.Key("sk-test-0123456789"),
 			Transport: modeltest.InProcess(server), Price: remote.Price{Prompt: 1, Completion: 2}}}
 	}
 	large := named("large", x.large)

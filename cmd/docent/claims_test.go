@@ -21,8 +21,8 @@ import (
 	"docent/stream"
 )
 
-// A given is a passage as a prompt shows it.
-type given struct{ label, url, text string }
+// A shownPassage is a passage as a prompt shows it.
+type shownPassage struct{ label, url, text string }
 
 var (
 	givenHead  = regexp.MustCompile(`^\[(\d+)\] (.*)$`)
@@ -31,13 +31,13 @@ var (
 )
 
 // givens reads the passages of a prompt.
-func givens(prompt string) []given {
-	var list []given
+func givens(prompt string) []shownPassage {
+	var list []shownPassage
 	for _, part := range fencedPart.FindAllStringSubmatch(prompt, -1) {
 		for line := range strings.Lines(part[2]) {
 			head := givenHead.FindStringSubmatch(strings.TrimSpace(line))
 			if n := len(list) + 1; head != nil && head[1] == strconv.Itoa(n) {
-				g := given{label: head[2]}
+				g := shownPassage{label: head[2]}
 				if m := givenURL.FindStringSubmatch(head[2]); m != nil {
 					g.label, g.url = m[1], m[2]
 				}
@@ -60,7 +60,7 @@ type planted struct {
 type liar struct {
 	mu     sync.Mutex
 	said   map[string][]planted // by question
-	given  map[string][]given
+	given  map[string][]shownPassage
 	random func(question string) *rand.Rand
 }
 
@@ -76,7 +76,7 @@ var (
 func squeezed(s string) string { return strings.TrimSpace(space.ReplaceAllString(s, " ")) }
 
 // sentences are those of a passage that can be said as they stand.
-func (g given) sentences() []string {
+func (g shownPassage) sentences() []string {
 	var list []string
 	for _, s := range prose.FindAllString(g.text, -1) {
 		if s = squeezed(s); strings.Count(s, "`")%2 == 0 && !strings.Contains(s, "e.g.") && !strings.HasSuffix(s, "see.") {
@@ -251,7 +251,7 @@ func TestEveryCitationHoldsWhatIsClaimed(t *testing.T) {
 		}
 		answers = n
 	}
-	l := &liar{said: map[string][]planted{}, given: map[string][]given{}, random: func(question string) *rand.Rand {
+	l := &liar{said: map[string][]planted{}, given: map[string][]shownPassage{}, random: func(question string) *rand.Rand {
 		seed := uint64(len(question))
 		for _, b := range []byte(question) {
 			seed = seed*31 + uint64(b)
@@ -299,7 +299,7 @@ type figures struct {
 	answers, citations, bad, without int
 }
 
-func (f *figures) judge(t *testing.T, question, text string, sources []stream.Part, said []planted, list []given) {
+func (f *figures) judge(t *testing.T, question, text string, sources []stream.Part, said []planted, list []shownPassage) {
 	t.Helper()
 	f.answers++
 	flat := squeezed(text)
@@ -317,13 +317,13 @@ func (f *figures) judge(t *testing.T, question, text string, sources []stream.Pa
 		f.without++
 	}
 	holds := func(s stream.Part, sentence string) bool {
-		return slices.ContainsFunc(list, func(g given) bool {
+		return slices.ContainsFunc(list, func(g shownPassage) bool {
 			return samePage(g.url, s.URL) && strings.Contains(squeezed(g.text), strings.TrimSuffix(sentence, "."))
 		})
 	}
 	for _, s := range sources {
 		f.citations++
-		if !slices.ContainsFunc(list, func(g given) bool { return samePage(g.url, s.URL) }) {
+		if !slices.ContainsFunc(list, func(g shownPassage) bool { return samePage(g.url, s.URL) }) {
 			f.bad++
 			t.Errorf("%s: %s was not retrieved", question, s.URL)
 		} else if !slices.ContainsFunc(said, func(p planted) bool {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 
 	"docent/api"
 	"docent/router"
+	"docent/secrets/given"
 )
 
 // Config is every setting of the server. The tags are the one list of settings: the name in the configuration file,
@@ -81,6 +83,8 @@ type Config struct {
 	now            func() time.Time // that all rooms take the time from
 	beforeIndexing func(api.Project)
 
+	catalog *given.Secret // where catalog_dsn is given as a secret; nil elsewhere
+
 	from  map[string]string // where each setting has its value from, by its name; from its default where it is not there
 	lines map[string]int    // of the file, where each setting and table is
 }
@@ -134,7 +138,8 @@ type ModelConfig struct {
 	Parts      int      `toml:"parts"`  // pieces
 	Text       string   `toml:"text"`
 
-	key string // resolved from KeyEnv or DOCENT_MODEL_API_KEY
+	key        *given.Secret // of KeyEnv or DOCENT_MODEL_API_KEY; nil where neither is named
+	keyProblem error
 }
 
 // A CheckConfig is one [checks.PROJECT] table: a command of the operator's that looks at the results of language models
@@ -236,21 +241,41 @@ func readConfig(path string, environ func(string) (string, bool), flags *pflag.F
 	}
 	for name, m := range c.Models {
 		if m.KeyEnv != "" {
-			m.key, _ = environ(m.KeyEnv)
+			m.key, m.keyProblem = given.New(m.KeyEnv, environ)
 			c.Models[name] = m
 		}
 	}
 	if c.Embeddings.KeyEnv != "" {
-		c.Embeddings.key, _ = environ(c.Embeddings.KeyEnv)
+		c.Embeddings.key, c.Embeddings.keyProblem = given.New(c.Embeddings.KeyEnv, environ)
 	}
 	if c.Tracing.HeadersEnv != "" {
-		c.Tracing.headers, _ = environ(c.Tracing.HeadersEnv)
+		c.Tracing.headers, c.Tracing.headersProblem = given.Read(c.Tracing.HeadersEnv, environ)
 	}
-	if err := c.OIDC.resolve(environ); err != nil {
-		list.add("oidc.client_secret_env", "%w", err)
+	c.OIDC.resolve(environ)
+	if err := c.resolveCatalog(environ); err != nil {
+		list.add("catalog_dsn", "%w", err)
 	}
 	c.check(&list)
 	return c, list.placed(path, &c)
+}
+
+// catalogEnv is the variable of the setting catalog_dsn. It may hold a password, and so may be given as secrets are.
+const catalogEnv = envPrefix + "CATALOG_DSN"
+
+// resolveCatalog finds the catalogue's address where no setting has it.
+func (c *Config) resolveCatalog(environ given.Environ) error {
+	if c.CatalogDSN != "" {
+		return nil
+	}
+	secret, err := given.New(catalogEnv, environ)
+	if err != nil {
+		if errors.Is(err, given.ErrMissing) {
+			return nil
+		}
+		return err
+	}
+	c.CatalogDSN, c.catalog, c.from["catalog_dsn"] = secret.Value(), secret, fromEnvironment
+	return nil
 }
 
 // modelFromEnvironment makes the default model from DOCENT_MODEL_BASE_URL, DOCENT_MODEL and DOCENT_MODEL_API_KEY, so
@@ -261,11 +286,14 @@ func (c *Config) modelFromEnvironment(environ func(string) (string, bool)) {
 		return
 	}
 	name, _ := environ(envPrefix + "MODEL")
-	key, _ := environ(envPrefix + "MODEL_API_KEY")
+	key, err := given.New(modelKeyEnv, environ)
+	if errors.Is(err, given.ErrMissing) {
+		key, err = nil, nil // an endpoint of one's own needs none
+	}
 	if c.Models == nil {
 		c.Models = map[string]ModelConfig{}
 	}
-	c.Models["default"] = ModelConfig{Provider: "openai", BaseURL: base, Model: name, key: key}
+	c.Models["default"] = ModelConfig{Provider: "openai", BaseURL: base, Model: name, key: key, keyProblem: err}
 	if _, chosen := environ(envPrefix + "DEFAULT_MODEL"); !chosen && c.Model == "builtin" {
 		c.Model = "default"
 		c.from["default_model"] = fromEnvironment

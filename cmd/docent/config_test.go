@@ -128,7 +128,7 @@ func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if m := c.Models["default"]; c.Model != "default" || m.BaseURL != "http://127.0.0.1:1/v1" || m.Model != "m" ||
-		m.key != "k" {
+		m.key.Value() != "k" {
 		t.Errorf("the model is %q %+v", c.Model, m)
 	}
 }

@@ -183,9 +183,9 @@ func (c Config) doubts() (list problemList) {
 		list.doubt("oidc.issuer", `set issuer in [oidc] to the provider's address, such as "https://id.example.com"`,
 			"there is no provider, so that the other settings of [oidc] have no effect")
 	}
-	if c.OIDC.Issuer != "" && c.OIDC.SecretEnv != "" && c.OIDC.secret == "" {
+	if c.OIDC.Issuer != "" && c.OIDC.secretProblem != nil {
 		list.doubt("oidc.client_secret_env", "set the variable where the server starts, or client_secret_env = \"\" for a client without a secret",
-			"the environment variable %s is empty or not set", c.OIDC.SecretEnv)
+			"%v", c.OIDC.secretProblem)
 	}
 	if u, err := url.Parse(c.PublicURL); err == nil && c.PublicURL != "" && (strings.Trim(u.Path, "/") != "" || u.RawQuery != "") {
 		list.doubt("public_url", "serve Docent under a host name of its own", "%q has a path: pages and the API are served from the root of a host", c.PublicURL)
@@ -214,7 +214,7 @@ func (c Config) modelDoubts(list *problemList) {
 		if m.Timeout.Duration > 0 && m.FallbackAfter.Duration >= m.Timeout.Duration {
 			list.doubt(at+"fallback_after", "lower it below timeout", "the built-in model would answer after %s, when the model's time of %s is over", m.FallbackAfter, m.Timeout)
 		}
-		if u, err := url.Parse(m.BaseURL); err == nil && m.key != "" && u.Scheme == "http" && !ownMachine(u.Hostname()) {
+		if u, err := url.Parse(m.BaseURL); err == nil && m.key.Value() != "" && u.Scheme == "http" && !ownMachine(u.Hostname()) {
 			list.doubt(at+"base_url", "use https://, or a network that nobody else is on", "the key travels to %s without encryption", u.Host)
 		}
 		if m.PromptPrice+m.CompletionPrice == 0 && name == c.Model {

@@ -77,7 +77,7 @@ func (c *Config) show(file string) shownConfig {
 		if u, err := url.Parse(base); err == nil {
 			base = u.Redacted()
 		}
-		shown.Models[name] = shownModel{m.Provider, m.Model, base, m.KeyEnv, m.key != "", m.PromptPrice, m.CachedPrice,
+		shown.Models[name] = shownModel{m.Provider, m.Model, base, m.KeyEnv, m.key.Value() != "", m.PromptPrice, m.CachedPrice,
 			m.CompletionPrice}
 	}
 	for name, check := range c.Checks {
@@ -190,7 +190,9 @@ func (c *Config) unknownVariables(environ []string, projects []api.Project) []st
 	for _, m := range c.Models {
 		secret(m.KeyEnv)
 	}
-	secret(c.OIDC.SecretEnv)
+	for _, name := range []string{c.OIDC.SecretEnv, c.Embeddings.KeyEnv, c.Tracing.HeadersEnv, modelKeyEnv, catalogEnv} {
+		secret(name)
+	}
 	for _, p := range projects {
 		secret(p.TokenEnv)
 		secret(p.WebhookEnv)

@@ -9,6 +9,7 @@ import (
 	"docent/model"
 	"docent/model/remote"
 	"docent/search/meaning"
+	"docent/secrets/given"
 )
 
 // An EmbeddingsConfig is the [embeddings] table: an endpoint that turns texts into vectors, by which sections are found
@@ -16,7 +17,7 @@ import (
 type EmbeddingsConfig struct {
 	BaseURL        string   `toml:"base_url" usage:"where the endpoint is that speaks OpenAI's embeddings, with /v1 at its end; empty for OpenAI's own"`
 	Model          string   `toml:"model" usage:"the endpoint's name of the model; empty for none: searches go by words alone"`
-	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key"`
+	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key; NAME_FILE names a file that does"`
 	Dimensions     int      `toml:"dimensions" usage:"of vectors, where the model can make shorter ones; 0 for its own number"`
 	SectionPrefix  string   `toml:"section_prefix" usage:"before each section, for models that want one, such as \"passage: \""`
 	QuestionPrefix string   `toml:"question_prefix" usage:"before each question, such as \"query: \""`
@@ -28,7 +29,8 @@ type EmbeddingsConfig struct {
 	Price          float64  `toml:"price" usage:"US dollars for a million tokens"`
 	DayTokens      int64    `toml:"day_tokens" usage:"tokens that may be used in a day (UTC); 0 for no limit"`
 
-	key string // resolved from KeyEnv
+	key        *given.Secret // of KeyEnv; nil where none is named
+	keyProblem error
 }
 
 func defaultEmbeddings() EmbeddingsConfig {
@@ -46,8 +48,8 @@ func (c EmbeddingsConfig) check(list *problemList) {
 	if c.BaseURL != "" && !webURL(c.BaseURL) {
 		list.add("embeddings.base_url", "%q is not an http or https URL", c.BaseURL)
 	}
-	if c.KeyEnv != "" && c.key == "" {
-		list.add("embeddings.key_env", "the environment variable %s is empty or not set", c.KeyEnv)
+	if c.keyProblem != nil {
+		list.add("embeddings.key_env", "%w", c.keyProblem)
 	}
 	if c.Price < 0 || c.Price != c.Price || c.Price > 1e6 {
 		list.add("embeddings.price", "must be US dollars for a million tokens")
@@ -61,7 +63,7 @@ func (s *stores) openEmbedder() (meaning.Embedder, error) {
 		return nil, nil
 	}
 	e, err := s.embeds.Embedder("embeddings", remote.EmbedderConfig{
-		BaseURL: c.BaseURL, Model: c.Model, Key: c.key, Dimensions: c.Dimensions, Batch: c.Batch, Longest: c.Longest,
+		BaseURL: c.BaseURL, Model: c.Model, Key: c.key.Value, Dimensions: c.Dimensions, Batch: c.Batch, Longest: c.Longest,
 		SectionPrefix: c.SectionPrefix, QuestionPrefix: c.QuestionPrefix, QuestionLimit: c.QuestionLimit.Duration,
 		Total: c.Timeout.Duration, Price: c.Price, DayTokens: c.DayTokens,
 	})

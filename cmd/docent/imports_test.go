@@ -57,6 +57,7 @@ var mayImport = []struct {
 	{"docent/datadir", nil},
 	{"docent/health", nil},
 	{"docent/outbound", nil},
+	{"docent/secrets/given", nil},
 	{"docent/crawl/article", nil},
 	{"docent/crawl", []string{
 		"docent/crawl/article", "docent/datadir", "docent/outbound", "docent/site", "docent/site/pattern",
@@ -82,7 +83,7 @@ var mayImport = []struct {
 		"docent/agent/check", "docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say",
 		"docent/agent/workspace", "docent/api", "docent/markup",
 	}},
-	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure"}},
+	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure", "docent/secrets/given"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
 	{"docent/forge", []string{
@@ -141,7 +142,8 @@ var mayImport = []struct {
 	{"docent/issues", []string{"docent/api", "docent/datadir", "docent/forge/host", "docent/ingest"}},
 	{"docent/uploads", []string{"docent/api", "docent/datadir", "docent/ingest"}},
 	{"docent/automation",
-		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal"}},
+		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal",
+			"docent/secrets/given"}},
 	{"docent/backup", []string{"docent/datadir", "docent/health", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},
 

@@ -28,6 +28,14 @@ func catalogDSN(dir *datadir.Dir, c Config) string {
 	return "sqlite:" + dir.File(datadir.Catalog)
 }
 
+func (c Config) catalogOptions(log *slog.Logger) catalog.Options {
+	o := catalog.Options{Log: log, Now: c.now}
+	if c.catalog != nil {
+		o.DSN = c.catalog.Value
+	}
+	return o
+}
+
 // catalogFile is the catalogue's file; empty where it is on PostgreSQL.
 func catalogFile(dsn string) string {
 	path, ok := strings.CutPrefix(dsn, "sqlite:")
@@ -206,7 +214,7 @@ func adopt(ctx context.Context, c Config, yes bool) (done adoption, err error) {
 		}
 	}
 	log := slog.New(slog.DiscardHandler)
-	cat, err := catalog.Open(ctx, catalogDSN(dir, c), catalog.Options{Log: log})
+	cat, err := catalog.Open(ctx, catalogDSN(dir, c), c.catalogOptions(log))
 	if err != nil {
 		return done, fmt.Errorf("open the catalogue: %w", err)
 	}

@@ -605,7 +605,7 @@ func modelConfig(c Config) registry.Config {
 			Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
 			Rewrite: m.Rewrite, RewriteTimeout: m.RewriteTimeout.Duration,
 			Remote: remote.Config{
-				BaseURL: m.BaseURL, Model: m.Model, Key: m.key, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
+				BaseURL: m.BaseURL, Model: m.Model, Key: m.key.Value, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
 				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
 				NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
 				Claims: cmp.Or(m.Claims, remote.ClaimsRemove),

@@ -2,12 +2,11 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"net/url"
-	"os"
 	"strings"
 
 	"docent/api"
+	"docent/secrets/given"
 	"docent/web"
 	"docent/web/oidc"
 )
@@ -16,14 +15,15 @@ import (
 type OIDCConfig struct {
 	Issuer       string   `toml:"issuer" usage:"address of the provider of OpenID Connect that people sign in to the console with; empty for none"`
 	ClientID     string   `toml:"client_id" usage:"what the provider knows this server as"`
-	SecretEnv    string   `toml:"client_secret_env" usage:"environment variable that holds the client's secret; with _FILE at the end of its name it names a file that does"`
+	SecretEnv    string   `toml:"client_secret_env" usage:"environment variable that holds the client's secret; NAME_FILE names a file that does"`
 	Name         string   `toml:"name" usage:"what the provider is called on the sign-in page"`
 	Scopes       []string `toml:"scopes" usage:"what is asked of the provider beside openid"`
 	Domains      []string `toml:"allowed_domains" usage:"domains of e-mail addresses whose people sign in with the provider without an invitation; empty lets in only who was invited or added"`
 	Organization string   `toml:"organization" usage:"organization that these people get into"`
 	Role         string   `toml:"role" usage:"role that these people get: viewer, editor or owner"`
 
-	secret string // resolved from SecretEnv
+	secret        *given.Secret // of SecretEnv; nil where there is no provider
+	secretProblem error
 }
 
 func defaultOIDC() OIDCConfig {
@@ -31,20 +31,11 @@ func defaultOIDC() OIDCConfig {
 		Organization: string(api.DefaultOrg), Role: string(api.RoleViewer)}
 }
 
-// resolve reads the secret.
-func (c *OIDCConfig) resolve(environ func(string) (string, bool)) error {
-	if c.Issuer == "" || c.SecretEnv == "" {
-		return nil
+// resolve finds the secret. A client may have none.
+func (c *OIDCConfig) resolve(environ given.Environ) {
+	if c.Issuer != "" && c.SecretEnv != "" {
+		c.secret, c.secretProblem = given.New(c.SecretEnv, environ)
 	}
-	c.secret, _ = environ(c.SecretEnv)
-	if path, ok := environ(c.SecretEnv + "_FILE"); ok && c.secret == "" {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return fmt.Errorf("environment variable %s_FILE: %w", c.SecretEnv, err)
-		}
-		c.secret = strings.TrimSpace(string(text))
-	}
-	return nil
 }
 
 func (c OIDCConfig) check(list *problemList) {
@@ -87,6 +78,6 @@ func (c Config) signIn(d *web.Deps) {
 		return
 	}
 	d.Provider = oidc.New(oidc.Config{Name: c.OIDC.Name, Issuer: c.OIDC.Issuer, ClientID: c.OIDC.ClientID,
-		ClientSecret: c.OIDC.secret, Scopes: c.OIDC.Scopes, Now: c.now})
+		ClientSecret: c.OIDC.secret.Value, Scopes: c.OIDC.Scopes, Now: c.now})
 	d.Newcomers = web.Newcomers{Domains: c.OIDC.Domains, Org: api.OrgID(c.OIDC.Organization), Role: api.Role(c.OIDC.Role)}
 }

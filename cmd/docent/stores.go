@@ -49,7 +49,7 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	if err := catalogInPlace(dir, dsn); err != nil {
 		return s, err
 	}
-	if s.catalog, err = catalog.Open(ctx, dsn, catalog.Options{Log: log, Now: c.now}); err != nil {
+	if s.catalog, err = catalog.Open(ctx, dsn, c.catalogOptions(log)); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
 	}
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {

@@ -13,12 +13,13 @@ import (
 // variables of OpenTelemetry, there are none.
 type TracingConfig struct {
 	Endpoint   string  `toml:"endpoint" usage:"where a collector takes traces by OTLP over HTTP, such as http://localhost:4318; empty for what the OTEL_ variables say, and without them for no traces"`
-	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector, as name=value,name=value"`
+	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector, as name=value,name=value; NAME_FILE names a file that does"`
 	Sample     float64 `toml:"sample" usage:"part of traces that is kept, from 0 to 1; -1 for what OTEL_TRACES_SAMPLER says, and without it for all"`
 	Parents    string  `toml:"parents" usage:"whose traceparent is followed, so that the caller decides whether there is a trace: admin for callers with an admin key, proxies for those behind trusted_proxies too, none"`
 	Tell       bool    `toml:"tell" usage:"language models' endpoints, code hosts and webhooks learn of the trace by a traceparent header"`
 
-	headers string // resolved from HeadersEnv
+	headers        string // given under HeadersEnv
+	headersProblem error
 }
 
 func defaultTracing() TracingConfig { return TracingConfig{Sample: -1, Parents: parentsAdmin} }
@@ -36,8 +37,8 @@ func (c TracingConfig) check(list *problemList) {
 			list.add("tracing.endpoint", "%s", err)
 		}
 	}
-	if c.HeadersEnv != "" && c.headers == "" {
-		list.add("tracing.headers_env", "the environment variable %s is empty or not set", c.HeadersEnv)
+	if c.headersProblem != nil {
+		list.add("tracing.headers_env", "%w", c.headersProblem)
 	}
 	if c.Sample != -1 && !(c.Sample >= 0 && c.Sample <= 1) {
 		list.add("tracing.sample", "must be a number from 0 to 1, such as 0.01 for one trace in a hundred")

@@ -157,9 +157,8 @@ func (m ModelConfig) problems() []api.Problem {
 		if m.Model == "" {
 			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
 		}
-		if m.KeyEnv != "" && m.key == "" {
-			list = append(list, api.Problem{Field: "key_env", Message: "the environment variable " + m.KeyEnv +
-				" is empty or not set"})
+		if m.keyProblem != nil {
+			list = append(list, api.Problem{Field: "key_env", Message: m.keyProblem.Error()})
 		}
 	default:
 		list = append(list, api.Problem{Field: "provider", Message: strconv.Quote(m.Provider) +

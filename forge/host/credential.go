@@ -13,33 +13,19 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
+	"docent/secrets/given"
 )
 
-// readSecret is what the project's environment variable holds, or the file that the variable with _FILE behind its name
-// points to. It is read each time, so that a secret can be changed while the server runs.
+// readSecret is what the operator gives under the name of the project's variable.
 func readSecret(variable string) (string, error) {
 	if variable == "" {
 		return "", nil
 	}
-	if secret := strings.TrimSpace(os.Getenv(variable)); secret != "" {
-		return secret, nil
-	}
-	path := os.Getenv(variable + "_FILE")
-	if path == "" {
-		return "", failure.Misconfigured(
-			"The environment variable %s, which is to hold the code host's credentials, is empty.", variable)
-	}
-	data, err := os.ReadFile(path)
+	secret, err := given.Read(variable, os.LookupEnv)
 	if err != nil {
-		return "", failure.Misconfigured("The file that %s_FILE names cannot be read: %v.", variable, failure.Reason(err))
+		return "", failure.Misconfigured("The code host's credentials cannot be read: %v.", err)
 	}
-	if len(data) > 64<<10 {
-		return "", failure.Misconfigured("The file that %s_FILE names is too large to be a token or a key.", variable)
-	}
-	if secret := strings.TrimSpace(string(data)); secret != "" {
-		return secret, nil
-	}
-	return "", failure.Misconfigured("The file that %s_FILE names is empty.", variable)
+	return secret, nil
 }
 
 // credentials is what a project has as its token or key: stored, or in its variable.

@@ -156,7 +156,7 @@ func serve(t testing.TB, provider string, h http.Handler, change func(*registry.
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
 	n := registry.Named{Name: "m", Provider: provider,
-		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: 1}}
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: modeltest.Key(key), Backoff: 1}}
 	if change != nil {
 		change(&n)
 	}

@@ -30,7 +30,7 @@ func open(t *testing.T, provider string, change func(*registry.Named), scripts .
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	n := registry.Named{Name: "m", Provider: provider,
-		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: key, Backoff: time.Millisecond}}
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: modeltest.Key(key), Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}

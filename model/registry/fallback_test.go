@@ -73,7 +73,7 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 			eachProvider(t, func(t *testing.T, provider string) {
 				synctest.Test(t, func(t *testing.T) {
 					n := registry.Named{Name: "r", Provider: provider,
-						Remote: remote.Config{BaseURL: "http://models.example:8000/v1", Model: "m", Key: secret,
+						Remote: remote.Config{BaseURL: "http://models.example:8000/v1", Model: "m", Key: modeltest.Key(secret),
 							Transport: down.transport}}
 					if down.change != nil {
 						down.change(&n)
@@ -115,7 +115,7 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 func TestWhatTheBuiltinModelDoesNotAnswerFor(t *testing.T) {
 	refuses := modeltest.Transport(func(*http.Request) (*http.Response, error) { return nil, errRefused })
 	n := registry.Named{Name: "r", Provider: model.OpenAI,
-		Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: refuses}}
+		Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Attempts: 1, Transport: refuses}}
 	strict, declines := n, n
 	strict.Name, strict.Remote.NoFallback = "strict", true
 	declines.Name, declines.Remote.Transport = "declines",
@@ -149,7 +149,7 @@ func TestWhatTheBuiltinModelDoesNotAnswerFor(t *testing.T) {
 }
 
 func TestFallbacksAreCounted(t *testing.T) {
-	n := registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: secret}}
+	n := registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: modeltest.Key(secret)}}
 	r, err := registry.New(registry.Config{Models: []registry.Named{n}, Default: "r",
 		Aliases: map[string]string{"quick": "r", "any": ""}})
 	if err != nil {

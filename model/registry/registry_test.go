@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/model"
+	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/model/scripted"
@@ -126,7 +127,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 			{Name: "a", Provider: model.Builtin}}},
 		"unknown default": {Default: "a"},
 		"no model": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
-			Remote: remote.Config{Key: secret}}}},
+			Remote: remote.Config{Key: modeltest.Key(secret)}}}},
 		"no key": {Models: []registry.Named{{Name: "a", Provider: model.Anthropic,
 			Remote: remote.Config{Model: "m"}}}},
 		"no address": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
@@ -136,7 +137,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 		"a key in the URL": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
 			Remote: remote.Config{Model: "m", BaseURL: "https://u:" + secret + "@host/v1"}}}},
 		"no room": {Models: []registry.Named{{Name: "a", Provider: model.OpenAI,
-			Remote: remote.Config{Model: "m", Key: secret, Window: 2000, MaxTokens: 1500}}}},
+			Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Window: 2000, MaxTokens: 1500}}}},
 		"a negative script": {Models: []registry.Named{script(scripted.Script{Rate: -1})}},
 		"an endless script": {Models: []registry.Named{script(scripted.Script{Parts: 1 << 40})}},
 	} {
@@ -150,7 +151,7 @@ func TestConfigurationsThatCannotWorkAreRefused(t *testing.T) {
 
 func TestTheModelsThatCanBeAskedForAreListed(t *testing.T) {
 	r, err := registry.New(registry.Config{Default: "quick", Models: []registry.Named{
-		{Name: "quick", Provider: model.Anthropic, Remote: remote.Config{Model: "m", Key: secret}},
+		{Name: "quick", Provider: model.Anthropic, Remote: remote.Config{Model: "m", Key: modeltest.Key(secret)}},
 		script(scripted.Script{Text: "so"}),
 	}})
 	if err != nil {

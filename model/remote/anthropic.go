@@ -91,8 +91,8 @@ func (r *Model) callAnthropic(ctx context.Context, x *exchange, c model.Chat, te
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "text/event-stream")
 	req.Header.Set("Anthropic-Version", anthropicVersion)
-	if r.Key != "" {
-		req.Header.Set("X-Api-Key", r.Key)
+	if key := r.key(); key != "" {
+		req.Header.Set("X-Api-Key", key)
 	}
 	resp, err := x.Do(req)
 	if err != nil {

@@ -63,10 +63,10 @@ func (e *endpoint) transport(provider string) modeltest.Transport {
 func breaking(t *testing.T, provider string, e *endpoint) *registry.Registry {
 	t.Helper()
 	n := registry.Named{Name: "a", Provider: provider,
-		Remote: remote.Config{Model: "m", Key: secret, Attempts: 1, Transport: e.transport(provider)}}
+		Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Attempts: 1, Transport: e.transport(provider)}}
 	same, other := n, n
 	same.Name = "b"
-	other.Name, other.Remote.Key = "c", "another"
+	other.Name, other.Remote.Key = "c", modeltest.Key("another")
 	r, err := registry.New(registry.Config{Models: []registry.Named{n, same, other}, Default: "a"})
 	if err != nil {
 		t.Fatal(err)
@@ -224,7 +224,7 @@ func TestRefusalsAreNoFailuresOfTheEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		r := open(t, registry.Named{Name: "r", Provider: model.OpenAI,
-			Remote: remote.Config{Model: "m", Key: secret, Attempts: 1,
+			Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Attempts: 1,
 				Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 					asked++
 					return modeltest.Response(400, nil, io.NopCloser(strings.NewReader(`{"error":{"message":"no such option"}}`))), nil
@@ -247,7 +247,7 @@ func TestUseIsCounted(t *testing.T) {
 			wire := providers[provider]
 			asked := 0
 			r := open(t, registry.Named{Name: "r", Provider: provider,
-				Remote: remote.Config{Model: "m", Key: secret, Price: remote.Price{Prompt: 2, Completion: 10},
+				Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Price: remote.Price{Prompt: 2, Completion: 10},
 					Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 						switch asked++; asked {
 						case 1: // told its usage, then broke off

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/model"
+	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 )
@@ -85,7 +86,7 @@ func chatWith(t *testing.T, provider string, c model.Chat, change func(*registry
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	n := registry.Named{Name: "remote", Provider: provider,
-		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: secret, Backoff: time.Millisecond}}
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: modeltest.Key(secret), Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}

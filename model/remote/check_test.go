@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"docent/model"
+	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 )
@@ -145,7 +146,7 @@ func TestWhatNoAnswerHolds(t *testing.T) {
 func TestTheFirstSentenceIsNotHeldBack(t *testing.T) {
 	wire := providers[model.OpenAI]
 	first, release := make(chan string, 1), make(chan struct{})
-	n := registry.Named{Name: "remote", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: "k", Claims: remote.ClaimsRemove}}
+	n := registry.Named{Name: "remote", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: modeltest.Key("k"), Claims: remote.ClaimsRemove}}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		stream(w, wire.text("The cache is kept for 30 minutes [1]. Old"))
 		<-release

@@ -19,14 +19,14 @@ import (
 
 // An EmbedderConfig says how an endpoint that speaks OpenAI's embeddings is reached, and what bounds it.
 type EmbedderConfig struct {
-	BaseURL        string // the public address of OpenAI where empty
-	Model          string // the endpoint's name of it
-	Key            string // the secret itself; never shown
-	Dimensions     int    // asked for; the model's own number where zero
-	Batch          int    // texts of one request; 64 where zero
-	Longest        int    // bytes of a text; 2000 where zero
-	SectionPrefix  string // before each section, as models like e5 want
-	QuestionPrefix string // before each question
+	BaseURL        string        // the public address of OpenAI where empty
+	Model          string        // the endpoint's name of it
+	Key            func() string // as of Config
+	Dimensions     int           // asked for; the model's own number where zero
+	Batch          int           // texts of one request; 64 where zero
+	Longest        int           // bytes of a text; 2000 where zero
+	SectionPrefix  string        // before each section, as models like e5 want
+	QuestionPrefix string        // before each question
 
 	QuestionLimit time.Duration // that a reader waits for a question's vector; 500 ms where zero
 	Total         time.Duration // for a request with sections; a minute where zero
@@ -161,7 +161,7 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 
 // embed asks for the vectors of texts.
 func (r *Model) embed(ctx context.Context, x *exchange, texts []string, dimensions int) ([][]float32, ending, error) {
-	config := openai.DefaultConfig(r.Key)
+	config := openai.DefaultConfig(r.key())
 	config.BaseURL, config.HTTPClient = r.BaseURL, x
 	answer, err := openai.NewClientWithConfig(config).CreateEmbeddings(ctx, openai.EmbeddingRequestStrings{
 		Input: texts, Model: openai.EmbeddingModel(r.Model), Dimensions: dimensions})

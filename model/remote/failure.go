@@ -76,8 +76,8 @@ func (r *Model) clean(err error) string {
 		err = u.Err
 	}
 	s := err.Error()
-	if r.Key != "" {
-		s = strings.ReplaceAll(s, r.Key, "[key]")
+	if key := r.key(); key != "" {
+		s = strings.ReplaceAll(s, key, "[key]")
 	}
 	words := strings.Fields(s)
 	for i, w := range words {

@@ -17,7 +17,7 @@ import (
 // callOpenAI asks an endpoint that speaks OpenAI's chat completions: OpenAI itself, Azure's v1 address, Ollama, vLLM,
 // llama.cpp, LM Studio and others.
 func (r *Model) callOpenAI(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error) {
-	config := openai.DefaultConfig(r.Key)
+	config := openai.DefaultConfig(r.key())
 	config.BaseURL = r.BaseURL
 	config.HTTPClient = x
 	req := r.openaiRequest(c)

@@ -39,7 +39,8 @@ const (
 type Config struct {
 	BaseURL string // the provider's public address where empty
 	Model   string // the provider's name of it
-	Key     string // the secret itself; never shown
+	// Key is the secret itself, never shown, asked for with each request: it may change while the server runs. Nil for none.
+	Key func() string
 
 	MaxTokens int           // of an answer; 1024 where zero
 	Window    int           // tokens of prompt and answer together; 16000 where zero
@@ -62,6 +63,13 @@ type Config struct {
 	Transport http.RoundTripper // a shared one with sound limits where nil
 
 	circuit string // what it is asked for, where that has a breaker of its own
+}
+
+func (c Config) key() string {
+	if c.Key == nil {
+		return ""
+	}
+	return c.Key()
 }
 
 // A Model is one that is reached over HTTP.
@@ -103,7 +111,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 		return nil, errors.New("the base URL must not hold a user or a query: the key has a setting of its own")
 	case n.Model == "":
 		return nil, errors.New("the provider's name of the model is missing")
-	case n.Key == "" && public:
+	case n.key() == "" && public:
 		return nil, errors.New("the public endpoint needs a key")
 	case n.Whole && provider != model.OpenAI:
 		return nil, errors.New("answers in one piece are for endpoints that speak OpenAI's form")
@@ -125,7 +133,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.circuit, n.Key), client: &http.Client{
+	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.circuit, n.key()), client: &http.Client{
 		Transport: n.Transport,
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },

@@ -98,7 +98,7 @@ func answerFrom(t *testing.T, provider string, req model.Request, change func(*r
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	n := registry.Named{Name: "remote", Provider: provider,
-		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: secret, Backoff: time.Millisecond}}
+		Remote: remote.Config{BaseURL: server.URL + "/v1", Model: "m-1", Key: modeltest.Key(secret), Backoff: time.Millisecond}}
 	if change != nil {
 		change(&n)
 	}
@@ -348,7 +348,7 @@ func TestSilenceEndsTheAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				r := open(t, registry.Named{Name: "r", Provider: provider,
-					Remote: remote.Config{Model: "m", Key: secret, Idle: 20 * time.Second,
+					Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Idle: 20 * time.Second,
 						Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 							return modeltest.Response(200, nil, modeltest.Stalled{Reader: strings.NewReader(said), Ctx: req.Context()}), nil
 						})}})
@@ -388,7 +388,7 @@ func TestAnAnswerHasATotalTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			begin := time.Now()
 			r := open(t, registry.Named{Name: "r", Provider: provider,
-				Remote: remote.Config{Model: "m", Key: secret, Total: time.Minute,
+				Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), Total: time.Minute,
 					Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 						return modeltest.Response(200, nil, dripping{providers[provider].text("and "), req.Context()}), nil
 					})}})
@@ -413,7 +413,7 @@ func TestTheProvidersRetryAfterIsObeyed(t *testing.T) {
 				asked := 0
 				wire := providers[provider]
 				r := open(t, registry.Named{Name: "r", Provider: provider,
-					Remote: remote.Config{Model: "m", Key: secret, NoFallback: true,
+					Remote: remote.Config{Model: "m", Key: modeltest.Key(secret), NoFallback: true,
 						Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 							if asked++; asked == 1 {
 								after := "7"
@@ -440,7 +440,7 @@ func TestTheProvidersRetryAfterIsObeyed(t *testing.T) {
 func TestTheCallersEndIsNoFailureOfTheModel(t *testing.T) {
 	eachProvider(t, func(t *testing.T, provider string) {
 		synctest.Test(t, func(t *testing.T) {
-			r := open(t, registry.Named{Name: "r", Provider: provider, Remote: remote.Config{Model: "m", Key: secret,
+			r := open(t, registry.Named{Name: "r", Provider: provider, Remote: remote.Config{Model: "m", Key: modeltest.Key(secret),
 				Transport: modeltest.Transport(func(req *http.Request) (*http.Response, error) {
 					return modeltest.Response(200, nil,
 						modeltest.Stalled{Reader: strings.NewReader(providers[provider].text("half ")), Ctx: req.Context()}), nil

@@ -38,7 +38,7 @@ func TestThePromptIsWhatIsSent(t *testing.T) {
 					q.Search = func(context.Context, string) ([]model.Found, error) { return nil, nil }
 				},
 			} {
-				c := remote.Config{BaseURL: "http://models.example/v1", Model: "m-1", Key: secret, Transport: transport}
+				c := remote.Config{BaseURL: "http://models.example/v1", Model: "m-1", Key: modeltest.Key(secret), Transport: transport}
 				q := request
 				q.Key = "turn_secretly"
 				change(&c, &q)

@@ -25,11 +25,11 @@ func peer(t *testing.T, provider string, server *modeltest.Server) *rewrite.Rewr
 	t.Helper()
 	models, err := registry.New(registry.Config{Default: "large", Models: []registry.Named{
 		{Name: "large", Provider: provider, Rewrite: "small", Remote: remote.Config{BaseURL: "http://models.example/v1",
-			Model: "l", Key: "sk-test-0123456789", Transport: modeltest.InProcess(server)}},
+			Model: "l", Key: modeltest.Key("sk-test-0123456789"), Transport: modeltest.InProcess(server)}},
 		{Name: "small", Provider: provider, Remote: remote.Config{BaseURL: "http://models.example/v1",
-			Model: "s", Key: "sk-test-0123456789", Transport: modeltest.InProcess(server)}},
+			Model: "s", Key: modeltest.Key("sk-test-0123456789"), Transport: modeltest.InProcess(server)}},
 		{Name: "mute", Provider: provider, Rewrite: registry.Off, Remote: remote.Config{BaseURL: "http://models.example/v1",
-			Model: "m", Key: "sk-test-0123456789", Transport: modeltest.InProcess(server)}},
+			Model: "m", Key: modeltest.Key("sk-test-0123456789"), Transport: modeltest.InProcess(server)}},
 	}})
 	if err != nil {
 		t.Fatal(err)

@@ -38,6 +38,9 @@ type Options struct {
 	TouchEvery time.Duration
 	// LockWait is how long to wait for another process that holds the database: 5 s where zero.
 	LockWait time.Duration
+	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may change
+	// while the server runs. Those of the address that is opened where nil.
+	DSN func() string
 	// CloseWait is how long Close tries to write what is buffered: 5 s where zero.
 	CloseWait time.Duration
 }

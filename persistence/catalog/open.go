@@ -38,7 +38,7 @@ func (c *Catalog) open(ctx context.Context, dsn string, o Options) error {
 		return c.openSQLite(ctx, path, o)
 	}
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
-		return c.openPostgres(ctx, dsn)
+		return c.openPostgres(ctx, dsn, o)
 	}
 	return errors.New("a catalogue's DSN begins with sqlite: or postgres://") // it may hold a password: not shown
 }
@@ -153,7 +153,7 @@ func (c *Catalog) trySQLite(ctx context.Context, size int64, wait time.Duration,
 	return c.migrate(ctx, sqlitedialect.New(), types, connect, "BEGIN IMMEDIATE")
 }
 
-func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
+func (c *Catalog) openPostgres(ctx context.Context, dsn string, o Options) error {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The parser's error repeats parts of the DSN, and where the DSN is malformed it cannot know which is the password.
@@ -164,7 +164,15 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string) error {
 	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's
 	// memory.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	connector := stdlib.GetConnector(*config)
+	connector := stdlib.GetConnector(*config, stdlib.OptionBeforeConnect(func(_ context.Context, to *pgx.ConnConfig) error {
+		if o.DSN == nil {
+			return nil
+		}
+		if now, err := pgx.ParseConfig(o.DSN()); err == nil {
+			to.User, to.Password = now.User, now.Password
+		}
+		return nil
+	}))
 	pool := sql.OpenDB(connector)
 	pool.SetMaxOpenConns(16)
 	pool.SetMaxIdleConns(8)

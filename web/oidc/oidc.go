@@ -32,8 +32,8 @@ type Config struct {
 	Name         string // on the button
 	Issuer       string
 	ClientID     string
-	ClientSecret string
-	Scopes       []string // openid, email and profile where empty
+	ClientSecret func() string // asked for with each sign-in; nil for a client without one
+	Scopes       []string      // openid, email and profile where empty
 	Now          func() time.Time
 }
 
@@ -159,8 +159,11 @@ func (p *Provider) ask(ctx context.Context, done chan struct{}) {
 }
 
 func (p *Provider) oauth(described *oidc.Provider, redirect string) *oauth2.Config {
-	return &oauth2.Config{ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret,
-		Endpoint: described.Endpoint(), RedirectURL: redirect, Scopes: p.config.Scopes}
+	c := &oauth2.Config{ClientID: p.config.ClientID, Endpoint: described.Endpoint(), RedirectURL: redirect, Scopes: p.config.Scopes}
+	if p.config.ClientSecret != nil {
+		c.ClientSecret = p.config.ClientSecret()
+	}
+	return c
 }
 
 // Begin begins a sign-in: the browser is sent to the address, and comes back to redirect.

@@ -104,7 +104,7 @@ func TestAnAnswerThatIsNotToThisFlowIsRefused(t *testing.T) {
 	if _, err := p.Finish(t.Context(), back, flow, v); !errors.Is(err, oidc.ErrRefused) {
 		t.Errorf("the same code again: %v", err)
 	}
-	other := oidc.New(oidc.Config{Issuer: real.Issuer, ClientID: oidctest.ClientID, ClientSecret: "wrong"})
+	other := oidc.New(oidc.Config{Issuer: real.Issuer, ClientID: oidctest.ClientID, ClientSecret: func() string { return "wrong" }})
 	flow, v = begin()
 	if _, err := other.Finish(t.Context(), back, flow, v); !errors.Is(err, oidc.ErrRefused) {
 		t.Errorf("with a wrong secret: %v", err)

@@ -23,11 +23,13 @@ import (
 	"time"
 )
 
-// What the provider knows this installation as.
-const (
-	ClientID     = "web"
-	ClientSecret = "secret"
-)
+// ClientID is what the provider knows this installation as.
+const ClientID = "web"
+
+const clientSecret = "secret"
+
+// ClientSecret is its secret.
+func ClientSecret() string { return clientSecret }
 
 // A User is somebody whom the provider knows.
 type User struct {
