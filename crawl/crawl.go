@@ -34,6 +34,8 @@ type Options struct {
 	Resolver *net.Resolver
 	// Allow are addresses of private networks that any crawl may reach.
 	Allow []netip.Prefix
+	// Scratch is the folder for previews, made where it is not there; the system's for temporary files where empty.
+	Scratch string
 }
 
 // Settings are what is read of a site.
@@ -129,7 +131,12 @@ func (c *Crawler) Crawl(ctx context.Context, s Settings, at Place, progress Prog
 
 // Preview reads the first pages of a site into nowhere, to show how it would be read.
 func (c *Crawler) Preview(ctx context.Context, s Settings, pages int, progress Progress) (report Report, err error) {
-	dir, err := os.MkdirTemp("", "docent-preview-")
+	if c.o.Scratch != "" {
+		if err := os.MkdirAll(c.o.Scratch, 0o700); err != nil {
+			return Report{}, err
+		}
+	}
+	dir, err := os.MkdirTemp(c.o.Scratch, "docent-preview-")
 	if err != nil {
 		return Report{}, err
 	}

@@ -829,9 +829,14 @@ func TestAPreviewShowsTheFirstPagesAndKeepsNothing(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, map[string]string{"/": page("Home", `<a href="/a">a</a><a href="/b">a</a><a href="/c">c</a>`),
 		"/a": page("A", "<p>One two.</p>"), "/b": page("B", "<p>x</p>"), "/c": page("C", "<p>x</p>")})
-	got, err := New(quick()).Preview(t.Context(), Settings{Start: site.URL}, 2, func(string, int, int) {})
+	o := quick()
+	o.Scratch = filepath.Join(t.TempDir(), "previews")
+	got, err := New(o).Preview(t.Context(), Settings{Start: site.URL}, 2, func(string, int, int) {})
 	if err != nil || len(got.Read) != 2 || got.Read[1].Title != "A" && got.Read[0].Title != "A" || got.Complete {
 		t.Errorf("%+v, %v", got, err)
+	}
+	if left, err := os.ReadDir(o.Scratch); err != nil || len(left) > 0 {
+		t.Errorf("in its own folder is left: %v %v", left, err)
 	}
 }
 

@@ -21,7 +21,10 @@ import (
 // webSites collects the sources that are web sites.
 type webSites struct{ crawler *website.Crawler }
 
-func newWebSites(log *slog.Logger) webSites { return webSites{website.New(website.Options{Log: log})} }
+// newWebSites has a scratch folder of its own: a container need not have one for temporary files.
+func newWebSites(log *slog.Logger, scratch string) webSites {
+	return webSites{website.New(website.Options{Log: log, Scratch: scratch})}
+}
 
 // siteSettings is what a project says of the site that it is read from.
 func siteSettings(p api.Project) website.Settings {

@@ -39,7 +39,7 @@ type stores struct {
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
 	s := &stores{config: c, dir: dir, secrets: secrets.Open(dir.File(datadir.Secrets)), turned: make(chan struct{}, 1),
-		uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}, sites: newWebSites(log)}
+		uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}, sites: newWebSites(log, dir.File(datadir.Previews))}
 	defer func() {
 		if err != nil {
 			s.Close()
@@ -98,6 +98,9 @@ func (s *stores) sources(ctx context.Context, project api.ProjectID) ([]search.S
 
 // sweep removes what a removal that broke off has left.
 func (s *stores) sweep(ctx context.Context, log *slog.Logger) {
+	if err := os.RemoveAll(s.dir.File(datadir.Previews)); err != nil {
+		log.Warn("what previews of web sites left behind could not be removed", "error", err)
+	}
 	if err := s.sweepSecrets(ctx); err != nil {
 		log.Warn("secrets that no project uses could not be removed", "error", err)
 	}
