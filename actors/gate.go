@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 
 	"docent/api"
 )
@@ -13,14 +14,20 @@ import (
 type gate struct {
 	mu      sync.Mutex
 	free    int
-	queues  map[api.ProjectID][]chan struct{}
+	queues  map[api.ProjectID][]waiter
 	order   []api.ProjectID // of projects that wait; the first is next
 	inside  int
 	waiting int
 }
 
+// A waiter waits for its turn.
+type waiter struct {
+	turn  chan struct{}
+	since time.Time
+}
+
 func newGate(n int) *gate {
-	return &gate{free: n, queues: make(map[api.ProjectID][]chan struct{})}
+	return &gate{free: n, queues: make(map[api.ProjectID][]waiter)}
 }
 
 // Acquire waits for its turn. Release gives it back, once.
@@ -36,10 +43,11 @@ func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func
 		return sync.OnceFunc(g.release), nil
 	}
 	turn := make(chan struct{})
+	since := time.Now()
 	if len(g.queues[project]) == 0 {
 		g.order = append(g.order, project)
 	}
-	g.queues[project] = append(g.queues[project], turn)
+	g.queues[project] = append(g.queues[project], waiter{turn, since})
 	g.waiting++
 	g.mu.Unlock()
 	select {
@@ -53,7 +61,7 @@ func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	i := slices.Index(g.queues[project], turn)
+	i := slices.IndexFunc(g.queues[project], func(w waiter) bool { return w.turn == turn })
 	if i < 0 { // it was let through meanwhile
 		g.passOn()
 		return nil, ctx.Err()
@@ -82,7 +90,7 @@ func (g *gate) passOn() {
 	project := g.order[0]
 	g.order = g.order[1:]
 	queue := g.queues[project]
-	close(queue[0])
+	close(queue[0].turn)
 	g.waiting--
 	if len(queue) == 1 {
 		delete(g.queues, project)
@@ -90,6 +98,16 @@ func (g *gate) passOn() {
 	}
 	g.queues[project] = queue[1:]
 	g.order = append(g.order, project)
+}
+
+// oldest is how long the one has waited that has waited longest: 0 where nobody waits.
+func (g *gate) oldest() (waited time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, queue := range g.queues {
+		waited = max(waited, time.Since(queue[0].since))
+	}
+	return waited
 }
 
 // load tells how many are inside and how many wait.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"docent/api"
 )
@@ -30,6 +31,10 @@ func TestAGateLetsProjectsThroughInTurn(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
+		time.Sleep(time.Minute)
+		if got := g.oldest(); got != time.Minute {
+			t.Errorf("the oldest has waited for %v", got)
+		}
 		first()
 		first() // a second release is none
 		for range 6 {
@@ -42,6 +47,9 @@ func TestAGateLetsProjectsThroughInTurn(t *testing.T) {
 		}
 		if got := strings.Join(order, " "); got != "a1 b1 c1 a2 b2 a3" {
 			t.Error(got)
+		}
+		if g.oldest() != 0 {
+			t.Errorf("nobody waits, for %v", g.oldest())
 		}
 		if inside, waiting := g.load(); inside != 0 || waiting != 0 || len(g.queues) != 0 || len(g.order) != 0 {
 			t.Errorf("%d inside, %d waiting, %v, %v", inside, waiting, g.queues, g.order)

@@ -57,7 +57,8 @@ func (j jobBehaviour) command(r *request) {
 
 func (s *System) newJobs() *directory {
 	deps := &job.Deps{Deps: s.outside(s.jobGate), Editor: s.deps.Editor, Forge: s.deps.Forge, Open: s.openGate,
-		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit}
+		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit,
+		Ended: s.counts.jobEnded}
 	return s.newDirectory("job", func(id string,
 		self self) behaviour {
 		return jobBehaviour{job.New(api.JobID(id), deps, self)}

@@ -6,6 +6,10 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"docent/actors/job"
+	"docent/actors/thread"
+	"docent/api"
 )
 
 // Stats tell how the actors fare.
@@ -25,11 +29,15 @@ type Stats struct {
 	WaitingJobs  int // for their turn to run
 	RunningTurns int
 	WaitingTurns int
+	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 where none waits
+	OldestTurn   time.Duration // the same of answers
 }
 
 type counts struct {
 	live, passivations, failures, restarts, deadLetters, unhandled, recoveries, recovering atomic.Int64
 	recoverySeconds                                                                        prometheus.Histogram
+	jobs, answers                                                                          *prometheus.CounterVec
+	jobSeconds                                                                             *prometheus.HistogramVec
 }
 
 func (c *counts) init() {
@@ -37,6 +45,43 @@ func (c *counts) init() {
 		Name: "docent_actors_recovery_seconds", Help: "Time to rebuild an actor from the journal.",
 		Buckets: prometheus.ExponentialBuckets(10e-6, 4, 10),
 	})
+	c.jobs = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_jobs_ended_total",
+		Help: "Instructions of jobs that ended, by result: changed, nothing_to_do, not_understood, needs_detail, failed, misconfigured (the code host refuses the project), cancelled."},
+		[]string{"result"})
+	c.jobSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_job_duration_seconds",
+		Help:    "Time from an instruction's being given to a job until its end, by whether it failed.",
+		Buckets: []float64{.1, .5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600, 1800}}, []string{"failed"})
+	c.answers = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_answers_total",
+		Help: "Answers of the assistant that ended, by result: answered, unanswered (the documentation does not answer the question), failed, stopped (by somebody)."},
+		[]string{"result"})
+	for _, result := range []string{string(api.OutcomeChanged), string(api.OutcomeNothingToDo), string(api.OutcomeNotUnderstood),
+		string(api.OutcomeNeedsDetail), job.ResultFailed, job.ResultMisconfigured, job.ResultCancelled} {
+		c.jobs.WithLabelValues(result) // a counter that begins with its first event shows no increase
+	}
+	for _, result := range []string{thread.ResultAnswered, thread.ResultUnanswered, thread.ResultFailed, thread.ResultStopped} {
+		c.answers.WithLabelValues(result)
+	}
+	for _, failed := range []string{"true", "false"} {
+		c.jobSeconds.WithLabelValues(failed)
+	}
+}
+
+// vectors are what is counted by its result.
+func (c *counts) vectors() []prometheus.Collector {
+	return []prometheus.Collector{c.recoverySeconds, c.jobs, c.jobSeconds, c.answers}
+}
+
+func (c *counts) jobEnded(result string, took time.Duration) {
+	failed := "false"
+	switch result {
+	case job.ResultCancelled:
+		c.jobs.WithLabelValues(result).Inc() // when is somebody's choice
+		return
+	case job.ResultFailed, job.ResultMisconfigured:
+		failed = "true"
+	}
+	c.jobs.WithLabelValues(result).Inc()
+	c.jobSeconds.WithLabelValues(failed).Observe(max(0, took.Seconds()))
 }
 
 func (c *counts) recovered(d time.Duration) {
@@ -59,6 +104,7 @@ func (s *System) Stats() Stats {
 	st.RunningJobs = max(st.RunningJobs, open-st.WaitingJobs) // one that waits for a language model is at work
 	st.WaitingJobs += before
 	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
+	st.OldestJob, st.OldestTurn = max(s.openGate.oldest(), s.jobGate.oldest()), s.turnGate.oldest()
 	s.quarantineMu.Lock()
 	defer s.quarantineMu.Unlock()
 	st.Quarantined = slices.Clone(s.quarantined)
@@ -94,6 +140,13 @@ var descriptions = []struct {
 		func(s *Stats) int { return s.WaitingTurns }},
 }
 
+var (
+	descOldestJob = prometheus.NewDesc("docent_jobs_oldest_waiting_seconds",
+		"How long the run of a job has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+	descOldestTurn = prometheus.NewDesc("docent_answers_oldest_waiting_seconds",
+		"How long the answer has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+)
+
 func desc(name, help string) *prometheus.Desc {
 	return prometheus.NewDesc("docent_actors_"+name, help, nil, nil)
 }
@@ -103,7 +156,11 @@ func (s *System) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range descriptions {
 		ch <- d.desc
 	}
-	s.counts.recoverySeconds.Describe(ch)
+	ch <- descOldestJob
+	ch <- descOldestTurn
+	for _, v := range s.counts.vectors() {
+		v.Describe(ch)
+	}
 }
 
 // Collect makes a System a prometheus.Collector.
@@ -112,5 +169,9 @@ func (s *System) Collect(ch chan<- prometheus.Metric) {
 	for _, d := range descriptions {
 		ch <- prometheus.MustNewConstMetric(d.desc, d.kind, float64(d.value(&st)))
 	}
-	s.counts.recoverySeconds.Collect(ch)
+	ch <- prometheus.MustNewConstMetric(descOldestJob, prometheus.GaugeValue, st.OldestJob.Seconds())
+	ch <- prometheus.MustNewConstMetric(descOldestTurn, prometheus.GaugeValue, st.OldestTurn.Seconds())
+	for _, v := range s.counts.vectors() {
+		v.Collect(ch)
+	}
 }

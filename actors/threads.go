@@ -96,7 +96,8 @@ func (t threadBehaviour) command(r *request) {
 func (s *System) newThreads() *directory {
 	deps := &thread.Deps{Deps: s.outside(s.turnGate), Searcher: s.deps.Searcher, Model: s.deps.Model,
 		Rewriter: s.deps.Rewriter, Pages: s.deps.Pages, Budget: s.deps.AnswerBudget,
-		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit}
+		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit,
+		Ended: func(result string) { s.counts.answers.WithLabelValues(result).Inc() }}
 	return s.newDirectory("thread", func(id string,
 		self self) behaviour {
 		return threadBehaviour{thread.New(api.ThreadID(id), deps, self)}

@@ -246,6 +246,7 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 		return err
 	}
 	s.Forget(id)
+	s.forget(id)
 	s.folders().forget(id)
 	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id))}
 	for _, f := range p.Sources {

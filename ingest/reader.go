@@ -35,6 +35,7 @@ type Reader struct {
 	making   map[api.ProjectID]*making
 	looking  map[api.ProjectID]bool // collected sources that are being looked at by themselves
 	readings map[api.ProjectID]Reading
+	fresh    map[api.ProjectID]freshness
 }
 
 // A Reading is the last time that a project's documentation was read, or was found to be as it was.
@@ -88,7 +89,7 @@ func New(deps Deps) *Reader {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Reader{
 		Deps: deps, slots: make(chan struct{}, 2), collecting: make(chan struct{}, 4), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
-		readings: map[api.ProjectID]Reading{}, looking: map[api.ProjectID]bool{},
+		readings: map[api.ProjectID]Reading{}, fresh: map[api.ProjectID]freshness{}, looking: map[api.ProjectID]bool{},
 		ctx: ctx, cancel: cancel,
 	}
 }
@@ -132,7 +133,8 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 	case <-ctx.Done():
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
-	defer func() { s.remember(p.ID, tip.Commit, err) }()
+	kind := p.Kind // not that of the folder in which it is collected
+	defer func() { s.remember(p.ID, kind, tip.Commit, err) }()
 	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
 	err = api.Guard(func() error {
 		if p, tip, err = s.fetch(ctx, p, fresh, progress); err != nil {
@@ -151,7 +153,7 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 }
 
 // remember keeps how a reading went. One that was called off says nothing of the documentation.
-func (s *Reader) remember(id api.ProjectID, commit string, err error) {
+func (s *Reader) remember(id api.ProjectID, kind api.SourceKind, commit string, err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
@@ -162,6 +164,15 @@ func (s *Reader) remember(id api.ProjectID, commit string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readings[id] = r
+	s.fresh[id] = s.fresh[id].after(kind, r)
+}
+
+// forget forgets how a source was read that is no more.
+func (s *Reader) forget(id api.ProjectID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.readings, id)
+	delete(s.fresh, id)
 }
 
 // LastReading is how the last reading of a project went since the program began; false where there was none.

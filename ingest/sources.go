@@ -258,9 +258,7 @@ func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
 	defer end()
 	s.Forget(id)
 	s.folders().forget(id)
-	s.mu.Lock()
-	delete(s.readings, id)
-	s.mu.Unlock()
+	s.forget(id)
 	return errors.Join(s.Index.Remove(id), s.Repositories.Discard(ctx, id), os.RemoveAll(s.CollectedDir(id)))
 }
 

@@ -59,7 +59,7 @@ func TestWhatIsNoRequestIsAnsweredInTheAPIsForm(t *testing.T) {
 		}
 	}
 	figures, _ := h.text(200, "GET", "/metrics", h.admin, "")
-	if want := `docent_http_requests_total{method="other",route="unknown",status="431"} 2`; !strings.Contains(figures,
+	if want := `docent_http_requests_total{class="unknown",method="other",route="unknown",status="431"} 2`; !strings.Contains(figures,
 		want) {
 		t.Errorf("the figures lack %s", want)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/measure"
 )
 
 // An exchange is one request and its response: the response writer that handlers get, with what the log and the metrics
@@ -159,11 +160,11 @@ func (s *Server) note(ctx context.Context, a account) {
 			a.status = http.StatusOK
 		}
 	}
-	s.metrics.request(a.route, a.method, a.status, took)
 	if a.traced != nil {
 		ctx = a.traced
 		a.endTrace()
 	}
+	s.metrics.request(a.route, a.method, a.status, took, measure.TraceOf(ctx))
 	if a.route == "/healthz" || a.route == "/readyz" {
 		if a.status < 400 {
 			return // a probe every second says nothing

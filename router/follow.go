@@ -43,7 +43,9 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	w := s.newWriter(x, req, s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey))
+	r := s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey)
+	r.measured(req, x, &turn)
+	w := s.newWriter(x, req, r)
 	defer w.end()
 	w.follow()
 	return nil
@@ -68,6 +70,7 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 	account := x.account(method)
 	account.id, account.status = strings.Clone(account.id), http.StatusOK
 	r := s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey)
+	r.measured(req, x, turn)
 	r.m.open.Inc()
 	x.moved = s.sockets.Take(x.ResponseWriter, req, r, func(a sockets.Account) {
 		defer done()

@@ -1,23 +1,29 @@
 package router
 
 import (
+	"cmp"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"docent/measure"
 	"docent/stream"
 )
 
-// metrics are what the edge counts. No label comes from a caller: routes are patterns.
+// metrics are what the edge counts. No label comes from a caller: routes are patterns, and classes are of routes.
 type metrics struct {
+	classes  map[string]string // of routes
 	requests *prometheus.CounterVec
 	took     *prometheus.HistogramVec
 	inFlight prometheus.Gauge
 	refused  *prometheus.CounterVec
 	streams  map[stream.Form]*streamMetrics
 	jobs     *streamMetrics // streams that follow a job
+	resumed  prometheus.Counter
+	nothing  prometheus.Counter // there was to resume
 }
 
 // streamMetrics are those of one wire form.
@@ -27,6 +33,8 @@ type streamMetrics struct {
 	flushes prometheus.Counter
 	bytes   prometheus.Counter
 	ends    map[string]prometheus.Counter
+	first   prometheus.Observer // time to the first text of an answer; nil where there are no answers
+	whole   prometheus.Observer
 }
 
 func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
@@ -45,14 +53,25 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		ends = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_streams_ended_total",
 			Help: "Streams that ended, by how: finished, gone (the reader left), stalled (it took nothing in), cut (the service stopped), broken (the turn ended without an end)."},
 			[]string{"form", "how"})
+		first = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_answer_first_text_seconds",
+			Help:    "Time from a question's arrival until the first text of its answer is written to the reader, by form; resumed streams apart.",
+			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2, 3, 5, 10, 20, 30, 60}}, []string{"form"})
+		whole = prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_answer_duration_seconds",
+			Help:    "Time from a question's arrival until the end of its answer is written to the reader, by form; resumed and broken streams apart.",
+			Buckets: []float64{.025, .05, .1, .25, .5, 1, 2, 5, 10, 20, 30, 60, 120, 300}}, []string{"form"})
+		resumes = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_resumes_total",
+			Help: "Requests to resume an answer, by result: found, or none (there is nothing to resume; chat clients ask on every page)."},
+			[]string{"result"})
 	)
 	m := &metrics{
+		classes: map[string]string{},
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_http_requests_total",
-			Help: "Requests answered."}, []string{"route", "method", "status"}),
+			Help: "Requests answered, by the class of their route: assistant (questions and resumed answers), search (search, pages, ratings), tools (MCP and llms.txt), agent, admin, console, probe, open or unknown."},
+			[]string{"class", "route", "method", "status"}),
 		took: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_http_request_duration_seconds",
 			Help:    "Time from a request's arrival to the end of its answer; streams last as long as they are read.",
 			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}},
-			[]string{"route"}),
+			[]string{"class", "route"}),
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "docent_http_requests_in_flight",
 			Help: "Requests that have no answer yet, streams included."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_refused_total",
@@ -61,7 +80,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		streams: map[stream.Form]*streamMetrics{},
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused,
-		open, parts, flushes, bytes, ends} {
+		open, parts, flushes, bytes, ends, first, whole, resumes} {
 		if err := reg.Register(c); err != nil {
 			return nil, err
 		}
@@ -76,20 +95,37 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return sm
 	}
 	m.streams[stream.DataStream], m.streams[stream.UIMessages], m.jobs = form("v1"), form("v2"), form("job")
+	for form, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"} {
+		m.streams[form].first, m.streams[form].whole = first.WithLabelValues(name), whole.WithLabelValues(name)
+	}
+	m.resumed, m.nothing = resumes.WithLabelValues("found"), resumes.WithLabelValues("none")
 	return m, nil
 }
 
 func (m *metrics) stream(form stream.Form) *streamMetrics { return m.streams[form] }
 
-func (m *metrics) request(route, method string, status int, took time.Duration) {
+// classify tells the classes of routes.
+func (m *metrics) classify(routes []route) {
+	for _, r := range routes {
+		class := map[access]string{probe: "probe", open: "open", page: "console", agent: "agent", admin: "admin",
+			assistant: "search", asking: "assistant", tools: "tools"}[r.access]
+		if r.access == agent && !strings.Contains(r.pattern, "/agent/") {
+			class = "admin"
+		}
+		m.classes[r.pattern] = class
+	}
+}
+
+func (m *metrics) request(route, method string, status int, took time.Duration, from measure.Trace) {
+	class := cmp.Or(m.classes[route], "unknown")
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 		http.MethodOptions:
 	default:
 		method = "other"
 	}
-	m.requests.WithLabelValues(route, method, strconv.Itoa(status)).Inc()
-	m.took.WithLabelValues(route).Observe(took.Seconds())
+	m.requests.WithLabelValues(class, route, method, strconv.Itoa(status)).Inc()
+	measure.Seconds(m.took.WithLabelValues(class, route), took, from)
 }
 
 func (m *metrics) refuse(reason string) { m.refused.WithLabelValues(reason).Inc() }

@@ -26,11 +26,12 @@ func TestProbesAndFigures(t *testing.T) {
 	h.json(404, "GET", "/"+strings.Repeat("x", 300), "", "")
 	figures, _ := h.text(200, "GET", "/metrics", "", "")
 	for _, want := range []string{
-		`docent_http_requests_total{method="POST",route="/discovery/v2/assistant/:domain/message",status="200"} 1`,
-		`docent_http_requests_total{method="GET",route="unknown",status="404"} 1`,
+		`docent_http_requests_total{class="assistant",method="POST",route="/discovery/v2/assistant/:domain/message",status="200"} 1`,
+		`docent_http_requests_total{class="unknown",method="GET",route="unknown",status="404"} 1`,
 		`docent_streams_ended_total{form="v2",how="finished"} 1`, `docent_stream_parts_total{form="v2"} 5`,
 		`docent_refused_total{reason="unauthorized"} 1`, `docent_streams_open{form="v2"} 0`,
-		`docent_http_request_duration_seconds_count`,
+		`docent_http_request_duration_seconds_count`, `docent_answer_first_text_seconds_count{form="v2"} 1`,
+		`docent_answer_duration_seconds_count{form="v2"} 1`, `docent_stream_resumes_total{result="none"} 0`,
 	} {
 		if !strings.Contains(figures, want) {
 			t.Errorf("the figures lack %s", want)

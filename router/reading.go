@@ -1,8 +1,12 @@
 package router
 
 import (
+	"net/http"
 	"sync"
+	"time"
 
+	"docent/actors/thread"
+	"docent/measure"
 	"docent/router/sockets"
 	"docent/stream"
 )
@@ -21,9 +25,18 @@ type reading struct {
 	enc    *stream.Encoder
 	log    *stream.Log
 	reader *stream.Reader
-	texts  bool // text was encoded
-	more   bool // the log says that more may come
+	texts  bool      // text was encoded
+	more   bool      // the log says that more may come
+	asked  time.Time // when the question came; zero where the answer was there before
+	from   measure.Trace
 	figures
+}
+
+// measured has the reading of a new question's answer measured.
+func (r *reading) measured(req *http.Request, x *exchange, turn *thread.Turn) {
+	if turn.Fresh {
+		r.asked, r.from = x.began, measure.TraceOf(req.Context())
+	}
 }
 
 // newReading is the view of one who opened the thread, where there is a key of it, and who may see how the answer came
@@ -39,7 +52,7 @@ func (s *Server) newReading(log *stream.Log, key string, form stream.Form, expla
 
 // Append encodes what the log has more than the reader was given. The reader rests after text, where there is a pace.
 func (r *reading) Append(dst []byte) (out []byte, wait bool) {
-	from, took := len(dst), 0
+	from, took, had := len(dst), 0, r.texts
 	space := partSpace.Get().(*[together]stream.Part)
 	for {
 		parts, more := r.reader.TakeInto(space[:0], chunk-(len(dst)-from))
@@ -55,6 +68,9 @@ func (r *reading) Append(dst []byte) (out []byte, wait bool) {
 		}
 	}
 	partSpace.Put(space)
+	if r.texts && !had && !r.asked.IsZero() {
+		measure.Seconds(r.m.first, time.Since(r.asked), r.from)
+	}
 	r.add(took, len(dst)-from)
 	wait = r.texts && took > 0 && r.server.Bounds.Pace > 0
 	r.reader.Rest(wait)
@@ -77,6 +93,10 @@ func (r *reading) End(dst []byte) (out []byte, how string) {
 	reason := ""
 	switch {
 	case r.enc.Ended():
+		if !r.asked.IsZero() {
+			measure.Seconds(r.m.whole, time.Since(r.asked), r.from)
+			r.asked = time.Time{}
+		}
 		return dst, "finished"
 	case !r.more: // the log ended without saying how
 		how, reason = sockets.EndedBroken, "the answer was interrupted; resume the stream or ask again"

@@ -85,7 +85,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 	} else if api.ValidID(api.ThreadPrefix, id) {
 		x.thread, cmd.Caller = api.ThreadID(id), cmp.Or(cmd.Caller, anonymous)
 	} else {
-		return nothing(x)
+		return s.nothing(x)
 	}
 	done, err := s.open()
 	if err != nil {
@@ -101,15 +101,17 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 			return &api.StateError{Kind: api.ErrNotFound,
 				Reason: "there is no such thread, or its key is missing or wrong: send the key that the thread's first answer came with, as header " + threadKeyHeader + " or as threadKey in the query"}
 		case errors.Is(err, api.ErrNotFound):
-			return nothing(x)
+			return s.nothing(x)
 		}
 		return err
 	}
+	s.metrics.resumed.Inc()
 	return s.follow(x, req.Request, turn, form, done)
 }
 
 // nothing says that there is no stream to resume.
-func nothing(x *exchange) error {
+func (s *Server) nothing(x *exchange) error {
+	s.metrics.nothing.Inc()
 	x.Header().Set("Cache-Control", "no-store")
 	x.WriteHeader(http.StatusNoContent)
 	return nil

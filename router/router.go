@@ -218,6 +218,7 @@ func New(deps Deps) (*Server, error) {
 		}
 	}
 	s.routes = s.table()
+	s.metrics.classify(s.routes)
 	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(s.noRoute), bunrouter.WithMethodNotAllowedHandler(s.noRoute))
 	for _, r := range s.routes {
 		s.router.Handle(r.method, r.pattern, s.guarded(r))

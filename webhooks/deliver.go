@@ -116,7 +116,13 @@ func (h *Hooks) dispatch(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return tick, err
 	}
-	h.figures.see(hooks)
+	waiting := 0
+	for _, w := range hooks {
+		if !w.Off && h.waits(w) {
+			waiting++
+		}
+	}
+	h.figures.see(hooks, waiting)
 	now, wait := h.Now(), tick
 	for _, w := range hooks {
 		if w.OldUntil != nil && !now.Before(*w.OldUntil) {

@@ -21,7 +21,16 @@ type Deps struct {
 	Patience time.Duration
 	// RunLimit bounds one run altogether.
 	RunLimit time.Duration
+	// Ended hears how each instruction ended, and how long after it was given; nil where nobody counts.
+	Ended func(result string, took time.Duration)
 }
+
+// What Deps.Ended hears beside the outcomes of package api.
+const (
+	ResultFailed        = "failed"
+	ResultMisconfigured = "misconfigured" // the code host refuses the project's address or credentials
+	ResultCancelled     = "cancelled"
+)
 
 // kind is the pure part of a job.
 var kind = persistent.Kind[state, Event]{
@@ -153,6 +162,7 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 	if err := a.Commit(events, more); err != nil || len(events) == 0 {
 		return err
 	}
+	a.tellEnds(&before, events)
 	a.logChange(&before)
 	a.trace(&before, events)
 	if a.State.attempt != before.attempt && a.edits.Diff != "" {
@@ -160,6 +170,32 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 	}
 	a.wakeWatchers()
 	return nil
+}
+
+// tellEnds tells who counts how instructions ended. A failure ends those that wait as well.
+func (a *Actor) tellEnds(before *state, events []Event) {
+	if a.deps.Ended == nil {
+		return
+	}
+	for _, ev := range events {
+		switch ev := ev.(type) {
+		case Finished:
+			if len(before.queue) > 0 {
+				a.deps.Ended(string(ev.Outcome), ev.At.Sub(before.queue[0].At))
+			}
+		case Failed:
+			result := ResultFailed
+			switch ev.Reason {
+			case api.HaltMisconfigured:
+				result = ResultMisconfigured
+			case api.HaltInterrupted:
+				result = ResultCancelled
+			}
+			for _, in := range before.queue {
+				a.deps.Ended(result, ev.At.Sub(in.At))
+			}
+		}
+	}
 }
 
 // showEdits tells those who watch what the edit in hand comes to.

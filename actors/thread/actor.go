@@ -30,7 +30,25 @@ type Deps struct {
 	// Budget bounds what the calls of language models for one answer use altogether.
 	Budget model.Budget
 
+	// Ended hears how each answer ended; nil where nobody counts.
+	Ended func(result string)
+
 	resting atomic.Int64 // turns that wait for a model, without a slot
+}
+
+// What Deps.Ended hears.
+const (
+	ResultAnswered   = "answered"
+	ResultUnanswered = "unanswered" // the documentation does not answer the question
+	ResultFailed     = "failed"
+	ResultStopped    = "stopped" // by somebody
+)
+
+// tellEnd tells who counts how an answer ended.
+func (d *Deps) tellEnd(result string) {
+	if d.Ended != nil {
+		d.Ended(result)
+	}
 }
 
 // kind is the pure part of a thread.
@@ -284,7 +302,17 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 			ev.Answered,
 			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds",
 			ev.At.Sub(e.Asked).Seconds())
+		result := ResultUnanswered
+		if ev.Answered {
+			result = ResultAnswered
+		}
+		a.deps.tellEnd(result)
 	case TurnFailed:
+		result := ResultFailed
+		if ev.Reason == Stopped {
+			result = ResultStopped
+		}
+		a.deps.tellEnd(result)
 		a.closeLog(ev.Turn, stream.Part{Kind: stream.Error, Text: ev.Reason})
 		e, _ := a.State.find(ev.Turn)
 		a.trace(&e, ev.At, "failed")

@@ -23,6 +23,7 @@ var mayImport = []struct {
 	{"docent/api", nil},
 	{"docent/backoff", nil},
 	{"docent/tracing", []string{"docent/backoff"}},
+	{"docent/measure", nil},
 	{"docent/docs", nil},
 	{"docent/forge/failure", nil},
 	{"docent/formats", nil},
@@ -94,7 +95,7 @@ var mayImport = []struct {
 	{"docent/forge/giteatest", []string{"docent/api", "docent/forge/forgetest"}},
 	{"docent/search/analysis", nil},
 	{"docent/model/builtin", []string{"docent/model", "docent/search/analysis"}},
-	{"docent/model/remote", []string{"docent/backoff", "docent/model", "docent/model/claims"}},
+	{"docent/model/remote", []string{"docent/backoff", "docent/measure", "docent/model", "docent/model/claims"}},
 	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},
 	{"docent/model/rewrite", []string{"docent/model"}},
 	{"docent/model/registry", []string{
@@ -173,7 +174,7 @@ var mayImport = []struct {
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
 	{"docent/router", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/gzipped", "docent/llms",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/gzipped", "docent/llms", "docent/measure",
 		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
 		"docent/router/overload", "docent/router/proof", "docent/router/reqbody", "docent/router/sockets", "docent/search",
 		"docent/startjob", "docent/stream", "docent/tracing",

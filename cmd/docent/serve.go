@@ -295,7 +295,8 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	a.closers = append(a.closers, a.stopActors)
-	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog)
+	models.Count(&a.stores.embeds)
+	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog, a.stores.source)
 	a.models = models
 
 	ids, err := a.openAutomations(ctx, docs)
@@ -303,6 +304,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 	a.backups = a.newBackups()
+	metrics.MustRegister(processFigures{a})
 	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {

@@ -48,6 +48,28 @@ func (r *Registry) Uses() []Use {
 // Endpoints lists the addresses of all models that are reached over HTTP, by the models' names.
 func (r *Registry) Endpoints() []remote.Endpoint { return r.remotes.Endpoints() }
 
+// Count has the metrics tell of the use of models as well that answer nobody, such as those of vectors.
+func (r *Registry) Count(s *remote.Set) { r.counted = append(r.counted, s) }
+
+// endpoints are those of all that is counted.
+func (r *Registry) endpoints() (list []remote.Endpoint) {
+	for _, s := range r.counted {
+		list = append(list, s.Endpoints()...)
+	}
+	return list
+}
+
+// uses are those of all that is counted.
+func (r *Registry) uses() []Use {
+	list := r.Uses()
+	for _, s := range r.counted[1:] {
+		for _, u := range s.Uses() {
+			list = append(list, Use{Use: u})
+		}
+	}
+	return list
+}
+
 // Describe and Collect show endpoints and use as metrics.
 func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
@@ -55,17 +77,20 @@ func (r *Registry) Describe(ch chan<- *prometheus.Desc) {
 	} {
 		ch <- d
 	}
+	for _, s := range r.counted {
+		s.Describe(ch)
+	}
 }
 
 // Collect implements prometheus.Collector.
 func (r *Registry) Collect(ch chan<- prometheus.Metric) {
-	for _, e := range r.Endpoints() {
+	for _, e := range r.endpoints() {
 		models := strings.Join(e.Models, ",")
 		open := map[string]float64{remote.Open: 1, remote.HalfOpen: 0.5}[e.State]
 		ch <- prometheus.MustNewConstMetric(endpointOpen, prometheus.GaugeValue, open, e.Address, models)
 		ch <- prometheus.MustNewConstMetric(endpointTrip, prometheus.CounterValue, float64(e.Opened), e.Address, models)
 	}
-	for _, u := range r.Uses() {
+	for _, u := range r.uses() {
 		count := func(d *prometheus.Desc, v float64, labels ...string) {
 			ch <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, v, append([]string{u.Model}, labels...)...)
 		}
@@ -77,6 +102,9 @@ func (r *Registry) Collect(ch chan<- prometheus.Metric) {
 		count(tokensUsed, float64(u.Tokens.Cached), "cached")
 		count(tokensUsed, float64(u.Tokens.Completion), "completion")
 		count(spent, float64(u.Cost)/1e6)
+	}
+	for _, s := range r.counted {
+		s.Collect(ch)
 	}
 	if n := r.fallbacks[""].Load(); n > 0 {
 		ch <- prometheus.MustNewConstMetric(fallbacks, prometheus.CounterValue, float64(n), "")

@@ -73,7 +73,8 @@ type chatter interface {
 // A Registry holds the configured models.
 type Registry struct {
 	models    map[string]provider
-	remotes   remote.Set // those of models that are reached over HTTP
+	remotes   remote.Set    // those of models that are reached over HTTP
+	counted   []*remote.Set // whose use is in the metrics
 	aliases   map[string]string
 	names     []string
 	standard  string
@@ -85,6 +86,7 @@ type Registry struct {
 func New(c Config) (*Registry, error) {
 	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: cmp.Or(c.Default, model.Builtin),
 		rewriters: map[string]rewriter{}}
+	r.counted = []*remote.Set{&r.remotes}
 	r.fallbacks = map[string]*atomic.Int64{"": new(atomic.Int64)}
 	var problems []error
 	for i, n := range c.Models {

@@ -104,6 +104,7 @@ func (p permit) abandoned() {
 type Set struct {
 	models   []*Model
 	breakers map[[3]string]*breaker // by address, what is asked there, and key
+	took     *latencies
 }
 
 func (s *Set) breaker(base, use, key string) *breaker {

@@ -150,6 +150,8 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 	}
 	var list [][]float32
 	end, err := m.tries(ctx, (*Failure).Temporary, false, func(ctx context.Context) (ending, error) {
+		_, over := m.took.request(ctx)
+		defer over()
 		return m.exchanged(ctx, false, true, func(ctx context.Context, x *exchange) (end ending, err error) {
 			list, end, err = m.embed(ctx, x, texts, e.config.Dimensions)
 			return end, err

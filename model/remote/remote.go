@@ -82,6 +82,7 @@ type Model struct {
 	call     func(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error)
 	breaker  *breaker
 	used     counter
+	took     timed
 
 	toolless atomic.Bool // the endpoint has refused tools
 }
@@ -138,6 +139,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+	r.took = s.metrics().timed(name)
 	r.call = r.callOpenAI
 	if provider == model.Anthropic {
 		r.call = r.callAnthropic
@@ -201,7 +203,14 @@ func (r *Model) ask(
 		return nil
 	}
 	return r.tries(ctx, again, hurry, func(ctx context.Context) (ending, error) {
-		end, err := r.once(ctx, c, put, hurry)
+		first, over := r.took.request(ctx)
+		defer over()
+		end, err := r.once(ctx, c, func(s string) error {
+			if s != "" {
+				first()
+			}
+			return put(s)
+		}, hurry)
 		return end, cmp.Or(refused, err)
 	})
 }

@@ -711,7 +711,7 @@ func TestMetricsAreCollected(t *testing.T) {
 		t.Fatal(err)
 	}
 	families, err := r.Gather()
-	if err != nil || len(families) != 12 {
+	if err != nil || len(families) != 13 {
 		t.Fatal(len(families), err)
 	}
 }

@@ -123,12 +123,13 @@ var (
 	descStreams   = describe("streams", "Streams in the index in memory, by what they are.", "state")
 	descDown      = describe("unavailable", "1 while the journal cannot be written to.")
 	descFile      = describe("file_bytes", "Size of the journal's file.")
+	descFree      = describe("free_bytes", "Of the journal's file, pages that are used again before it grows.")
 )
 
 // Describe implements prometheus.Collector.
 func (j *Journal) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descAppends, descCommits, descEvents, descBytes, descSnapshots, descTrimmed,
-		descStreams, descDown, descFile} {
+		descStreams, descDown, descFile, descFree} {
 		c <- d
 	}
 	j.metrics.appendSeconds.Describe(c)
@@ -162,6 +163,7 @@ func (j *Journal) Collect(c chan<- prometheus.Metric) {
 	}
 	gauge(descDown, down)
 	gauge(descFile, float64(s.FileBytes))
+	gauge(descFree, float64(s.FreeBytes))
 	j.metrics.appendSeconds.Collect(c)
 	j.metrics.commitSeconds.Collect(c)
 	j.metrics.groupAppends.Collect(c)
