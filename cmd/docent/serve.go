@@ -295,16 +295,15 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	a.closers = append(a.closers, a.stopActors)
+	a.backups = a.newBackups()
 	models.Count(&a.stores.embeds)
-	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog, a.stores.source)
+	metrics.MustRegister(a.system, a.journal, models, a.stores.library, a.stores.catalog, a.stores.source, processFigures{a})
 	a.models = models
 
 	ids, err := a.openAutomations(ctx, docs)
 	if err != nil {
 		return nil, err
 	}
-	a.backups = a.newBackups()
-	metrics.MustRegister(processFigures{a})
 	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	secret, err := a.stores.catalog.Secret(ctx, "session-cookies")
 	if err != nil {
