@@ -12,7 +12,8 @@ import (
 func clientFlags(cmd *cobra.Command, c *client.Client) {
 	cmd.PersistentFlags().StringVar(&c.Base, "url", envOr("URL", "http://127.0.0.1:8080"),
 		"address of the server (DOCENT_URL)")
-	cmd.PersistentFlags().StringVar(&c.Key, "key", envOr("KEY", ""), "API key (DOCENT_KEY)")
+	cmd.PersistentFlags().StringVar(&c.Key, "key", envOr("KEY", ""), "API key; better in DOCENT_KEY, which no list of processes shows")
+	cmd.PersistentFlags().Lookup("key").DefValue = "" // help shows defaults
 }
 
 func envOr(name, standard string) string {

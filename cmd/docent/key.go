@@ -16,6 +16,7 @@ const (
 	opKeyCreate = "key.create"
 	opKeyList   = "key.list"
 	opKeyRevoke = "key.revoke"
+	opKeyRotate = "key.rotate"
 )
 
 type (
@@ -29,11 +30,17 @@ type (
 		Scopes    []string      `json:"scopes"`
 		Origins   []string      `json:"origins"`
 	}
+	rotateParams struct {
+		ID      api.KeyID     `json:"id"`
+		Overlap time.Duration `json:"overlap"`
+	}
 	keyMade struct {
 		ID   api.KeyID   `json:"id"`
 		Key  string      `json:"key"`
 		Kind api.KeyKind `json:"kind"`
 		Name string      `json:"name,omitempty"`
+		// ReplacedEndsAt is when the key ends that this one follows.
+		ReplacedEndsAt *time.Time `json:"replacedEndsAt,omitempty"`
 	}
 )
 
@@ -66,9 +73,36 @@ func (o *operations) revokeKey(ctx context.Context, p keyParams, _ Progress) (st
 	return struct{}{}, o.stores.catalog.RevokeKey(ctx, p.ID, time.Now())
 }
 
+// rotateKey makes the successor of a key, with what the key may do and for as long, and lets the key end after the
+// overlap.
+func (o *operations) rotateKey(ctx context.Context, p rotateParams, _ Progress) (keyMade, error) {
+	now := time.Now().UTC()
+	until := now.Add(p.Overlap)
+	var secret string
+	follow := func(old api.Key) (api.Key, [32]byte) {
+		next := old
+		secret = api.NewSecret(old.Kind)
+		next.ID, next.Hint = api.KeyID(api.NewID(api.KeyPrefix, now)), api.SecretHint(secret)
+		next.CreatedAt, next.LastUsed = now, nil
+		if old.ExpiresAt != nil {
+			ends := now.Add(old.ExpiresAt.Sub(old.CreatedAt))
+			next.ExpiresAt = &ends
+			if old.ExpiresAt.Before(until) {
+				until = *old.ExpiresAt
+			}
+		}
+		return next, api.HashSecret(secret)
+	}
+	key, err := o.stores.catalog.RotateKey(ctx, p.ID, follow, until)
+	if err != nil {
+		return keyMade{}, err
+	}
+	return keyMade{ID: key.ID, Key: secret, Kind: key.Kind, Name: key.Name, ReplacedEndsAt: &until}, nil
+}
+
 func newKeyCommand(prog program) *cobra.Command {
 	o := &operator{prog: prog}
-	cmd := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys"}
+	cmd := &cobra.Command{Use: "key", Short: "Create, list, rotate and revoke API keys"}
 	operatorFlags(cmd, o)
 	var params keyParams
 	var expires string
@@ -130,6 +164,30 @@ func newKeyCommand(prog program) *cobra.Command {
 			return o.did(cmd, map[string]string{"revoked": args[0]}, "key %s is revoked", args[0])
 		},
 	})
+	cmd.AddCommand(newKeyRotateCommand(o))
+	return cmd
+}
+
+func newKeyRotateCommand(o *operator) *cobra.Command {
+	var p rotateParams
+	cmd := &cobra.Command{
+		Use: "rotate ID", Short: "Make the successor of a key; the key itself ends after a while", Args: cobra.ExactArgs(1),
+		Long: "Make a key that may do what another one may, for as long, and let the other one end after --overlap, so that clients can\n" +
+			"change over meanwhile. The server need not be restarted.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if p.Overlap < 0 {
+				return usagef("--overlap %s is negative", p.Overlap)
+			}
+			p.ID = api.KeyID(args[0])
+			return show(o, cmd, opKeyRotate, p, func(w io.Writer, made keyMade) error {
+				fmt.Fprintf(cmd.ErrOrStderr(), "The new key %s is shown once; keep it safe. %s ends %s:\n", made.ID, args[0],
+					shownTime(*made.ReplacedEndsAt))
+				_, err := fmt.Fprintln(w, made.Key)
+				return err
+			})
+		},
+	}
+	cmd.Flags().DurationVar(&p.Overlap, "overlap", 24*time.Hour, "how long the key that is replaced goes on to work")
 	return cmd
 }
 

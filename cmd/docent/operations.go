@@ -43,6 +43,7 @@ var namedOperations = map[string]operation{
 	opKeyCreate: perform((*operations).createKey),
 	opKeyList:   perform((*operations).listKeys),
 	opKeyRevoke: perform((*operations).revokeKey),
+	opKeyRotate: perform((*operations).rotateKey),
 
 	opIndex:           perform((*operations).index),
 	opEvaluate:        perform((*operations).evaluate),

@@ -173,7 +173,7 @@ func (o *operations) listAudit(ctx context.Context, p auditParams, _ Progress) (
 // audited are the operations that change something, which the audit log names.
 var audited = []string{
 	opConsoleLink, opPersonAdd, opPersonRole, opPersonRemove, opPersonEnable, opPersonLink,
-	opProjectAdd, opProjectSet, opProjectRemove, opSourceAdd, opSourceSet, opSourceRemove, opKeyCreate, opKeyRevoke,
+	opProjectAdd, opProjectSet, opProjectRemove, opSourceAdd, opSourceSet, opSourceRemove, opKeyCreate, opKeyRevoke, opKeyRotate,
 	opAutomationAdd, opAutomationRemove, opAutomationRun, opPullMerge, opPullClose, opThreadDelete, opCatalogAccept,
 }
 

@@ -120,24 +120,7 @@ func TestAWebhooksSecretIsMadeAndShownOnce(t *testing.T) {
 	p := newTestProject(t, data, "tea", writeFiles(t, map[string]string{"index.md": "# Tea\n\nGreen.\n"}))
 	server := newTestServer(t, data)
 	secret := func() string { return strings.TrimSpace(docent(t, "project", "webhook", p.id, "--data", data)) }
-	push := func(secret string) int {
-		t.Helper()
-		body := `{"ref":"refs/heads/main","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"a/tea","default_branch":"main"}}`
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v1/webhook/tea/push",
-			strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.Header.Set("X-Gitlab-Event", "Push Hook")
-		req.Header.Set("X-Gitlab-Token", secret)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		return resp.StatusCode
-	}
+	push := func(secret string) int { return pushedWith(t, server, p.id, secret) }
 	first := secret()
 	if status := push(first); status == http.StatusUnauthorized {
 		t.Errorf("a push with the secret: %d", status)
@@ -156,4 +139,24 @@ func TestAWebhooksSecretIsMadeAndShownOnce(t *testing.T) {
 	if strings.Contains(server.log.String(), first) || strings.Contains(server.log.String(), second) {
 		t.Error("a secret is in the log")
 	}
+}
+
+// pushedWith sends a webhook of a push with a secret, as GitLab does, and returns the status of the answer.
+func pushedWith(t *testing.T, server *testServer, project, secret string) int {
+	t.Helper()
+	body := `{"ref":"refs/heads/main","after":"` + strings.Repeat("a", 40) + `","repository":{"full_name":"a/tea","default_branch":"main"}}`
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.url+"/v1/webhook/"+project+"/push",
+		strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("X-Gitlab-Event", "Push Hook")
+	req.Header.Set("X-Gitlab-Token", secret)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	return resp.StatusCode
 }

@@ -79,26 +79,80 @@ func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key
 		if k.Org == "" {
 			k.Org = DefaultOrg
 		}
-		body, err := encodeBody(k)
-		if err != nil {
-			return err
-		}
-		row := &keyRow{ID: k.ID, Hash: hash[:], Org: k.Org, Project: k.Project, Body: body, CreatedAt: k.CreatedAt}
-		setChecksum(row)
-		_, err = tx.NewInsert().Model(row).Exec(ctx)
-		switch {
-		case violates(err, unique):
-			return conflict("this key exists already")
-		case violates(err, reference):
-			return fmt.Errorf("organization %q: %w", k.Org, api.ErrNotFound)
-		}
-		return err
+		return insertKey(ctx, tx, k, hash)
 	})
 	if err != nil {
 		return api.Key{}, err
 	}
 	c.keys.forget() // the hash may be remembered as unknown
 	return k, nil
+}
+
+func insertKey(ctx context.Context, tx bun.Tx, k api.Key, hash [32]byte) error {
+	body, err := encodeBody(k)
+	if err != nil {
+		return err
+	}
+	row := &keyRow{ID: k.ID, Hash: hash[:], Org: k.Org, Project: k.Project, Body: body, CreatedAt: k.CreatedAt}
+	setChecksum(row)
+	_, err = tx.NewInsert().Model(row).Exec(ctx)
+	switch {
+	case violates(err, unique):
+		return conflict("this key exists already")
+	case violates(err, reference):
+		return fmt.Errorf("organization %q: %w", k.Org, api.ErrNotFound)
+	}
+	return err
+}
+
+// RotateKey stores a key's successor, which follow makes of it with the hash of its secret, and lets the key
+// itself end at until unless it ends earlier. Both happen, or neither. It fails with api.ErrNotFound where there is no such
+// key, and with api.ErrConflict where it has ended.
+func (c *Catalog) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key) (next api.Key, hash [32]byte), until time.Time) (api.Key, error) {
+	until = stamp(until)
+	var next api.Key
+	err := c.change(ctx, "rotate key", func(ctx context.Context, tx bun.Tx) error {
+		var row keyRow
+		err := forUpdate(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx)
+		if errors.Is(err, sql.ErrNoRows) {
+			return fmt.Errorf("key %q: %w", id, api.ErrNotFound)
+		}
+		if err != nil {
+			return err
+		}
+		key, err := row.value()
+		if err != nil {
+			return err
+		}
+		now := c.now()
+		if key.RevokedAt != nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
+			return conflict("this key has ended: make a new one")
+		}
+		var hash [32]byte
+		next, hash = follow(key)
+		next.CreatedAt, next.ExpiresAt = stamp(next.CreatedAt), stampPtr(next.ExpiresAt)
+		if err := next.Validate(now); err != nil {
+			return err
+		}
+		if err := insertKey(ctx, tx, next, hash); err != nil {
+			return err
+		}
+		if key.ExpiresAt != nil && key.ExpiresAt.Before(until) {
+			return nil
+		}
+		key.ExpiresAt = &until
+		if row.Body, err = encodeBody(key); err != nil {
+			return err
+		}
+		setChecksum(&row)
+		_, err = tx.NewUpdate().Model(&row).Column("body", "checksum").WherePK().Exec(ctx)
+		return err
+	})
+	if err != nil {
+		return api.Key{}, err
+	}
+	c.keys.forget()
+	return next, nil
 }
 
 // KeyByHash finds a key by the hash of its secret, or fails with api.ErrNotFound. Revoked and expired keys are

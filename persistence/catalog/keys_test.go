@@ -186,3 +186,45 @@ func TestLastUseSurvivesAFailedWrite(t *testing.T) {
 		}
 	})
 }
+
+// TestARotatedKeyIsFollowedByItsLike rotates a key: its successor may do the same, the key ends after the overlap, one
+// that ends earlier keeps its end, and one that has ended has no successor.
+func TestARotatedKeyIsFollowedByItsLike(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		clock := newTestClock()
+		c := p.open(Options{Now: clock.now})
+		k := must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Name: "ci", Scopes: []string{"read"}}, [32]byte{1}))(t)
+		follow := func(id api.KeyID) func(api.Key) (api.Key, [32]byte) {
+			return func(old api.Key) (api.Key, [32]byte) {
+				old.ID = id
+				return old, [32]byte{byte(len(id))}
+			}
+		}
+		until := clock.now().Add(time.Hour)
+		next := must(c.RotateKey(t.Context(), k.ID, follow("key_second"), until))(t)
+		if next.ID != "key_second" || next.Name != "ci" || len(next.Scopes) != 1 || next.ExpiresAt != nil {
+			t.Errorf("the successor is %+v", next)
+		}
+		old := must(c.KeyByHash(t.Context(), [32]byte{1}))(t)
+		if old.ExpiresAt == nil || !old.ExpiresAt.Equal(until.Truncate(time.Millisecond)) {
+			t.Errorf("the key ends at %v, wanted %v", old.ExpiresAt, until)
+		}
+		if got := must(c.KeyByHash(t.Context(), [32]byte{byte(len("key_second"))}))(t); got.ID != "key_second" {
+			t.Errorf("the successor's secret finds %q", got.ID)
+		}
+		must(c.RotateKey(t.Context(), k.ID, follow("key_the_third"), until.Add(time.Hour)))(t)
+		if old = must(c.KeyByHash(t.Context(), [32]byte{1}))(t); !old.ExpiresAt.Equal(until.Truncate(time.Millisecond)) {
+			t.Errorf("rotated again, it ends at %v: later than before", old.ExpiresAt)
+		}
+		clock.add(2 * time.Hour)
+		if _, err := c.RotateKey(t.Context(), k.ID, follow("key_of_nobody"), until); !errors.Is(err, api.ErrConflict) {
+			t.Errorf("a key that has ended: %v", err)
+		}
+		if _, err := c.RotateKey(t.Context(), "key_none", follow("key_of_nobody"), until); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("an unknown key: %v", err)
+		}
+		if keys := must(c.Keys(t.Context(), KeyQuery{}))(t); len(keys) != 3 {
+			t.Errorf("there are %d keys", len(keys))
+		}
+	})
+}
