@@ -270,6 +270,11 @@ func checkConfig(path string, environ []string, flags *pflag.FlagSet) configRepo
 				"the server listens on all addresses and does not know the one that links have to begin with")
 		}
 	}
+	for _, s := range c.settings() {
+		if s.Deprecated != "" && c.from[s.Name] != "" {
+			doubts.doubt(s.Name, s.Deprecated, "it is deprecated and goes with a later version")
+		}
+	}
 	for _, line := range c.unknownVariables(environ, nil) {
 		doubts.doubt("", "unset it, unless a project names it as the variable of a secret", "%s", line)
 	}

@@ -102,12 +102,13 @@ func TestSettingsThatContradictEachOtherAreDoubted(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for text, want := range map[string]string{
-		"data = '" + dir + "'\nbackup_dir = '" + filepath.Join(dir, "b") + "'": "backup_dir",
-		"metrics_from = ['::/0']":                                    "metrics_from",
-		"public_url = 'https://example.com/docent'":                  "public_url",
-		"listen = '0.0.0.0:80'":                                      "public_url",
-		"[checks.docs]\ncommand = ['no-such-program-x']":             "checks.docs.command",
-		"[oidc]\nissuer = 'https://id.example.com'\nclient_id = 'x'": "oidc.client_secret_env",
+		"data = '" + dir + "'\nbackup_dir = '" + filepath.Join(dir, "b") + "'":                               "backup_dir",
+		"profile_listen = '127.0.0.1:6060'":                                                                  "profile_listen", // deprecated
+		"metrics_from = ['::/0']":                                                                            "metrics_from",
+		"public_url = 'https://example.com/docent'":                                                          "public_url",
+		"listen = '0.0.0.0:80'":                                                                              "public_url",
+		"[checks.docs]\ncommand = ['no-such-program-x']":                                                     "checks.docs.command",
+		"[oidc]\nissuer = 'https://id.example.com'\nclient_id = 'x'":                                         "oidc.client_secret_env",
 		"[models.m]\nprovider='openai'\nmodel='m'\nbase_url='http://models.example.com/v1'\nkey_env='M_KEY'": "models.m.base_url",
 		"[models.m]\nprovider='openai'\nmodel='m'\ntimeout='20s'\nfallback_after='30s'":                      "models.m.fallback_after",
 		"default_model='m'\nagent_cost=5\n[models.m]\nprovider='openai'\nmodel='m'":                          "agent_cost",

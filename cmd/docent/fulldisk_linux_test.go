@@ -21,6 +21,7 @@ import (
 
 	"docent/api"
 	"docent/client"
+	"docent/doctor"
 )
 
 // inOwnMounts runs the test that calls it once more, in a process whose mounts are its own and end with it, and says
@@ -370,4 +371,27 @@ func TestAFullDiskRefusesWritesAndPasses(t *testing.T) {
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+}
+
+// TestTheDoctorSeesAFullDisk runs the doctor on a data directory whose disk is full, and on one that is in memory.
+func TestTheDoctorSeesAFullDisk(t *testing.T) {
+	leftOutWhenShort(t)
+	if !inOwnMounts(t) {
+		return
+	}
+	disk := t.TempDir()
+	if err := unix.Mount("tmpfs", disk, "tmpfs", 0, "size=64m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
+	data := filepath.Join(disk, "data")
+	newTestProject(t, data, "harbour", writeFiles(t, harbour))
+	ballast{t, filepath.Join(disk, "ballast")}.fill()
+	r, out, err := examined(t, "--data", data, "--offline")
+	if err == nil {
+		t.Errorf("the exit status is 0: %s", out)
+	}
+	says(t, r, "disk", doctor.Problem, "free of 64.0 MiB")
+	says(t, r, "file system", doctor.Warning, "in memory (tmpfs)")
+	says(t, r, "sync", doctor.Problem, "make room")
 }

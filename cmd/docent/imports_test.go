@@ -59,6 +59,7 @@ var mayImport = []struct {
 	{"docent/health", nil},
 	{"docent/outbound", nil},
 	{"docent/secrets/given", nil},
+	{"docent/doctor", []string{"docent/stream"}},
 	{"docent/crawl/article", nil},
 	{"docent/crawl", []string{
 		"docent/crawl/article", "docent/datadir", "docent/outbound", "docent/site", "docent/site/pattern",

@@ -142,6 +142,7 @@ var commandsHere = map[string]bool{
 	"project": true, "key": true, "index": true, "eval": true, "pull": true, "automation": true, "status": true,
 	"thread": true,
 	"backup": true, "journal": true, "catalog": true, "ask": true, "job": true, "config": true, "version": true,
+	"doctor": true,
 }
 
 // docentEnvironment is this process's without the settings that a developer may have in it, and with what the test has

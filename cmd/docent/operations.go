@@ -87,6 +87,8 @@ var namedOperations = map[string]operation{
 	opCatalogCheck:   perform((*operations).checkCatalog),
 	opCatalogAccept:  perform((*operations).acceptRow),
 	opBackup:         perform((*operations).backup),
+	opDoctor:         perform((*operations).examine),
+	opProbe:          perform((*operations).probe),
 	opStatus:         perform((*operations).status),
 	opAddress:        perform((*operations).address),
 	opBenchSeed:      perform((*operations).seed),

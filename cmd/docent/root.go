@@ -46,7 +46,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newProjectCommand(prog), newSourceCommand(prog), newCrawlCommand(), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
 		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
 		newWebhookCommand(prog),
-		newStatusCommand(prog), newHealthCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
+		newStatusCommand(prog), newDoctorCommand(prog), newHealthCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog), newReadPDFCommand(),
 		newConfigCommand(), newVersionCommand(),

@@ -35,6 +35,7 @@ import (
 	"docent/bench"
 	"docent/control"
 	"docent/datadir"
+	"docent/doctor"
 	"docent/forge"
 	"docent/gaps/tracker"
 	"docent/health"
@@ -212,7 +213,8 @@ type app struct {
 	address string // under which this machine reaches the server
 	models  *registry.Registry
 	backups *backup.Keeper
-	tail    *health.Tail    // of the log
+	tail    *health.Tail // of the log
+	probes  doctor.Probes
 	tracer  *tracing.Tracer // nil while there are no traces
 
 	automations *automation.Runner
@@ -417,7 +419,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	var followed sync.WaitGroup
 	followed.Go(func() { a.stores.source.Follow(following, a.config.PollInterval.Duration) })
 	server := &http.Server{
-		Handler: a.edge, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: a.probes.Before(a.edge), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	a.edge.Attach(server)
