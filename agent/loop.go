@@ -14,6 +14,7 @@ import (
 
 	"docent/agent/say"
 	"docent/api"
+	"docent/tracing"
 )
 
 // Limits bound what the loop with a language model may use for one instruction, over all its runs. Each is looked at
@@ -191,14 +192,24 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 		}
 	}
 	for {
-		s, err := l.ask(ctx)
-		if err != nil {
-			return Result{}, err
-		}
-		if done, res, err := l.take(ctx, s); err != nil || done {
+		if done, res, err := l.next(ctx); err != nil || done {
 			return res, err
 		}
 	}
+}
+
+// next is one step: an answer of the model, and what follows from it.
+func (l *loop) next(ctx context.Context) (done bool, res Result, err error) {
+	ctx, span := tracing.Start(ctx, "agent step")
+	defer func() { span.Done(err) }()
+	s, err := l.ask(ctx)
+	if err != nil {
+		return false, Result{}, err
+	}
+	span.Int("docent.round", int64(s.Round))
+	span.Int("docent.step", int64(s.Number))
+	span.Int("docent.tool_calls", int64(len(s.Reply.Calls)))
+	return l.take(ctx, s)
 }
 
 // add brings turns to the conversation. What is gone through again stands in the next step as it was.
@@ -525,7 +536,16 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 			text, failed, res, err = "The tool failed inside. Try it in another way.", true, nil, nil
 		}
 	}()
-	text, failed, res, err = tool.run(l, ctx, c.Arguments)
+	within, span := tracing.Start(ctx, "execute_tool "+tool.Name)
+	text, failed, res, err = tool.run(l, within, c.Arguments)
+	if span.On() {
+		span.Str("gen_ai.operation.name", "execute_tool")
+		span.Str("gen_ai.tool.name", tool.Name)
+		if failed && err == nil {
+			span.Failed("failed")
+		}
+		span.Done(err)
+	}
 	bad, misused := errors.AsType[*badArguments](err)
 	ref, refused := say.AsRefusal(err)
 	switch {

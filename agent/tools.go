@@ -23,6 +23,7 @@ import (
 	"docent/agent/workspace"
 	"docent/api"
 	"docent/markup"
+	"docent/tracing"
 )
 
 // A tool is one thing that a model may ask for. What it gives is text for the model; a refusal is a failed result.
@@ -844,7 +845,11 @@ func (l *loop) faults(ctx context.Context, changes []Change) (faults, checked []
 	}
 	if now := l.Files.State(); l.answerOf != now {
 		l.tell("Running the project's check")
-		if l.answer, l.passed, err = check.RunChecks(ctx, l.opts.Checks, l.task.Project, l.Files); err != nil {
+		ctx, span := tracing.Start(ctx, "run the project's check")
+		l.answer, l.passed, err = check.RunChecks(ctx, l.opts.Checks, l.task.Project, l.Files)
+		span.Bool("docent.passed", l.answer == "")
+		span.Done(err)
+		if err != nil {
 			return nil, nil, err
 		}
 		l.answerOf = now

@@ -10,6 +10,7 @@ import (
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/host"
+	"docent/tracing"
 )
 
 // Access says whether the project's code host can be published to: the repository is there, and the credentials may
@@ -103,7 +104,9 @@ func (h *Hub) publishHosted(ctx context.Context, s *session, c proposal) (Publis
 	if err := h.step("branch"); err != nil {
 		return Published{}, err
 	}
-	pull, isNew, err := h.openHosted(ctx, s, server, c.Publication, pull, done, c.newest(head))
+	opening, span := tracing.Start(ctx, "open the pull request")
+	pull, isNew, err := h.openHosted(opening, s, server, c.Publication, pull, done, c.newest(head))
+	span.Done(err)
 	if err != nil {
 		return Published{}, err
 	}

@@ -15,6 +15,7 @@ import (
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
+	"docent/tracing"
 )
 
 // ErrNoChange says that a publication's changes leave every file as it is.
@@ -121,7 +122,10 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 			Commit: c.hash(), Link: src.compareLink(p.Base, p.Branch), New: head.IsZero(), Text: requestPull(src, p, c.hash()),
 		}, nil
 	}
-	return h.openPull(ctx, c, done, c.newest(head))
+	ctx, span := tracing.Start(ctx, "open the pull request")
+	opened, err := h.openPull(ctx, c, done, c.newest(head))
+	span.Done(err)
+	return opened, err
 }
 
 // joins is the equal pull request that a publication joins, where its branch has none of its own. The branch may be
@@ -208,7 +212,10 @@ func (h *Hub) commitTo(ctx context.Context, s *session, branch string, head plum
 	if err := h.step("objects"); err != nil {
 		return err
 	}
-	return h.advance(ctx, s, branch, head, c.commit.Hash, c.parent)
+	ctx, span := tracing.Start(ctx, "push")
+	err := h.advance(ctx, s, branch, head, c.commit.Hash, c.parent)
+	span.Done(err)
+	return err
 }
 
 // credited adds whoever asked for the commit to its message.

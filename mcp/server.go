@@ -20,6 +20,7 @@ import (
 
 	"docent/api"
 	"docent/client"
+	"docent/tracing"
 )
 
 const (
@@ -39,6 +40,7 @@ const (
 type Deps struct {
 	Pages   Pages
 	Log     *slog.Logger
+	Tracer  *tracing.Tracer // nil where nothing is traced
 	Version string
 }
 
@@ -105,6 +107,7 @@ func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from n
 	}
 	req = req.Clone(context.WithValue(req.Context(), serving{}, s.server(k)))
 	req.Header.Set(clientHeader, from.String())
+	req.Header.Set(traceHeader, tracing.Carried(req.Context()))
 	s.http.ServeHTTP(w, req)
 }
 
@@ -167,6 +170,7 @@ func (s *Servers) build(k kind, key string) *mcp.Server {
 		options.Instructions = readerInstructions
 	}
 	server := mcp.NewServer(about, options)
+	server.AddReceivingMiddleware(s.traced)
 	if k.agent {
 		t.addAgent(server)
 	} else {

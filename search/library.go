@@ -20,6 +20,7 @@ import (
 	"docent/api"
 	"docent/search/index"
 	"docent/search/meaning"
+	"docent/tracing"
 )
 
 // Options of a library. The zero value is ready to use.
@@ -546,6 +547,14 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	ctx, span := tracing.Start(ctx, "retrieve")
+	hits, err := l.find(ctx, project, q)
+	span.Int("docent.hits", int64(len(hits)))
+	span.Done(err)
+	return hits, err
+}
+
+func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]Hit, error) {
 	asked, several, err := l.asked(ctx, project, &q.Filter)
 	switch {
 	case err != nil:

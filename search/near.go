@@ -14,6 +14,7 @@ import (
 	"docent/api"
 	"docent/search/meaning"
 	"docent/search/page"
+	"docent/tracing"
 )
 
 // Sections are found by what they mean as well, where a library has an embedder. Vectors of sections lie beside the
@@ -314,7 +315,9 @@ type questionFlight struct {
 }
 
 // question is the vector of a question: remembered, or asked for once for all who want it.
-func (n *nearness) question(ctx context.Context, from meaning.Embedder, text string) ([]float32, error) {
+func (n *nearness) question(ctx context.Context, from meaning.Embedder, text string) (vector []float32, err error) {
+	ctx, span := tracing.Start(ctx, "embed the question")
+	defer func() { span.Done(err) }()
 	key := questionKey{from.Model().ID(), spaced(text)}
 	if v, ok := n.asked.get(key); ok {
 		return v, nil
@@ -390,8 +393,15 @@ func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float3
 	if err != nil {
 		return nil, false, err
 	}
+	_, span := tracing.Start(ctx, "retrieve by meaning")
 	near := m.field.Nearest(probe, nearSections, s.allowed(s.filter(&q, &sc)))
-	return s.fuse(q, found, near, probe, m.field), true, nil
+	span.Int("docent.sections", int64(len(near)))
+	span.End()
+	_, span = tracing.Start(ctx, "fuse")
+	list = s.fuse(q, found, near, probe, m.field)
+	span.Int("docent.sections", int64(len(list)))
+	span.End()
+	return list, true, nil
 }
 
 // allowed is a filter of pages for sections. Sections come in the order of their pages, so each page is looked at once.

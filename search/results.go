@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"docent/tracing"
 )
 
 // What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only
@@ -113,13 +115,25 @@ func (s *snapshot) versionAsked(q *Query) string {
 	return s.readerOf(q).version
 }
 
+// ranked ranks by words, or remembers what it found.
 func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
+	ctx, span := tracing.Start(ctx, "retrieve by words")
+	found, remembered, err := s.remembered(ctx, q)
+	span.Int("docent.sections", int64(len(found)))
+	span.Bool("docent.remembered", remembered)
+	span.Done(err)
+	return found, err
+}
+
+// remembered ranks, or says that it did so before, for this caller or for another one.
+func (s *snapshot) remembered(ctx context.Context, q Query) (list []scored, remembered bool, err error) {
 	if s.results.most <= 0 { // nothing is remembered
-		return s.rank(ctx, q)
+		list, err = s.rank(ctx, q)
+		return list, false, err
 	}
 	key := s.key(&q)
 	if found, ok := s.results.get(key); ok {
-		return found, nil
+		return found, true, nil
 	}
 	s.flights.mu.Lock()
 	f := s.flights.under[key]
@@ -127,7 +141,7 @@ func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 		if found, ok := s.results.peek(key); ok { // its flight has just ended
 			s.flights.mu.Unlock()
 			s.lookups.results.shared.Add(1)
-			return found, nil
+			return found, true, nil
 		}
 		f = &flight{done: make(chan struct{}), err: errBrokenOff}
 		if s.flights.under == nil {
@@ -136,15 +150,15 @@ func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 		s.flights.under[key] = f
 		s.flights.mu.Unlock()
 		s.fly(ctx, q, key, f)
-		return f.found, f.err
+		return f.found, false, f.err
 	}
 	s.flights.mu.Unlock()
 	s.lookups.results.shared.Add(1)
 	select {
 	case <-f.done:
-		return f.found, f.err
+		return f.found, true, f.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, false, ctx.Err()
 	}
 }
 

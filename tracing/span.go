@@ -247,6 +247,15 @@ func parse(carried string) (trace.SpanContext, bool) {
 	return trace.NewSpanContext(c), true
 }
 
+// Join is ctx within a trace that was carried, as Durable.Context is within a durable span.
+func (t *Tracer) Join(ctx context.Context, carried string) context.Context {
+	at, ok := parse(carried)
+	if t == nil || !ok {
+		return ctx
+	}
+	return context.WithValue(trace.ContextWithRemoteSpanContext(ctx, at), tracerKey{}, t)
+}
+
 // TraceID is the id of a trace that was carried; empty where there is none.
 func TraceID(carried string) string {
 	at, ok := parse(carried)

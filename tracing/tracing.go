@@ -32,6 +32,7 @@ type Config struct {
 	Endpoint string   // of the collector: http://localhost:4318; off where this and the environment are empty
 	Headers  string   // name=value,name=value: as OTEL_EXPORTER_OTLP_HEADERS
 	Sample   *float64 // the part of traces that is kept, from 0 to 1
+	Tell     bool     // whoever is asked over HTTP learns of the trace, see Transport
 	Version  string   // of the program
 
 	Getenv func(string) string
@@ -43,6 +44,7 @@ type Tracer struct {
 	tracer   trace.Tracer
 	provider *sdk.TracerProvider
 	sender   *sender
+	tell     bool
 	began    time.Time
 	closed   atomic.Bool
 }
@@ -72,7 +74,7 @@ func New(c Config) (*Tracer, error) {
 		c.Log.Warn("traces say less of where they are from", "error", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Log.Debug("opentelemetry", "error", err) }))
-	t := &Tracer{began: time.Now(), sender: newSender(exporter, o, c.Log)}
+	t := &Tracer{began: time.Now(), tell: c.Tell, sender: newSender(exporter, o, c.Log)}
 	t.provider = sdk.NewTracerProvider(sdk.WithResource(described), sdk.WithIDGenerator(ids{}),
 		sdk.WithSampler(sampler{o.sampler}), sdk.WithSpanProcessor(t.sender))
 	t.tracer = t.provider.Tracer("docent", trace.WithInstrumentationVersion(c.Version))

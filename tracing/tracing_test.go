@@ -83,16 +83,21 @@ func (c *collector) tracer(t *testing.T, env map[string]string) (*tracing.Tracer
 		if err := tracer.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		named := map[string]*tracepb.Span{}
-		for _, s := range c.spans {
-			named[s.Name] = s
-		}
-		return named
+		return c.named()
 	}
 	t.Cleanup(func() { _ = tracer.Close(context.Background()) })
 	return tracer, stop
+}
+
+// named are the spans that were taken, by name; the last where several have one.
+func (c *collector) named() map[string]*tracepb.Span {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	named := map[string]*tracepb.Span{}
+	for _, s := range c.spans {
+		named[s.Name] = s
+	}
+	return named
 }
 
 func root(t *tracing.Tracer, ctx context.Context) (context.Context, tracing.Span) {
@@ -277,10 +282,13 @@ func TestRequestsTellOfTheirTraceOnlyWhereTheyAreMeantTo(t *testing.T) {
 	}))
 	defer host.Close()
 	c := collect(t)
-	tracer, stop := c.tracer(t, nil)
-	ctx, span := root(tracer, t.Context())
 	for _, tell := range []bool{false, true} {
-		client := http.Client{Transport: tracing.Transport(nil, tell)}
+		tracer, err := tracing.New(tracing.Config{Endpoint: c.URL, Tell: tell, Getenv: func(string) string { return "" }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, span := root(tracer, t.Context())
+		client := http.Client{Transport: tracing.Transport(http.DefaultTransport)}
 		req, err := http.NewRequestWithContext(ctx, http.MethodPut, host.URL+"/secret-path?token=secret-query", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -290,9 +298,12 @@ func TestRequestsTellOfTheirTraceOnlyWhereTheyAreMeantTo(t *testing.T) {
 			t.Fatal(err)
 		}
 		resp.Body.Close()
+		span.End()
+		if err := tracer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
 	}
-	span.End()
-	put := stop()["PUT"]
+	put := c.named()["PUT"]
 	if len(told) != 2 || told[0] != "" || !strings.Contains(told[1], fmt.Sprintf("%x", put.TraceId)) {
 		t.Errorf("told %q", told)
 	}

@@ -19,19 +19,11 @@ func Extract(h http.Header) trace.SpanContext {
 	return trace.SpanContextFromContext(w3c.Extract(context.Background(), propagation.HeaderCarrier(h)))
 }
 
-// Transport is base with a span for each request that is made in a trace. With tell, who is asked learns of the trace
-// by W3C's traceparent.
-func Transport(base http.RoundTripper, tell bool) http.RoundTripper {
-	if base == nil {
-		base = http.DefaultTransport
-	}
-	return &transport{base: base, tell: tell}
-}
+// Transport is base with a span for each request that is made in a trace. Where the configuration says so, who is asked
+// learns of the trace by W3C's traceparent.
+func Transport(base http.RoundTripper) http.RoundTripper { return &transport{base} }
 
-type transport struct {
-	base http.RoundTripper
-	tell bool
-}
+type transport struct{ base http.RoundTripper }
 
 // RoundTrip makes a request. Its span ends when the head of the answer has come: a body may stream for minutes, and
 // whoever reads it has a span around both. Neither path nor query is said: they may hold secrets.
@@ -46,7 +38,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if port, err := strconv.Atoi(req.URL.Port()); err == nil {
 		span.Int("server.port", int64(port))
 	}
-	if t.tell {
+	if tracer, _ := traced(ctx); tracer.tell {
 		req = req.Clone(ctx)
 		w3c.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	} else {

@@ -16,6 +16,7 @@ import (
 	"docent/model/builtin"
 	"docent/search"
 	"docent/stream"
+	"docent/tracing"
 )
 
 // start begins a run, which writes to the turn's log; the actor hears only how it ended. Prepared is called when the
@@ -223,7 +224,9 @@ func (e *effect) answer(ctx context.Context) *turnDone {
 	if e.begun != nil {
 		done.result = *e.begun
 	}
-	err := e.patiently(ctx, b, w, &done.result)
+	within, span := tracing.Start(ctx, "answer")
+	err := e.patiently(within, b, w, &done.result)
+	checked(span, &done.result, err)
 	if err == nil {
 		err = ctx.Err() // a model that stops early when told to has not answered
 	}

@@ -13,6 +13,7 @@ import (
 	"docent/model"
 	"docent/model/rewrite"
 	"docent/search"
+	"docent/tracing"
 )
 
 // strongHit is the score from which on words alone have found what a first question asks: it is not rewritten then.
@@ -51,7 +52,11 @@ func (r *reading) begin(ctx context.Context, rewriter Rewriter, name string) {
 	go func() {
 		defer close(r.done)
 		began := time.Now()
+		ctx, span := tracing.Start(ctx, "rewrite the question")
 		r.read, r.err = rewriter.Rewrite(ctx, name, r.q)
+		span.Bool("docent.remembered", r.read.Cached)
+		span.Int("docent.queries", int64(len(r.read.Queries)))
+		span.Done(r.err)
 		r.took = time.Since(began)
 	}()
 }

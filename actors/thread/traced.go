@@ -3,6 +3,7 @@ package thread
 import (
 	"time"
 
+	"docent/model"
 	"docent/tracing"
 )
 
@@ -41,4 +42,17 @@ func (a *Actor) trace(e *Exchange, ended time.Time, wrong string) {
 			s.Failed(wrong)
 		}
 	})
+}
+
+// checked ends the span of an answer with what became of its claims.
+//
+//go:noinline
+func checked(span tracing.Span, r *model.Result, err error) {
+	if c := r.Checked; c != nil && span.On() {
+		span.Int("docent.claims", int64(c.Claims))
+		span.Int("docent.claims_moved", int64(c.Moved))
+		span.Int("docent.claims_marked", int64(c.Marked))
+		span.Int("docent.claims_removed", int64(c.Removed))
+	}
+	span.Done(err)
 }

@@ -83,24 +83,24 @@ var mayImport = []struct {
 	}},
 	{"docent/agent", []string{
 		"docent/agent/check", "docent/agent/edit", "docent/agent/pages", "docent/agent/rules", "docent/agent/say",
-		"docent/agent/workspace", "docent/api", "docent/markup",
+		"docent/agent/workspace", "docent/api", "docent/markup", "docent/tracing",
 	}},
-	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure", "docent/secrets/given"}},
+	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure", "docent/secrets/given", "docent/tracing"}},
 	{"docent/forge/git", []string{"docent/forge/failure"}},
-	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git"}},
+	{"docent/forge/remote", []string{"docent/forge/failure", "docent/forge/git", "docent/tracing"}},
 	{"docent/forge", []string{
 		"docent/api", "docent/datadir", "docent/forge/failure", "docent/forge/git", "docent/forge/host", "docent/forge/remote",
-		"docent/site/pattern",
+		"docent/site/pattern", "docent/tracing",
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/forge/giteatest", []string{"docent/api", "docent/forge/forgetest"}},
 	{"docent/search/analysis", nil},
 	{"docent/model/builtin", []string{"docent/model", "docent/search/analysis"}},
-	{"docent/model/remote", []string{"docent/backoff", "docent/measure", "docent/model", "docent/model/claims"}},
+	{"docent/model/remote", []string{"docent/backoff", "docent/measure", "docent/model", "docent/model/claims", "docent/tracing"}},
 	{"docent/model/scripted", []string{"docent/backoff", "docent/model"}},
 	{"docent/model/rewrite", []string{"docent/model"}},
 	{"docent/model/registry", []string{
-		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted",
+		"docent/api", "docent/model", "docent/model/builtin", "docent/model/remote", "docent/model/scripted", "docent/tracing",
 	}},
 	{"docent/persistence/quota", []string{"docent/api"}},
 	{"docent/persistence/journal", []string{"docent/api", "docent/backoff", "docent/persistence/quota", "docent/tracing"}},
@@ -116,7 +116,7 @@ var mayImport = []struct {
 	{"docent/search/meaning", nil},
 	{"docent/search", []string{
 		"docent/api", "docent/markup", "docent/search/analysis", "docent/search/index", "docent/search/meaning", "docent/search/page",
-		"docent/site",
+		"docent/site", "docent/tracing",
 	}},
 
 	// The actors. A job and a thread know nothing of each other.
@@ -194,7 +194,7 @@ var mayImport = []struct {
 	{"docent/bench/report", []string{"docent/bench"}},
 	{"docent/bench/lab", []string{"docent/bench", "docent/docs", "docent/stream"}},
 	{"docent/client", []string{"docent/api", "docent/backoff", "docent/stream"}},
-	{"docent/mcp", []string{"docent/api", "docent/client", "docent/search"}},
+	{"docent/mcp", []string{"docent/api", "docent/client", "docent/search", "docent/tracing"}},
 	{"docent/cmd/docent", []string{every}}, // it builds and wires all of them
 }
 

@@ -314,7 +314,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	if a.pages, err = a.newPages(secret); err != nil {
 		return nil, err
 	}
-	a.tools = mcp.New(mcp.Deps{Pages: a.stores.library, Log: log, Version: buildVersion().Version})
+	a.tools = mcp.New(mcp.Deps{Pages: a.stores.library, Log: log, Tracer: a.tracer, Version: buildVersion().Version})
 	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
 	a.edge, err = router.New(router.Deps{
 		Now: c.now, IDs: ids,

@@ -18,6 +18,7 @@ import (
 	"docent/api"
 	"docent/backoff"
 	"docent/forge/failure"
+	"docent/tracing"
 )
 
 // A limiter keeps all requests under one credential to one code host within the host's limits: they go one at a time,
@@ -77,7 +78,7 @@ const maxAnswer = 8 << 20
 var hostTransport = sync.OnceValue(func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConnsPerHost = 2
-	return t
+	return tracing.Transport(t)
 })
 
 // httpClient is for the libraries.

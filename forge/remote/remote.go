@@ -35,6 +35,7 @@ import (
 
 	"docent/forge/failure"
 	"docent/forge/git"
+	"docent/tracing"
 )
 
 // A Remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
@@ -108,7 +109,7 @@ var httpClient = sync.OnceValue(func() *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = time.Minute
 	return &http.Client{
-		Transport: shortErrors{base},
+		Transport: tracing.Transport(shortErrors{base}),
 		CheckRedirect: func(req *http.Request, via []*http.Request) error {
 			if !strings.EqualFold(req.URL.Hostname(), via[0].URL.Hostname()) {
 				return errors.New("the repository's host redirects to another host")

@@ -32,7 +32,7 @@ func (r *Registry) Fallback(
 	var result model.Result
 	err := emit(model.Delta{Text: model.FallbackNotice})
 	if err == nil {
-		result, err = builtin.New(model.Builtin).Answer(ctx, req, emit)
+		result, err = here(ctx, model.Builtin, builtin.New(model.Builtin), req, emit)
 	}
 	result.FallbackFor = asked
 	return result, err

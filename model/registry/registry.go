@@ -17,6 +17,7 @@ import (
 	"docent/model/builtin"
 	"docent/model/remote"
 	"docent/model/scripted"
+	"docent/tracing"
 )
 
 // A Config lists the models that answers may be asked of. The built-in one is always there, under its own name, unless
@@ -198,7 +199,34 @@ func (r *Registry) Answer(
 	if err != nil {
 		return model.Result{}, err
 	}
-	return p.Answer(ctx, req, emit)
+	if _, over := p.(*remote.Model); over { // which tells of its calls itself
+		return p.Answer(ctx, req, emit)
+	}
+	return here(ctx, r.Name(name), p, req, emit)
+}
+
+// here has a model answer that is in this process.
+//
+//go:noinline
+func here(ctx context.Context, name string, p provider, req model.Request, emit func(model.Delta) error) (
+	model.Result, error) {
+	ctx, span := tracing.Start(ctx, "chat")
+	if span.On() {
+		span.Name("chat " + name)
+		span.Str("gen_ai.operation.name", "chat")
+		span.Str("gen_ai.provider.name", "docent")
+		span.Str("gen_ai.request.model", name)
+		span.Int("docent.passages", int64(len(req.Passages)))
+	}
+	result, err := p.Answer(ctx, req, emit)
+	if span.On() {
+		span.Bool("docent.answered", result.Answered)
+		if result.Reason != "" {
+			span.Strs("gen_ai.response.finish_reasons", result.Reason)
+		}
+		span.Done(err)
+	}
+	return result, err
 }
 
 // Chat holds a conversation with the named model; the empty name stands for the default. The reply is complete: a try

@@ -149,6 +149,7 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 		return nil, &model.Unavailable{Model: m.name, After: after, Err: ErrDay}
 	}
 	var list [][]float32
+	ctx, span := m.trace(ctx, "embeddings")
 	end, err := m.tries(ctx, (*Failure).Temporary, false, func(ctx context.Context) (ending, error) {
 		_, over := m.took.request(ctx)
 		defer over()
@@ -157,6 +158,7 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 			return end, err
 		})
 	})
+	traced(span, &end, err)
 	e.day.use(int64(end.usage.PromptTokens))
 	return list, err
 }

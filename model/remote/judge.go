@@ -9,6 +9,7 @@ import (
 
 	"docent/model"
 	"docent/model/claims"
+	"docent/tracing"
 )
 
 // A Judge is a model that is asked about claims that their words leave in doubt.
@@ -47,7 +48,10 @@ func (k *checker) judged(ctx context.Context, result *model.Result) error {
 			asked = append(asked, d)
 		}
 	}
+	ctx, span := tracing.Start(ctx, "judge claims")
+	span.Int("docent.claims", int64(len(asked)))
 	verdicts := k.ask(ctx, asked, result)
+	span.End()
 	queue := k.queue
 	k.queue, k.doubting = nil, false
 	n := 0

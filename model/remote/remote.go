@@ -14,6 +14,7 @@ import (
 
 	"docent/backoff"
 	"docent/model"
+	"docent/tracing"
 )
 
 // Defaults of a model that is reached over HTTP, and what bounds it whatever its configuration says.
@@ -135,7 +136,7 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 		n.Transport = shared
 	}
 	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.circuit, n.key()), client: &http.Client{
-		Transport: n.Transport,
+		Transport: tracing.Transport(n.Transport),
 		// A redirect would carry the question, and on the same host the key, to where nobody configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
@@ -192,9 +193,15 @@ func (r *Model) ask(
 	ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool,
 ) (ending, error) {
 	var refused error // by text: the caller ended the answer
+	ctx, span := r.trace(ctx, "chat")
+	begun := false
 	put := func(s string) error {
 		if s == "" {
 			return nil
+		}
+		if !begun {
+			begun = true
+			span.Event("first text")
 		}
 		if err := text(s); err != nil {
 			refused = err
@@ -202,7 +209,7 @@ func (r *Model) ask(
 		}
 		return nil
 	}
-	return r.tries(ctx, again, hurry, func(ctx context.Context) (ending, error) {
+	end, err := r.tries(ctx, again, hurry, func(ctx context.Context) (ending, error) {
 		first, over := r.took.request(ctx)
 		defer over()
 		end, err := r.once(ctx, c, func(s string) error {
@@ -213,6 +220,8 @@ func (r *Model) ask(
 		}, hurry)
 		return end, cmp.Or(refused, err)
 	})
+	traced(span, &end, err)
+	return end, err
 }
 
 // tries makes tries within the limits of the model, the endpoint's circuit and the caller's patience. An error of once
