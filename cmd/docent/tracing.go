@@ -56,7 +56,7 @@ const tracesEnd = 3 * time.Second
 // openTracing sets traces up; without an endpoint there is no tracer.
 func (a *app) openTracing() error {
 	c := tracing.Config{Endpoint: a.config.Tracing.Endpoint, Headers: a.config.Tracing.headers,
-		Tell: a.config.Tracing.Tell,
+		Tell:    a.config.Tracing.Tell,
 		Version: buildVersion().Version, Getenv: os.Getenv, Log: a.log}
 	if a.config.Tracing.Sample >= 0 {
 		c.Sample = &a.config.Tracing.Sample
