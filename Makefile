@@ -1,7 +1,6 @@
 # Everything a person needs has a target here; `make help` lists them.
 GO      ?= go
 BIN     := bin/docent
-VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 .PHONY: all help build run dev demo test torture lint fmt vet fuzz bench microbench bench-journal clean
 
@@ -11,7 +10,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 build: ## build the one static binary, bin/docent
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/docent
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/docent
 
 run: build ## serve the data directory ./data on 127.0.0.1:8080
 	$(BIN) serve --data ./data --listen 127.0.0.1:8080

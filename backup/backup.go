@@ -14,9 +14,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"docent/datadir"
+	"docent/disk"
 	"docent/persistence/journal"
 )
 
@@ -150,17 +149,20 @@ func Make(
 	if err := datadir.WriteFile(filepath.Join(part, datadir.Backup), append(text, '\n'), 0o600); err != nil {
 		return report, err
 	}
-	if err := datadir.SyncFolder(part); err != nil {
+	if err := disk.SyncFolder(part); err != nil {
 		return report, err
 	}
-	if err := os.Rename(part, dir); err != nil {
+	if disk.OpenFilesPin {
+		marker.Close()
+	}
+	if err := disk.Rename(part, dir); err != nil {
 		return report, err
 	}
 	// Not before: without it, what a kill leaves would stay.
 	if err := os.Remove(filepath.Join(dir, partMarker)); err != nil {
 		return report, err
 	}
-	return report, errors.Join(datadir.SyncFolder(dir), datadir.SyncFolder(filepath.Dir(dir)))
+	return report, errors.Join(disk.SyncFolder(dir), disk.SyncFolder(filepath.Dir(dir)))
 }
 
 const (
@@ -176,7 +178,7 @@ func markBackup(part string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(marker.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+	if err := disk.TryLock(marker); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock %s: %w", marker.Name(), err), marker.Close())
 	}
 	return marker, nil
@@ -198,13 +200,18 @@ func removeKilledBackups(folder string) error {
 			continue
 		}
 		marker, err := markBackup(part)
-		if errors.Is(err, unix.EWOULDBLOCK) {
+		if errors.Is(err, disk.ErrLocked) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(os.RemoveAll(part), marker.Close()); err != nil {
+		if disk.OpenFilesPin {
+			marker.Close()
+		}
+		err = os.RemoveAll(part)
+		marker.Close()
+		if err != nil {
 			return err
 		}
 	}

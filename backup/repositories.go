@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
+	"docent/disk"
 
-	"docent/datadir"
+	"golang.org/x/sync/errgroup"
 )
 
 // A repositoryCopy is a copy of a bare repository that is in use. Objects are only added while the
@@ -119,7 +119,7 @@ func (r *repositoryCopy) copy(stopped context.Context) (files int, err error) {
 	}
 	slices.Sort(folders)
 	for _, folder := range slices.Compact(folders) {
-		if err := datadir.SyncFolder(folder); err != nil {
+		if err := disk.SyncFolder(folder); err != nil {
 			return files, err
 		}
 	}

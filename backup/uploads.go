@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"docent/datadir"
+	"docent/disk"
 )
 
 // copyUploads copies the zips that sources are made of. Each is replaced as a whole while the server runs, so that the
@@ -46,5 +47,5 @@ func copyUpload(in io.Reader, folder string) error {
 		return err
 	}
 	_, err = io.Copy(out, in)
-	return errors.Join(err, out.Sync(), out.Close(), datadir.SyncFolder(folder))
+	return errors.Join(err, out.Sync(), out.Close(), disk.SyncFolder(folder))
 }

@@ -2,8 +2,9 @@
 //
 // The commands (project, key, index, pull and so on) run where the data directory is: in the serving process where
 // there is one, so that they take effect at once, and otherwise in the command's own process. To a serving process
-// they go over a Unix socket in the data directory, which only the directory's owner can open. So each side knows that
-// the other one is the owner's: nobody else can take the place of a server that was killed.
+// they go over a Unix socket in the data directory, which only the directory's owner can open, and on Windows over a pipe
+// whose name only the owner can read there. So each side knows that the other one is the owner's: nobody else can take the
+// place of a server that was killed.
 package control
 
 import (
@@ -20,12 +21,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"docent/api"
 	"docent/datadir"
@@ -94,58 +91,6 @@ func Serve(dir *datadir.Dir, run Run, log *slog.Logger) (stop func(), err error)
 			server.Close()
 		}
 	}, nil
-}
-
-// longestSocket is how long the path of a Unix socket may be: 107 bytes on Linux, 103 on other systems.
-const longestSocket = 103
-
-// socketPath makes a path that is short enough. Where it has to hold a folder open for that, done lets it go.
-func socketPath(path string) (short string, done func(), err error) {
-	if len(path) <= longestSocket {
-		return path, func() {}, nil
-	}
-	if runtime.GOOS != "linux" {
-		return "", nil, fmt.Errorf(
-			"the path %s is longer than the %d bytes that this system allows: use a data directory with a shorter name", path,
-			longestSocket)
-	}
-	folder, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return "", nil, err
-	}
-	return fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path)), func() { folder.Close() }, nil
-}
-
-// listen makes the socket, which only its owner can open from the moment when it is there.
-func listen(path string) (net.Listener, error) {
-	short, done, err := socketPath(path)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	config := net.ListenConfig{Control: func(_, _ string, raw syscall.RawConn) error {
-		return raw.Control(func(fd uintptr) {
-			_ = unix.Fchmod(int(fd), 0o600) // Linux gives the file the mode of the socket; elsewhere this may not be possible
-		})
-	}}
-	listener, err := config.Listen(context.Background(), "unix", short)
-	if err != nil {
-		return nil, err
-	}
-	listener.(*net.UnixListener).SetUnlinkOnClose(false) // a successor's may stand there by then
-	if err := os.Chmod(path, 0o600); err != nil {
-		return nil, errors.Join(err, listener.Close())
-	}
-	return listener, nil
-}
-
-func dial(ctx context.Context, path string) (net.Conn, error) {
-	short, done, err := socketPath(path)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return new(net.Dialer).DialContext(ctx, "unix", short)
 }
 
 func answer(w http.ResponseWriter, r *http.Request, run Run, log *slog.Logger) {

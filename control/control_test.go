@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -46,9 +45,7 @@ func TestACommandReachesTheServerOfItsDataDirectory(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if info, err := os.Lstat(dir.File(datadir.Socket)); err != nil || info.Mode() != fs.ModeSocket|0o600 {
-			t.Errorf("the socket: %v, %v", info, err)
-		}
+		onlyTheOwners(t, dir.File(datadir.Socket))
 		heard := ""
 		answer, err := Call(t.Context(), path, "echo", []byte(`{"a":1}`), func(text string, done, total int) { heard = text })
 		if err != nil || string(answer) != `{"a":1}` || heard != "halfway" {

@@ -14,6 +14,7 @@ import (
 
 	"docent/crawl/article"
 	"docent/datadir"
+	"docent/disk"
 )
 
 // A text is a page as it was read, before it is written.
@@ -136,7 +137,7 @@ func (r *run) write(name string, content []byte) error {
 	if err := os.WriteFile(next, content, 0o600); err != nil {
 		return err
 	}
-	return os.Rename(next, to)
+	return disk.Rename(next, to)
 }
 
 // remove removes the file of a page, and folders that are empty then.

@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"time"
+
+	"docent/disk"
 )
 
 const stateFile = "crawl.jsonl"
@@ -132,7 +134,7 @@ func (s *state) compact() error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("write what is known of the site: %w", err)
 	}
-	if err := os.Rename(next, s.path); err != nil {
+	if err := disk.Rename(next, s.path); err != nil {
 		return err
 	}
 	s.file, err = os.OpenFile(s.path, os.O_APPEND|os.O_WRONLY, 0o600)

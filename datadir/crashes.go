@@ -7,6 +7,8 @@ import (
 	"os"
 	"runtime/debug"
 	"strings"
+
+	"docent/disk"
 )
 
 // WatchCrashes finds out whether the process before this one crashed, moves its trace aside, and has the Go runtime
@@ -18,7 +20,7 @@ func (d *Dir) WatchCrashes(log *slog.Logger) {
 		kept := strings.TrimSuffix(name, ".log") + ".last.log"
 		first, _, _ := strings.Cut(string(text), "\n")
 		log.Error("the server before this one crashed", "reason", first, "trace", kept)
-		if err := os.Rename(name, kept); err != nil {
+		if err := disk.Rename(name, kept); err != nil {
 			log.Warn("the trace of a crash could not be moved", "error", err)
 		}
 	}

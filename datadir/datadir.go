@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"docent/disk"
 )
 
 // Server is the command that serves a data directory. It holds the lock for long, all other commands for a moment.
@@ -96,11 +96,11 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 		return nil, Unwritable(path, fmt.Errorf("open the data directory's lock: %w", err))
 	}
 	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := disk.TryLock(file)
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, unix.EWOULDBLOCK) {
+		if !errors.Is(err, disk.ErrLocked) {
 			file.Close()
 			return nil, fmt.Errorf("lock the data directory %s: %w", path, err)
 		}
@@ -121,7 +121,7 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 	// name.
 	text, _ := json.Marshal(Holder{PID: os.Getpid(), Command: command})
 	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)
-	if err := errors.Join(writeAt(file, text), file.Truncate(int64(len(text)))); err != nil && !Full(err) {
+	if err := errors.Join(writeAt(file, text), file.Truncate(int64(len(text)))); err != nil && !disk.Full(err) {
 		file.Close()
 		return nil, fmt.Errorf("write the data directory's lock: %w", err)
 	}
@@ -131,20 +131,23 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 // lockLength is how many bytes the lock's text has at least.
 const lockLength = 128
 
-// Full says that there is no room on the disk: what is stored can be served, and room may be made.
-func Full(err error) bool {
-	return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) || errors.Is(err, unix.EFBIG)
-}
-
 // Unwritable says what to do where nothing can be written to a data directory.
 func Unwritable(path string, err error) error {
 	switch {
-	case errors.Is(err, unix.EROFS):
+	case disk.ReadOnly(err):
 		return fmt.Errorf("the data directory %s is on a read-only file system: mount it writable, or name another one with --data: %w", path, err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("the data directory %s cannot be written to by user %d: change its owner or mode, or name another one with --data: %w", path, os.Getuid(), err)
+		return fmt.Errorf("the data directory %s cannot be written to by %s: change its owner or rights, or name another one with --data: %w", path, thisUser(), err)
 	}
 	return err
+}
+
+// thisUser names who runs this process: by the number where there is one.
+func thisUser() string {
+	if uid := os.Getuid(); uid >= 0 {
+		return fmt.Sprintf("user %d", uid)
+	}
+	return "user " + os.Getenv("USERNAME")
 }
 
 func writeAt(file *os.File, text []byte) error {
@@ -180,7 +183,7 @@ func WriteFile(path string, text []byte, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	return os.Rename(temp.Name(), path)
+	return disk.Rename(temp.Name(), path)
 }
 
 // Has reports whether a directory holds a file.
@@ -190,15 +193,6 @@ func Has(dir, name string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// SyncFolder brings the names in a folder to the disk.
-func SyncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
 
 // Is reports whether a folder is a data directory, by the stores that it holds. A folder that cannot be looked at is

@@ -17,6 +17,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"docent/api"
+	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
@@ -98,7 +99,7 @@ type repo struct {
 // short of comes back too, and a disk that fails is for somebody to look at: neither is damage.
 func (r *repo) damaged(err error) error {
 	if !errors.Is(err, git.ErrDamaged) {
-		if git.Exhausted(err) && !errors.Is(err, ErrTemporary) {
+		if disk.Exhausted(err) && !errors.Is(err, ErrTemporary) {
 			return git.Passing(err)
 		}
 		return err

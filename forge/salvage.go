@@ -15,6 +15,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
+	"docent/disk"
 	"docent/forge/git"
 )
 
@@ -58,10 +59,10 @@ func (h *Hub) exchange(id api.ProjectID) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := os.Rename(h.mended(id), h.path(id)); err != nil {
+	if err := disk.Rename(h.mended(id), h.path(id)); err != nil {
 		return err
 	}
-	return git.SyncDir(h.dir)
+	return disk.SyncFolder(h.dir)
 }
 
 // salvage puts a damaged repository aside and a new one in its place. What the source still has is taken from there,
@@ -107,7 +108,7 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 		return err
 	}
 	if err := h.refill(ctx, fresh, p); err != nil {
-		if ctx.Err() != nil || git.Exhausted(err) {
+		if ctx.Err() != nil || disk.Exhausted(err) {
 			return err
 		}
 		h.o.Log.Warn("the source did not help to mend the repository", "project", r.project, "error", err)
@@ -127,28 +128,28 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 	if err := os.RemoveAll(h.mended(r.project)); err != nil {
 		return err
 	}
-	if err := os.Rename(next, h.mended(r.project)); err != nil {
+	if err := disk.Rename(next, h.mended(r.project)); err != nil {
 		return err
 	}
-	if err := git.SyncDir(h.dir); err != nil {
+	if err := disk.SyncFolder(h.dir); err != nil {
 		return err
 	}
 	if err := h.step("salvage whole"); err != nil {
 		return err
 	}
 	if aside != "" {
-		if err := os.Rename(dir, aside); err != nil {
+		if err := disk.Rename(dir, aside); err != nil {
 			return fmt.Errorf("put the damaged repository aside: %w", err)
 		}
 		if err := h.step("damaged put aside"); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(h.mended(r.project), dir); err != nil {
+	if err := disk.Rename(h.mended(r.project), dir); err != nil {
 		return err
 	}
 	r.store, r.known = nil, nil
-	if err := git.SyncDir(h.dir); err != nil {
+	if err := disk.SyncFolder(h.dir); err != nil {
 		return err
 	}
 	h.tellOwners(ctx, r.project, lost)

@@ -12,6 +12,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
+	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
 )
@@ -275,7 +276,7 @@ func (w *writer) replace(d git.Difference, data []byte) error {
 	if err := f.Chmod(mode); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	if err := w.root.Rename(part, d.Path); err != nil {
@@ -303,5 +304,5 @@ func (w *writer) sync(dir string) error {
 		return err
 	}
 	defer f.Close()
-	return f.Sync()
+	return disk.Sync(f)
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"syscall"
 	"testing"
 
 	"docent/actors/thread"
@@ -105,14 +104,7 @@ func BenchmarkPartOnSockets(b *testing.B) {
 		write(b, all[i], say("begun"))
 		readUntil(b, readers[i], "begun")
 	}
-	cpu := func() float64 {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e3
-	}
-	before := cpu()
+	before := cpuTime(b)
 	for b.Loop() {
 		for i := range streams {
 			write(b, all[i], say("a few words more"))
@@ -121,7 +113,7 @@ func BenchmarkPartOnSockets(b *testing.B) {
 			readUntil(b, readers[i], "a few words more")
 		}
 	}
-	b.ReportMetric((cpu()-before)/float64(b.N*streams), "cpu-µs/part")
+	b.ReportMetric((cpuTime(b)-before)/float64(b.N*streams), "cpu-µs/part")
 }
 
 func readUntil(b *testing.B, r *bufio.Reader, text string) {

@@ -18,6 +18,7 @@ import (
 
 	"docent/api"
 	"docent/datadir"
+	"docent/disk"
 )
 
 // Most is how many bytes a secret may have: a private key has few thousand.
@@ -61,7 +62,7 @@ func (s *Store) Keep(project api.ProjectID, text string) (name string, err error
 	if err := datadir.WriteFile(filepath.Join(s.dir, name), []byte(strings.TrimSpace(text)), 0o600); err != nil {
 		return "", fmt.Errorf("store a secret: %w", err)
 	}
-	return name, datadir.SyncFolder(s.dir)
+	return name, disk.SyncFolder(s.dir)
 }
 
 // Read is the secret of a name, or ErrMissing.

@@ -18,6 +18,7 @@ import (
 
 	"docent/api"
 	"docent/datadir"
+	"docent/disk"
 	"docent/ingest"
 )
 
@@ -128,10 +129,10 @@ func (in Incoming) Keep(dir string) (changed bool, err error) {
 	if err := syncFile(in.path); err != nil {
 		return false, fmt.Errorf("keep an upload: %w", err)
 	}
-	if err := os.Rename(in.path, filepath.Join(dir, kept)); err != nil {
+	if err := disk.Rename(in.path, filepath.Join(dir, kept)); err != nil {
 		return false, fmt.Errorf("keep an upload: %w", err)
 	}
-	return true, errors.Join(datadir.SyncFolder(dir), datadir.SyncFolder(filepath.Dir(dir)))
+	return true, errors.Join(disk.SyncFolder(dir), disk.SyncFolder(filepath.Dir(dir)))
 }
 
 // Drop forgets an upload. Nothing is done where it was kept.
@@ -260,10 +261,10 @@ func (z Zips) replace(ctx context.Context, dir string, limits Limits, progress i
 	if err := os.Remove(filepath.Join(dir, unpacked)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("unpack the upload: %w", err)
 	}
-	if err := os.Rename(pages, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := disk.Rename(pages, old); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("replace the pages: %w", err)
 	}
-	if err := os.Rename(next, pages); err != nil {
+	if err := disk.Rename(next, pages); err != nil {
 		return nil, fmt.Errorf("replace the pages: %w", err)
 	}
 	return plan, os.RemoveAll(old)

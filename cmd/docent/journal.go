@@ -19,6 +19,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/datadir"
+	"docent/disk"
 	"docent/persistence/journal"
 )
 
@@ -510,7 +511,7 @@ func (k *keeper) close() error {
 	if k.file == nil {
 		return nil
 	}
-	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), datadir.SyncFolder(k.folder))
+	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), disk.SyncFolder(k.folder))
 }
 
 // discard removes the file of a repair that did not take place.

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
-	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -49,7 +46,7 @@ func newRootCommand(prog program) *cobra.Command {
 		newStatusCommand(prog), newDoctorCommand(prog), newHealthCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
 		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog), newReadPDFCommand(),
-		newConfigCommand(), newVersionCommand(),
+		newConfigCommand(), newVersionCommand(), newManCommand(),
 	)
 	wrapArgErrors(root)
 	return root
@@ -99,57 +96,3 @@ func printJSON(w io.Writer, v any) error {
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(v)
 }
-
-func newVersionCommand() *cobra.Command {
-	var asJSON bool
-	cmd := &cobra.Command{
-		Use: "version", Short: "Print the version of this binary", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			v := buildVersion()
-			if asJSON {
-				return printJSON(cmd.OutOrStdout(), v)
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
-	return cmd
-}
-
-type versionInfo struct {
-	Version string `json:"version"`
-	Commit  string `json:"commit,omitempty"`
-	Go      string `json:"go"`
-	OS      string `json:"os"`
-	Arch    string `json:"arch"`
-}
-
-// String is the version as people read it.
-func (v versionInfo) String() string {
-	return fmt.Sprintf("docent %s (%s, %s/%s)", v.Version, v.Go, v.OS, v.Arch)
-}
-
-// version is what the Makefile says that it builds, for binaries in which the toolchain records none.
-var version string
-
-// buildVersion is what the Go toolchain recorded in the binary.
-func buildVersion() versionInfo {
-	v := versionInfo{Version: cmp.Or(version, "(devel)"), Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return v
-	}
-	if info.Main.Version != "" && info.Main.Version != "(devel)" {
-		v.Version = info.Main.Version
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			v.Commit = s.Value
-		}
-	}
-	return v
-}
-
-// key tells builds apart, as far as the toolchain recorded it.
-func (v versionInfo) key() string { return v.Version + " " + v.Commit }

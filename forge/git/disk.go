@@ -13,6 +13,7 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
+	"docent/disk"
 	"docent/forge/failure"
 )
 
@@ -141,22 +142,10 @@ func Passing(err error) error {
 
 // unwritten sorts an error about writing a repository's file: rights that were taken away may come back.
 func unwritten(err error) error {
-	if err != nil && !errors.Is(err, failure.ErrTemporary) && (errors.Is(err, fs.ErrPermission) || Exhausted(err)) {
+	if err != nil && !errors.Is(err, failure.ErrTemporary) && (errors.Is(err, fs.ErrPermission) || disk.Exhausted(err)) {
 		return Passing(err)
 	}
 	return err
-}
-
-// Exhausted tells the errors of a machine that is short of something, or whose disk fails: they say nothing of what was
-// read.
-func Exhausted(err error) bool {
-	for _, e := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EIO, syscall.ENOSPC,
-		syscall.EDQUOT, syscall.EROFS, syscall.EAGAIN, syscall.ESTALE, syscall.ETIMEDOUT} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // inflaters hold their tables and windows.
@@ -251,22 +240,12 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 func replaceFile(name string, data []byte) error {
 	err := writeFile(name+".new", data, 0o600)
 	if err == nil {
-		err = os.Rename(name+".new", name)
+		err = disk.Rename(name+".new", name)
 	}
 	if err == nil {
-		err = SyncDir(filepath.Dir(name))
+		err = disk.SyncFolder(filepath.Dir(name))
 	}
 	return unwritten(err)
-}
-
-// SyncDir makes the names in a directory last.
-func SyncDir(dir string) error {
-	f, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	return f.Sync()
 }
 
 // mkdirAll makes a directory and says which ones got a new entry.

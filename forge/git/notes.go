@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"docent/disk"
+
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
@@ -89,7 +91,7 @@ func (s *Store) DropIntent() error {
 	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return SyncDir(s.dir)
+	return disk.SyncFolder(s.dir)
 }
 
 // Intend notes what is to be written back.

@@ -5,12 +5,15 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
+
+	"docent/disk"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
@@ -131,7 +134,7 @@ func (s *Store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 	if err := f.Chmod(0o400); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	name := filepath.Join(s.packs(), "pack-"+sum.String())
@@ -140,13 +143,13 @@ func (s *Store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 	if err := writeFile(tmp, b.Bytes(), 0o400); err != nil {
 		return err
 	}
-	if err := os.Rename(tmp, name+".idx"); err != nil {
+	if err := disk.Rename(tmp, name+".idx"); err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), name+".pack"); err != nil {
+	if err := disk.Rename(f.Name(), name+".pack"); err != nil {
 		return err
 	}
-	if err := SyncDir(s.packs()); err != nil {
+	if err := disk.SyncFolder(s.packs()); err != nil {
 		return err
 	}
 	s.mu.Lock()

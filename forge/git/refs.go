@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
+	"docent/disk"
 	"docent/forge/failure"
 )
 
@@ -152,7 +153,6 @@ func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Close()
 	now, err := s.Ref(name)
 	if err == nil && now != old {
 		err = failure.ErrMoved
@@ -163,15 +163,16 @@ func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
 	if err == nil {
 		err = lock.Sync()
 	}
+	err = errors.Join(err, lock.Close())
 	if err == nil {
-		err = os.Rename(lock.Name(), path)
+		err = disk.Rename(lock.Name(), path)
 	}
 	if err != nil {
 		os.Remove(lock.Name())
 		return err
 	}
 	for _, dir := range append(made, filepath.Dir(path)) {
-		if err := SyncDir(dir); err != nil {
+		if err := disk.SyncFolder(dir); err != nil {
 			return err
 		}
 	}

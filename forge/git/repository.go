@@ -16,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 	"golang.org/x/sync/errgroup"
 
+	"docent/disk"
 	"docent/forge/failure"
 )
 
@@ -73,14 +74,14 @@ func Create(dir, head string) error {
 		}
 	}
 	for _, d := range []string{"objects/pack", "objects/info", "objects", "refs/heads", "refs/tags", "refs", ""} {
-		if err := SyncDir(filepath.Join(tmp, d)); err != nil {
+		if err := disk.SyncFolder(filepath.Join(tmp, d)); err != nil {
 			return err
 		}
 	}
-	if err := os.Rename(tmp, dir); err != nil {
+	if err := disk.Rename(tmp, dir); err != nil {
 		return err
 	}
-	return SyncDir(filepath.Dir(dir))
+	return disk.SyncFolder(filepath.Dir(dir))
 }
 
 // Open opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
@@ -217,7 +218,7 @@ func (s *Store) writeMissing(objects []Object) error {
 	for dir := range dirs {
 		g.Go(func() error {
 			defer s.disk.Take()()
-			return SyncDir(dir)
+			return disk.SyncFolder(dir)
 		})
 	}
 	return g.Wait()
@@ -256,10 +257,10 @@ func (s *Store) writeLoose(name string, o Object) error {
 	if err := f.Chmod(0o400); err != nil {
 		return err
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), name)
+	return disk.Rename(f.Name(), name)
 }
 
 // Walk calls each for every file and directory below a tree, in git's order, until it fails.

@@ -33,6 +33,7 @@ import (
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
+	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/tracing"
@@ -408,7 +409,7 @@ func (r *Remote) failure(ctx context.Context, doing string, err error) error {
 	}
 	var said *failure.Error
 	switch {
-	case errors.Is(err, git.ErrDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), git.Exhausted(err):
+	case errors.Is(err, git.ErrDamaged), errors.Is(err, os.ErrPermission), errors.As(err, &said), disk.Exhausted(err):
 		return fmt.Errorf("%s: %w", doing, err)
 	case errors.Is(err, transport.ErrAuthenticationRequired), errors.Is(err, transport.ErrAuthorizationFailed),
 		errors.Is(err, transport.ErrInvalidAuthMethod):

@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"docent/disk"
 )
 
 // Backup writes a consistent copy of a SQLite catalogue to a new file at path, while others read and write. The file is
@@ -32,13 +34,13 @@ func (c *Catalog) Backup(ctx context.Context, path string) error {
 	if err := c.copyTo(ctx, part); err != nil {
 		return c.fail("back up", err)
 	}
-	if err := f.Sync(); err != nil {
+	if err := errors.Join(f.Sync(), f.Close()); err != nil {
 		return fmt.Errorf("back up %s: %w", c.name, err)
 	}
-	if err := os.Rename(part, path); err != nil {
+	if err := disk.Rename(part, path); err != nil {
 		return fmt.Errorf("back up %s: %w", c.name, err)
 	}
-	return syncFolder(filepath.Dir(path))
+	return disk.SyncFolder(filepath.Dir(path))
 }
 
 // copyTo runs on a connection of its own: the reading ones may not write, and the writing one stays free.
@@ -56,13 +58,4 @@ func (c *Catalog) copyTo(ctx context.Context, path string) error {
 		err = back
 	}
 	return err
-}
-
-func syncFolder(path string) error {
-	d, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }

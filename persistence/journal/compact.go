@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"docent/disk"
+
 	"go.etcd.io/bbolt"
 )
 
@@ -47,15 +49,10 @@ func Compact(path string, o Options) (before, after int64, err error) {
 	if err != nil {
 		return 0, 0, errors.Join(err, os.Remove(copied))
 	}
-	if err := os.Rename(copied, path); err != nil {
+	if err := disk.Rename(copied, path); err != nil {
 		return 0, 0, errors.Join(err, os.Remove(copied))
 	}
-	dir, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return 0, 0, err
-	}
-	defer dir.Close()
-	if err := dir.Sync(); err != nil {
+	if err := disk.SyncFolder(filepath.Dir(path)); err != nil {
 		return 0, 0, err
 	}
 	now, err := os.Stat(path)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -158,8 +159,8 @@ var (
 	metaState  = []byte("state")
 )
 
-// fileFormat names the file's layout. A program that does not know it refuses the file.
-const fileFormat = "docent journal 1"
+// Format names the file's layout. A program that does not know it refuses the file.
+const Format = "docent journal 1"
 
 // Open opens the journal in the file path, or makes it. The file serves one process at a time.
 //
@@ -222,7 +223,7 @@ func (j *Journal) boltOptions() *bbolt.Options {
 	if st, err := os.Stat(j.path); err == nil && st.Size() > int64(size)/2 {
 		size = int(st.Size()) * 2
 	}
-	if ^uint(0)>>32 == 0 {
+	if ^uint(0)>>32 == 0 || runtime.GOOS == "windows" { // where the file would get the size of its mapping
 		size = 0
 	}
 	return &bbolt.Options{

@@ -3,8 +3,9 @@ package journal
 import (
 	"crypto/rand"
 	"fmt"
-	"os"
 	"path/filepath"
+
+	"docent/disk"
 
 	"go.etcd.io/bbolt"
 )
@@ -55,11 +56,8 @@ func (j *Journal) create() error {
 	if err != nil {
 		return err
 	}
-	if dir, err := os.Open(filepath.Dir(j.path)); err == nil { // so that the file's name is on disk as well
-		defer dir.Close()
-		if err := dir.Sync(); err != nil {
-			j.log.Warn("sync the journal's folder", "error", err)
-		}
+	if err := disk.SyncFolder(filepath.Dir(j.path)); err != nil { // so that the file's name is on disk as well
+		j.log.Warn("sync the journal's folder", "error", err)
 	}
 	return nil
 }

@@ -241,7 +241,7 @@ const (
 )
 
 func encodeFormat() []byte {
-	buf := append(head(nil), fileFormat...)
+	buf := append(head(nil), Format...)
 	seal(metaFormat, buf)
 	return buf
 }
@@ -250,8 +250,8 @@ func decodeFormat(body []byte) error {
 	if err := sealed(metaFormat, body); err != nil {
 		return fmt.Errorf("%w: the format's name: %w", ErrCorrupt, err)
 	}
-	if f := string(body[recordHead:]); f != fileFormat {
-		return fmt.Errorf("its format is %q, and this version reads %q", f, fileFormat)
+	if f := string(body[recordHead:]); f != Format {
+		return fmt.Errorf("its format is %q, and this version reads %q", f, Format)
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"docent/api"
+	"docent/disk"
 	"docent/markup"
 	"docent/search/analysis"
 	"docent/search/page"
@@ -41,6 +42,9 @@ import (
 
 // schemaVersion names the form of a generation and of the documents in it.
 const schemaVersion = 7
+
+// Format names the form of the indexes that this version makes and reads. Others are built anew.
+func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
 
 type Manifest struct {
 	Schema   int            `json:"schema"`
@@ -127,7 +131,7 @@ func ReadManifest(dir string) (Manifest, error) {
 		return m, fmt.Errorf("decode manifest: %w", err)
 	}
 	if m.Schema != schemaVersion || m.Analysis != analysis.Version {
-		return m, fmt.Errorf("made by version %d.%d, this is %d.%d", m.Schema, m.Analysis, schemaVersion, analysis.Version)
+		return m, fmt.Errorf("made by version %d.%d, this is %s", m.Schema, m.Analysis, Format())
 	}
 	return m, nil
 }
@@ -172,25 +176,16 @@ func ReplaceFile(path string, content []byte) error {
 	}
 	_, err = f.Write(content)
 	if err = cmp.Or(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(tmp, path)
+		err = disk.Rename(tmp, path)
 	}
 	if err == nil {
-		err = syncDir(filepath.Dir(path))
+		err = disk.SyncFolder(filepath.Dir(path))
 	}
 	if err != nil {
 		os.Remove(tmp)
 		return fmt.Errorf("write %s: %w", filepath.Base(path), err)
 	}
 	return nil
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // A recordWriter writes the pages file, one record after the other in any order.

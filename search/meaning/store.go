@@ -15,6 +15,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"docent/disk"
 )
 
 // The vectors of a project lie in a folder beside its index, a file for each model:
@@ -241,16 +243,21 @@ func (s *Store) Collect(live map[Key]bool) error {
 		return fmt.Errorf("collect vectors: %w", err)
 	}
 	rows, end, err := s.copyTo(file, keep)
-	if err = cmp.Or(err, file.Sync()); err == nil {
-		err = os.Rename(next, s.path)
-	}
-	if err != nil {
-		file.Close()
+	if err = cmp.Or(err, file.Sync(), file.Close()); err != nil {
 		os.Remove(next)
 		return fmt.Errorf("collect vectors: %w", err)
 	}
-	s.file.Close()
-	s.file, s.rows, s.end, s.wasted = file, rows, end, 0
+	s.file.Close() // Windows replaces no file that is open
+	if err = disk.Rename(next, s.path); err == nil {
+		s.rows, s.end, s.wasted = rows, end, 0
+	} else {
+		os.Remove(next)
+	}
+	file, again := os.OpenFile(s.path, os.O_RDWR, 0o600)
+	s.file = file
+	if err = errors.Join(err, again); err != nil {
+		return fmt.Errorf("collect vectors: %w", err)
+	}
 	return nil
 }
 
