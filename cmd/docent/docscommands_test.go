@@ -90,6 +90,8 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/install.mdx", "sudo ",
 		"it changes the system, as root; TestTheServiceFileIsRight has systemd judge the unit, and the commands of docent are parsed"},
 	{"docs/deploy/install.mdx", "curl ", "it asks the service that systemd has started"},
+	{"docs/deploy/first-steps.mdx", "docent init", "TestFromTheBinaryToTheFirstAnswer types it at a terminal"},
+	{"docs/deploy/first-steps.mdx", "sudo ", "it changes the system, as root; TestInitWritesADropInBesideAPackage has what it writes"},
 	{"docs/deploy/code-hosts.mdx", "docent project add docs",
 		"it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
 	{"docs/deploy/code-hosts.mdx", "docent project token docs",

@@ -39,7 +39,7 @@ func newRootCommand(prog program) *cobra.Command {
 	root.SetVersionTemplate(buildVersion().String() + "\n")
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddCommand(
-		newServeCommand(prog), newDemoCommand(), newBenchCommand(prog),
+		newServeCommand(prog), newInitCommand(prog), newDemoCommand(), newBenchCommand(prog),
 		newProjectCommand(prog), newSourceCommand(prog), newCrawlCommand(), newKeyCommand(prog), newIndexCommand(prog), newEvalCommand(prog), newPullCommand(prog),
 		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
 		newWebhookCommand(prog),

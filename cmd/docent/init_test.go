@@ -1,0 +1,145 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+// initialized runs `docent init` with nobody at a terminal.
+func initialized(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), self(t), append([]string{"init"}, args...)...)
+	cmd.Env = docentEnvironment(t)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The configuration that is written names every setting, and says the truth about its default.
+func TestInitWritesEverySettingAtItsDefault(t *testing.T) {
+	t.Parallel()
+	s := &setUp{file: "/etc/docent/docent.toml", data: "/var/lib/docent", listen: "127.0.0.1:8080", model: "builtin"}
+	text := s.configText()
+	commented := regexp.MustCompile(`(?m)^# ([a-z_]+ = )`)
+	head, _, _ := strings.Cut(text, "# A language model in place")
+	head = strings.Replace(head, "# max_running_jobs = twice", "# twice", 1)
+	file := configFile(t, commented.ReplaceAllString(head, "$1"))
+	c, err := LoadConfig(file, noEnvironment, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, setting := range c.settings() {
+		if setting.Deprecated != "" || setting.Name == "max_running_jobs" {
+			continue
+		}
+		if c.from[setting.Name] != fromFile {
+			t.Errorf("%s is not in the file", setting.Name)
+		}
+		if want := setting.Default; setting.String() != want && setting.Name != "data" {
+			t.Errorf("%s is %q and not %q", setting.Name, setting, want)
+		}
+	}
+	if c, err = LoadConfig(configFile(t, text), noEnvironment, nil); err != nil || c.Data != "/var/lib/docent" || c.from["max_body"] != "" {
+		t.Errorf("as it is written: %v", err)
+	}
+}
+
+func TestInitIsIdempotentAndOverwritesNothing(t *testing.T) {
+	t.Parallel()
+	const key = "sk-NobodyMaySeeThis"
+	dir := t.TempDir()
+	in := func(name string) string { return filepath.Join(dir, name) }
+	if err := os.WriteFile(in("key"), []byte(key+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := initialized(t, "--config", in("c.toml")); err == nil || !strings.Contains(out, "needs --source") {
+		t.Errorf("without a source: %v, %s", err, out)
+	}
+	args := []string{"--source", writeFiles(t, harbour), "--config", in("docent.toml"), "--data", in("data"), "--listen", "127.0.0.1:8089",
+		"--public-url", "https://docent.example.com", "--model", "openai", "--model-url", "http://127.0.0.1:1/v1", "--model-name", "small",
+		"--model-key-file", in("key"), "--unit=" + in("units"), "--compose=" + in("compose.yaml")}
+	out, err := initialized(t, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	before := map[string]string{}
+	for name, want := range map[string]string{"docent.toml": `key_env = "MODEL_KEY"`, "docent.env": "MODEL_KEY=" + key,
+		"units/docent.service": "--data " + in("data") + " --config " + in("docent.toml"), "units/docent.socket": "ListenStream=127.0.0.1:8089",
+		"compose.yaml": `"127.0.0.1:8089:8089"`} {
+		text, err := os.ReadFile(in(name))
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+		if before[name] = string(text); name != "docent.env" && strings.Contains(string(text), key) {
+			t.Errorf("%s holds the key", name)
+		}
+	}
+	if info, err := os.Stat(in("docent.env")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info, err)
+	}
+	if service := before["units/docent.service"]; !strings.Contains(service, "ReadWritePaths="+in("data")) || !strings.Contains(service, "ProtectSystem=strict") {
+		t.Errorf("%s", service)
+	}
+	again, err := initialized(t, args...)
+	if err != nil || !strings.Contains(again, "project docs is there already") || !strings.Contains(again, "docent.toml is as it should be") {
+		t.Errorf("%v\n%s", err, again)
+	}
+	changed := append(args, "--listen", "127.0.0.1:8090")
+	differs, err := initialized(t, changed...)
+	if err == nil || !strings.Contains(differs, `- listen = "127.0.0.1:8089"`) || !strings.Contains(differs, `+ listen = "127.0.0.1:8090"`) {
+		t.Errorf("%v\n%s", err, differs)
+	}
+	for name, text := range before {
+		if now, err := os.ReadFile(in(name)); err != nil || string(now) != text {
+			t.Errorf("%s was written over: %v", name, err)
+		}
+	}
+	forced, err := initialized(t, append(changed, "--force")...)
+	if text, _ := os.ReadFile(in("docent.toml")); err != nil || !strings.Contains(string(text), "8090") {
+		t.Errorf("--force: %v\n%s", err, forced)
+	}
+	if strings.Contains(out+again+differs+forced, key) {
+		t.Error("the key is shown")
+	}
+}
+
+func TestInitTellsAWebSiteFromARepository(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	for source, want := range map[string]struct {
+		kind   api.SourceKind
+		domain string
+	}{
+		"https://docs.example.com/guide":        {api.SourceWeb, "docs.example.com"},
+		"https://github.com/acme/docs":          {"", "docs"},
+		"https://git.example.com/acme/docs.git": {"", "docs"},
+		"git@git.example.com:acme/docs.git":     {"", "docs"},
+		folder:                                  {"", "docs"},
+	} {
+		s := &setUp{project: api.Project{ID: "docs", Source: source}}
+		domain := s.guessedDomain()
+		if err := s.complete(); err != nil || s.project.Kind != want.kind || domain != want.domain {
+			t.Errorf("%s: %v, %q, %q", source, err, s.project.Kind, domain)
+		}
+	}
+	if err := (&setUp{project: api.Project{Source: "no-such-folder"}}).complete(); err == nil || !strings.Contains(err.Error(), "no such folder") {
+		t.Error(err)
+	}
+}
+
+// Beside a package's unit there is only what differs from it.
+func TestInitWritesADropInBesideAPackage(t *testing.T) {
+	t.Parallel()
+	s := &setUp{unit: "/u", data: "/srv/docent", file: "/srv/docent.toml", listen: ":80", project: api.Project{Source: "/srv/docs"}}
+	files := s.unitFiles(true)
+	if len(files) != 2 || files[0].path != "/u/docent.service.d/init.conf" || !strings.Contains(files[0].text, "ExecStart=\nExecStart=/") ||
+		!strings.Contains(files[0].text, "ReadWritePaths=/srv/docent\nReadWritePaths=/srv/docs\n") ||
+		!strings.Contains(files[1].text, "ListenStream=\nListenStream=:80\n") {
+		t.Errorf("%+v", files)
+	}
+}
