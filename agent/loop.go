@@ -171,24 +171,8 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 		l.add(first)
 		l.step = Step{Round: l.step.Round + 1, Commit: task.Tree.Commit(), Spent: l.step.Spent}
 	} else {
-		last := len(steps) - 1
-		for i, s := range steps {
-			if err := ctx.Err(); err != nil {
-				return Result{}, err
-			}
-			l.talk.add(s.Before...)
-			l.talk.left, l.talk.cap = s.Left, s.Cap
-			if s.Commit != task.Tree.Commit() || s.State != l.Files.State() {
-				return Result{}, errNewRound
-			}
-			l.repairs, l.reviewed, l.misses = s.Repairs, s.Reviewed, s.Misses
-			l.note(s.Before)
-			l.replay = i < last
-			done, res, err := l.take(ctx, s)
-			l.replay = false
-			if err != nil || done {
-				return res, err
-			}
+		if done, res, err := l.resume(ctx, task, steps); err != nil || done {
+			return res, err
 		}
 	}
 	for {
@@ -196,6 +180,33 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 			return res, err
 		}
 	}
+}
+
+// resume goes through recorded steps, without asking the model again.
+func (l *loop) resume(ctx context.Context, task Task, steps []Step) (done bool, res Result, err error) {
+	ctx, span := tracing.Start(ctx, "take up the recorded steps")
+	span.Int("docent.steps", int64(len(steps)))
+	defer func() { span.Done(err) }()
+	last := len(steps) - 1
+	for i, s := range steps {
+		if err := ctx.Err(); err != nil {
+			return false, Result{}, err
+		}
+		l.talk.add(s.Before...)
+		l.talk.left, l.talk.cap = s.Left, s.Cap
+		if s.Commit != task.Tree.Commit() || s.State != l.Files.State() {
+			return false, Result{}, errNewRound
+		}
+		l.repairs, l.reviewed, l.misses = s.Repairs, s.Reviewed, s.Misses
+		l.note(s.Before)
+		l.replay = i < last
+		done, res, err := l.take(ctx, s)
+		l.replay = false
+		if err != nil || done {
+			return done, res, err
+		}
+	}
+	return false, Result{}, nil
 }
 
 // next is one step: an answer of the model, and what follows from it.
