@@ -3,6 +3,9 @@ package actors_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -19,6 +22,7 @@ import (
 	"docent/api"
 	"docent/model"
 	"docent/persistence/journal"
+	"docent/tracing"
 )
 
 // What follows answers: what does an idle actor cost, what does asking one cost, how many durable turns a second does
@@ -113,6 +117,48 @@ func BenchmarkTurns(b *testing.B) {
 			slices.Sort(took)
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "turns/s")
 			b.ReportMetric(float64(took[b.N*99/100].Microseconds()), "p99-µs")
+		})
+	}
+}
+
+// BenchmarkTracedTurns runs whole turns of 64 callers, with no tracing, with one trace in a hundred, and with all.
+func BenchmarkTracedTurns(b *testing.B) {
+	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+	}))
+	defer collector.Close()
+	for _, part := range []float64{-1, 0.01, 1} {
+		b.Run(fmt.Sprint("sample=", part), func(b *testing.B) {
+			var tracer *tracing.Tracer
+			if part >= 0 {
+				var err error
+				if tracer, err = tracing.New(tracing.Config{Endpoint: collector.URL, Sample: &part}); err != nil {
+					b.Fatal(err)
+				}
+				defer tracer.Close(context.Background())
+			}
+			w := benchWorld(b, func(d *actors.Deps) { d.Awake, d.Tracer = 20_000, tracer })
+			defer w.stop()
+			var next atomic.Int64
+			var all sync.WaitGroup
+			b.ReportAllocs()
+			b.ResetTimer()
+			for range 64 {
+				all.Go(func() {
+					for next.Add(1) <= int64(b.N) {
+						ctx, span := tracer.Root(context.Background(), "request", tracing.Server, time.Now(), tracing.Origin{})
+						turn, err := w.system.Threads().Ask(ctx, newThread(), opening("what is a histogram"))
+						if err != nil {
+							b.Error(err)
+							return
+						}
+						<-turn.Log.Done()
+						span.End()
+					}
+				})
+			}
+			all.Wait()
+			b.StopTimer()
 		})
 	}
 }

@@ -223,7 +223,7 @@ func TestAQuestionAndAJobAreOneTraceEach(t *testing.T) {
 		"job": "POST /v2/agent/:projectId/job", "job editing": "job", "job publishing": "job",
 		"agent step": "job editing", "take up the recorded steps": "job editing", "execute_tool read_file": "agent step|take up the recorded steps", "execute_tool finish": "agent step",
 		"execute_tool edit_file": "agent step|take up the recorded steps",
-		"look for the branch": "job editing", "read the repository": "job editing",
+		"look for the branch":    "job editing", "read the repository": "job editing",
 		"publish": "job publishing", "push": "publish", "open the pull request": "publish",
 	})
 	if n := len(tree.named(clientTrace, "agent step")); n < 4 {
