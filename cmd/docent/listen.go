@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"docent/backoff"
 	"docent/systemd"
 )
 
@@ -64,34 +65,44 @@ func socketActivated() bool {
 // drain ends the edge: no new work, and streams may finish until ctx ends.
 //
 // Where the service manager listens, new connections are the next process's from the beginning, and no request is
-// refused: those that have come are answered, and their connections closed. Otherwise connections go on being accepted
-// while streams drain, and new work is refused with 503 and Retry-After: a closed port says less.
-func (a *app) drain(ctx context.Context, server *http.Server) {
+// refused: those that come on open connections within lastRequests are answered, and their connections closed (see
+// closing). Otherwise connections go on being accepted while streams drain, and new work is refused with 503 and
+// Retry-After: a closed port says less.
+func (a *app) drain(ctx context.Context, server *http.Server, listener net.Listener) {
 	shut := make(chan error, 1)
-	if socketActivated() {
-		go func() { shut <- server.Shutdown(ctx) }()
-		settled := time.NewTimer(lastRequests)
-		defer settled.Stop()
-		select {
-		case err := <-shut:
-			shut <- err
-		case <-settled.C: // what is still open are streams and live pages
-		}
+	shutdown := func() { shut <- server.Shutdown(ctx) } // which closes idle connections at once
+	kept := socketActivated()
+	if kept {
+		_ = listener.Close() // only this process's copy
+		_ = backoff.Sleep(ctx, lastRequests)
+		go shutdown()
 	}
 	a.pages.Leave()
 	if err := a.edge.Drain(ctx); err != nil {
 		a.log.Warn("streams were cut off", "error", err)
 	}
-	if !socketActivated() {
-		shut <- server.Shutdown(ctx)
+	if !kept {
+		shutdown()
 	}
 	if <-shut != nil {
 		server.Close()
 	}
 }
 
-// lastRequests is how long connections that were accepted before the stop are waited for with their requests.
-const lastRequests = 2 * time.Second
+// lastRequests is how long requests are still taken on open connections when the server stops. A client that uses its
+// connection within this time learns from an answer that it is closed; closed under a request that is on its way, the
+// client could not tell whether that was carried out.
+const lastRequests = time.Second
+
+// closing ends each connection with its answer once the server stops.
+func (a *app) closing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.stops.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
 
 // stopSlack is how long a stop may take after the streams have drained.
 const stopSlack = 30 * time.Second

@@ -419,7 +419,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	var followed sync.WaitGroup
 	followed.Go(func() { a.stores.source.Follow(following, a.config.PollInterval.Duration) })
 	server := &http.Server{
-		Handler: a.probes.Before(a.edge), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: a.closing(a.probes.Before(a.edge)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	a.edge.Attach(server)
@@ -446,7 +446,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.leaving()
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
-	a.drain(drain, server)
+	a.drain(drain, server, listener)
 	stopControl()
 	stopFollowing()
 	followed.Wait()
