@@ -75,9 +75,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "docent_http_requests_in_flight",
 			Help: "Requests that have no answer yet, streams included."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_refused_total",
-			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, sign_in."},
+			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, proof_of_work."},
 			[]string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
+	}
+	for _, reason := range []string{"requests", "queue", "streams", "waits", "body_memory", "quota", "unauthorized",
+		"proof_of_work"} {
+		m.refused.WithLabelValues(reason) // a counter that begins with its first event shows no increase
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused,
 		open, parts, flushes, bytes, ends, first, whole, resumes} {

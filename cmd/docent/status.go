@@ -183,6 +183,9 @@ func (a *app) measured(s *serverStatus) error {
 				s.Journal.AppendP99 = quantile(0.99, h.GetSampleCount(), buckets)
 			case "docent_refused_total":
 				for _, l := range m.GetLabel() {
+					if m.GetCounter().GetValue() == 0 {
+						continue
+					}
 					s.Edge.Refused[l.GetValue()] += int(m.GetCounter().GetValue())
 				}
 			default:
