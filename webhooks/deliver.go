@@ -274,7 +274,7 @@ func (h *Hooks) tell(w api.WebhookStatus, s api.WebhookState, d api.WebhookDeliv
 		h.Log.Warn("an event is given up", attrs...)
 	case w.State.Failing != nil && d.Status == api.DeliveryDelivered:
 		h.Log.Info("a webhook's receiver is there again; `docent webhook replay` sends what was given up",
-			append(attrs, "given up", w.State.Missed)...)
+			append(attrs, "given_up", w.State.Missed)...)
 	case d.Error != "" && d.Attempts == 1:
 		h.Log.Warn("an event was not taken and is sent again later", attrs...)
 	default:

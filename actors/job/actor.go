@@ -214,7 +214,7 @@ func (a *Actor) logChange(before *state) {
 		a.deps.Log.InfoContext(a.Context(), "a job used a language model", "project", a.State.project, "job", a.State.id, "model", a.State.model,
 			"steps", took.Steps-before.spent.Steps, "tokens", took.Tokens-before.spent.Tokens, "microdollars",
 			took.Cost-before.spent.Cost,
-			"time", took.Time-before.spent.Time)
+			"took", took.Time-before.spent.Time)
 	}
 	a.deps.Log.InfoContext(a.Context(), "job", "project", a.State.project, "job", a.State.id, "status", a.State.status, "phase",
 		a.State.phase.String(),

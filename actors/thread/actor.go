@@ -300,7 +300,7 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 		a.trace(&e, ev.At, "")
 		a.deps.Log.InfoContext(a.Context(), "answered", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "answered",
 			ev.Answered,
-			"model", ev.Model, "fallbackFor", ev.FallbackFor, "sources", len(ev.Sources), "seconds",
+			"model", ev.Model, "fallback_for", ev.FallbackFor, "sources", len(ev.Sources), "seconds",
 			ev.At.Sub(e.Asked).Seconds())
 		result := ResultUnanswered
 		if ev.Answered {

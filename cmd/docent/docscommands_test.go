@@ -127,7 +127,7 @@ var otherLanguages = map[string]string{
 	"go":  "TestThePageAboutClientsCompiles; TestDocumentedReceiversVerifyDeliveries",
 	"tsx": "TestRealChatClients has useChat of these versions",
 	"ts":  "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples",
-	"yaml":       "TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
+	"yaml":       "TestTheDashboardShowsARunningServer; TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"typescript": "TestThePageAboutClientsCompiles",
 	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",

@@ -83,9 +83,18 @@ func newLogger(c Config, w io.Writer) *slog.Logger {
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
 	options := &slog.HandlerOptions{Level: level}
 	if c.LogFormat == "json" {
+		options.ReplaceAttr = inSeconds
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// inSeconds has durations in a unit that machines can compare; slog's own is the nanosecond.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	}
+	return a
 }
 
 // oneThreadMore sets GOMAXPROCS to one more than the number of processors, unless the operator has set it. The
@@ -439,7 +448,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 
 	select {
 	case <-ctx.Done():
-		a.log.Info("stopping", "drain", a.config.DrainTimeout)
+		a.log.Info("stopping", "drain", a.config.DrainTimeout.Duration)
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
 	}
