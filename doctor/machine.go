@@ -47,7 +47,7 @@ func Folder(path, service string) []Finding {
 	}
 	for _, e := range entries {
 		inner, err := e.Info()
-		if err != nil || inner.Mode()&(fs.ModeSymlink|fs.ModeSocket) != 0 {
+		if err != nil || inner.Mode()&(fs.ModeSymlink|fs.ModeSocket) != 0 || e.Name() == "lost+found" { // the disk's own
 			continue
 		}
 		whole := filepath.Join(path, e.Name())
@@ -66,6 +66,20 @@ func Folder(path, service string) []Finding {
 		return []Finding{Fine("%s", text)}
 	}
 	return found
+}
+
+// Others is the user that a folder belongs to, where that is another one than this process's: what this process made in
+// it, the owner could not open.
+func Others(path string) (owner string, is bool) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return "", false
+	}
+	id, known := ownerOf(info)
+	if !known || id == os.Getuid() {
+		return "", false
+	}
+	return userName(id), true
 }
 
 func userName(id int) string {

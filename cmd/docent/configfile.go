@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/pelletier/go-toml/v2/unstable"
@@ -45,7 +46,7 @@ func readConfigFile(path string, list *problemList) Config {
 			line, column := decode.Position()
 			p := list.add(strings.Join(decode.Key(), "."), "column %d: %w", column, wantedType(decode))
 			p.From, p.Line = fromFile, line
-			if line < 1 || line > len(lines) || !keyAndValue.MatchString(lines[line-1]) {
+			if line < 1 || line > len(lines) || !keyAndValue().MatchString(lines[line-1]) {
 				whole = false
 				break
 			}
@@ -72,16 +73,19 @@ func readConfigFile(path string, list *problemList) Config {
 	return c
 }
 
-// keyAndValue is a line that can be left out without another one changing its meaning.
-var keyAndValue = regexp.MustCompile(`^\s*[\w."'-]+\s*=`)
+// keyAndValue is a line that can be left out without another one changing its meaning. Most starts need neither this
+// nor the next.
+var keyAndValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s*[\w."'-]+\s*=`) })
 
 // mismatch is what the decoder says of a value of another type.
-var mismatch = regexp.MustCompile(`cannot decode TOML (\w+) into .* of type (\S+)$`)
+var mismatch = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`cannot decode TOML (\w+) into .* of type (\S+)$`)
+})
 
 // wantedType says in an operator's words that a value has another type than its setting.
 func wantedType(err error) error {
 	text := strings.TrimPrefix(err.Error(), "toml: ")
-	found := mismatch.FindStringSubmatch(text)
+	found := mismatch().FindStringSubmatch(text)
 	if found == nil {
 		return errors.New(text)
 	}

@@ -215,6 +215,10 @@ const checkedJournal = 256 << 20
 // examineHere looks at the stores where no server has them.
 func examineHere(ctx context.Context, c Config, params []byte) []doctor.Finding {
 	found := []doctor.Finding{doctor.Left("no server runs on %s: docent serve --data %s starts one", c.Data, c.Data)}
+	if owner, is := doctor.Others(c.Data); is {
+		return append(found, inCheck("stores", doctor.Left("%s is %s's, who could not open what another user makes in it: sudo -u %s docent doctor --data %s looks further",
+			c.Data, owner, owner, c.Data)))
+	}
 	dir, err := datadir.OpenUsed(c.Data, "doctor", 5*time.Second)
 	var locked *datadir.LockedError
 	switch {

@@ -24,7 +24,7 @@ func newRootCommand(prog program) *cobra.Command {
 		Use:   "docent",
 		Short: "An agent and an assistant for your documentation, in one binary",
 		Long: "Docent edits documentation on request and opens pull requests (the agent), and answers readers' questions\n" +
-			"from it in a stream, with sources (the assistant). Start with `docent demo`, or:\n\n" +
+			"from it in a stream, with sources (the assistant). Start with `docent demo` to see it at work, with `docent init` to set it up, or:\n\n" +
 			"  docent project add docs --domain docs.example.com --source PATH-or-URL\n" +
 			"  docent key create --project docs --kind assistant\n" +
 			"  docent serve\n\n" +
