@@ -71,9 +71,7 @@ func builtImage(t *testing.T) *containerImage {
 			t.Skipf("the image is not built and run: %s is not installed; %s", tool, why)
 		}
 	}
-	if _, err := os.Stat("../../bin/docent-image"); err != nil {
-		t.Skip("the image is not built: scripts/install-deploy-tools builds what makes it")
-	}
+	deployTool(t, "image")
 	i := &containerImage{dir: openFolder(t)}
 	i.root = filepath.Join(i.dir, "root")
 	build := exec.CommandContext(t.Context(), "../../scripts/build-image", i.dir)
@@ -104,7 +102,7 @@ func builtImage(t *testing.T) *containerImage {
 	for _, layer := range manifest[0].Layers {
 		unpackLayer(t, i.root, files[layer])
 	}
-	for _, dir := range []string{"proc", "dev", "sys", "docs", "backup", "run"} { // an engine makes what it mounts on
+	for _, dir := range []string{"proc", "dev", "sys"} { // an engine makes what it mounts on
 		if err := os.MkdirAll(filepath.Join(i.root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -173,9 +171,9 @@ type container struct {
 	image  *containerImage
 	mounts []string // of bubblewrap
 	env    map[string]string
-	limit  int64  // of its memory; none where 0
 	group  string // of control, where there is a limit
 	listen string
+	under  []string // what starts bubblewrap; as the image's user where empty
 
 	cmd   *exec.Cmd
 	pid   int // of the program, as it is outside
@@ -204,7 +202,28 @@ func (c *container) volume() string {
 	return dir
 }
 
-func (c *container) mount(how, from, at string) { c.mounts = append(c.mounts, how, from, at) }
+// mount shows a folder or a file in the container. What it is mounted on is made in the image's root, as engines do.
+func (c *container) mount(how, from, at string) {
+	c.t.Helper()
+	on := filepath.Join(c.image.root, at)
+	info, err := os.Stat(from)
+	switch {
+	case err != nil:
+	case info.IsDir():
+		err = os.MkdirAll(on, 0o755)
+	default:
+		var made *os.File
+		if err = os.MkdirAll(filepath.Dir(on), 0o755); err == nil {
+			if made, err = os.OpenFile(on, os.O_CREATE, 0o644); err == nil {
+				err = made.Close()
+			}
+		}
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.mounts = append(c.mounts, how, from, at)
+}
 
 // command is the image's program with arguments, and the pipes by which bubblewrap tells its process's id and waits to
 // be let go on.
@@ -234,9 +253,12 @@ func (c *container) command(ctx context.Context, args ...string) (cmd *exec.Cmd,
 		line = append(line, "--setenv", name, env[name])
 	}
 	line = append(append(append(line, "--chdir", "/", "--"), c.image.config.Entrypoint...), args...)
-	cmd = exec.CommandContext(ctx, "bwrap", line...)
+	line = append(append(slices.Clone(c.under), "bwrap"), line...)
+	cmd = exec.CommandContext(ctx, line[0], line[1:]...)
 	cmd.ExtraFiles = []*os.File{tell, wait}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
+	if len(c.under) == 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: imageUser, Gid: imageUser}}
+	}
 	c.t.Cleanup(func() { told.Close(); goOn.Close() })
 	return cmd, told, goOn
 }
@@ -381,7 +403,7 @@ func (c *container) works(p testProject, assistant, admin *client.Client, thread
 
 // The image is built without an engine, says what it is, and its program works as a user without any rights, with
 // nothing writable but its volume, as the first process of its container.
-func TestTheImageWorksWithNothingButItsVolume(t *testing.T) {
+func TestTheContainerImage(t *testing.T) {
 	t.Parallel()
 	leftOutWhenShort(t)
 	image := builtImage(t)
@@ -419,6 +441,7 @@ func TestTheImageWorksWithNothingButItsVolume(t *testing.T) {
 			}
 		}
 	})
+	t.Run("compose.yaml", func(t *testing.T) { checkComposed(t, image) })
 	t.Run("256 MB", func(t *testing.T) { checkSmallMemory(t, image) })
 }
 
