@@ -91,6 +91,10 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/install.mdx", "curl ", "it asks the service that systemd has started"},
 	{"docs/deploy/first-steps.mdx", "docent init", "TestFromTheBinaryToTheFirstAnswer types it at a terminal"},
 	{"docs/deploy/first-steps.mdx", "sudo ", "it changes the system, as root; TestInitWritesADropInBesideAPackage has what it writes"},
+	{"docs/deploy/containers.mdx", "scripts/build-image", "TestTheContainerImage runs it"},
+	{"docs/deploy/containers.mdx", "docker ", "it needs a container engine; TestTheContainerImage runs the image and compose.yaml without one"},
+	{"docs/deploy/containers.mdx", "skopeo ", "it needs a registry"},
+	{"docs/deploy/containers.mdx", "kubectl ", "it needs a cluster; TestTheManifestsAreSound builds and checks what it applies"},
 	{"docs/deploy/code-hosts.mdx", "docent project add docs",
 		"it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
 	{"docs/deploy/code-hosts.mdx", "docent project token docs",
@@ -294,6 +298,9 @@ func (s *sandbox) run(f fence) string {
 
 var docentWords = regexp.MustCompile(`(^|[ (/])docent ([^|)]*)`)
 
+// inContainer is what stands before a command of docent's that an engine runs.
+var inContainer = regexp.MustCompile(`^(docker( compose)? exec docent|kubectl .*exec docent-0 --) `)
+
 // parse has the program itself read the arguments of a command that is not run.
 func (s *sandbox) parse(f fence, command string) {
 	s.t.Helper()
@@ -307,8 +314,9 @@ func (s *sandbox) parse(f fence, command string) {
 		}
 		return
 	}
-	m := docentWords.FindStringSubmatch(strings.Replace(command, "sudo -u docent ", "", 1))
-	if m == nil || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
+	inside := inContainer.ReplaceAllString(command, "")
+	m := docentWords.FindStringSubmatch(strings.Replace(inside, "sudo -u docent ", "", 1))
+	if m == nil || strings.HasPrefix(inside, "docker ") || strings.HasPrefix(inside, "kubectl ") || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
 		strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
 		return
 	}
@@ -539,8 +547,12 @@ func readSettings(t *testing.T, page, text string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(file, func(name string) (string, bool) { return "x", !strings.HasPrefix(name, envPrefix) },
-		nil); err != nil {
+	if _, err := LoadConfig(file, func(name string) (string, bool) {
+		if strings.HasPrefix(name, envPrefix) {
+			return "", false
+		}
+		return "x", true
+	}, nil); err != nil {
 		t.Errorf("%s: %v", page, err)
 	}
 }
