@@ -283,7 +283,7 @@ func checkComposed(t *testing.T, image *containerImage) {
 		t.Skip("the services of compose.yaml are not run: PostgreSQL is not installed; scripts/install-test-needs installs it")
 	}
 	if _, err := exec.LookPath("caddy"); err != nil {
-		t.Skip("the services of compose.yaml are not run: Caddy is not installed; scripts/install-proxies installs it")
+		t.Skip("the services of compose.yaml are not run: Caddy is not installed; scripts/install-test-needs installs it")
 	}
 	c := &composed{t: t, project: project, dir: openFolder(t), pg: bins[len(bins)-1]}
 	c.makeSecrets()
