@@ -16,7 +16,7 @@ type TracingConfig struct {
 	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector, as name=value,name=value; NAME_FILE names a file that does"`
 	Sample     float64 `toml:"sample" usage:"part of traces that is kept, from 0 to 1; -1 for what OTEL_TRACES_SAMPLER says, and without it for all"`
 	Parents    string  `toml:"parents" usage:"whose traceparent is followed, so that the caller decides whether there is a trace: admin for callers with an admin key, proxies for those behind trusted_proxies too, none"`
-	Tell       bool    `toml:"tell" usage:"language models' endpoints, code hosts and webhooks learn of the trace by a traceparent header"`
+	Tell       bool    `toml:"tell" usage:"language models' endpoints and code hosts learn of the trace by a traceparent header"`
 
 	headers        string // given under HeadersEnv
 	headersProblem error
