@@ -434,11 +434,7 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		var post net.Conn
 		var from *bufio.Reader
 		for status := 0; status != http.StatusContinue; {
-			var err error
-			if post, err = net.Dial("tcp", strings.TrimPrefix(h.url, "http://")); err != nil {
-				t.Fatal(err)
-			}
-			defer post.Close()
+			post = h.dial()
 			fmt.Fprintf(post, "POST /v2/agent/acme/job HTTP/1.1\r\nHost: docs\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
 				"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.admin, len(body))
 			from = bufio.NewReader(post)

@@ -82,7 +82,7 @@ func attachConns(server *http.Server) {
 		if known != nil {
 			ctx = known(ctx, c)
 		}
-		if own, ok := c.(*conn); ok {
+		if own := connOf(c); own != nil {
 			ctx = context.WithValue(ctx, connKey{}, own)
 		}
 		return ctx
@@ -92,10 +92,21 @@ func attachConns(server *http.Server) {
 		if state != nil {
 			state(c, now)
 		}
-		if own, ok := c.(*conn); ok && now == http.StateIdle { // the answer is written
+		if own := connOf(c); own != nil && now == http.StateIdle { // the answer is written
 			own.handed = false
 		}
 	}
+}
+
+// connOf is the conn that net/http has, over TLS or not; nil where it speaks HTTP/2.
+func connOf(c net.Conn) *conn {
+	switch have := c.(type) {
+	case *conn:
+		return have
+	case *secureConn:
+		return &have.conn
+	}
+	return nil
 }
 
 // ownAnswer is the API's form of an answer that net/http gives by itself, nil where b is none. Of the request nothing
@@ -111,7 +122,11 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 	}
 	_, text, _ = bytes.Cut(text, []byte("\r\n\r\n"))
 	_, reason, _ := strings.Cut(string(text), ": ")
-	a := unread(status, reason)
+	return s.outsideAnswer(unread(status, reason), from)
+}
+
+// outsideAnswer is an answer to what is no request, as it goes over the connection.
+func (s *Server) outsideAnswer(a answer, from net.Addr) []byte {
 	now := time.Now()
 	id := api.NewID(api.RequestPrefix, now)
 	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Details: a.details, RequestID: id})
@@ -125,14 +140,14 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 	h.Set("Cache-Control", "no-store")
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 	allowOrigin(h) // a page that sends too many cookies, say
-	res := http.Response{StatusCode: status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true,
+	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true,
 		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body))}
 	var out bytes.Buffer
 	if err := res.Write(&out); err != nil {
 		return nil // into memory: cannot happen
 	}
 	s.note(context.Background(), account{id: id, client: address(from.String()), began: now, route: "unknown",
-		status: status, bytes: int64(len(body)), code: a.code})
+		status: a.status, bytes: int64(len(body)), code: a.code})
 	return out.Bytes()
 }
 

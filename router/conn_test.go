@@ -129,7 +129,7 @@ func TestAnEmptyLineBehindAQuestionIsNoRequest(t *testing.T) {
 	finish(t, <-logs)
 	body(t, res)
 	fmt.Fprint(c, strings.Repeat("\r\n", 100))
-	c.(*net.TCPConn).CloseWrite()
+	c.(interface{ CloseWrite() error }).CloseWrite()
 	if got, _ := io.ReadAll(reader); !strings.HasPrefix(string(got), "HTTP/1.1 400 ") {
 		t.Errorf("%q", got)
 	}

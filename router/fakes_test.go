@@ -141,7 +141,11 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 		}
 	}
 	server.Attach(web.Config)
-	web.Listener = server.Listener(web.Listener)
+	if *over == "" {
+		web.Listener = server.Listener(web.Listener)
+	} else {
+		web.Listener = server.TLSListener(web.Listener, identity().server)
+	}
 	web.Start()
 	h.web = web
 	t.Cleanup(func() {
@@ -150,7 +154,12 @@ func buildWith(t testing.TB, change func(*http.Server), options ...func(*router.
 		web.Close()
 	})
 	h.url = web.URL
-	h.client = &http.Client{Transport: openapitest.Checked{T: t, Base: web.Client().Transport},
+	base := web.Client().Transport
+	if *over != "" {
+		h.url = "https" + strings.TrimPrefix(web.URL, "http")
+		base = transport(t, *over)
+	}
+	h.client = &http.Client{Transport: openapitest.Checked{T: t, Base: base},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	return h
 }

@@ -24,7 +24,7 @@ func TestAHalfClosedConnectionKeepsItsStream(t *testing.T) {
 			logs := h.slow()
 			c := h.dial()
 			fmt.Fprint(c, strings.Replace(h.question(), "HTTP/1.1", form, 1))
-			if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+			if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 				t.Fatal(err)
 			}
 			r := bufio.NewReader(c)
@@ -89,7 +89,7 @@ func TestAHalfClosedConnectionKeepsFollowingItsJob(t *testing.T) {
 	reader := bufio.NewReader(c)
 	res := head(t, reader)
 	head(t, bufio.NewReader(gone))
-	c.(*net.TCPConn).CloseWrite()
+	c.(interface{ CloseWrite() error }).CloseWrite()
 	gone.Close()
 	lines := bufio.NewReader(res.Body)
 	for {
@@ -120,7 +120,7 @@ func TestNoAnswerIsEmptyWhereTheClientEndsEarly(t *testing.T) {
 		t.Helper()
 		c := h.dial()
 		fmt.Fprint(c, request)
-		if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		if err := c.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
 		got, _ := io.ReadAll(c)

@@ -24,6 +24,8 @@ type metrics struct {
 	jobs     *streamMetrics // streams that follow a job
 	resumed  prometheus.Counter
 	nothing  prometheus.Counter // there was to resume
+
+	handshakes prometheus.Counter // over TLS, that failed
 }
 
 // streamMetrics are those of one wire form.
@@ -65,6 +67,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	)
 	m := &metrics{
 		classes: map[string]string{},
+		handshakes: prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_tls_handshake_failures_total",
+			Help: "Connections over TLS that did not come about: scanners, clients that do not trust the certificate, or plain HTTP."}),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_http_requests_total",
 			Help: "Requests answered, by the class of their route: assistant (questions and resumed answers), search (search, pages, ratings), tools (MCP and llms.txt), agent, admin, console, probe, open or unknown."},
 			[]string{"class", "route", "method", "status"}),
@@ -83,7 +87,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		"proof_of_work"} {
 		m.refused.WithLabelValues(reason) // a counter that begins with its first event shows no increase
 	}
-	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused,
+	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, m.handshakes,
 		open, parts, flushes, bytes, ends, first, whole, resumes} {
 		if err := reg.Register(c); err != nil {
 			return nil, err

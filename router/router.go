@@ -488,6 +488,8 @@ func (s *Server) cutStreams() {
 // does not wait for streams: Drain does.
 func (s *Server) Attach(server *http.Server) {
 	attachConns(server)
+	// A stream over HTTP/2 has its deadlines, and a connection that takes nothing in, or is gone, ends with all of them.
+	server.HTTP2 = &http.HTTP2Config{WriteByteTimeout: s.Bounds.WriteTimeout, SendPingTimeout: 2 * s.Bounds.KeepAlive}
 	if s.sockets != nil {
 		s.sockets.Attach(server)
 	}

@@ -2,6 +2,7 @@ package router_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
@@ -18,7 +19,13 @@ import (
 // dial speaks to the server without the patience of an HTTP client.
 func (h *house) dial() net.Conn {
 	h.t.Helper()
-	c, err := net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	var c net.Conn
+	var err error
+	if host, secure := strings.CutPrefix(h.url, "https://"); secure {
+		c, err = tls.Dial("tcp", host, identity().client)
+	} else {
+		c, err = net.Dial("tcp", strings.TrimPrefix(h.url, "http://"))
+	}
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -107,7 +114,7 @@ func TestABodyThatDoesNotArriveIsNotWaitedFor(t *testing.T) {
 	// One that is cut off is said to be.
 	c = h.dial()
 	fmt.Fprint(c, h.raw("POST", "/v2/agent/acme/job", h.admin, 1000), `{"prompt":`)
-	c.(*net.TCPConn).CloseWrite()
+	c.(interface{ CloseWrite() error }).CloseWrite()
 	if res, err := http.ReadResponse(bufio.NewReader(c), nil); err == nil && res.StatusCode >= 500 {
 		t.Errorf("a body cut off: %d", res.StatusCode)
 	}

@@ -217,9 +217,10 @@ func TestAPartIsLargerThanASocketTakes(t *testing.T) {
 
 // The end of a connection is noticed while there is nothing to write.
 func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
-	for name, leave := range map[string]func(c *net.TCPConn) error{
-		"closes": func(c *net.TCPConn) error { return c.Close() },
-		"resets": func(c *net.TCPConn) error {
+	for name, leave := range map[string]func(c net.Conn) error{
+		"closes": func(c net.Conn) error { return c.Close() },
+		"resets": func(c net.Conn) error {
+			c = below(c)
 			c.SetLinger(0)
 			return c.Close()
 		},
@@ -231,7 +232,7 @@ func TestAClientThatGoesIsNoticedInSilence(t *testing.T) {
 			fmt.Fprint(c, h.question())
 			head(t, bufio.NewReader(c))
 			log := <-logs
-			if err := leave(c.(*net.TCPConn)); err != nil {
+			if err := leave(c); err != nil {
 				t.Fatal(err)
 			}
 			if err := h.server.Drain(t.Context()); err != nil { // returns when no stream is open
