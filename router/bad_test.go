@@ -342,6 +342,9 @@ func TestEveryResponseIsNamed(t *testing.T) {
 }
 
 func TestHugeBodiesDoNotFillTheMemory(t *testing.T) {
+	if *over == "h2" {
+		t.Skip("a client over HTTP/2 stops to send when it is refused, and this waits until all is sent")
+	}
 	h := build(t, func(d *router.Deps) { d.Bounds.BodyMemory, d.Bounds.Requests = 4<<20, 512 })
 	const many = 200
 	var before runtime.MemStats

@@ -179,7 +179,7 @@ func TestAReaderThatLeavesGivesUpItsTurn(t *testing.T) {
 		req, _ := http.NewRequestWithContext(ctx, "POST", h.url+v2, strings.NewReader(ask))
 		req.Header.Set("Authorization", "Bearer "+h.assistant)
 		req.Header.Set("Content-Type", "application/json")
-		if res, err := http.DefaultClient.Do(req); !errors.Is(err, context.Canceled) {
+		if res, err := h.client.Do(req); !errors.Is(err, context.Canceled) {
 			t.Errorf("%v, %v", res, err)
 		}
 	})

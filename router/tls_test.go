@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"docent/router/openapi/openapitest"
 )
 
 // over has every test of this room reach its server over TLS: "tls" with HTTP/1.1, "h2" with HTTP/2 where a client of
@@ -56,4 +58,17 @@ func transport(t testing.TB, protocol string) *http.Transport {
 	tr.Protocols.SetHTTP2(protocol == "h2")
 	t.Cleanup(tr.CloseIdleConnections)
 	return tr
+}
+
+// below is the TCP connection below TLS, where there is any.
+func below(c net.Conn) *net.TCPConn {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
+	return c.(*net.TCPConn)
+}
+
+// unchecked is a client that holds no answer against the description of the API.
+func (h *house) unchecked() *http.Client {
+	return &http.Client{Transport: h.client.Transport.(openapitest.Checked).Base}
 }
