@@ -2,15 +2,23 @@ package certs
 
 import (
 	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/big"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/certmagic"
@@ -39,7 +47,7 @@ type Authority struct {
 // about. What fails is tried again with growing pauses, of a minute to six hours.
 func ACME(a Authority, log *slog.Logger, now func() time.Time) (*Keeper, error) {
 	k := newKeeper(log, now)
-	s := &authority{keeper: k, domains: a.Domains}
+	s := &authority{keeper: k, domains: a.Domains, standIn: sync.OnceValues(standIn)}
 	k.source = s
 	issuer := certmagic.ACMEIssuer{CA: a.Directory, Email: a.Email, Agreed: true, Logger: zapOver(log),
 		DisableHTTPChallenge: a.Plain == nil, DisableDistributedSolvers: true}
@@ -69,7 +77,7 @@ func ACME(a Authority, log *slog.Logger, now func() time.Time) (*Keeper, error) 
 	s.cache = certmagic.NewCache(certmagic.CacheOptions{Logger: zapOver(log), RenewCheckInterval: a.checkEvery,
 		GetConfigForCert: func(certmagic.Certificate) (*certmagic.Config, error) { return s.config, nil }})
 	s.config = certmagic.New(s.cache, certmagic.Config{Storage: &certmagic.FileStorage{Path: a.Folder},
-		DefaultServerName: a.Domains[0], OnEvent: s.event, Logger: zapOver(log)})
+		DefaultServerName: a.Domains[0], FallbackServerName: a.Domains[0], OnEvent: s.event, Logger: zapOver(log)})
 	s.issuer = certmagic.NewACMEIssuer(s.config, issuer)
 	s.config.Issuers = []certmagic.Issuer{s.issuer}
 	return k, nil
@@ -99,10 +107,31 @@ type authority struct {
 	config  *certmagic.Config
 	issuer  *certmagic.ACMEIssuer
 	cache   *certmagic.Cache
+	standIn func() (*tls.Certificate, error)
 }
 
+// get is the certificate for a client. Until there is one, who asks for one of the domains gets none: a browser that
+// was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do on the
+// machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
 func (s *authority) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	return s.config.GetCertificate(hello)
+	cert, err := s.config.GetCertificate(hello)
+	if err != nil && !slices.Contains(s.domains, strings.ToLower(hello.ServerName)) &&
+		!slices.Contains(hello.SupportedProtos, acmez.ACMETLS1Protocol) {
+		return s.standIn()
+	}
+	return cert, err
+}
+
+// standIn makes a certificate that nobody trusts.
+func standIn() (*tls.Certificate, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "no certificate yet"},
+		NotAfter: time.Now().AddDate(1, 0, 0)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
 func (s *authority) held() map[string]*x509.Certificate {

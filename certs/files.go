@@ -29,11 +29,7 @@ type pair struct {
 	cert, key []byte
 	tls       tls.Certificate
 	err       error
-}
-
-func (p *pair) same(q *pair) bool {
-	return p != nil && q != nil && bytes.Equal(p.cert, q.cert) && bytes.Equal(p.key, q.key) &&
-		(p.err == nil) == (q.err == nil)
+	unread    bool // one of the files could not be read
 }
 
 // Files keeps a pair of PEM files: a certificate with its chain, and its key. It fails where they cannot be used now.
@@ -51,15 +47,21 @@ func Files(cert, key string, log *slog.Logger, now func() time.Time) (*Keeper, e
 	return k, nil
 }
 
-func (f *files) read() *pair {
+// read reads the files. What holds the same as before is before.
+func (f *files) read(before ...*pair) *pair {
 	p := new(pair)
 	if p.cert, p.err = os.ReadFile(f.cert); p.err != nil {
-		p.err = fmt.Errorf("setting tls_cert: %w", p.err)
+		p.err, p.unread = fmt.Errorf("setting tls_cert: %w", p.err), true
 		return p
 	}
 	if p.key, p.err = os.ReadFile(f.key); p.err != nil {
-		p.err = fmt.Errorf("setting tls_key: %w", p.err)
+		p.err, p.unread = fmt.Errorf("setting tls_key: %w", p.err), true
 		return p
+	}
+	for _, q := range before {
+		if q != nil && bytes.Equal(p.cert, q.cert) && bytes.Equal(p.key, q.key) {
+			return q
+		}
 	}
 	if p.tls, p.err = tls.X509KeyPair(p.cert, p.key); p.err != nil {
 		p.err = fmt.Errorf("settings tls_cert and tls_key: %s and %s are no PEM files of a certificate and its key: %w", f.cert, f.key, p.err)
@@ -96,8 +98,8 @@ func (f *files) end()                  {}
 // look reads the files. What does not fit together may be half written: it is told of when it is the same at the next
 // look, or at once where somebody waits for it.
 func (f *files) look(told bool) {
-	now := f.read()
-	if now.err == nil && now.same(f.pair.Load()) {
+	now := f.read(f.pair.Load(), f.refused)
+	if now == f.pair.Load() {
 		f.refused, f.said = nil, false
 		if told {
 			f.keeper.log.Info("the certificate is the same as before", "file", f.cert)
@@ -111,11 +113,11 @@ func (f *files) look(told bool) {
 		f.keeper.log.Info("a new certificate is shown from now on", "name", nameOf(leaf), "expires", leaf.NotAfter, "file", f.cert)
 		return
 	}
-	settled := told || now.same(f.refused)
-	if !now.same(f.refused) {
+	settled := now == f.refused || f.refused != nil && now.unread && f.refused.unread
+	if !settled {
 		f.refused, f.said = now, false
 	}
-	if settled && (!f.said || told) {
+	if told || settled && !f.said {
 		f.said = true
 		f.keeper.failures.Inc()
 		f.keeper.log.Error("the changed certificate cannot be used; the one before is shown on", "error", errors.Unwrap(now.err),

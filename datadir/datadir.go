@@ -32,6 +32,7 @@ const (
 	Sources  = "sources"    // what was collected of web sites, uploads and issues
 	Upload   = "upload.zip" // in the folder of a source that zips are uploaded to
 	Secrets  = "secrets"    // tokens that were entered on a page; not in backups
+	Certs    = "certs"      // certificates that were got by ACME, with their keys and the account; not in backups
 	// Backup marks a copy: a server that starts on one rebuilds the listings from the journal.
 	Backup    = "backup.json"
 	Backups   = "backups.json" // what is known of the last backups of this directory

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -88,6 +89,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
+	if x.secure && s.HSTS > 0 {
+		x.Header().Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(s.HSTS.Seconds()), 10))
+	}
+	if s.isDraining() {
+		x.Header().Set("Connection", "close") // over HTTP/2 it has the client take its next requests elsewhere
+	}
 	handle(req)
 	if req.ContentLength != 0 {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.

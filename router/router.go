@@ -57,6 +57,8 @@ type Deps struct {
 	// PublicURL is where clients reach the service, without a slash at the end. Links are made with it; where it is
 	// empty, with the address that the request was sent to.
 	PublicURL string
+	// HSTS is for how long browsers that came over TLS are told to keep to it; 0 is not at all.
+	HSTS time.Duration
 	// Limits are the quotas of projects that set none of their own. Zero is the default, negative is none.
 	Limits api.Limits
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto for whom they speak.

@@ -30,6 +30,16 @@ type Config struct {
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
 	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
 
+	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate that the server shows and its chain; it is read again when it changes"`
+	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
+	ACMEDomains     []string `toml:"acme_domains" usage:"names that the server gets certificates for by itself, from a certificate authority over ACME"`
+	ACMEEmail       string   `toml:"acme_email" usage:"address that the authority writes to"`
+	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty for Let's Encrypt"`
+	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file of the root by which the authority's own address is trusted, for one of your own; empty for the system's"`
+	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"you agree to the authority's terms of service; without it no certificate is asked for"`
+	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"address for plain HTTP, HOST:PORT, where browsers are sent on to https and a certificate authority may look; empty for none"`
+	HSTS            Duration `toml:"hsts" usage:"how long browsers that came over TLS keep to it (Strict-Transport-Security); 0 does not ask for it"`
+
 	OperatorListen string `toml:"operator_listen" usage:"address of a listener for those who run the server, HOST:PORT or unix:PATH: metrics, health, and /debug with Go's profiles, without a key; empty for none"`
 	ProfileListen  string `toml:"profile_listen" deprecated:"use operator_listen, which serves profiles as well" usage:"address on which Go's profiles are served under /debug/pprof/, to whoever reaches it; empty for none"`
 

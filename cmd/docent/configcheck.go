@@ -167,6 +167,9 @@ func (c Config) doubts() (list problemList) {
 		list.doubt("trusted_proxies", "name the proxy's own address or its network",
 			"everybody may say in X-Forwarded-For which address a request comes from, so that limits by address hold nobody")
 	}
+	if c.overTLS() && strings.HasPrefix(c.PublicURL, "http://") {
+		list.doubt("public_url", "begin it with https://", "the server speaks TLS, and links to it would not")
+	}
 	if slices.ContainsFunc(prefixes(c.MetricsFrom), anybody) {
 		list.doubt("metrics_from", "name the addresses of the monitoring, or give it an admin key",
 			"everybody may read /metrics")

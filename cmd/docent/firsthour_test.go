@@ -24,7 +24,7 @@ func TestLinksBeginWithAnAddressThatCanBeOpened(t *testing.T) {
 		{net.IPv4(127, 0, 0, 1), "http://127.0.0.1:8080", false},
 		{net.IPv6loopback, "http://[::1]:8080", false},
 	} {
-		got, everywhere := ownURL(&net.TCPAddr{IP: test.ip, Port: 8080})
+		got, everywhere := ownURL("http://", &net.TCPAddr{IP: test.ip, Port: 8080})
 		if got != test.want || everywhere != test.everywhere {
 			t.Errorf("%v: %q %v", test.ip, got, everywhere)
 		}

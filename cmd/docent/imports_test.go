@@ -61,6 +61,7 @@ var mayImport = []struct {
 	{"docent/outbound", nil},
 	{"docent/secrets/given", nil},
 	{"docent/doctor", []string{"docent/stream"}},
+	{"docent/certs", nil},
 	{"docent/crawl/article", nil},
 	{"docent/crawl", []string{
 		"docent/crawl/article", "docent/datadir", "docent/disk", "docent/outbound", "docent/site", "docent/site/pattern",

@@ -127,9 +127,14 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 		return err
 	}
 	defer listener.Close()
+	front, err := newFront(c, dir, listener, log)
+	if err != nil {
+		return err
+	}
+	defer front.close()
 	everywhere := false
 	if c.PublicURL == "" {
-		c.PublicURL, everywhere = ownURL(listener.Addr())
+		c.PublicURL, everywhere = front.publicURL(listener.Addr())
 	}
 	operator, err := watch(c, log)
 	if err != nil {
@@ -150,17 +155,22 @@ func serve(ctx context.Context, c Config, stderr io.Writer) error {
 	}
 	a.greet(ctx, stderr)
 	a.manager = manager
+	a.front = front
+	if err := front.attach(a); err != nil {
+		a.cancelWork()
+		return errors.Join(err, a.close())
+	}
 	started()
 	return a.serve(ctx, listener)
 }
 
 // ownURL is the address under which this machine reaches a listener. One that listens on all of the machine's
 // addresses has none that a link could begin with; it also listens where the machine calls itself.
-func ownURL(addr net.Addr) (url string, everywhere bool) {
+func ownURL(scheme string, addr net.Addr) (url string, everywhere bool) {
 	if tcp, ok := addr.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
-		return "http://" + net.JoinHostPort("localhost", strconv.Itoa(tcp.Port)), true
+		return scheme + net.JoinHostPort("localhost", strconv.Itoa(tcp.Port)), true
 	}
-	return "http://" + addr.String(), false
+	return scheme + addr.String(), false
 }
 
 // greet says what an operator should know who has just started the server: variables that were meant to be settings,
@@ -233,6 +243,7 @@ type app struct {
 	reviews     *review.Reviewer
 	hooks       *webhooks.Hooks
 
+	front   *front // how clients get in
 	manager *systemd.Notifier
 	stops   atomic.Bool // the server is about to end
 
@@ -332,7 +343,7 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		Updates: a.updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.stores.catalog, Pages: a.pages,
 		Tools: a.tools,
 		Log:   log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
-		Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
+		HSTS: c.HSTS.Duration, Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready: a.stores.catalog.Ping,
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
 			Pace: c.StreamPace.Duration},
@@ -421,7 +432,7 @@ func (a *app) background(f func(context.Context)) {
 
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
-	a.address, _ = ownURL(listener.Addr())
+	a.address, _ = ownURL(a.config.scheme(), listener.Addr())
 	stopControl := a.control(ctx)
 	following, stopFollowing := context.WithCancel(ctx)
 	defer stopFollowing()
@@ -433,7 +444,8 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	}
 	a.edge.Attach(server)
 	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(a.edge.Listener(listener)) }()
+	go func() { failed <- server.Serve(a.front.connections(a.edge, listener)) }()
+	a.background(a.front.keep)
 	a.upkeep.begin(a)
 	a.updates.Resume()
 	a.automations.Start()

@@ -51,6 +51,7 @@ func (c Config) checkServer(list *problemList) {
 	if c.ProfileListen != "" {
 		list.hostPort("profile_listen", c.ProfileListen)
 	}
+	c.checkTLS(list)
 	if c.PublicURL != "" && !webURL(c.PublicURL) {
 		list.add("public_url", "%q is not an http or https URL", c.PublicURL)
 	}
@@ -175,7 +176,7 @@ var leastValues = map[string]int64{
 	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
 	"embeddings.dimensions": 0, "embeddings.longest": 200, "embeddings.batch": 1, "embeddings.timeout": int64(time.Second),
 	"embeddings.question_timeout": int64(time.Millisecond), "embeddings.day_tokens": 0,
-	"thread_retention": 0, "answer_tokens": 0, "answer_cost": 0, "agent_steps": 0,
+	"thread_retention": 0, "hsts": 0, "answer_tokens": 0, "answer_cost": 0, "agent_steps": 0,
 	"agent_tokens": 0, "agent_cost": 0, "agent_change": 0,
 }
 
