@@ -9,13 +9,13 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A zapCore writes what is logged with zap to a handler of slog, one level lower: what the library does by the way is
+// A zapCore writes what is logged with zap to a handler of slog, at lower levels: what the library does by the way is
 // for those who look for a mistake, and what it fails at Docent says itself.
 type zapCore struct{ handler slog.Handler }
 
 var zapLevels = map[zapcore.Level]slog.Level{
 	zapcore.DebugLevel: slog.LevelDebug - 4, zapcore.InfoLevel: slog.LevelDebug, zapcore.WarnLevel: slog.LevelInfo,
-	zapcore.ErrorLevel: slog.LevelWarn,
+	zapcore.ErrorLevel: slog.LevelInfo,
 }
 
 func level(l zapcore.Level) slog.Level {

@@ -61,6 +61,7 @@ var mayImport = []struct {
 	{"docent/outbound", nil},
 	{"docent/secrets/given", nil},
 	{"docent/doctor", []string{"docent/stream"}},
+	{"docent/certs/certstest", nil},
 	{"docent/certs", nil},
 	{"docent/crawl/article", nil},
 	{"docent/crawl", []string{
