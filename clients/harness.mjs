@@ -12,7 +12,7 @@ const React = (await import("react")).default;
 const { createRoot } = await import("react-dom/client");
 const { SWRConfig } = await import("swr");
 
-export const { url, otherUrl, domain, key, slowDomain, slowKey, lockedDomain, lockedKey, control } = JSON.parse(process.env.DOCENT_CLIENTS);
+export const { url, otherUrl, domain, key, slowDomain, slowKey, lockedDomain, lockedKey, control, behindProxy } = JSON.parse(process.env.DOCENT_CLIENTS);
 
 /** mount opens a page whose only content is the hook, and gives access to what the hook last returned. A page shares no
  * memory with another: SDK 4 keeps its messages in a cache that would otherwise outlive a reload. */
@@ -43,6 +43,12 @@ export async function until(what, condition, seconds = 120) {
 /** restart kills the server with SIGKILL and starts it again. */
 export async function restart() {
   const response = await fetch(control + "/restart", { method: "POST" });
+  assert.equal(response.status, 200, await response.text());
+}
+
+/** reloadProxy has the proxy before the server take a changed configuration, and waits until it has. */
+export async function reloadProxy() {
+  const response = await fetch(control + "/reload", { method: "POST" });
   assert.equal(response.status, 200, await response.text());
 }
 

@@ -1,6 +1,6 @@
 // The chat SDK from version 5 on, against version 2 of the assistant operation.
 import assert from "node:assert/strict";
-import { conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
+import { behindProxy, conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, reloadProxy, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
 
 const version = process.argv[2]; // the suffix of the packages' names
 const { DefaultChatTransport } = await import(`ai${version}`);
@@ -279,6 +279,21 @@ await scenario("a page that has stored the whole answer shows it once", async ()
   assert.deepEqual(after.errors, []);
   after.page.unmount();
 });
+
+if (behindProxy) {
+  await scenario("an answer goes on, and is resumed, while the proxy takes a new configuration", async () => {
+    const id = `chat-${release}-${crypto.randomUUID()}`;
+    const before = await begin(id);
+    await reloadProxy();
+    const after = await reload(id, before.chat.messages[0]);
+    assertWhole(last(after));
+    await until("the first page has all of it", () => before.chat.status === "ready");
+    assert.deepEqual(before.errors, []);
+    assertWhole(last(before));
+    before.page.unmount();
+    after.page.unmount();
+  });
+}
 
 await scenario("nothing to resume is no error", async () => {
   const c = open({ id: `chat-${crypto.randomUUID()}`, resume: true });

@@ -1,6 +1,6 @@
 // The chat SDK 4, against version 1 of the assistant operation.
 import assert from "node:assert/strict";
-import { conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
+import { behindProxy, conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, reloadProxy, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
 
 const { useChat } = await import("react4");
 const { version: release } = (await import("ai4/package.json", { with: { type: "json" } })).default;
@@ -161,6 +161,18 @@ await scenario("resume after the server was killed and started again", async () 
   await restart();
   await resume(id, question);
 });
+
+if (behindProxy) {
+  await scenario("an answer goes on, and is resumed, while the proxy takes a new configuration", async () => {
+    const id = `chat-4-${crypto.randomUUID()}`;
+    const before = await begin(id);
+    await reloadProxy();
+    await resume(id, before.chat.messages[0]);
+    await until("the first page has all of it", () => before.chat.status === "ready" && before.finished.length > 0);
+    assert.deepEqual(before.errors, []);
+    assert.equal(last(before).content.trim().split(/\s+/).at(-1), "part-59");
+  });
+}
 
 // A page may have one chat id for all of its visitors.
 await scenario("two visitors with the same chat id see only their own answers", async () => {

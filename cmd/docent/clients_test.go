@@ -29,13 +29,7 @@ func TestRealChatClients(t *testing.T) {
 			server, data, harbour, slow := newChatServer(t, 40, 60)
 			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
 				"slow", "--require-thread-key")
-			operate := newControl(server)
-			operate.HandleFunc("GET /threads/{project}/{thread}", func(w http.ResponseWriter, req *http.Request) {
-				admin := map[string]string{harbour.id: harbour.admin, slow.id: slow.admin}[req.PathValue("project")]
-				forward(w, req, server.url+"/v1/analytics/"+req.PathValue("project")+"/assistant/threads/"+req.PathValue("thread"),
-					admin)
-			})
-			control := httptest.NewServer(operate)
+			control := httptest.NewServer(chatControl(server, harbour, slow))
 			defer control.Close()
 			settings, err := json.Marshal(map[string]string{"url": server.url,
 				"otherUrl": fromAddress(t, server.url, "127.0.0.2"), "domain": harbour.domain, "key": harbour.assistant,
@@ -54,6 +48,17 @@ func TestRealChatClients(t *testing.T) {
 			}
 		})
 	}
+}
+
+// chatControl is newControl, and shows what the server holds of a thread.
+func chatControl(server *testServer, projects ...testProject) *http.ServeMux {
+	operate := newControl(server)
+	for _, p := range projects {
+		operate.HandleFunc("GET /threads/"+p.id+"/{thread}", func(w http.ResponseWriter, req *http.Request) {
+			forward(w, req, server.url+"/v1/analytics/"+p.id+"/assistant/threads/"+req.PathValue("thread"), p.admin)
+		})
+	}
+	return operate
 }
 
 // forward answers with what the address answers to a key.
@@ -111,7 +116,13 @@ func fromAddress(t *testing.T, server, address string) string {
 // pieces, so many a second.
 func newChatServer(t *testing.T, rate, parts int) (server *testServer, data string, harbour, slow testProject) {
 	t.Helper()
-	config := configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts))
+	return newChatServerWith(t, configFile(t,
+		fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts)))
+}
+
+// newChatServerWith is newChatServer with a configuration that has a model named slow.
+func newChatServerWith(t *testing.T, config string) (server *testServer, data string, harbour, slow testProject) {
+	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
 	server = newTestServer(t, data, "--config", config)
 	source := writeFiles(t, map[string]string{

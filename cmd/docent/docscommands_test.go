@@ -134,7 +134,8 @@ var otherLanguages = map[string]string{
 	"yaml":       "TestTheDashboardShowsARunningServer; TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"typescript": "TestThePageAboutClientsCompiles",
-	"http":       "the router's contract with openapi.yaml", "nginx": "it needs nginx", "text": "shown, not typed",
+	"http":       "the router's contract with openapi.yaml", "text": "shown, not typed",
+	"nginx": "TestChatClientsBehindRealProxies", "caddy": "TestChatClientsBehindRealProxies",
 	"": "shown, not typed",
 }
 
