@@ -54,6 +54,10 @@ func TestAnswersOfDeprecatedOperationsSayWhatFollowsThem(t *testing.T) {
 			t.Errorf("%s %s: a page may not read the headers", c.method, c.path)
 		}
 	}
+	// The five operations, each asked more than once, are told of once.
+	if n := strings.Count(h.log.String(), "a client uses a deprecated operation"); n != 5 {
+		t.Errorf("the log tells of %d uses of deprecated operations", n)
+	}
 	for _, c := range []struct{ method, path, key, body string }{
 		{"POST", v2, h.assistant, ask}, {"GET", v2 + "/chat/stream", h.assistant, ""},
 		{"GET", "/v2/agent/acme/jobs", h.admin, ""},

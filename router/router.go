@@ -135,6 +135,7 @@ type Server struct {
 
 	sockets      *sockets.Pool // nil where streams stay with their handlers
 	unknownProxy sync.Once
+	deprecated   sync.Map  // by their successors, those that the log was told of
 	buffers      sync.Pool // of *[]byte
 	bodies       reqbody.Reader
 	proofs       *proof.Challenges
@@ -341,6 +342,10 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		}
 		if successor != "" {
 			deprecate(x.Header(), successor, req)
+			if _, told := s.deprecated.LoadOrStore(successor, true); !told {
+				s.Log.Warn("a client uses a deprecated operation", "operation", r.method+" "+r.pattern, "until", sunset,
+					"instead", successor, "user_agent", req.UserAgent())
+			}
 		}
 		if r.access == probe {
 			return r.serve(x, req)
