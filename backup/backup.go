@@ -149,7 +149,7 @@ func Make(
 	if err := datadir.WriteFile(filepath.Join(part, datadir.Backup), append(text, '\n'), 0o600); err != nil {
 		return report, err
 	}
-	if err := disk.SyncFolder(part); err != nil {
+	if err := datadir.Mark(part, from.Version); err != nil { // which brings the names to the disk as well
 		return report, err
 	}
 	if disk.OpenFilesPin {

@@ -114,6 +114,10 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 			return nil, &LockedError{Path: path, Holder: holder}
 		}
 	}
+	if err := known(path); err != nil {
+		file.Close()
+		return nil, err
+	}
 	if err := ownersOnly(path); err != nil {
 		file.Close()
 		return nil, Unwritable(path, err)

@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/datadir"
+	"docent/disk"
 	"docent/forge"
 	"docent/ingest"
 	"docent/issues"
@@ -51,6 +52,12 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	if s.catalog, err = catalog.Open(ctx, dsn, c.catalogOptions(log)); err != nil {
 		return s, fmt.Errorf("open the catalogue: %w", err)
+	}
+	// Not before the catalogue's migration: where that fails, the version before can go on.
+	if err := datadir.Mark(dir.Path, buildVersion().Version); disk.Full(err) {
+		log.Warn("no room to note the format of the data directory: do not start an older version on it", "error", err)
+	} else if err != nil {
+		return s, datadir.Unwritable(dir.Path, err)
 	}
 	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
 		return s, err

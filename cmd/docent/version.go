@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/datadir"
 	"docent/persistence/journal"
 	"docent/search/index"
 )
@@ -26,7 +27,7 @@ func newVersionCommand() *cobra.Command {
 				return printJSON(cmd.OutOrStdout(), struct {
 					versionInfo
 					Formats dataFormats `json:"formats"`
-				}{v, dataFormats{Journal: journal.Format, Index: index.Format()}})
+				}{v, dataFormats{Data: datadir.Format, Journal: journal.Format, Index: index.Format()}})
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), v)
 			return err
@@ -48,6 +49,7 @@ type versionInfo struct {
 
 // dataFormats are the forms of what lies in a data directory.
 type dataFormats struct {
+	Data    int    `json:"data"` // of the directory as a whole: a version does not open one of a higher number
 	Journal string `json:"journal"`
 	Index   string `json:"index"`
 }

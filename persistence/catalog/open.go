@@ -294,7 +294,8 @@ func (c *Catalog) refuseNewer(ctx context.Context, m *migrate.Migrator) error {
 		return c.fail("read the migrations", err)
 	}
 	if len(unknown) > 0 {
-		return fmt.Errorf("open: %s was written by a newer version of Docent (migration %s is not known here)",
+		return fmt.Errorf("open: %s was written by a newer version of Docent (migration %s is not known here): nothing was "+
+			"changed; use that version or a newer one, or restore the backup that was made before the upgrade",
 			c.name, unknown[0].Name)
 	}
 	return nil
