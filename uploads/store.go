@@ -242,7 +242,6 @@ func (z Zips) replace(ctx context.Context, dir string, limits Limits, progress i
 	if err != nil {
 		return nil, fmt.Errorf("unpack the upload: %w", err)
 	}
-	defer root.Close()
 	create := func(name string) (io.WriteCloser, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -255,6 +254,7 @@ func (z Zips) replace(ctx context.Context, dir string, limits Limits, progress i
 		return root.OpenFile(filepath.FromSlash(name), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	}
 	err = plan.unpack(limits, create, func(done, total int) { progress("unpacking the upload", done, total) })
+	root.Close() // Windows renames no folder that is open
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(next))
 	}
