@@ -146,7 +146,8 @@ func (en *entity) running(ctx actor.Context) {
 				en.behaviour.Within(ctx)
 			}
 			en.behaviour.command(msg.request)
-			en.behaviour.Within(nil)
+			var none context.Context
+			en.behaviour.Within(none)
 		}
 		if en.behaviour.Empty() {
 			ctx.Send(ctx.Parent(), passivate{en.entry, en.n})

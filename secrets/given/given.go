@@ -30,17 +30,23 @@ type Environ func(name string) (string, bool)
 
 // Read is the secret of a name, without white space around it. Its errors name the variable, and never what it holds.
 func Read(name string, environ Environ) (string, error) {
-	if text, _ := environ(name); strings.TrimSpace(text) != "" {
-		return strings.TrimSpace(text), nil
+	value := func(name string) string {
+		if text, ok := environ(name); ok {
+			return strings.TrimSpace(text)
+		}
+		return ""
 	}
-	if path, _ := environ(name + FileSuffix); path != "" {
+	if text := value(name); text != "" {
+		return text, nil
+	}
+	if path := value(name + FileSuffix); path != "" {
 		text, err := readFile(path)
 		if err != nil {
 			return "", fmt.Errorf("the file that %s%s names %w", name, FileSuffix, err)
 		}
 		return text, nil
 	}
-	if folder, _ := environ("CREDENTIALS_DIRECTORY"); folder != "" && filepath.IsLocal(name) {
+	if folder := value("CREDENTIALS_DIRECTORY"); folder != "" && filepath.IsLocal(name) {
 		text, err := readFile(filepath.Join(folder, name))
 		if !errors.Is(err, fs.ErrNotExist) {
 			if err != nil {
