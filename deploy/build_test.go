@@ -80,6 +80,15 @@ func packaged(t testing.TB, binary, version string) []byte {
 	}
 	d := maps.Clone(release.Nfpms[0])
 	contents, _ := d["contents"].([]any)
+	manuals := t.TempDir() // in bin/share a release may be made meanwhile
+	run(t, command(t, filepath.Join(top, "scripts", "release-manuals"), binary, manuals))
+	for _, c := range contents {
+		if file, ok := c.(map[string]any); ok {
+			if rest, is := strings.CutPrefix(fmt.Sprint(file["src"]), "bin/share/"); is {
+				file["src"] = filepath.Join(manuals, rest)
+			}
+		}
+	}
 	d["contents"] = append(contents, map[string]any{
 		"src": binary, "dst": fmt.Sprint(d["bindir"], "/docent"), "file_info": map[string]any{"mode": 0o755},
 	})

@@ -11,7 +11,7 @@ func TestThePackageForDebianIsInOrder(t *testing.T) {
 	t.Parallel()
 	need(t, "lintian", "dpkg-deb")
 	deb := buildPackage(t, "deb", "0.0.1")
-	out, err := command(t, "lintian", "--fail-on", "error,warning", "--suppress-tags", "no-manual-page", deb).CombinedOutput()
+	out, err := command(t, "lintian", "--fail-on", "error,warning", deb).CombinedOutput()
 	if err != nil {
 		t.Errorf("lintian: %v\n%s", err, out)
 	}
@@ -25,7 +25,8 @@ func TestThePackageForRPMIsInOrder(t *testing.T) {
 	listed := run(t, command(t, "rpm", "-qp", "--queryformat", `[%{FILEMODES:perms} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, file))
 	for _, want := range []string{`-rwxr-xr-x +/usr/bin/docent`, `-rw-r--r-- cn /etc/docent/docent.toml`,
 		`-rw------- cn /etc/docent/docent.env`, `-rw-r--r-- +/usr/lib/systemd/system/docent.service`,
-		`-rw-r--r-- +/usr/lib/systemd/system/docent.socket`, `-rw-r--r-- +/usr/lib/sysusers.d/docent.conf`} {
+		`-rw-r--r-- +/usr/lib/systemd/system/docent.socket`, `-rw-r--r-- +/usr/lib/sysusers.d/docent.conf`,
+		`-rw-r--r-- d? *\+?/usr/share/man/man1/docent-serve.1.gz`, `-rw-r--r-- +/usr/share/bash-completion/completions/docent`} {
 		if !regexp.MustCompile(`(?m)^` + want + `$`).MatchString(listed) {
 			t.Errorf("there is no %s among\n%s", want, listed)
 		}
