@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"context"
+	"docent/health"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -104,7 +105,7 @@ func Space(path string) Finding {
 const mega = 1 << 20
 
 func (v volume) space(path string) Finding {
-	room := fmt.Sprintf("%s free of %s", bytesText(v.free), bytesText(v.total))
+	room := fmt.Sprintf("%s free of %s", health.Bytes(v.free), health.Bytes(v.total))
 	const fix = "make room or move the data directory: docent journal compact gives back what the journal no longer needs, with the server stopped"
 	switch {
 	case v.free < 64*mega:
@@ -203,12 +204,12 @@ func Memory(limit, indexes int64) Finding {
 	case limit == 0:
 		return Left("neither the system nor a setting says how much there is")
 	case limit < 96*mega:
-		return Doubt("give the process 256 MB", "%s: that is less than an index of a few hundred pages needs beside the process", bytesText(uint64(limit)))
+		return Doubt("give the process 256 MB", "%s: that is less than an index of a few hundred pages needs beside the process", health.Bytes(uint64(limit)))
 	case indexes > limit:
 		return Doubt(fmt.Sprintf("index_memory = %d in the configuration", limit/2),
-			"the process stays under %s, and index_memory lets the open indexes hold %s", bytesText(uint64(limit)), bytesText(uint64(indexes)))
+			"the process stays under %s, and index_memory lets the open indexes hold %s", health.Bytes(uint64(limit)), health.Bytes(uint64(indexes)))
 	}
-	return Fine("the process stays under %s", bytesText(uint64(limit)))
+	return Fine("the process stays under %s", health.Bytes(uint64(limit)))
 }
 
 // Clock compares the machine's clock with that of web servers, as they put it into the Date of an answer, and with
@@ -283,16 +284,4 @@ func existing(path string) string {
 		}
 		path = filepath.Dir(path)
 	}
-}
-
-// bytesText is a number of bytes as people read it.
-func bytesText(n uint64) string {
-	unit, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	for len(names) > 1 && unit >= 1024 {
-		unit, names = unit/1024, names[1:]
-	}
-	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", unit, names[0])
 }

@@ -2,7 +2,9 @@
 
 package health
 
-import "golang.org/x/sys/unix"
+import (
+	"golang.org/x/sys/unix"
+)
 
 // DiskOf is the disk that a path is on.
 func DiskOf(path string) (Disk, error) {

@@ -1,6 +1,9 @@
 package health
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // A Status is how the running server fares. It is what `docent status --json` prints: fields are added, and keep their
 // names.
@@ -187,4 +190,16 @@ type Running struct {
 	Text  string    `json:"text"` // what it is at
 	Done  int       `json:"done"`
 	Total int       `json:"total"`
+}
+
+// Bytes is a number of bytes as people read it.
+func Bytes(n uint64) string {
+	unit, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	for len(names) > 1 && unit >= 1024 {
+		unit, names = unit/1024, names[1:]
+	}
+	if n < 1024 {
+		return fmt.Sprintf("%d bytes", n)
+	}
+	return fmt.Sprintf("%.1f %s", unit, names[0])
 }

@@ -256,15 +256,6 @@ func (t *Tracer) Join(ctx context.Context, carried string) context.Context {
 	return context.WithValue(trace.ContextWithRemoteSpanContext(ctx, at), tracerKey{}, t)
 }
 
-// TraceID is the id of a trace that was carried; empty where there is none.
-func TraceID(carried string) string {
-	at, ok := parse(carried)
-	if !ok {
-		return ""
-	}
-	return at.TraceID().String()
-}
-
 // A Durable is a span that may go on for longer than the process. The zero Durable is none.
 type Durable struct {
 	tracer *Tracer

@@ -60,7 +60,7 @@ var mayImport = []struct {
 	{"docent/health", nil},
 	{"docent/outbound", nil},
 	{"docent/secrets/given", nil},
-	{"docent/doctor", []string{"docent/stream"}},
+	{"docent/doctor", []string{"docent/health", "docent/stream"}},
 	{"docent/certs/certstest", nil},
 	{"docent/certs", nil},
 	{"docent/crawl/article", nil},

@@ -253,7 +253,7 @@ func printStatus(w io.Writer, s serverStatus) error {
 	line("address", "%s", s.URL)
 	line("data", "%s", s.Data)
 	if s.Disk.Total > 0 {
-		line("disk", "%s free of %s", size(s.Disk.Free), size(s.Disk.Total))
+		line("disk", "%s free of %s", health.Bytes(s.Disk.Free), health.Bytes(s.Disk.Total))
 	}
 	line("backup", "%s", backupLine(s.Backup))
 	takenUp := "are being resumed"
@@ -347,16 +347,4 @@ func backupLine(b health.Backup) string {
 		text += fmt.Sprintf("; one FAILED at %s: %s", shownTime(b.Failed.Began), b.Failed.Error)
 	}
 	return text
-}
-
-// size is a number of bytes as people read it.
-func size(n uint64) string {
-	unit, names := float64(n), []string{"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	for len(names) > 1 && unit >= 1024 {
-		unit, names = unit/1024, names[1:]
-	}
-	if n < 1024 {
-		return fmt.Sprintf("%d bytes", n)
-	}
-	return fmt.Sprintf("%.1f %s", unit, names[0])
 }
