@@ -95,8 +95,12 @@ func snapshot(t *testing.T) (dist string, archives []releaseArchive) {
 	for _, a := range archives {
 		systems = append(systems, a.system)
 	}
-	if slices.Sort(systems); !slices.Equal(systems, releaseSystems) {
-		t.Fatalf("there are archives for %v, not for %v", systems, releaseSystems)
+	want := releaseSystems
+	if os.Getenv("QUICK") != "" { // see scripts/release-snapshot
+		want = []string{"darwin/amd64", "linux/amd64", "windows/amd64"}
+	}
+	if slices.Sort(systems); !slices.Equal(systems, want) {
+		t.Fatalf("there are archives for %v, not for %v", systems, want)
 	}
 	return dist, archives
 }
