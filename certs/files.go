@@ -121,6 +121,6 @@ func (f *files) look(told bool) {
 		f.said = true
 		f.keeper.failures.Inc()
 		f.keeper.log.Error("the changed certificate cannot be used; the one before is shown on", "error", errors.Unwrap(now.err),
-			"cert", f.cert, "key", f.key, "expires", f.pair.Load().tls.Leaf.NotAfter)
+			"cert_file", f.cert, "key_file", f.key, "expires", f.pair.Load().tls.Leaf.NotAfter)
 	}
 }

@@ -40,7 +40,7 @@ func ownersOnly(dir string) error {
 // docentMade tells what Docent makes in its data directory. What else lies there is somebody else's.
 func docentMade(name string) bool {
 	switch name {
-	case Repos, Index, Checks, SetAside, Reading, Secrets, Certs, Sources, lock, OldControl, Backup, Backups:
+	case Repos, Index, Checks, SetAside, Reading, Secrets, Certs, Sources, lock, formatFile, OldControl, Backup, Backups:
 		return true
 	}
 	for _, start := range []string{Catalog, Journal, "crash."} {

@@ -17,13 +17,18 @@ func TestTheConsoleUnderLoadIsMeasured(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := docent(t, "bench", "console", "--url", h.url, "--admin-key", made.Key, "--every", "50ms", "--for", "1s", "--live", "3")
+	var out string
+	for _, length := range []string{"1s", "5s", "20s"} { // how many are open after a second depends on the machine
+		out = docent(t, "bench", "console", "--url", h.url, "--admin-key", made.Key, "--every", "50ms", "--for", length, "--live", "3")
+		if regexp.MustCompile(`[1-3] live parts open`).MatchString(out) {
+			break
+		}
+	}
 	for _, want := range []string{"/console/org-a/docs.acme.example/sources", "p99 ms"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("it lacks %q:\n%s", want, out)
 		}
 	}
-	// How many are open after a second depends on the machine.
 	if !regexp.MustCompile(`[1-3] live parts open`).MatchString(out) {
 		t.Errorf("no live part is open:\n%s", out)
 	}

@@ -162,8 +162,8 @@ func TestSecretsChangeWithoutARestartAndStayHidden(t *testing.T) {
 // processes and in the history of shells.
 func TestNoFlagTakesASecretButTheNamedOnes(t *testing.T) {
 	t.Setenv("DOCENT_KEY", "dct_adm_ThatHelpMustNotShow")
-	// Two are no secrets; the others can be given in a way that shows nothing: DOCENT_KEY, DOCENT_CATALOG_DSN.
-	named := map[string]bool{"thread-key": true, "idempotency-key": true, "key": true, "admin-key": true, "catalog-dsn": true}
+	// Three are no secrets; the others can be given in a way that shows nothing: DOCENT_KEY, DOCENT_CATALOG_DSN.
+	named := map[string]bool{"tls-key": true, "thread-key": true, "idempotency-key": true, "key": true, "admin-key": true, "catalog-dsn": true}
 	seen := 0
 	var walk func(*cobra.Command)
 	walk = func(cmd *cobra.Command) {
