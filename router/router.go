@@ -472,6 +472,17 @@ func (s *Server) Drain(ctx context.Context) error {
 	return nil
 }
 
+// Settle waits until no stream is open, or until ctx ends. Work is taken meanwhile, and may open further streams.
+func (s *Server) Settle(ctx context.Context) {
+	for s.streams.Load() > 0 {
+		select {
+		case <-s.ended:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // Close ends what the server runs beside requests. Streams that are still open end.
 func (s *Server) Close() {
 	s.beginDrain()

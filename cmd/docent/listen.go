@@ -67,19 +67,22 @@ func socketActivated() bool {
 // drain ends the edge: no new work, and streams may finish until ctx ends.
 //
 // Where the service manager listens, new connections are the next process's from the beginning, and no request is
-// refused: those that come on open connections within lastRequests are answered, and their connections closed (see
-// closing). Otherwise connections go on being accepted while streams drain, and new work is refused with 503 and
+// refused: those that come on open connections, until lastRequests after the last stream has ended, are answered, and
+// their connections closed (see closing). Otherwise connections go on being accepted while streams drain, and new work is refused with 503 and
 // Retry-After: a closed port says less.
 func (a *app) drain(ctx context.Context, server *http.Server, listener net.Listener) {
 	shut := make(chan error, 1)
 	shutdown := func() { shut <- server.Shutdown(ctx) } // which closes idle connections at once
 	kept := socketActivated()
+	a.pages.Leave()
 	if kept {
 		_ = listener.Close() // only this process's copy
+		settling, cancel := context.WithTimeout(ctx, a.config.DrainTimeout.Duration/2)
+		a.edge.Settle(settling) // the answers that were begun before do not say that their connections will be closed
+		cancel()
 		_ = backoff.Sleep(ctx, lastRequests)
 		go shutdown()
 	}
-	a.pages.Leave()
 	if err := a.edge.Drain(ctx); err != nil {
 		a.log.Warn("streams were cut off", "error", err)
 	}
