@@ -461,26 +461,24 @@ func (s *Server) beginDrain() {
 // their readers are told in the stream's own form, and the turns go on without them.
 func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
-	for s.streams.Load() > 0 {
-		select {
-		case <-s.ended:
-		case <-ctx.Done():
-			s.cutStreams()
-			return fmt.Errorf("drain %d streams: %w", s.streams.Load(), context.Cause(ctx))
-		}
+	if err := s.Settle(ctx); err != nil {
+		s.cutStreams()
+		return fmt.Errorf("drain %d streams: %w", s.streams.Load(), err)
 	}
 	return nil
 }
 
-// Settle waits until no stream is open, or until ctx ends. Work is taken meanwhile, and may open further streams.
-func (s *Server) Settle(ctx context.Context) {
+// Settle waits until no stream is open, and fails when ctx ends first. Work is taken meanwhile, and may open further
+// streams.
+func (s *Server) Settle(ctx context.Context) error {
 	for s.streams.Load() > 0 {
 		select {
 		case <-s.ended:
 		case <-ctx.Done():
-			return
+			return context.Cause(ctx)
 		}
 	}
+	return nil
 }
 
 // Close ends what the server runs beside requests. Streams that are still open end.

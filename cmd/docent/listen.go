@@ -78,7 +78,7 @@ func (a *app) drain(ctx context.Context, server *http.Server, listener net.Liste
 	if kept {
 		_ = listener.Close() // only this process's copy
 		settling, cancel := context.WithTimeout(ctx, a.config.DrainTimeout.Duration/2)
-		a.edge.Settle(settling) // the answers that were begun before do not say that their connections will be closed
+		_ = a.edge.Settle(settling) // the answers that were begun before do not say that their connections will be closed
 		cancel()
 		_ = backoff.Sleep(ctx, lastRequests)
 		go shutdown()
