@@ -1,0 +1,440 @@
+package forward
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/cluster"
+)
+
+const secret = "a secret of nodes that is long enough for them"
+
+// town is who runs what, for all nodes of a test.
+type town struct {
+	mu      sync.Mutex
+	nodes   []cluster.Node
+	owner   map[string]string
+	changed chan struct{}
+}
+
+func (c *town) change(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f()
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// own says who runs a name.
+func (c *town) own(name, node string) { c.change(func() { c.owner[name] = node }) }
+
+// die takes a node off the list.
+func (c *town) die(id string) {
+	c.change(func() {
+		var left []cluster.Node
+		for _, n := range c.nodes {
+			if n.ID != id {
+				left = append(left, n)
+			}
+		}
+		c.nodes = left
+	})
+}
+
+type member struct {
+	*town
+	self cluster.Node
+}
+
+func (m *member) Self() cluster.Node { return m.self }
+
+func (m *member) Nodes() []cluster.Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return append([]cluster.Node(nil), m.nodes...)
+}
+
+func (m *member) Changed() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.changed
+}
+
+func (m *member) Check(ctx context.Context, name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	owner := m.owner[name]
+	if owner == m.self.ID {
+		return nil
+	}
+	for _, n := range m.nodes {
+		if n.ID == owner {
+			err := &cluster.ElsewhereError{Name: name, Node: n}
+			cluster.Note(ctx, err)
+			return err
+		}
+	}
+	return &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second}
+}
+
+// A house is one node of a test: its edge and what is behind.
+type house struct {
+	*member
+	f     *Forwarder
+	edge  *httptest.Server
+	inner net.Listener
+	serve func(w http.ResponseWriter, req *http.Request) // where the actor is here
+}
+
+// build makes nodes; what they serve is by the first part of the path, which is the name of an actor.
+func build(t testing.TB, ids ...string) (*town, map[string]*house) {
+	c := &town{owner: map[string]string{}, changed: make(chan struct{})}
+	all := map[string]*house{}
+	for _, id := range ids {
+		all[id] = c.house(t, id, secret)
+	}
+	return c, all
+}
+
+func (c *town) house(t testing.TB, id, secret string) *house {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &house{inner: l, member: &member{c, cluster.Node{ID: id, Name: id, Address: l.Addr().String()}}}
+	c.change(func() { c.nodes = append(c.nodes, h.self) })
+	h.f, err = New(Config{Members: h, Secret: secret, Log: slog.New(slog.DiscardHandler), Wait: 5 * time.Second,
+		Refuse: func(w http.ResponseWriter, _ *http.Request, err error) {
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.edge = httptest.NewServer(h.f.Handler("edge", http.HandlerFunc(h.handle)))
+	served := make(chan error, 1)
+	go func() { served <- h.f.Serve(l) }()
+	t.Cleanup(func() {
+		h.f.Close()
+		h.edge.CloseClientConnections()
+		h.edge.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// handle is an edge that asks the actor which the path names, and fails as any edge does.
+func (h *house) handle(w http.ResponseWriter, req *http.Request) {
+	body, err := io.ReadAll(req.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.Header().Set("X-Request-Id", req.Header.Get("X-Request-Id")+"+"+h.self.ID)
+	w.Header().Set("X-Tried", h.self.ID)
+	name, _, _ := strings.Cut(strings.TrimPrefix(req.URL.Path, "/"), "/")
+	if err := h.Check(req.Context(), name); err != nil {
+		http.Error(w, "this must not be seen: "+err.Error(), http.StatusInternalServerError)
+		return
+	}
+	if h.serve != nil {
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		h.serve(w, req)
+		return
+	}
+	fmt.Fprintf(w, "%s %s %s %s by %s", req.Method, req.URL, req.Host, body, h.self.ID)
+}
+
+func get(t testing.TB, h *house, path string) (*http.Response, string) {
+	t.Helper()
+	res, err := http.Get(h.edge.URL + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+func TestARequestIsAnsweredByTheNodeThatRunsItsActor(t *testing.T) {
+	c, nodes := build(t, "a", "b", "c")
+	c.own("x", "b")
+	for _, from := range []string{"a", "b", "c"} {
+		req, err := http.NewRequest("POST", nodes[from].edge.URL+"/x/%2F?a=1;b", strings.NewReader("the question"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Host = "docs.example.com"
+		req.Header.Set("X-Request-Id", "id")
+		req.Header.Set(clientHeader, "10.0.0.1:1") // a client cannot say who it is
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := string(b); got != "POST /x/%2F?a=1;b docs.example.com the question by b" || res.StatusCode != 200 {
+			t.Errorf("from %s: %d %s", from, res.StatusCode, got)
+		}
+		if tried := res.Header.Values("X-Tried"); len(tried) != 1 || tried[0] != "b" {
+			t.Errorf("from %s: headers of %v are left", from, tried)
+		}
+		if id := res.Header.Get("X-Request-Id"); from != "b" && id != "id+"+from+"+b" {
+			t.Errorf("from %s: the request's id is %s", from, id)
+		}
+	}
+}
+
+func TestAForwardedRequestBearsWhoSentIt(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	var seen *http.Request
+	nodes["b"].serve = func(_ http.ResponseWriter, req *http.Request) { seen = req }
+	req, err := http.NewRequest("GET", nodes["a"].edge.URL+"/x", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https",
+		"Traceparent": "00-1-2-03", "Cookie": "a=b", schemeHeader: "https", entryHeader: "another"} {
+		req.Header.Set(name, value)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if !strings.HasPrefix(seen.RemoteAddr, "127.0.0.1:") || seen.RemoteAddr == nodes["b"].self.Address || seen.TLS != nil ||
+		!Forwarded(seen.Context()) {
+		t.Errorf("from %s, TLS %v", seen.RemoteAddr, seen.TLS)
+	}
+	for name, want := range map[string]string{"X-Forwarded-For": "192.0.2.7", "X-Forwarded-Proto": "https",
+		"Traceparent": "00-1-2-03", "Cookie": "a=b", schemeHeader: "", entryHeader: "", clientHeader: ""} {
+		if got := strings.Join(seen.Header.Values(name), "|"); got != want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+func TestAStreamIsPassedOnAsItIsWritten(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	next := make(chan string)
+	nodes["b"].serve = func(w http.ResponseWriter, req *http.Request) {
+		for text := range next {
+			io.WriteString(w, text)
+			http.NewResponseController(w).Flush()
+		}
+	}
+	res, err := http.Get(func() string { go func() { next <- "first" }(); return nodes["a"].edge.URL + "/x" }())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	buf := make([]byte, 100)
+	for _, text := range []string{"", "second", "third"} {
+		if text != "" {
+			next <- text
+		} else {
+			text = "first"
+		}
+		if n, err := res.Body.Read(buf); string(buf[:n]) != text || err != nil {
+			t.Fatalf("%q, %v", buf[:n], err)
+		}
+	}
+	close(next)
+	if n, err := res.Body.Read(buf); n != 0 || err != io.EOF {
+		t.Errorf("the end is %d bytes, %v", n, err)
+	}
+}
+
+func TestAnAnswerThatBreaksOffDoesNotLookWhole(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	nodes["b"].serve = func(w http.ResponseWriter, req *http.Request) {
+		io.WriteString(w, "half")
+		http.NewResponseController(w).Flush()
+		<-req.Context().Done() // a process that was stopped
+	}
+	res, err := http.Get(nodes["a"].edge.URL + "/x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	half := make([]byte, len("half"))
+	if _, err := io.ReadFull(res.Body, half); err != nil {
+		t.Fatal(err)
+	}
+	c.die("b")
+	if b, err := io.ReadAll(res.Body); err == nil || len(b) > 0 {
+		t.Errorf("after half of it: %q, %v", b, err)
+	}
+}
+
+func TestARequestThatMayBeRepeatedGoesToTheNextOwner(t *testing.T) {
+	for name, change := range map[string]func(*http.Request){
+		"GET":            func(req *http.Request) { req.Method = "GET" },
+		"key":            func(req *http.Request) { req.Header.Set("Idempotency-Key", "k") },
+		"handler's word": func(req *http.Request) { req.URL.Path = "/x/repeatable" },
+		"none of it":     nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, nodes := build(t, "a", "b", "c")
+			c.own("x", "b")
+			a := nodes["a"]
+			handle := a.edge.Config.Handler.(*entry).next
+			a.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if strings.HasSuffix(req.URL.Path, "repeatable") {
+					cluster.Repeatable(req.Context())
+				}
+				handle.ServeHTTP(w, req)
+			})
+			nodes["b"].serve = func(w http.ResponseWriter, req *http.Request) {
+				c.own("x", "c")
+				c.die("b")
+				<-req.Context().Done()
+			}
+			req, err := http.NewRequest("POST", a.edge.URL+"/x", strings.NewReader("body"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if change != nil {
+				change(req)
+			}
+			res, err := http.DefaultTransport.RoundTrip(req)
+			if change == nil {
+				if err == nil {
+					res.Body.Close()
+					t.Errorf("%d, and whether it took place is not known", res.StatusCode)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer res.Body.Close()
+			b, err := io.ReadAll(res.Body)
+			if err != nil || !strings.HasSuffix(string(b), "body by c") {
+				t.Errorf("%d %s %v", res.StatusCode, b, err)
+			}
+		})
+	}
+}
+
+func TestANodeThatIsNoOwnerAnyMoreHasTheFirstOneLookAgain(t *testing.T) {
+	c, nodes := build(t, "a", "b", "c")
+	c.own("x", "b")
+	b := nodes["b"]
+	handle := b.edge.Config.Handler.(*entry).next
+	b.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c.own("x", "c") // on its way
+		handle.ServeHTTP(w, req)
+	})
+	if res, body := get(t, nodes["a"], "/x"); res.StatusCode != 200 || !strings.HasSuffix(body, "by c") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+	c.own("x", "b")
+	b.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		c.own("x", "a")
+		handle.ServeHTTP(w, req)
+	})
+	if res, body := get(t, nodes["a"], "/x"); res.StatusCode != 200 || !strings.HasSuffix(body, "by a") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}
+
+func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	nodes["b"].f.server.Close()
+	nodes["a"].f.Wait = 100 * time.Millisecond
+	res, _ := get(t, nodes["a"], "/x")
+	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %v", res.StatusCode, res.Header)
+	}
+	if _, ok := nodes["a"].f.Reach("b"); ok {
+		t.Error("a node that cannot be reached counts as one that can")
+	}
+}
+
+func TestOnlyNodesSpeakToTheInternalListener(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	stranger := c.house(t, "s", "another secret, which no node of theirs has")
+	stranger.f.Wait = 50 * time.Millisecond
+	if res, body := get(t, stranger, "/x"); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a stranger is answered: %d %s", res.StatusCode, body)
+	}
+	_, port, _ := net.SplitHostPort(nodes["b"].self.Address)
+	for name, config := range map[string]*tls.Config{
+		"without a key": {InsecureSkipVerify: true}, "older TLS": {InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12},
+	} {
+		conn, err := tls.Dial("tcp", "127.0.0.1:"+port, config)
+		if err == nil { // a server of TLS 1.3 looks at the client's key after the client has finished
+			_, err = conn.Read(make([]byte, 1))
+			conn.Close()
+		}
+		if err == nil || errors.Is(err, io.EOF) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestASecretIsReplacedWhileNodesHaveTheOldOne(t *testing.T) {
+	c, _ := build(t)
+	next := "the next secret, which is long enough as well"
+	old, both, turned := c.house(t, "old", secret), c.house(t, "both", secret+" "+next), c.house(t, "turned", next+" "+secret)
+	for _, pair := range [][2]*house{{old, both}, {both, old}, {both, turned}, {turned, both}} {
+		c.own("x", pair[1].self.ID)
+		if res, body := get(t, pair[0], "/x"); res.StatusCode != 200 {
+			t.Errorf("%s to %s: %d %s", pair[0].self.ID, pair[1].self.ID, res.StatusCode, body)
+		}
+	}
+}
+
+func TestABodyThatIsTooLargeToKeepIsServedHere(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "a")
+	large := strings.Repeat("x", bodyBytes+1)
+	res, err := http.Post(nodes["a"].edge.URL+"/x", "text/plain", strings.NewReader(large))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil || !strings.Contains(string(b), large) {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	c.own("x", "b")
+	if res, err = http.Post(nodes["a"].edge.URL+"/x", "text/plain", strings.NewReader(large)); err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	if res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%d", res.StatusCode)
+	}
+	if n := nodes["a"].f.held.Load(); n != 0 {
+		t.Errorf("%d bytes are held", n)
+	}
+}

@@ -1,0 +1,312 @@
+package cluster_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"docent/api"
+	"docent/cluster"
+	"docent/persistence/catalog/catalogtest"
+)
+
+const (
+	beat = 250 * time.Millisecond
+	// patience is how long a test waits for what the protocol does within a few beats, on a machine that is busy.
+	patience = 20 * time.Second
+)
+
+// A proxy stands between one node and the database, and does what networks do.
+type proxy struct {
+	listener net.Listener
+	to       string
+	mu       sync.Mutex
+	conns    map[net.Conn]struct{}
+	gate     chan struct{} // closed while bytes pass
+	refuses  bool
+}
+
+func newProxy(t *testing.T, to string) *proxy {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &proxy{listener: listener, to: to, conns: map[net.Conn]struct{}{}, gate: make(chan struct{})}
+	close(p.gate)
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			in, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { p.serve(in) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		p.heal()
+		p.kill()
+		running.Wait()
+	})
+	return p
+}
+
+func (p *proxy) serve(in net.Conn) {
+	defer in.Close()
+	p.pass()
+	out, err := net.Dial("tcp", p.to)
+	if err != nil {
+		return
+	}
+	defer out.Close()
+	p.mu.Lock()
+	if p.refuses {
+		p.mu.Unlock()
+		return
+	}
+	p.conns[in], p.conns[out] = struct{}{}, struct{}{}
+	p.mu.Unlock()
+	var both sync.WaitGroup
+	both.Go(func() { p.copy(out, in) })
+	both.Go(func() { p.copy(in, out) })
+	both.Wait()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, in)
+	delete(p.conns, out)
+}
+
+// pass returns when bytes may pass.
+func (p *proxy) pass() {
+	p.mu.Lock()
+	gate := p.gate
+	p.mu.Unlock()
+	<-gate
+}
+
+func (p *proxy) copy(to, from net.Conn) {
+	defer to.Close()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		p.pass()
+		if n > 0 {
+			if _, err := to.Write(buffer[:n]); err != nil {
+				return
+			}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// stall keeps all bytes back, and the news of ends as well.
+func (p *proxy) stall() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.gate = make(chan struct{})
+}
+
+// heal lets bytes pass, those that were kept back first.
+func (p *proxy) heal() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = false
+	select {
+	case <-p.gate:
+	default:
+		close(p.gate)
+	}
+}
+
+// kill ends all connections and lets no new one in.
+func (p *proxy) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.refuses = true
+	for c := range p.conns {
+		c.Close()
+	}
+}
+
+// A group is several nodes on one database.
+type group struct {
+	t   *testing.T
+	dsn *url.URL
+	db  *pgx.Conn
+}
+
+func newGroup(t *testing.T) *group {
+	t.Helper()
+	u, err := url.Parse(catalogtest.Postgres(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := pgx.Connect(t.Context(), u.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close(context.Background()) })
+	return &group{t: t, dsn: u, db: db}
+}
+
+// A peer is one of the nodes, with what it was told.
+type peer struct {
+	*cluster.Members
+	*proxy
+	mu     sync.Mutex
+	runs   map[int]bool
+	gained atomic.Int64
+	lost   atomic.Int64
+	left   bool
+	dsn    string
+}
+
+func (g *group) config(name, dsn string) cluster.Config {
+	return cluster.Config{
+		DSN: func() string { return dsn }, Name: name, Address: name + ":1", Version: "test", Beat: beat, Wait: patience,
+		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)).With("on", name),
+	}
+}
+
+func (g *group) join(name string) *peer {
+	g.t.Helper()
+	p := &peer{proxy: newProxy(g.t, g.dsn.Host), runs: map[int]bool{}}
+	u := *g.dsn
+	u.Host = p.listener.Addr().String()
+	p.dsn = u.String()
+	m, err := cluster.Join(g.t.Context(), g.config(name, p.dsn))
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	p.Members = m
+	g.t.Cleanup(m.Close)
+	m.Handle(cluster.Handler{
+		Gained: func(shards []int) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for _, s := range shards {
+				if p.runs[s] {
+					g.t.Errorf("%s was given shard %d twice", name, s)
+				}
+				p.runs[s] = true
+			}
+			p.gained.Add(int64(len(shards)))
+		},
+		Lost: func(_ context.Context, shards []int) {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			for _, s := range shards {
+				if !p.runs[s] {
+					g.t.Errorf("%s lost shard %d, which it was never given", name, s)
+				}
+				delete(p.runs, s)
+			}
+			p.lost.Add(int64(len(shards)))
+		},
+	})
+	return p
+}
+
+func (p *peer) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.runs)
+}
+
+// until waits for something that the protocol brings about.
+func until(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	end := time.Now().Add(patience)
+	for !f() {
+		if time.Now().After(end) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		time.Sleep(beat / 20)
+	}
+}
+
+// balanced waits until these nodes, and no others, run all shards.
+func balanced(t *testing.T, peers ...*peer) {
+	t.Helper()
+	least := cluster.Shards / len(peers)
+	until(t, "the shards are balanced", func() bool {
+		sum := 0
+		for _, p := range peers {
+			n := p.count()
+			if n < least || n > least+1 {
+				return false
+			}
+			sum += n
+		}
+		return sum == cluster.Shards
+	})
+}
+
+// owned is a name that the node runs.
+func owned(t *testing.T, p *peer) string {
+	t.Helper()
+	for i := range 10_000 {
+		if name := "thread/" + string(rune('a'+i%26)) + time.Duration(i).String(); p.Here(name) {
+			return name
+		}
+	}
+	t.Fatal("the node runs nothing")
+	return ""
+}
+
+func TestAServerThatIsAloneRunsEverything(t *testing.T) {
+	var m *cluster.Members
+	if !m.Here("job/a") || m.Check(t.Context(), "job/a") != nil || m.Nodes() != nil || m.Fence() != "" || m.Given() != nil {
+		t.Error("no members do not run everything")
+	}
+	ran := false
+	m.Alone(t.Context(), "task/a", func(context.Context) { ran = true })
+	if !ran {
+		t.Error("nothing ran alone")
+	}
+	m.Handle(cluster.Handler{})
+	if err := m.Leave(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNodesShareTheShardsAndHandThemOver(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	a := g.join("a")
+	balanced(t, a)
+	b, c := g.join("b"), g.join("c")
+	balanced(t, a, b, c)
+	name := owned(t, b)
+	ctx, slot := cluster.WithSlot(t.Context())
+	until(t, "a knows that b runs it", func() bool { n, _ := a.Owner(name); return n.Name == "b" })
+	var elsewhere *cluster.ElsewhereError
+	if err := a.Check(ctx, name); !errors.As(err, &elsewhere) || elsewhere.Node.Address != "b:1" || slot.Elsewhere() != elsewhere {
+		t.Fatalf("a answers %v with the note %v", err, slot.Elsewhere())
+	}
+	if err := b.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if b.count() != 0 {
+		t.Errorf("%d shards were not lost by the node that left", b.count())
+	}
+	balanced(t, a, c)
+	if moved := a.lost.Load() + c.lost.Load(); moved > cluster.Shards {
+		t.Errorf("%d shards moved", moved)
+	}
+	if err := b.Check(t.Context(), name); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("a node that left answers %v", err)
+	}
+}
