@@ -30,6 +30,7 @@ type Log struct {
 	others  []Part   // parts that are no short text
 	bytes   int
 	closed  bool
+	broken  bool
 	done    chan struct{} // made when somebody asks for it
 	waiting []*Reader     // readers that took all there was and want to hear of more
 }
@@ -150,13 +151,26 @@ func (l *Log) wake() {
 }
 
 // Close ends the log: readers get what is left and then the end. Closing again changes nothing.
-func (l *Log) Close() {
+func (l *Log) Close() { l.end(false) }
+
+// Break ends the log where the answer has not ended: another process goes on with it. Readers are to be broken off, so
+// that they come again.
+func (l *Log) Break() { l.end(true) }
+
+// Broken reports whether the log was ended by Break.
+func (l *Log) Broken() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.broken
+}
+
+func (l *Log) end(broken bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
 		return
 	}
-	l.closed = true
+	l.closed, l.broken = true, broken
 	if l.done != nil {
 		close(l.done)
 	}
