@@ -65,6 +65,7 @@ type shard struct {
 	self     *actor.PID
 	stopping bool
 	sweep    *time.Timer
+	leaving  map[string]func() // by id: who waits for the end of a child that another node is to run
 }
 
 type phase uint8
@@ -129,6 +130,8 @@ func (s *shard) Receive(ctx actor.Context) {
 		s.terminated(ctx, msg)
 	case restartNow:
 		s.restart(ctx, msg.entry)
+	case release:
+		s.release(ctx, msg)
 	case sweepNow:
 		s.sweepOld(ctx)
 		s.startSweep(ctx)
@@ -163,6 +166,10 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 	}
 	if _, ok := msg.request.command.(retry); ok {
 		s.retry(ctx, msg)
+		return
+	}
+	if !s.d.here(msg.id) {
+		msg.request.answer(nil, errMoved)
 		return
 	}
 	e := s.entries[msg.id]
@@ -269,6 +276,14 @@ func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 		return
 	}
 	s.d.takeSpawn(e.id) // of a restart that did not come about any more
+	if done := s.leaving[e.id]; done != nil {
+		delete(s.leaving, e.id)
+		defer done()
+	}
+	if !s.d.here(e.id) {
+		s.moved(e)
+		return
+	}
 	if e.phase == awake {
 		s.used.remove(e)
 	}
@@ -310,6 +325,10 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 	}
 	f := e.failures
 	e.phase, f.supervisor = restarting, supervisor
+	if !s.d.here(e.id) {
+		s.restartIn(0, e) // as one that answers what is queued, and then ends
+		return
+	}
 	now := time.Now()
 	deps := &s.d.system.deps
 	f.recent = slices.DeleteFunc(f.recent, func(at time.Time) bool { return now.Sub(at) >= deps.FailureWindow })
@@ -348,12 +367,13 @@ func (s *shard) restart(ctx actor.Context, e *entry) {
 	if s.stopping || s.entries[e.id] != e || e.phase != restarting {
 		return
 	}
-	if !e.poisoned && e.quarantine.Load() == nil { // otherwise it comes back only to answer what waits, and goes
+	moved := !s.d.here(e.id)
+	if !e.poisoned && !moved && e.quarantine.Load() == nil { // otherwise it comes back only to answer what waits, and goes
 		s.d.system.counts.restarts.Add(1)
 	}
 	s.d.expectSpawn(e)
 	e.failures.supervisor.RestartChildren(e.pid)
-	if e.poisoned || e.quarantine.Load() != nil {
+	if e.poisoned || moved || e.quarantine.Load() != nil {
 		e.phase = passivating
 		if !e.poisoned {
 			e.poisoned = true

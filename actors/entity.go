@@ -55,6 +55,7 @@ func (idleCheck) IgnoreDeadLetterLogging()  {}
 func (passivate) IgnoreDeadLetterLogging()  {}
 func (sweepNow) IgnoreDeadLetterLogging()   {}
 func (restartNow) IgnoreDeadLetterLogging() {}
+func (release) IgnoreDeadLetterLogging()    {}
 
 // An entity is the runtime's actor around a behaviour: it recovers it, hands it its messages, answers for it when it
 // fails.
@@ -110,6 +111,10 @@ func (en *entity) starting(ctx actor.Context) {
 	case *actor.Started:
 		if en.entry.quarantine.Load() != nil {
 			en.receive = (*entity).quarantined
+			return
+		}
+		if !en.d.here(en.entry.id) {
+			en.receive = (*entity).moved
 			return
 		}
 		began := time.Now()
@@ -173,6 +178,17 @@ func (en *entity) quarantined(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *envelope:
 		msg.request.answer(nil, en.entry.quarantine.Load())
+	case own, idleCheck, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	default:
+		en.unhandled(msg)
+	}
+}
+
+// moved receives for an actor that another node runs by now: it answers what is queued, and nothing of it is begun.
+func (en *entity) moved(ctx actor.Context) {
+	switch msg := ctx.Message().(type) {
+	case *envelope:
+		msg.request.answer(nil, errMoved)
 	case own, idleCheck, *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		en.unhandled(msg)

@@ -21,6 +21,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/backoff"
+	"docent/cluster"
 	"docent/model"
 	"docent/persistence/journal"
 	"docent/tracing"
@@ -39,6 +40,16 @@ type Journal interface {
 	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
+// A Place says which of several nodes runs an actor, by the name of its stream. Once Here is false for a name it stays so
+// until System.Release has ended the actor and another node has run it.
+type Place interface {
+	// Check is nil where this node runs the actor, a *cluster.ElsewhereError where another one does, and an
+	// *api.BusyError where nobody does now. It waits for a while for an owner that is to come.
+	Check(ctx context.Context, name string) error
+	// Here is Check without waiting.
+	Here(name string) bool
+}
+
 // Deps is what the actors need of the outside. What has a value in its comment gets that where it is zero; all else is
 // required. The settings of the server that end here have their defaults in its Config.
 type Deps struct {
@@ -50,6 +61,7 @@ type Deps struct {
 	Model    thread.Model
 	Rewriter thread.Rewriter // nil where questions are searched for as they stand
 	Pages    thread.Pages    // nil where models cannot read on a page
+	Place    Place           // nil where this node is alone
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
@@ -139,8 +151,9 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	}
 	var pending []string
 	if err := deps.Journal.Pending(func(stream string) bool {
-		pending = append(pending,
-			stream)
+		if deps.Place == nil || deps.Place.Here(stream) {
+			pending = append(pending, stream)
+		}
 		return true
 	}); err != nil {
 		return nil, fmt.Errorf("list pending streams: %w", err)
@@ -168,13 +181,20 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 			d.shards[i] = pid
 		}
 	}
-	go s.wake(pending)
+	go func() {
+		defer close(s.woken)
+		s.wake(pending)
+	}()
 	return s, nil
 }
 
 // outside is what actors get of the outside, with the gate for their runs.
 func (s *System) outside(slots *gate) persistent.Deps {
-	return persistent.Deps{Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
+	var here func(string) bool
+	if s.deps.Place != nil {
+		here = s.deps.Place.Here
+	}
+	return persistent.Deps{Here: here, Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
 		Tracer: s.deps.Tracer, Context: s.ctx,
 		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }
@@ -198,7 +218,6 @@ func (s *System) Woken() <-chan struct{} { return s.woken }
 
 // wake starts the actors that had work to do, a bounded number at once.
 func (s *System) wake(streams []string) {
-	defer close(s.woken)
 	began := time.Now()
 	free := make(chan struct{}, s.deps.Waking)
 	var wakes sync.WaitGroup
@@ -221,7 +240,11 @@ func (s *System) wake(streams []string) {
 		}
 		wakes.Go(func() {
 			defer func() { <-free }()
-			if _, err := s.ask(s.ctx, d, id, wake{}, true); err != nil && s.ctx.Err() == nil {
+			_, err := s.ask(s.ctx, d, id, wake{}, true)
+			if elsewhere := (*cluster.ElsewhereError)(nil); errors.As(err, &elsewhere) {
+				return // which woke it
+			}
+			if err != nil && s.ctx.Err() == nil {
 				s.log.Error("a pending stream did not wake", "stream", stream, "error", err)
 			}
 		})

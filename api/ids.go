@@ -88,6 +88,10 @@ func ValidID(prefix, s string) bool {
 //
 // The zero value is ready for use.
 type IDs struct {
+	// Mine is whether this node runs what an identifier names; nil where it runs everything. It is set before the first
+	// use, and identifiers are made that it is true for, where some are found soon.
+	Mine func(prefix, id string) bool
+
 	mu       sync.Mutex
 	youngest int64     // milliseconds
 	at       time.Time // when it came; by the clock that cannot be set
@@ -99,8 +103,20 @@ const clockSlack = 10 * time.Second
 
 // New is NewID at now, or somewhat later where the clock was set back.
 func (g *IDs) New(prefix string, now time.Time) string {
-	return NewID(prefix, time.UnixMilli(g.milli(now.UnixMilli())))
+	at := time.UnixMilli(g.milli(now.UnixMilli()))
+	id := NewID(prefix, at)
+	for range mineTries {
+		if g.Mine == nil || g.Mine(prefix, id) {
+			break
+		}
+		id = NewID(prefix, at)
+	}
+	return id
 }
+
+// mineTries is how many identifiers are made at most in search of one that this node runs. A node of twenty finds none
+// once in a thousand times, and then the request is forwarded.
+const mineTries = 128
 
 // After lets all that is made from now on sort after id, which may come from an earlier process. What is no such ID
 // counts for nothing.

@@ -11,7 +11,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// Deps is what a Runner needs of the outside. All of it is required, but Stored.
+// Deps is what a Runner needs of the outside. All of it is required, but Stored and Here.
 type Deps struct {
 	Catalog       Catalog
 	Jobs          Jobs
@@ -24,6 +24,9 @@ type Deps struct {
 
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
 	Stored func(name string) (string, error)
+
+	// Here says which of what has a name this node does, of several; all of it where nil.
+	Here func(name string) bool
 }
 
 func (d Deps) complete() error {
@@ -38,6 +41,9 @@ func (d Deps) complete() error {
 	}
 	return nil
 }
+
+// here is whether this node does what has that name.
+func (d Deps) here(name string) bool { return d.Here == nil || d.Here(name) }
 
 // A Catalog holds the automations and their runs.
 type Catalog interface {

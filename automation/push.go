@@ -13,6 +13,9 @@ import (
 // DocumentationAt says that the documentation of a project is at a commit now. The same commit may be reported again,
 // and commits in between may be left out.
 func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, commit string) {
+	if !r.here("task/documentation/" + string(project)) {
+		return // another node sees the same commits
+	}
 	list, err := r.Catalog.Automations(ctx, project)
 	for _, au := range list {
 		if !au.OnPush || au.Seen == commit || err != nil {

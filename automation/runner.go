@@ -80,6 +80,9 @@ func (r *Runner) step() (time.Duration, error) {
 // acceptDue accepts a run of each automation whose time has come, and says when the next one's comes.
 func (r *Runner) acceptDue() (time.Duration, error) {
 	wait := tick
+	if !r.here("task/automations") {
+		return wait, nil
+	}
 	list, err := r.Catalog.Automations(r.ctx, "")
 	if err != nil {
 		return wait, err
@@ -140,6 +143,11 @@ func (r *Runner) beginPending() error {
 		if r.busy[run.Automation] {
 			continue
 		}
+		if mine, err := r.mine(run); err != nil {
+			return err
+		} else if !mine {
+			continue
+		}
 		r.busy[run.Automation] = true
 		r.work.Go(func() {
 			stored := r.carryOut(run)
@@ -154,9 +162,30 @@ func (r *Runner) beginPending() error {
 	return nil
 }
 
+// mine is whether this node carries out a run: the one that runs the automation's last job, which it may be a follow-up
+// of. Where a run is carried out by two nodes because the job moves, the journal gives it to one job.
+func (r *Runner) mine(run api.AutomationRun) (bool, error) {
+	if r.Here == nil {
+		return true, nil
+	}
+	au, err := r.Catalog.Automation(r.ctx, run.Automation)
+	switch {
+	case errors.Is(err, api.ErrNotFound):
+		return false, nil
+	case err != nil:
+		return false, err
+	case au.Job != "":
+		return r.Here(job.Stream(au.Job)), nil
+	}
+	return r.Here("task/automation/" + string(au.ID)), nil
+}
+
 // carryOut brings a run to a job, unless the server stops before. It says whether the catalogue has what became of it.
 func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
 	for tries := 0; r.ctx.Err() == nil; tries++ {
+		if mine, err := r.mine(run); err == nil && !mine {
+			return false // another node does
+		}
 		var started api.AutomationRun
 		err := api.Guard(func() (err error) {
 			started, err = r.attempt(run)

@@ -1,6 +1,7 @@
 package forge_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -8,6 +9,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
+	"docent/persistence/catalog/catalogtest"
 )
 
 func benchHub(b *testing.B, source string) (*forge.Hub, api.Project, *forgetest.Pulls) {
@@ -44,7 +46,27 @@ func BenchmarkTipOfUnchangedFolder(b *testing.B) {
 
 // Five edits, from the decision to a commit and a pull request on disk.
 func BenchmarkPublishFiveEdits(b *testing.B) {
-	hub, p, _ := benchHub(b, mintlify(b))
+	b.Run("disk", func(b *testing.B) {
+		hub, p, _ := benchHub(b, mintlify(b))
+		publishFiveEdits(b, hub, p)
+	})
+	b.Run("database", func(b *testing.B) {
+		p := project(mintlify(b))
+		store, _ := database(b, catalogtest.Postgres(b))
+		pulls := &forgetest.Pulls{Known: map[api.ProjectID]api.Project{p.ID: p}}
+		hub, err := forge.Open(b.TempDir(), pulls, forge.Options{Shared: store})
+		if err != nil {
+			b.Fatal(err)
+		}
+		publishFiveEdits(b, hub, p)
+		if err := hub.Shutdown(context.Background()); err != nil { // before the database goes
+			b.Fatal(err)
+		}
+	})
+}
+
+func publishFiveEdits(b *testing.B, hub *forge.Hub, p api.Project) {
+	b.Helper()
 	tip, err := hub.Tip(b.Context(), p, "docent/job")
 	if err != nil {
 		b.Fatal(err)

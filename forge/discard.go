@@ -14,8 +14,11 @@ func (h *Hub) Holds(id api.ProjectID) bool {
 	if err != nil {
 		return false
 	}
-	_, err = h.open(r)
-	return err == nil
+	if _, err = h.open(r); err == nil || h.o.Shared == nil {
+		return err == nil
+	}
+	at, err := h.o.Shared.Place(h.work, string(id))
+	return err == nil && at.Version > 0
 }
 
 // Discard removes a repository that was only looked at: the caller knows that no project is kept in it.
@@ -29,11 +32,16 @@ func (h *Hub) Discard(ctx context.Context, id api.ProjectID) error {
 		return err
 	}
 	defer release()
+	if h.o.Shared != nil {
+		if err := h.o.Shared.Remove(ctx, string(id)); err != nil {
+			return err
+		}
+	}
 	r.packing.Lock()
 	defer r.packing.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.store, r.known, r.listed = nil, nil, nil
+	r.store, r.known, r.listed, r.copied = nil, nil, nil, copied{}
 	return h.unlessPinned(func() error {
 		if err := os.RemoveAll(h.path(id)); err != nil {
 			return fmt.Errorf("remove the repository of %s: %w", id, err)

@@ -496,7 +496,7 @@ func (h *Hub) importFolder(
 	if err := h.step("import written"); err != nil {
 		return plumbing.ZeroHash, err
 	}
-	if err := s.store.SetRef("refs/heads/"+s.base, old, c.Hash); err != nil {
+	if err := h.setRefs(ctx, s, refMove{"refs/heads/" + s.base, old, c.Hash}); err != nil {
 		return plumbing.ZeroHash, err
 	}
 	return c.Hash, nil

@@ -22,6 +22,7 @@ import (
 	"docent/forge/git"
 	"docent/forge/host"
 	"docent/forge/remote"
+	"docent/forge/shared"
 )
 
 // Options of a Hub. None is needed.
@@ -40,6 +41,9 @@ type Options struct {
 	// CoAuthor names whoever asked for a publication, as "Name <address>"; empty where that is not known. Asked again, it
 	// gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
+
+	// Shared keeps what the built-in host has, where several nodes serve the same projects; nil where one node is alone.
+	Shared *shared.Store
 
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
 	Stored func(name string) (string, error)
@@ -93,6 +97,8 @@ type repo struct {
 	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
 	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
 	free    func()          // called when a turn ends
+	copied  copied          // of a repository that several nodes have
+	joining atomic.Bool     // its packs are joined
 }
 
 // damaged remembers damage that was met, and says that trying again helps: the next sync mends it. What the machine is

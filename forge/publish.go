@@ -35,7 +35,7 @@ func (h *Hub) Publish(ctx context.Context, p Publication) (Published, error) {
 }
 
 func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
-	src, err := checked(p.Project)
+	src, err := h.checked(p.Project)
 	if err != nil {
 		return Published{}, err
 	}
@@ -62,13 +62,16 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 			return Published{}, err
 		}
 	}
-	done, err := h.publishTo(ctx, r, src, p, asked)
+	var done Published
+	if busy := h.alone(ctx, p.Project, func() { done, err = h.publishTo(ctx, r, src, p, asked) }); busy != nil {
+		return Published{}, busy
+	}
 	return done, r.damaged(err)
 }
 
 // publishTo is called with the repository's turn, once the publication has a form that may be tried.
 func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication, asked time.Time) (Published, error) {
-	st, err := h.open(r)
+	st, err := h.opened(ctx, r, p.Project)
 	if err != nil {
 		return Published{}, err
 	}
@@ -304,7 +307,7 @@ func (h *Hub) advance(ctx context.Context, s *session, branch string, old, new, 
 			return err
 		}
 	}
-	return s.store.SetRef("refs/heads/"+branch, old, new)
+	return h.setRefs(ctx, s, refMove{"refs/heads/" + branch, old, new})
 }
 
 // openPull finds the branch's pull request or opens it. Its title and its being a draft stay; its body says what the

@@ -179,7 +179,7 @@ func (h *Hub) ends(ctx context.Context, id string) (api.PullRequest, *git.Store,
 	if err != nil {
 		return api.PullRequest{}, nil, ends{}, err
 	}
-	st, err := h.open(r)
+	st, err := h.currentFor(ctx, r)
 	if err != nil {
 		return api.PullRequest{}, nil, ends{}, err
 	}
@@ -239,23 +239,21 @@ func gone(s *git.Store, branch string) error {
 }
 
 // keepEnds makes the ends of a pull request stay what they are now.
-func keepEnds(s *git.Store, id string, e ends) error {
+func (h *Hub) keepEnds(ctx context.Context, s *session, id string, e ends) error {
+	var moves []refMove
 	for _, r := range []struct {
 		name string
 		hash plumbing.Hash
 	}{{"base", e.base}, {"head", e.head}} {
-		old, err := s.Ref(endRef(id, r.name))
+		old, err := s.store.Ref(endRef(id, r.name))
 		if err != nil {
 			return err
 		}
-		if old == r.hash {
-			continue
-		}
-		if err := s.SetRef(endRef(id, r.name), old, r.hash); err != nil {
-			return err
+		if old != r.hash {
+			moves = append(moves, refMove{endRef(id, r.name), old, r.hash})
 		}
 	}
-	return nil
+	return h.setRefs(ctx, s, moves...)
 }
 
 // Merge brings a pull request into its base branch, and from there into the source: a folder's files are written, a
@@ -270,7 +268,11 @@ func (h *Hub) Merge(ctx context.Context, id string) (api.PullRequest, error) {
 	merged, err := func() (api.PullRequest, error) {
 		defer release()
 		for try := 1; ; try++ {
-			merged, err := h.merge(ctx, r, p, pull.ID)
+			var merged api.PullRequest
+			var err error
+			if busy := h.alone(ctx, p, func() { merged, err = h.merge(ctx, r, p, pull.ID) }); busy != nil {
+				return pull, busy
+			}
 			err = r.damaged(err)
 			if !errors.Is(err, ErrMoved) || try == 3 {
 				return merged, err
@@ -340,6 +342,9 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	if err != nil {
 		return pull, err
 	}
+	if s.source.absent {
+		return pull, notMounted(s.source.path)
+	}
 	if pull.Base != s.base {
 		return pull, &api.StateError{Kind: api.ErrConflict,
 			Reason: fmt.Sprintf("the pull request is meant for the branch %q, but the documentation is on %q now", pull.Base,
@@ -357,7 +362,7 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 	} else if in { // an earlier attempt, or somebody else, has merged it
 		return h.recordMerge(ctx, s, pull, base)
 	}
-	merged, fork, err := h.writeMerge(s.store, pull, base, head)
+	merged, fork, err := h.writeMerge(ctx, s, pull, base, head)
 	if err != nil {
 		return pull, err
 	}
@@ -377,8 +382,9 @@ func (h *Hub) merge(ctx context.Context, r *repo, p api.Project, id string) (api
 
 // writeMerge stores the commit that merges a pull request into its base, and names the commit that both build on.
 func (h *Hub) writeMerge(
-	st *git.Store, pull api.PullRequest, base, head plumbing.Hash,
+	ctx context.Context, s *session, pull api.PullRequest, base, head plumbing.Hash,
 ) (merged, fork plumbing.Hash, err error) {
+	st := s.store
 	fork, err = st.MergeBase(base, head)
 	if errors.Is(err, git.ErrUnrelated) {
 		return merged, fork, fmt.Errorf("%w: %w", ErrMergeConflict, err)
@@ -401,7 +407,7 @@ func (h *Hub) writeMerge(
 	if err := st.Write(append(objects, c)); err != nil {
 		return merged, fork, err
 	}
-	if err := keepEnds(st, pull.ID, ends{fork, head}); err != nil {
+	if err := h.keepEnds(ctx, s, pull.ID, ends{fork, head}); err != nil {
 		return merged, fork, err
 	}
 	return c.Hash, fork, h.step("merge written")
@@ -426,7 +432,7 @@ func (h *Hub) deliverMerge(
 	} else if err := h.intendWriteBack(s, base, merged); err != nil {
 		return nil, err
 	}
-	if err := s.store.SetRef("refs/heads/"+s.base, base, merged); err != nil {
+	if err := h.setRefs(ctx, s, refMove{"refs/heads/" + s.base, base, merged}); err != nil {
 		return nil, err
 	}
 	if err := h.step("merge set"); err != nil {
@@ -476,7 +482,7 @@ func (h *Hub) recordMerge(
 func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	h.steps.RLock()
 	defer h.steps.RUnlock()
-	pull, r, _, release, err := h.lockPull(ctx, id)
+	pull, r, p, release, err := h.lockPull(ctx, id)
 	if err != nil {
 		return api.PullRequest{}, err
 	}
@@ -490,12 +496,12 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 	case api.PullMerged:
 		return pull, &api.StateError{Kind: api.ErrConflict, Reason: "the pull request is merged"}
 	}
-	st, err := h.open(r)
+	st, err := h.opened(ctx, r, p)
 	if err != nil {
 		return pull, err
 	}
 	if e, err := endsOf(st, pull); err == nil { // a branch that is gone must not keep its pull request open
-		if err := keepEnds(st, pull.ID, e); err != nil {
+		if err := h.keepEnds(ctx, &session{project: p, repo: r, store: st}, pull.ID, e); err != nil {
 			return pull, fmt.Errorf("close %s: %w", id, err)
 		}
 	}

@@ -15,18 +15,7 @@ func (h *Hub) packInBackground(r *repo) {
 	if st == nil || st.Unpacked() < h.o.packAfter || r.suspect.Load() || !r.packing.TryLock() {
 		return
 	}
-	h.mu.Lock()
-	closed := h.repos == nil
-	if !closed {
-		h.background.Add(1)
-	}
-	h.mu.Unlock()
-	if closed {
-		r.packing.Unlock()
-		return
-	}
-	go func() {
-		defer h.background.Done()
+	if !h.inBackground(func() {
 		defer r.packing.Unlock()
 		before := st.Loose()
 		err := api.Guard(func() error { return st.Pack(h.work, h.step, h.unlessPinned) })
@@ -37,7 +26,20 @@ func (h *Hub) packInBackground(r *repo) {
 		default:
 			h.o.Log.Debug("objects packed", "project", r.project, "before", before, "after", st.Loose())
 		}
-	}()
+	}) {
+		r.packing.Unlock()
+	}
+}
+
+// inBackground runs f, which Shutdown waits for, unless the hub is closed.
+func (h *Hub) inBackground(f func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.repos == nil {
+		return false
+	}
+	h.background.Go(f)
+	return true
 }
 
 // Pin keeps every file of an object where it is until release is called, so that it can be copied. Work goes on, and

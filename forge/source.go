@@ -33,6 +33,8 @@ type source struct {
 	web  string // repository's web page where its address tells
 	name string // as the API shows it
 	docs string // documentation folder; empty for the root
+
+	absent bool // the folder is not on this node, and may be on others
 }
 
 var scpLike = regexp.MustCompile(`^(?:[A-Za-z0-9_.-]+@)?[A-Za-z0-9_.-]+:[^/\\].*$|^[A-Za-z0-9_.-]+@[A-Za-z0-9_.-]+:.*$`)

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -57,16 +58,21 @@ func (h *Hub) sync(
 	ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string),
 ) (*session, plumbing.Hash, bool, error) {
 	err := git.ErrDamaged
-	if !r.suspect.Load() {
+	for try := 1; !r.suspect.Load(); try++ {
 		var s *session
 		var head plumbing.Hash
 		var changed bool
-		if s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress); !errors.Is(err, git.ErrDamaged) {
-			return s, head, changed, r.damaged(err)
+		s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress)
+		if errors.Is(err, ErrMoved) && h.shares(p) && try < 5 {
+			continue // another node was faster: its state is brought, and the source read on top of it
 		}
+		if errors.Is(err, git.ErrDamaged) {
+			break
+		}
+		return s, head, changed, r.damaged(err)
 	}
 	h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
-	if saveErr := h.salvage(ctx, r, p); saveErr != nil {
+	if saveErr := h.mend(ctx, r, p); saveErr != nil {
 		return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
 	}
 	r.suspect.Store(false)
@@ -82,21 +88,11 @@ func (h *Hub) syncOnce(
 	ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string),
 ) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
-	src, err := checked(p)
+	src, err := h.checked(p)
 	if err != nil {
 		return nil, none, false, err
 	}
-	st, err := h.open(r)
-	if errors.Is(err, git.ErrNoRepository) {
-		head := p.Branch
-		if head == "" {
-			head = defaultFolderBranch
-		}
-		if err := git.Create(h.path(p.ID), head); err != nil {
-			return nil, none, false, fmt.Errorf("create the repository: %w", err)
-		}
-		st, err = h.open(r)
-	}
+	st, err := h.openOrCreate(ctx, r, p)
 	if err != nil {
 		return nil, none, false, err
 	}
@@ -117,6 +113,9 @@ func (h *Hub) syncOnce(
 	if l := r.listingOf(src.path, asked); l != nil && l.Base == s.base && l.Heads[s.base] == old {
 		return s, old, false, nil // the folder was read since, and nothing was merged into it after that
 	}
+	if src.absent {
+		return h.withoutFolder(s, old)
+	}
 	began := time.Now()
 	if err := h.resumeWriteBack(ctx, s, old); err != nil {
 		return nil, none, false, err
@@ -127,6 +126,22 @@ func (h *Hub) syncOnce(
 	}
 	r.listed = &remote.Listing{Began: began, Source: src.path, Heads: map[string]plumbing.Hash{s.base: head}, Base: s.base}
 	return s, head, head != old, nil
+}
+
+// openOrCreate opens a project's repository, where there is none after it was made. One that several nodes have is up to
+// date then.
+func (h *Hub) openOrCreate(ctx context.Context, r *repo, p api.Project) (*git.Store, error) {
+	if h.shares(p) {
+		return h.pull(ctx, r)
+	}
+	st, err := h.open(r)
+	if !errors.Is(err, git.ErrNoRepository) {
+		return st, err
+	}
+	if err := git.Create(h.path(p.ID), cmp.Or(p.Branch, defaultFolderBranch)); err != nil {
+		return nil, fmt.Errorf("create the repository: %w", err)
+	}
+	return h.open(r)
 }
 
 // fetch brings the remote's branch. Where the remote does not answer and the branch was fetched before, work goes on
@@ -186,11 +201,14 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 		return nil, none, false, err
 	}
 	if head != old {
-		if err := s.store.SetRef("refs/heads/"+branch, old, head); err != nil {
+		if err := h.setRefs(ctx, s, refMove{"refs/heads/" + branch, old, head}); err != nil {
 			return nil, none, false, err
 		}
 	}
 	if err := s.store.SetDefault(branch); err != nil {
+		return nil, none, false, err
+	}
+	if err := h.setRefs(ctx, s); err != nil { // HEAD, where it is another one
 		return nil, none, false, err
 	}
 	return s, head, head != old, nil

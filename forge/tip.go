@@ -153,7 +153,7 @@ func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch,
 		t.Pull = pull.State
 	}
 	if t.Pull == api.PullOpen && published != "" {
-		if head, t.Restored, err = h.ensureHolds(s, branch, head, published); err != nil {
+		if head, t.Restored, err = h.ensureHolds(ctx, s, branch, head, published); err != nil {
 			return Tip{}, err
 		}
 	}
@@ -165,7 +165,7 @@ func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch,
 
 // ensureHolds makes sure that a branch holds a commit that was published to it.
 func (h *Hub) ensureHolds(
-	s *session, branch string, head plumbing.Hash, published string,
+	ctx context.Context, s *session, branch string, head plumbing.Hash, published string,
 ) (plumbing.Hash, bool, error) {
 	want := plumbing.NewHash(published)
 	if !plumbing.IsHash(published) || head == want {
@@ -199,12 +199,15 @@ func (h *Hub) ensureHolds(
 					published)}
 		}
 	}
-	if err := s.store.SetRef("refs/heads/"+branch, head, want); err != nil {
+	if err := h.setRefs(ctx, s, refMove{"refs/heads/" + branch, head, want}); err != nil {
 		return head, false, err
 	}
 	h.o.Log.Warn("a branch had lost a published commit, which was found and brought back", "project", s.project.ID,
 		"branch", branch, "commit", published)
-	return want, true, s.store.Found("refs/heads/" + branch)
+	if err := s.store.Found("refs/heads/" + branch); err != nil {
+		return want, true, err
+	}
+	return want, true, h.setRefs(ctx, s)
 }
 
 // findCommit makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that
@@ -252,7 +255,7 @@ func (h *Hub) fetchHead(ctx context.Context, s *session, branch string, base plu
 		return plumbing.ZeroHash, err
 	}
 	if head != old {
-		err = s.store.SetRef("refs/heads/"+branch, old, head)
+		err = h.setRefs(ctx, s, refMove{"refs/heads/" + branch, old, head})
 	}
 	return head, err
 }

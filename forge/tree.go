@@ -233,7 +233,7 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 			return nil, err
 		}
 	}
-	st, err := h.open(r)
+	st, err := h.holding(ctx, r, p, hash)
 	if err != nil {
 		return nil, err
 	}

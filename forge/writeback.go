@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"time"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
@@ -41,7 +42,10 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *session, head plumbing.Has
 		}
 	}
 	if !merged { // the branch never moved
-		return s.store.DropIntent()
+		if err := s.store.DropIntent(); err != nil {
+			return err
+		}
+		return h.setRefs(ctx, s)
 	}
 	kept, err := h.writeBack(ctx, s, to)
 	if errors.Is(err, fs.ErrPermission) {
@@ -118,6 +122,9 @@ func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept
 	}
 	defer root.Close()
 	w := &writer{store: s.store, root: root, limit: h.o.MaxFile}
+	if h.shares(s.project) {
+		w.left = h.o.Now().Add(-othersWrite)
+	}
 	if err := w.sweep(differences); err != nil {
 		return nil, err
 	}
@@ -141,7 +148,7 @@ func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept
 	if err := s.store.DropIntent(); err != nil {
 		return nil, err
 	}
-	return w.kept, nil
+	return w.kept, h.setRefs(ctx, s)
 }
 
 // sweep removes what an interrupted write-back has left beside the files.
@@ -159,6 +166,9 @@ func (w *writer) sweep(differences []git.Difference) error {
 		}
 		for _, e := range entries {
 			if isPart(e.Name()) {
+				if info, err := e.Info(); err != nil || !w.left.IsZero() && info.ModTime().After(w.left) {
+					continue // gone, or another node is writing it
+				}
 				if err := w.root.Remove(path.Join(dir, e.Name())); err != nil {
 					return err
 				}
@@ -168,11 +178,15 @@ func (w *writer) sweep(differences []git.Difference) error {
 	return nil
 }
 
+// othersWrite is how long another node may take to write a file of the folder.
+const othersWrite = 10 * time.Minute
+
 type writer struct {
 	store *git.Store
 	root  *os.Root
 	limit int64
-	kept  []string // files that stay as they are
+	kept  []string  // files that stay as they are
+	left  time.Time // what is younger may be another node's; zero where there is none
 }
 
 func (w *writer) apply(d git.Difference) error {

@@ -31,6 +31,26 @@ type Status struct {
 	Models  []Model   `json:"models"`
 	Meaning []Meaning `json:"meaning,omitempty"` // of each index, where there is an endpoint of embeddings
 	Backup  Backup    `json:"backup"`
+	Cluster *Cluster  `json:"cluster,omitempty"` // where the server is one of several nodes
+}
+
+// A Cluster is how several nodes stand, as one of them sees it.
+type Cluster struct {
+	Nodes    []Node  `json:"nodes"`
+	Without  int     `json:"shardsWithoutNode"`
+	LastBeat float64 `json:"lastBeatSeconds"` // since this node's last sign of life that arrived in the database
+	Acts     bool    `json:"acts"`            // it does not while it cannot reach the database
+}
+
+// A Node is one of several.
+type Node struct {
+	Name    string    `json:"name"`
+	Address string    `json:"address,omitempty"`
+	Version string    `json:"version"`
+	Started time.Time `json:"startedAt"`
+	Self    bool      `json:"self,omitempty"`
+	State   string    `json:"state"` // "starting", "ready", "leaving" or "silent"
+	Shards  int       `json:"shards"`
 }
 
 // A Source is one whose pages are collected, and how that went.

@@ -76,33 +76,74 @@ func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progres
 	if !p.Kind.Collected() {
 		return p, nil
 	}
+	if err := s.take(ctx, p); err != nil {
+		return p, err
+	}
 	dir := s.CollectedDir(p.ID)
 	pages := filepath.Join(dir, PagesDir)
-	last, collected := s.LastCollection(p.ID)
-	if _, err := os.Stat(pages); fresh || !collected || errors.Is(err, fs.ErrNotExist) {
+	if fresh || !s.collected(p.ID) {
 		collector := s.Collectors[p.Kind]
 		if collector == nil {
 			return p, &api.StateError{Kind: api.ErrUnavailable,
 				Reason: fmt.Sprintf("this version does not read %s", p.Kind.Said())}
 		}
-		if err := os.MkdirAll(pages, 0o700); err != nil {
-			return p, fmt.Errorf("make the folder of %s: %w", p.ID, err)
-		}
-		found, err := collector.Collect(ctx, p, dir, progress)
-		if errors.Is(err, context.Canceled) {
-			return p, err
-		}
-		last.At, last.Error = s.Guard.now().UTC(), ""
-		if err != nil {
-			last.Error = failure(err)
-		} else {
-			last.Collected = found
-		}
-		if err := errors.Join(err, s.keepCollection(dir, last)); err != nil {
+		gather := func(ctx context.Context) error { return s.gather(ctx, collector, p, dir, progress) }
+		if err := s.gatherAlone(ctx, p, dir, gather); err != nil {
 			return p, err
 		}
 	}
+	last, _ := s.LastCollection(p.ID)
 	return onDisk(p, pages, last.SiteURL), nil
+}
+
+// take brings what was collected of a source to what the nodes were given last.
+func (s *Reader) take(ctx context.Context, p api.Project) error {
+	if s.Nodes == nil || !p.Kind.Collected() {
+		return nil
+	}
+	_, err := s.Nodes.Take(ctx, p, s.CollectedDir(p.ID))
+	return err
+}
+
+// collected is whether there are pages of a source.
+func (s *Reader) collected(id api.ProjectID) bool {
+	_, collected := s.LastCollection(id)
+	_, err := os.Stat(filepath.Join(s.CollectedDir(id), PagesDir))
+	return collected && !errors.Is(err, fs.ErrNotExist)
+}
+
+// gatherAlone gathers while no other node does. What another one has collected while this one waited does.
+func (s *Reader) gatherAlone(ctx context.Context, p api.Project, dir string, gather func(context.Context) error) error {
+	if s.Nodes == nil {
+		return gather(ctx)
+	}
+	return s.Nodes.Collect(ctx, p, dir, func(ctx context.Context) error {
+		if changed, err := s.Nodes.Take(ctx, p, dir); err != nil {
+			return err
+		} else if changed && p.Kind != api.SourceZip && s.collected(p.ID) && !s.due(p) {
+			return nil
+		}
+		return gather(ctx)
+	})
+}
+
+// gather has a collector bring the pages of a source, and notes how that went.
+func (s *Reader) gather(ctx context.Context, collector Collector, p api.Project, dir string, progress Progress) error {
+	if err := os.MkdirAll(filepath.Join(dir, PagesDir), 0o700); err != nil {
+		return fmt.Errorf("make the folder of %s: %w", p.ID, err)
+	}
+	last, _ := s.LastCollection(p.ID)
+	found, err := collector.Collect(ctx, p, dir, progress)
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	last.At, last.Error = s.Guard.now().UTC(), ""
+	if err != nil {
+		last.Error = failure(err)
+	} else {
+		last.Collected = found
+	}
+	return errors.Join(err, s.keepCollection(dir, last))
 }
 
 // onDisk is a collected project as the rooms below see it: a folder.

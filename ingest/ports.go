@@ -20,6 +20,8 @@ type Deps struct {
 	Collectors map[api.SourceKind]Collector
 	Collecting string // folder of what they collect
 
+	Nodes Nodes // the others that answer from the same sources; nil on one that is alone
+
 	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process
 	// here, as hostile content would.
 	BeforeIndexing func(api.Project)
@@ -55,6 +57,7 @@ type Repositories interface {
 // An Index is what readers' questions are answered from.
 type Index interface {
 	Commit(project api.ProjectID) string
+	Projects() []api.ProjectID // that have an index
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
 	Check(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Check, error)
 	Size(project api.ProjectID) (pages, sections int)

@@ -58,15 +58,18 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 		return Project{}, err
 	}
 	s.Forget(p.ID)
-	report, err := s.Refresh(ctx, p, progress)
+	_, report, err := s.readNow(ctx, p, progress)
 	if err == nil {
 		err = s.checkDocsDir(ctx, p, report.Commit)
 	}
 	if err != nil {
 		s.folders().forget(p.ID)
-		return Project{}, errors.Join(err, s.Index.Remove(p.ID))
+		return Project{}, errors.Join(err, s.Index.Remove(p.ID), s.forgetGiven(context.WithoutCancel(ctx), p.ID))
 	}
 	added, err := s.Catalog.AddProject(ctx, p)
+	if err == nil {
+		s.turned(ctx, p.ID) // other nodes begin to read it
+	}
 	return found(added, report, open), err
 }
 
@@ -200,6 +203,9 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 			return Project{}, err
 		}
 		report, err := s.again(ctx, p, commit, progress)
+		if err == nil {
+			s.everywhere(ctx, p.ID, progress)
+		}
 		return found(p, report, ""), err
 	}
 	open, err := s.rights(ctx, p)
@@ -247,8 +253,9 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 	}
 	s.Forget(id)
 	s.forget(id)
+	s.follows.forget(id)
 	s.folders().forget(id)
-	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id))}
+	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.forgetGiven(ctx, id)}
 	for _, f := range p.Sources {
 		errs = append(errs, s.drop(ctx, api.SourceID(id, f.Label)))
 	}

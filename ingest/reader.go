@@ -36,6 +36,7 @@ type Reader struct {
 	looking  map[api.ProjectID]bool // collected sources that are being looked at by themselves
 	readings map[api.ProjectID]Reading
 	fresh    map[api.ProjectID]freshness
+	follows  following // other nodes
 }
 
 // A Reading is the last time that a project's documentation was read, or was found to be as it was.
@@ -91,6 +92,8 @@ func New(deps Deps) *Reader {
 		Deps: deps, slots: make(chan struct{}, 2), collecting: make(chan struct{}, 4), turns: map[api.ProjectID]*turn{}, making: map[api.ProjectID]*making{},
 		readings: map[api.ProjectID]Reading{}, fresh: map[api.ProjectID]freshness{}, looking: map[api.ProjectID]bool{},
 		ctx: ctx, cancel: cancel,
+		follows: following{known: map[api.ProjectID]int64{}, served: map[api.ProjectID]int64{},
+			runs: map[api.ProjectID]*catching{}, read: make(chan struct{}, 1)},
 	}
 }
 
@@ -106,8 +109,17 @@ func (s *Reader) Refresh(ctx context.Context, p api.Project, progress Progress) 
 	return report, err
 }
 
-// refreshTo is Refresh; it also says to where on which branch.
+// refreshTo is Refresh; it also says to where on which branch. Every node answers from it when it returns.
 func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
+	tip, report, err := s.readNow(ctx, p, progress)
+	if err == nil {
+		s.everywhere(ctx, p.ID, progress)
+	}
+	return tip, report, err
+}
+
+// readNow reads a source anew in its turn, on this node alone.
+func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
 	end, err := s.turn(ctx, p.ID)
 	if err != nil {
 		return forge.Tip{}, search.Report{}, err
@@ -134,7 +146,13 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 		return forge.Tip{}, search.Report{}, ctx.Err()
 	}
 	kind := p.Kind // not that of the folder in which it is collected
-	defer func() { s.remember(p.ID, kind, tip.Commit, err) }()
+	number := s.follows.number(p.ID)
+	defer func() {
+		s.remember(p.ID, kind, tip.Commit, err)
+		if err == nil {
+			s.served(ctx, p.ID, number)
+		}
+	}()
 	// Repositories hold anything: what one of them makes the program panic with is no other project's concern.
 	err = api.Guard(func() error {
 		if p, tip, err = s.fetch(ctx, p, fresh, progress); err != nil {
@@ -346,7 +364,15 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 	s.watch = watch
 	s.mu.Unlock()
 	defer watch.Close()
+	if s.Nodes != nil {
+		var follows sync.WaitGroup
+		follows.Go(func() { s.followNodes(ctx) })
+		defer follows.Wait()
+	}
 	for {
+		if s.Nodes != nil {
+			s.dropRemoved(ctx)
+		}
 		projects, err := s.Catalog.Projects(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Error("list the projects", "error", err)
@@ -414,7 +440,14 @@ func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {
 		return err
 	}
 	defer end()
-	_, _, err = s.read(ctx, p, s.due(p), func(string, int, int) {})
+	if err := s.take(ctx, p); err != nil {
+		return err
+	}
+	fresh, before := s.due(p), s.Index.Commit(p.ID)
+	_, _, err = s.read(ctx, p, fresh, func(string, int, int) {})
+	if err == nil && fresh && before != "" && s.Index.Commit(p.ID) != before {
+		s.moved(ctx, p.ID)
+	}
 	return err
 }
 

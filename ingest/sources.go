@@ -125,7 +125,7 @@ func (s *Reader) SetSource(ctx context.Context, id api.ProjectID, f api.Source, 
 		s.Forget(part.ID)
 		if before.Kind != part.Kind || before.Source != part.Source {
 			// What was collected of another place is not what this one has.
-			if err := os.RemoveAll(s.CollectedDir(part.ID)); err != nil {
+			if err := errors.Join(s.forgetGiven(ctx, part.ID), os.RemoveAll(s.CollectedDir(part.ID))); err != nil {
 				return Source{}, err
 			}
 		}
@@ -138,7 +138,7 @@ func (s *Reader) SetSource(ctx context.Context, id api.ProjectID, f api.Source, 
 
 // readPart reads a source, and says where its pages are where they are not in the folder that it names.
 func (s *Reader) readPart(ctx context.Context, part api.Project, progress Progress) error {
-	report, err := s.Refresh(ctx, part, progress)
+	_, report, err := s.readNow(ctx, part, progress)
 	if err != nil || part.Kind.Collected() {
 		return err
 	}
@@ -226,6 +226,7 @@ func (s *Reader) storeSource(ctx context.Context, id api.ProjectID, label string
 	if p, err = s.Catalog.UpdateProject(ctx, p); err != nil {
 		return Source{}, err
 	}
+	s.turned(ctx, api.SourceID(id, label)) // other nodes begin to read it
 	f, _ = p.Further(label)
 	return s.state(p, f), nil
 }
@@ -249,17 +250,9 @@ func (s *Reader) RemoveSource(ctx context.Context, id api.ProjectID, label strin
 	return s.drop(ctx, api.SourceID(id, label))
 }
 
-// drop forgets all that was read of a further source.
+// drop forgets all that was read of a further source, here and on other nodes.
 func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
-	end, err := s.turn(ctx, id) // no reading brings back what is removed
-	if err != nil {
-		return err
-	}
-	defer end()
-	s.Forget(id)
-	s.folders().forget(id)
-	s.forget(id)
-	return errors.Join(s.Index.Remove(id), s.Repositories.Discard(ctx, id), os.RemoveAll(s.CollectedDir(id)))
+	return errors.Join(s.dropHere(ctx, id), s.forgetGiven(ctx, id))
 }
 
 // RefreshAll reads a project's further sources. What fails of one is told of that one, and the others are read.
@@ -280,21 +273,15 @@ func (s *Reader) RefreshAll(ctx context.Context, p api.Project, progress Progres
 // Leftovers removes what was kept of sources that no project has: of removals and additions that broke off. Names are
 // those of what is stored.
 func (s *Reader) Leftovers(ctx context.Context, names []string) error {
-	projects, err := s.Catalog.Projects(ctx)
+	used, err := s.used(ctx)
 	if err != nil {
 		return err
-	}
-	used := map[api.ProjectID]bool{}
-	for _, p := range projects {
-		for _, part := range p.Parts() {
-			used[part.ID] = true
-		}
 	}
 	var errs []error
 	for _, name := range names {
 		id := api.ProjectID(name)
 		if _, label := api.SplitSource(id); label != "" && !used[id] {
-			errs = append(errs, s.drop(ctx, id))
+			errs = append(errs, s.dropHere(ctx, id))
 		}
 	}
 	return errors.Join(errs...)

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -33,6 +34,9 @@ type Updates struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 	wake   chan struct{}
+
+	// Here says which of what has a name this node does, of several; all of it where nil. It is set before Resume.
+	Here func(name string) bool
 
 	mu      sync.Mutex
 	running map[api.ProjectID]*updateRun
@@ -75,12 +79,12 @@ func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateI
 	if err != nil {
 		return "", err
 	}
-	u.again()
+	u.Wake()
 	return up.ID, nil
 }
 
-// again has what is pending begun.
-func (u *Updates) again() {
+// Wake has what is pending begun.
+func (u *Updates) Wake() {
 	select {
 	case u.wake <- struct{}{}:
 	default:
@@ -108,7 +112,7 @@ func (u *Updates) beginPending() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, up := range open { // oldest first
-		if u.running[up.Project] != nil {
+		if u.running[up.Project] != nil || !u.here(up.Project) {
 			continue
 		}
 		run := &updateRun{update: up}
@@ -119,16 +123,24 @@ func (u *Updates) beginPending() error {
 			delete(u.running, up.Project) // the catalogue says the same now
 			u.mu.Unlock()
 			if stored {
-				u.again() // the project's next one
+				u.Wake() // the project's next one
 			}
 		})
 	}
 	return nil
 }
 
+// here is whether this node carries out a project's updates.
+func (u *Updates) here(project api.ProjectID) bool {
+	return u.Here == nil || u.Here("task/update/"+string(project))
+}
+
 // carryOut brings an update to its end, unless the server stops before. It says whether the catalogue has the end.
 func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	up := run.view()
+	if !u.here(up.Project) {
+		return false // another node takes it up
+	}
 	if up.Attempts >= updateAttempts {
 		return u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
 	}
@@ -140,7 +152,9 @@ func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	if u.save(run) != nil {
 		return false
 	}
+	told := u.tell(run)
 	err := api.Guard(func() error { return u.perform(run) })
+	told()
 	if u.ctx.Err() != nil && err != nil {
 		run.change(func(up *api.Update) { up.Attempts-- }) // stopped, not failed
 		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
@@ -150,7 +164,40 @@ func (u *Updates) carryOut(run *updateRun) (stored bool) {
 		}
 		return false
 	}
+	if !u.here(up.Project) {
+		return false // another node has taken it up
+	}
 	return u.end(run, err)
+}
+
+// tellEvery is how often what an update says is stored for other nodes.
+const tellEvery = time.Second
+
+// tell stores what the update says now and then, where other nodes may be asked for it, until the returned function is
+// called.
+func (u *Updates) tell(run *updateRun) (stop func()) {
+	if u.Here == nil {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(u.ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		said := ""
+		for backoff.Sleep(ctx, tellEvery) == nil {
+			up := run.view()
+			now := strings.Join(up.Logs, "\n")
+			if now == said || !u.here(up.Project) {
+				continue
+			}
+			if err := u.reader.Catalog.SaveUpdate(ctx, up); err == nil {
+				said = now
+			} else if ctx.Err() == nil {
+				u.reader.Log.Warn("what an update says is not stored yet", "update", up.ID, "error", err)
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 var errGivenUp = errors.New("the update is given up")

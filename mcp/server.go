@@ -42,6 +42,11 @@ type Deps struct {
 	Log     *slog.Logger
 	Tracer  *tracing.Tracer // nil where nothing is traced
 	Version string
+
+	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a node
+	// keeps a session that a request names; the request is sent there then. Both are empty where this server is alone.
+	Node      string
+	Elsewhere func(ctx context.Context, node string) bool
 }
 
 // Servers are the MCP servers of all projects.
@@ -101,7 +106,12 @@ func (s *Servers) ServeAgent(w http.ResponseWriter, req *http.Request, p api.Pro
 }
 
 func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from netip.Addr) {
-	if id := req.Header.Get("Mcp-Session-Id"); id != "" && !s.begunAt(k, id) {
+	id := req.Header.Get("Mcp-Session-Id")
+	if node := nodeOf(id); node != s.Node && node != "" && s.Elsewhere != nil && s.Elsewhere(req.Context(), node) {
+		http.Error(w, "another node keeps this session", http.StatusMisdirectedRequest) // nobody reads it
+		return
+	}
+	if id != "" && !s.begunAt(k, id) {
 		http.Error(w, "session not found", http.StatusNotFound)
 		return
 	}
@@ -115,12 +125,26 @@ func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from n
 // can make one up.
 func (s *Servers) session(k kind) string {
 	id := rand.Text()
-	return id + "-" + s.seal(k, id)
+	name := id + "-" + s.seal(k, id)
+	if s.Node != "" {
+		name += "-" + s.Node
+	}
+	return name
+}
+
+// nodeOf is the node that keeps a session of that name; nothing where it names none.
+func nodeOf(name string) string {
+	parts := strings.SplitN(name, "-", 3)
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[2]
 }
 
 // begunAt reports whether a session of that name has begun at that server.
 func (s *Servers) begunAt(k kind, name string) bool {
 	id, seal, _ := strings.Cut(name, "-")
+	seal, _, _ = strings.Cut(seal, "-")
 	return hmac.Equal([]byte(seal), []byte(s.seal(k, id)))
 }
 

@@ -18,6 +18,8 @@ type Teller struct {
 	Jobs    Jobs
 	Changed <-chan struct{} // receives when a pull request may have changed
 	Log     *slog.Logger
+	// Here says which jobs this node runs, of several: it tells those. All where nil.
+	Here func(stream string) bool
 }
 
 const (
@@ -57,6 +59,9 @@ func (t *Teller) Step(ctx context.Context) error {
 		}
 		for _, p := range pulls {
 			after = p.ID
+			if p.Job != "" && t.Here != nil && !t.Here(job.Stream(p.Job)) {
+				continue
+			}
 			if err := t.tell(ctx, p); err != nil {
 				failed = append(failed, fmt.Errorf("pull request %s: %w", p.ID, err))
 			}

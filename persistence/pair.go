@@ -56,7 +56,7 @@ func disagreement(j journal.Identity, c catalog.Identity, restored bool) string 
 // *MismatchError.
 //
 // Restored says that both were put back from a backup.
-func Pair(ctx context.Context, j *journal.Journal, c *catalog.Catalog, restored bool) (end func(), err error) {
+func Pair(ctx context.Context, j journal.Store, c *catalog.Catalog, restored bool) (end func(), err error) {
 	is, has, err := identities(ctx, j, c)
 	if err != nil {
 		return nil, err
@@ -69,7 +69,7 @@ func Pair(ctx context.Context, j *journal.Journal, c *catalog.Catalog, restored 
 
 // Adopt makes a pair of a journal and a catalogue as they stand. The listings are emptied, and follow the journal from
 // its start: positions of another journal mean nothing in this one.
-func Adopt(ctx context.Context, j *journal.Journal, c *catalog.Catalog) error {
+func Adopt(ctx context.Context, j journal.Store, c *catalog.Catalog) error {
 	is, has, err := identities(ctx, j, c)
 	if err != nil {
 		return err
@@ -86,21 +86,22 @@ func Adopt(ctx context.Context, j *journal.Journal, c *catalog.Catalog) error {
 }
 
 // Disagreement says why journal and catalogue cannot be used together; empty where they can.
-func Disagreement(ctx context.Context, j *journal.Journal, c *catalog.Catalog) (string, error) {
+func Disagreement(ctx context.Context, j journal.Store, c *catalog.Catalog) (string, error) {
 	is, has, err := identities(ctx, j, c)
 	return disagreement(is, has, false), err
 }
 
-func identities(ctx context.Context, j *journal.Journal, c *catalog.Catalog) (
+func identities(ctx context.Context, j journal.Store, c *catalog.Catalog) (
 	is journal.Identity, has catalog.Identity, err error) {
 	is = j.Identity()
 	has, err = c.Identity(ctx)
+	is.Position = j.Identity().Position // others write, and their listings follow: read after what these have seen
 	return is, has, err
 }
 
 // bind stores what each has to know of the other. The catalogue comes first: a journal that knows of a catalogue which
 // does not know of it would be another one's.
-func bind(ctx context.Context, j *journal.Journal, c *catalog.Catalog, is journal.Identity, has catalog.Identity) (
+func bind(ctx context.Context, j journal.Store, c *catalog.Catalog, is journal.Identity, has catalog.Identity) (
 	end func(), err error) {
 	if is.ID == "" {
 		is.ID = rand.Text()
@@ -112,7 +113,13 @@ func bind(ctx context.Context, j *journal.Journal, c *catalog.Catalog, is journa
 		if ok, err := c.RememberJournal(ctx, has, is.ID, is.Position); err != nil {
 			return nil, err
 		} else if !ok {
-			return nil, &MismatchError{"another process has just made the catalogue work with another journal"}
+			// Nodes that start at once on new stores all say so, and one is the first.
+			if has, err = c.Identity(ctx); err != nil {
+				return nil, err
+			}
+			if has.Journal != is.ID {
+				return nil, &MismatchError{"another process has just made the catalogue work with another journal"}
+			}
 		}
 	}
 	// What it has not heard of yet is stored later: a disk may be full now.

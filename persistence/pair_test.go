@@ -254,6 +254,69 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 	})
 }
 
+// A sharedJournal is a journal that other nodes write to as well: what this node has heard of it comes late.
+type sharedJournal struct {
+	journal.Store
+	heard uint64 // the position that this node knows without asking
+	asked int
+	then  func() // what others do once this node has asked for the first time
+}
+
+func (s *sharedJournal) Position() uint64 { return s.heard }
+
+func (s *sharedJournal) Identity() journal.Identity {
+	s.asked++
+	if s.asked == 2 && s.then != nil {
+		s.then()
+	}
+	return s.Store.Identity()
+}
+
+// TestNodesThatStartAtOnceBecomeOnePair has another process pair the new catalogue while this one does: with the same
+// journal both go on, with another one the later is refused.
+func TestNodesThatStartAtOnceBecomeOnePair(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		t.Run(fmt.Sprintf("same=%t", same), func(t *testing.T) {
+			catalogtest.Each(t, func(t *testing.T, dsn string) {
+				j, c := openJournal(t, filepath.Join(t.TempDir(), "journal.db")), openCatalog(t, dsn)
+				others := j
+				if !same {
+					others = openJournal(t, filepath.Join(t.TempDir(), "another.db"))
+				}
+				end, err := Pair(t.Context(), &sharedJournal{Store: j, then: func() {
+					end, err := Pair(t.Context(), others, c, false)
+					if err != nil {
+						t.Fatalf("the faster one: %v", err)
+					}
+					end()
+				}}, c, false)
+				if err == nil {
+					end()
+				}
+				mismatch := new(MismatchError)
+				if same && err != nil || !same && !errors.As(err, &mismatch) {
+					t.Errorf("the later one: %v", err)
+				}
+			})
+		})
+	}
+}
+
+// TestANodeThatHearsLateIsNotTakenForAnOlderCopy has the listings see what another node wrote before this one
+// heard of it.
+func TestANodeThatHearsLateIsNotTakenForAnOlderCopy(t *testing.T) {
+	catalogtest.Each(t, func(t *testing.T, dsn string) {
+		j, c := openJournal(t, filepath.Join(t.TempDir(), "journal.db")), openCatalog(t, dsn)
+		say(t, j, "job/a", "x")
+		exec(t, dsn, "UPDATE stores SET position = 1 WHERE name = 'journal'")
+		end, err := Pair(t.Context(), &sharedJournal{Store: j, heard: 0}, c, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		end()
+	})
+}
+
 // TestStoresOfAnOlderVersionBecomeAPair takes from both stores what they know of each other. They become a pair once;
 // from then on another journal is refused.
 func TestStoresOfAnOlderVersionBecomeAPair(t *testing.T) {

@@ -27,6 +27,8 @@ type Keeper struct {
 	Threads Threads
 	Now     func() time.Time
 	Log     *slog.Logger
+	// Here says which threads this node runs, of several: it removes those. All where nil.
+	Here func(stream string) bool
 }
 
 // Streams are those of a journal.
@@ -89,6 +91,8 @@ func (k Keeper) Keep(ctx context.Context, retention time.Duration) {
 	}
 }
 
+func (k Keeper) here(id api.ThreadID) bool { return k.Here == nil || k.Here(thread.Stream(id)) }
+
 func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error) {
 	type old struct {
 		id      api.ThreadID
@@ -96,7 +100,7 @@ func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error)
 	}
 	var list []old
 	if _, err := Each(k.Journal(), func(c thread.Conversation) bool {
-		if c.Used().Before(unused) {
+		if c.Used().Before(unused) && k.here(c.Thread) {
 			list = append(list, old{c.Thread, c.Project})
 		}
 		return ctx.Err() == nil
@@ -113,6 +117,7 @@ func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error)
 			case err == nil:
 				removed.Add(1)
 			case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrNotFound): // it was used, or removed, meanwhile
+			case !k.here(t.id): // it has moved to another node meanwhile
 			default:
 				return fmt.Errorf("remove thread %s: %w", t.id, err)
 			}

@@ -24,7 +24,7 @@ const (
 // before the next acts. given is called once, when the job has the instruction or never gets it.
 func (r *Reviewer) carry(a api.ReviewAsk, given func()) {
 	defer given()
-	for tries := 0; r.ctx.Err() == nil; {
+	for tries := 0; r.ctx.Err() == nil && r.here(job.Stream(a.Job)); { // else another node takes it up
 		err := api.Guard(func() error { return r.advance(&a) })
 		if err == nil && a.State == api.ReviewAnswered {
 			r.metrics.asks.WithLabelValues(a.Result).Inc()

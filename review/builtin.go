@@ -19,7 +19,7 @@ func (r *Reviewer) answerBuiltin() error {
 	}
 	seen := map[string]bool{}
 	for _, c := range sent {
-		if seen[c.Message] {
+		if seen[c.Message] || !r.here(job.Stream(c.Job)) {
 			continue
 		}
 		seen[c.Message] = true

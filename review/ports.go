@@ -12,7 +12,7 @@ import (
 	"docent/startjob"
 )
 
-// Deps is what a Reviewer needs of the outside. All of it is required.
+// Deps is what a Reviewer needs of the outside. All of it is required, but Here.
 type Deps struct {
 	Catalog Catalog
 	Hosts   Hosts
@@ -21,6 +21,9 @@ type Deps struct {
 	IDs     *api.IDs
 	Now     func() time.Time
 	Log     *slog.Logger
+
+	// Here says which of what has a name this node does, of several; all of it where nil.
+	Here func(name string) bool
 }
 
 func (d Deps) complete() error {
@@ -34,6 +37,9 @@ func (d Deps) complete() error {
 	}
 	return nil
 }
+
+// here is whether this node does what has that name.
+func (d Deps) here(name string) bool { return d.Here == nil || d.Here(name) }
 
 // A Catalog knows the projects and where their jobs' pull requests are, and keeps what was said on them.
 type Catalog interface {

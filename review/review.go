@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/backoff"
 	"docent/forge/failure"
@@ -156,7 +157,7 @@ func (r *Reviewer) step() (time.Duration, error) {
 	}
 	wait := tick
 	for _, p := range projects {
-		if !host.KeepsPulls(p.Host) {
+		if !host.KeepsPulls(p.Host) || !r.here("task/review/"+string(p.ID)) {
 			continue
 		}
 		if err := r.discover(r.ctx, p); err != nil {
@@ -283,7 +284,7 @@ func (r *Reviewer) takeUp() error {
 		return err
 	}
 	for _, a := range open {
-		if r.asks[a.ID] || a.State == api.ReviewTaken && r.giving[a.Job] {
+		if r.asks[a.ID] || a.State == api.ReviewTaken && r.giving[a.Job] || !r.here(job.Stream(a.Job)) {
 			continue
 		}
 		r.asks[a.ID] = true

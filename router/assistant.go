@@ -11,6 +11,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/cluster"
 	"docent/persistence/quota"
 	"docent/router/overload"
 	"docent/router/reqbody"
@@ -89,6 +90,9 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	cancel()
 	if err != nil {
 		ticket.Done()
+		if q.Message != "" { // by which the thread knows a question that comes again
+			cluster.Repeatable(req.Context())
+		}
 		unsure = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 		if !unsure {
 			give()

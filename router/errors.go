@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/cluster"
 	"docent/forge"
 	"docent/router/reqbody"
 	"docent/search"
@@ -82,6 +83,8 @@ func read(err error, h http.Header) answer {
 		work    *workError
 	)
 	switch {
+	case errors.As(err, new(*cluster.ElsewhereError)): // the request is sent there, and nobody reads this
+		return refusal(http.StatusMisdirectedRequest, "elsewhere", "another node of this service answers this")
 	case errors.As(err, &syntax):
 		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.Reason,
 			details: []api.Problem{{Field: "body", Message: syntax.Reason}}}
@@ -234,6 +237,9 @@ func seconds(d time.Duration) string {
 func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	if err != errPanic {
 		x.err = err
+	}
+	if elsewhere := (*cluster.ElsewhereError)(nil); errors.As(err, &elsewhere) {
+		cluster.Note(req.Context(), elsewhere) // of one that was met outside of the request's own context, too
 	}
 	if x.status != 0 {
 		return

@@ -12,8 +12,10 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/cluster"
 	"docent/persistence/quota"
 	"docent/router/reqbody"
+	"docent/router/sockets"
 	"docent/stream"
 )
 
@@ -205,6 +207,10 @@ func (s *Server) tail(
 			reply, after = next, seen
 		case told && ctx.Err() == nil:
 			reply.Log, after = nil, seen // the reader may have gone
+		case errors.As(err, new(*cluster.ElsewhereError)) || s.Together && (s.isDraining() || errors.Is(err, api.ErrUnavailable)):
+			x.aborted = true // who comes again goes on at another node
+			w.m.end(sockets.EndedMoved)
+			return nil
 		case s.isDraining() || errors.Is(err, api.ErrShuttingDown):
 			cut("the service is restarting; the job goes on and can be followed again")
 			w.m.end("cut")

@@ -133,6 +133,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// Refuse answers a request with an error, for who stands before the API and cannot hand a request on to it.
+func (s *Server) Refuse(w http.ResponseWriter, req *http.Request, err error) {
+	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
+		patience: s.Bounds.WriteTimeout}
+	x.client, x.secure = s.peer(req)
+	x.begin()
+	s.fail(x, req, err)
+	s.note(req.Context(), x.account(req.Method))
+}
+
 // An account is what the log and the metrics say about a request at its end.
 type account struct {
 	id      string

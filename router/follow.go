@@ -148,6 +148,7 @@ func (w *writer) follow() {
 		how, wait := w.step(first)
 		if how != "" {
 			w.m.end(how)
+			w.x.aborted = w.x.aborted || how == sockets.EndedMoved
 			return
 		}
 		// What comes soon after text goes together: a gap of this length is not seen. The end of the answer does not wait.

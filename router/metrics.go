@@ -97,7 +97,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		sm := &streamMetrics{open: open.WithLabelValues(name), parts: parts.WithLabelValues(name),
 			flushes: flushes.WithLabelValues(name), bytes: bytes.WithLabelValues(name),
 			ends: map[string]prometheus.Counter{}}
-		for _, how := range []string{"finished", "gone", "stalled", "cut", "broken"} {
+		for _, how := range []string{"finished", "gone", "stalled", "cut", "moved", "broken"} {
 			sm.ends[how] = ends.WithLabelValues(name, how)
 		}
 		return sm

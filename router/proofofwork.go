@@ -1,11 +1,13 @@
 package router
 
 import (
+	"errors"
 	"net/http"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/proof"
 )
 
 // proofHeader brings the solution of a challenge, as altcha's clients encode it.
@@ -41,7 +43,11 @@ func (s *Server) proven(x *exchange, req *http.Request) (again func(), err error
 	if x.project.Options.ProofOfWork == 0 || len(x.key.AllowIP) > 0 {
 		return func() {}, nil
 	}
-	again, err = s.proofs.Use(string(x.project.ID), req.Header.Get(proofHeader), s.Now())
+	again, err = s.proofs.Use(req.Context(), string(x.project.ID), req.Header.Get(proofHeader), s.Now())
+	var refused proof.Error
+	if err != nil && !errors.As(err, &refused) {
+		return nil, err
+	}
 	if err != nil {
 		s.metrics.refuse("proof_of_work")
 		return nil, &workError{err, "/discovery/v1/assistant/" + x.project.Domain + "/challenge"}

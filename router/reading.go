@@ -98,6 +98,8 @@ func (r *reading) End(dst []byte) (out []byte, how string) {
 			r.asked = time.Time{}
 		}
 		return dst, "finished"
+	case !r.more && r.log.Broken(), r.server.Together && r.server.isCut():
+		return dst, sockets.EndedMoved
 	case !r.more: // the log ended without saying how
 		how, reason = sockets.EndedBroken, "the answer was interrupted; resume the stream or ask again"
 	case r.server.isCut():

@@ -61,11 +61,17 @@ type Deps struct {
 	HSTS time.Duration
 	// Limits are the quotas of projects that set none of their own. Zero is the default, negative is none.
 	Limits api.Limits
+	// UsedProof is proof.Challenges.Shared: several nodes remember together which solutions were used. Each by itself
+	// where nil.
+	UsedProof func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error)
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto for whom they speak.
 	TrustedProxies []netip.Prefix
 	// MetricsFrom may read /metrics without a key; loopback where nil. Others need an admin key.
 	MetricsFrom []netip.Prefix
 	Bounds      Bounds
+	// Together is whether other nodes go on with the streams that end here with a stop: their readers are broken off, so
+	// that they resume there.
+	Together bool
 	// HandlerStreams has all streams written by their handlers, and none by package sockets.
 	HandlerStreams bool
 }
@@ -127,6 +133,7 @@ type Server struct {
 	streams atomic.Int64  // open now
 	waits   atomic.Int64  // polls held open now
 
+	retired atomic.Bool     // others are to be asked
 	leaving context.Context // ends when new work is refused
 	leave   context.CancelFunc
 	cutting context.Context // ends when streams must end
@@ -185,6 +192,7 @@ func New(deps Deps) (*Server, error) {
 		proofs: proof.New(deps.Secret, deps.Now()),
 		scrape: newScrape(deps.Metrics, deps.Log),
 	}
+	s.proofs.Shared = deps.UsedProof
 	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.cutting, s.cut = context.WithCancel(context.Background())
@@ -447,6 +455,9 @@ func param(req bunrouter.Request, name string) string {
 	}
 	return unescape(v)
 }
+
+// Retire says that the service is not ready any more, while it goes on to take work: other nodes take what comes next.
+func (s *Server) Retire() { s.retired.Store(true) }
 
 func (s *Server) isDraining() bool { return s.leaving.Err() != nil }
 

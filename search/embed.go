@@ -152,7 +152,7 @@ const (
 // embedAll makes vectors until the library is closed: first what was not ready when the process before ended, then
 // whatever updates bring.
 func (l *Library) embedAll(ctx context.Context) {
-	for _, project := range l.indexed() {
+	for _, project := range l.Projects() {
 		l.near.work.want(project)
 	}
 	for ctx.Err() == nil {
@@ -189,8 +189,8 @@ func (l *Library) embedAll(ctx context.Context) {
 	}
 }
 
-// indexed lists the projects that have an index on disk.
-func (l *Library) indexed() []api.ProjectID {
+// Projects lists the projects that have an index on disk.
+func (l *Library) Projects() []api.ProjectID {
 	entries, err := os.ReadDir(l.dir)
 	if err != nil {
 		return nil

@@ -33,6 +33,8 @@ const (
 type Store struct {
 	Dir    string
 	Limits Limits // DefaultLimits where zero
+	// Share stores an upload to a source's folder where other nodes find it, before it is kept; nil on a node that is alone.
+	Share func(ctx context.Context, dir string, zip io.Reader) error
 
 	mu sync.Mutex
 }
@@ -48,6 +50,7 @@ func (s *Store) limits() Limits {
 type Incoming struct {
 	path   string
 	limits Limits
+	share  func(ctx context.Context, dir string, zip io.Reader) error
 }
 
 // Take adds the next piece of an upload, which its sender names by chance. Uploads that broke off long ago are removed.
@@ -92,7 +95,7 @@ func (s *Store) Read(name string, from io.Reader) (Incoming, error) {
 
 func (s *Store) open(name string) (Incoming, *os.File, error) {
 	dir := filepath.Join(s.Dir, incoming)
-	in := Incoming{path: filepath.Join(dir, name), limits: s.limits()}
+	in := Incoming{path: filepath.Join(dir, name), limits: s.limits(), share: s.Share}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return in, nil, fmt.Errorf("take an upload: %w", err)
 	}
@@ -111,10 +114,19 @@ func (s *Store) open(name string) (Incoming, *os.File, error) {
 
 // Keep checks an upload to its last byte and makes it the one of a source's folder. It is on the disk when this returns.
 // changed is false where the folder has the same one already. The incoming file is gone in any case.
-func (in Incoming) Keep(dir string) (changed bool, err error) {
+func (in Incoming) Keep(ctx context.Context, dir string) (changed bool, err error) {
 	defer os.Remove(in.path)
 	if err := in.check(); err != nil {
 		return false, err
+	}
+	if in.share != nil { // also the same one again: another node may have another one since
+		file, err := os.Open(in.path)
+		if err != nil {
+			return false, fmt.Errorf("keep an upload: %w", err)
+		}
+		if err := errors.Join(in.share(ctx, dir, file), file.Close()); err != nil {
+			return false, fmt.Errorf("keep an upload: %w", err)
+		}
 	}
 	hash, err := hashOf(in.path)
 	if err != nil {

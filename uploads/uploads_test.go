@@ -3,7 +3,6 @@ package uploads
 import (
 	"archive/zip"
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
@@ -65,7 +64,7 @@ func keep(t *testing.T, s *Store, dir string, raw []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return in.Keep(dir)
+	return in.Keep(t.Context(), dir)
 }
 
 func collect(t *testing.T, dir string) ingest.Collected {
@@ -73,7 +72,7 @@ func collect(t *testing.T, dir string) ingest.Collected {
 	if err := os.MkdirAll(filepath.Join(dir, ingest.PagesDir), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c, err := Zips{}.Collect(context.Background(), api.Project{}, dir, func(string, int, int) {})
+	c, err := Zips{}.Collect(t.Context(), api.Project{}, dir, func(string, int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -285,7 +284,7 @@ func TestPiecesMakeAnUpload(t *testing.T) {
 		}
 		raw = raw[n:]
 	}
-	if changed, err := in.Keep(filepath.Join(s.Dir, "x")); err != nil || !changed {
+	if changed, err := in.Keep(t.Context(), filepath.Join(s.Dir, "x")); err != nil || !changed {
 		t.Errorf("%v, %v", changed, err)
 	}
 	if _, err := s.Take("../../escape-from-here-now", nil); !errors.Is(err, api.ErrInvalid) {

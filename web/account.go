@@ -109,7 +109,11 @@ func (s *Server) changePassword(v *visit) error {
 	problems := map[string]string{}
 	if asksOld(v) {
 		bounds := []bound{{"account " + p.Email, mostOfAccount}}
-		if wait := s.attempts.take(v.now, bounds...); wait > 0 {
+		wait, err := s.attempt(v, bounds...)
+		if err != nil {
+			return err
+		}
+		if wait > 0 {
 			return &api.LimitError{Name: "sign-in", Limit: mostOfAccount, Window: attemptWindow, RetryAfter: wait}
 		}
 		kept, err := s.People.Password(v.Context(), p.ID)
@@ -121,7 +125,7 @@ func (s *Server) changePassword(v *visit) error {
 			return err
 		}
 		if ok {
-			s.attempts.giveBack(bounds...)
+			s.giveBack(v, bounds...)
 		} else {
 			problems["current"] = "is not your password"
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,6 +14,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/cluster"
 	"docent/startjob"
 	"docent/web/diff"
 )
@@ -313,6 +315,12 @@ func (s *Server) followJob(project api.ProjectID, id api.JobID) (<-chan struct{}
 		for ctx.Err() == nil {
 			reply, err := s.Jobs.Ask(ctx, id, job.Watch{Project: project, After: seq, Edits: true, Seen: seen,
 				Until: time.Now().Add(keepAlive)})
+			if errors.As(err, new(*cluster.ElsewhereError)) {
+				select {
+				case changed <- struct{}{}: // who looks finds it, and comes again at the other node
+				default:
+				}
+			}
 			if err != nil {
 				pause(ctx, time.Second)
 				continue

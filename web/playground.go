@@ -15,6 +15,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/cluster"
 	"docent/model"
 	"docent/search"
 	"docent/stream"
@@ -231,7 +232,11 @@ func (s *Server) tryIt(v *visit) error {
 	switch do {
 	case "ask", "follow":
 		t.As = tryAnswer
-		if err := s.ask(v, t); err != nil {
+		err := s.ask(v, t)
+		if errors.Is(err, errAskedOne) {
+			return v.again(v.base() + "/playground/try?" + askedField + "=" + url.QueryEscape(string(t.Setups[0].Thread)))
+		}
+		if err != nil {
 			return err
 		}
 	case "preview":
@@ -253,18 +258,35 @@ func (s *Server) ask(v *visit, t *try) error {
 				Reason: "only editors may ask other models than the project's own and the built-in one"}
 		}
 	}
-	for _, u := range t.setups() {
-		p := v.project
-		p.Options.RequireThreadKey = false // that is for readers: who is signed in has no key of the thread
+	p := v.project
+	p.Options.RequireThreadKey = false // that is for readers: who is signed in has no key of the thread
+	var open []*trySetup
+	for i, u := range t.setups() {
+		if id := v.query(askedField); i == 0 && t.Both && api.ValidID(api.ThreadPrefix, id) {
+			u.Thread = api.ThreadID(id) // as an earlier step of this request says
+			continue
+		}
+		open = append(open, u)
+	}
+	for _, u := range open { // before anything is asked: a reader's thread is not gone on with
 		if u.Thread != "" {
-			if _, _, err := s.tried(v.Context(), v, u.Thread, ""); err != nil { // a reader's thread is not gone on with
+			if _, _, err := s.tried(v.Context(), v, u.Thread, ""); err != nil {
 				return err
 			}
 		}
-		turn, err := s.Readers.Put(v.Context(), v.client, u.Thread, thread.Ask{
+	}
+	for i, u := range open {
+		ctx := v.Context()
+		if i > 0 {
+			ctx, _ = cluster.WithSlot(ctx) // what was asked is not forwarded with the request and asked again
+		}
+		turn, err := s.Readers.Put(ctx, v.client, u.Thread, thread.Ask{
 			Project: p, Caller: v.consoleCaller(), Channel: api.ChannelPlayground, Text: t.Text,
 			Query: t.asked(u), Model: u.Model, Explain: true,
 		})
+		if i > 0 && errors.As(err, new(*cluster.ElsewhereError)) {
+			return errAskedOne
+		}
 		if err != nil {
 			return err
 		}
@@ -273,6 +295,12 @@ func (s *Server) ask(v *visit, t *try) error {
 	}
 	return nil
 }
+
+// askedField names, in the address of a form, the thread in which the first of two configurations was asked already.
+const askedField = "asked"
+
+// errAskedOne means that the second of two configurations is to be asked by itself: another node runs its thread.
+var errAskedOne = errors.New("one of two configurations was asked")
 
 // consoleCaller is who asks where a visitor does.
 func (v *visit) consoleCaller() string { return "console:" + v.who.id }
@@ -514,11 +542,14 @@ func (s *Server) tryAnswerView(ctx context.Context, v *visit, id api.ThreadID, q
 		a.Before = append(a.Before, before.Question)
 	}
 	if !e.Done {
+		ctx, _ := cluster.WithSlot(ctx) // the page may have an answer of another node beside it
 		log, err := s.tryLog(ctx, v.project, c)
-		if err != nil {
+		switch {
+		case err == nil:
+			a.Text = log.Text(0)
+		case !errors.As(err, new(*cluster.ElsewhereError)): // else its live stream shows it, from there
 			return nil, err
 		}
-		a.Text = log.Text(0)
 		return a, nil
 	}
 	a.Timings = answerTimings(&e)

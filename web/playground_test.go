@@ -23,6 +23,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/cluster"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
@@ -502,4 +503,76 @@ func TestThePlaygroundAsksFollowUps(t *testing.T) {
 	wants(t, conversation, "tried in the playground", "Retrieval and timings", "Waited for its turn", "page cited",
 		"playground?as=answer")
 	wants(t, b.open(at), "to make a backup of the server") // the first answer is at its address as before
+}
+
+// elsewhere are readers of which one thread is run by another node, as this one finds out when it asks there.
+type elsewhere struct {
+	*readers
+	thread api.ThreadID
+}
+
+func (e *elsewhere) Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error) {
+	if id != "" && id == e.thread {
+		met := &cluster.ElsewhereError{Name: thread.Stream(id), Node: cluster.Node{ID: "b", Name: "b"}}
+		cluster.Note(ctx, met)
+		return thread.Turn{}, met
+	}
+	return e.readers.Put(ctx, client, id, ask)
+}
+
+// Two answers that are compared may belong to different nodes. A follow-up asks each of them once: the browser sends the
+// form again for the second, which its node asks alone.
+func TestAFollowUpOfAComparisonIsAskedOnceOnEachNode(t *testing.T) {
+	r := &elsewhere{readers: &readers{}}
+	with := withReaders(t, r.readers)
+	h := build(t, func(d *web.Deps) {
+		with(d)
+		d.Readers = r
+	})
+	b := h.as(h.person("vera", api.RoleViewer))
+	_, at := b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"ask"}, "both": {"1"}})
+	b.until(at, "badge ok\">answered")
+	first := threadInAddress.FindStringSubmatch(at)[1]
+	second := regexp.MustCompile(`b\.thread=(thr_[0-9A-Za-z]+)`).FindStringSubmatch(at)[1]
+
+	form := url.Values{"q": {"Is it safe while the server runs?"}, "do": {"follow"}, "both": {"1"}, "a.thread": {first},
+		"b.thread": {second}, "token": {b.token(b.open(playgroundPath))}}
+	inThread := func(id string) (n int) {
+		c, err := r.Read(t.Context(), api.ThreadID(id), thread.Read{Project: "acme"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range c.Turns {
+			if e.Question == form.Get("q") {
+				n++
+			}
+		}
+		return n
+	}
+	r.thread = api.ThreadID(second)
+	res := b.send(playgroundPath+"/try", form)
+	next := res.Header.Get("Location")
+	if res.StatusCode != http.StatusTemporaryRedirect || next != playgroundPath+"/try?asked="+first {
+		t.Fatalf("%d to %q", res.StatusCode, next)
+	}
+	if a, b := inThread(first), inThread(second); a != 1 || b != 0 {
+		t.Errorf("asked %d and %d times before the second step", a, b)
+	}
+	r.thread = api.ThreadID(first) // the second step is forwarded to the other node
+	res = b.send(next, form)
+	if at = res.Header.Get("Location"); res.StatusCode != http.StatusSeeOther || !strings.Contains(at, "a.thread="+first) ||
+		!strings.Contains(at, "b.thread="+second) {
+		t.Errorf("%d to %q", res.StatusCode, at)
+	}
+	if a, b := inThread(first), inThread(second); a != 1 || b != 1 {
+		t.Errorf("asked %d and %d times", a, b)
+	}
+
+	// What cannot be gone on with is found before anything is asked.
+	r.thread = ""
+	form.Set("q", "And on Sundays?")
+	form.Set("b.thread", api.NewID(api.ThreadPrefix, time.Now()))
+	if res := b.send(playgroundPath+"/try", form); res.StatusCode != http.StatusNotFound || inThread(first) != 0 {
+		t.Errorf("%d, asked %d times", res.StatusCode, inThread(first))
+	}
 }

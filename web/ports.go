@@ -110,7 +110,7 @@ type Readers interface {
 	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
 
-// Tries are the threads that the playground has asked in.
+// Tries are the threads that the playground has asked in. Those that another node runs can be read here.
 type Tries interface {
 	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
 	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
@@ -257,6 +257,12 @@ type ModelChoice struct {
 	Name    string
 	Default bool
 	State   string // in words; empty where there is nothing to say
+}
+
+// Counts are uses that several nodes count together, within bounds.
+type Counts interface {
+	Take(ctx context.Context, window time.Duration, bounds ...catalog.Bound) (wait time.Duration, err error)
+	Give(ctx context.Context, names ...string) error
 }
 
 // Tasks are the long pieces of work on projects.

@@ -3,6 +3,7 @@ package web
 import (
 	"net/http"
 	"net/url"
+	"strings"
 
 	"github.com/uptrace/bunrouter"
 
@@ -244,8 +245,18 @@ func (s *Server) guard(r route) bunrouter.HandlerFunc {
 		if err := s.place(v, r); err != nil {
 			return err
 		}
+		if s.Setting != nil && inOneMemory(r.pattern) {
+			if err := s.Setting(v.Context()); err != nil {
+				return err
+			}
+		}
 		return r.serve(v)
 	}
+}
+
+// inOneMemory is whether a page shows or changes what one process remembers: drafts of projects, and tasks on sources.
+func inOneMemory(pattern string) bool {
+	return strings.HasPrefix(pattern, "/console/setup") || strings.HasPrefix(pattern, project+"/sources")
 }
 
 // place finds the organization and the project of an address, and refuses who may not be there.

@@ -62,6 +62,12 @@ type Deps struct {
 	Automations   Automations
 	Webhooks      Webhooks
 
+	// Counts are what several nodes count together: attempts to sign in. A single one counts in memory, where it is nil.
+	Counts Counts
+	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails where
+	// another one has, and the request goes there. It is this one where nil.
+	Setting func(ctx context.Context) error
+
 	Log     *slog.Logger // none where nil
 	Now     func() time.Time
 	Version string

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/persistence/catalog"
 )
 
 func same(a, b []byte) bool { return subtle.ConstantTimeCompare(a, b) == 1 }
@@ -107,12 +109,15 @@ func (s *Server) login(v *visit) error {
 	if !byKey {
 		bounds = append(bounds, bound{"account " + email, mostOfAccount})
 	}
-	if wait := s.attempts.take(v.now, bounds...); wait > 0 {
+	wait, err := s.attempt(v, bounds...)
+	if err != nil {
+		return err
+	}
+	if wait > 0 {
 		return &api.LimitError{Name: "sign-in", Limit: mostOfAddress, Window: attemptWindow, RetryAfter: wait}
 	}
 	view := loginView{Next: local(v.form().Get("next")), ByKey: byKey, Email: email}
 	var ok bool
-	var err error
 	if byKey {
 		view.Problem = "This is not an admin key that may be used from here."
 		ok, err = s.loginByKey(v)
@@ -122,13 +127,13 @@ func (s *Server) login(v *visit) error {
 	}
 	switch {
 	case err != nil:
-		s.attempts.giveBack(bounds...)
+		s.giveBack(v, bounds...)
 		return err
 	case !ok:
 		s.Log.Warn("a sign-in was refused", "client", v.client.String(), "key", byKey)
 		return s.loginPage(v, http.StatusUnauthorized, view)
 	}
-	s.attempts.giveBack(bounds...)
+	s.giveBack(v, bounds...)
 	return v.seeOther(view.Next)
 }
 
@@ -172,6 +177,36 @@ const (
 	attemptWindow = 10 * time.Minute
 	mostCounted   = 10_000
 )
+
+// attempt counts one more attempt, or says how long to wait. Several nodes count together.
+func (s *Server) attempt(v *visit, bounds ...bound) (wait time.Duration, err error) {
+	if s.Counts == nil {
+		return s.attempts.take(v.now, bounds...), nil
+	}
+	shared := make([]catalog.Bound, len(bounds))
+	for i, b := range bounds {
+		shared[i] = catalog.Bound{Name: counted + b.of, Most: b.most}
+	}
+	return s.Counts.Take(v.Context(), attemptWindow, shared...)
+}
+
+// giveBack takes back what an attempt has counted that did not fail.
+func (s *Server) giveBack(v *visit, bounds ...bound) {
+	if s.Counts == nil {
+		s.attempts.giveBack(bounds...)
+		return
+	}
+	names := make([]string, len(bounds))
+	for i, b := range bounds {
+		names[i] = counted + b.of
+	}
+	if err := s.Counts.Give(context.WithoutCancel(v.Context()), names...); err != nil {
+		s.Log.Warn("a sign-in that did not fail counts as if it had", "error", err)
+	}
+}
+
+// counted begins the names that attempts are counted under by several nodes.
+const counted = "sign-in "
 
 // attempts counts failed sign-ins. An attempt counts from its beginning, so that many at once are no way around.
 type attempts struct {

@@ -180,6 +180,11 @@ func concernsOf(st health.Status, now time.Time) []concern {
 	if st.Crashed {
 		add(false, "", "", "The server before this one crashed: crash.last.log in the data directory has its trace.")
 	}
+	if c := st.Cluster; c != nil {
+		concernsOfNodes(c, add)
+		slices.SortStableFunc(list, worstFirst)
+		return list // the database's own backups count
+	}
 	switch b := st.Backup; {
 	case b.Failed != nil:
 		add(false, "#backup", "Look at it", "The last backup failed: %s", b.Failed.Error)
@@ -191,6 +196,21 @@ func concernsOf(st health.Status, now time.Time) []concern {
 	}
 	slices.SortStableFunc(list, worstFirst)
 	return list
+}
+
+// concernsOfNodes is what of several nodes needs somebody.
+func concernsOfNodes(c *health.Cluster, add func(bad bool, path, do, format string, args ...any)) {
+	if !c.Acts {
+		add(true, "", "", "This node has not reached the database for %s: it acts on nothing that it runs.", seconds(c.LastBeat))
+	}
+	if c.Without > 0 {
+		add(true, "", "", "%s of jobs and threads are run by no node.", count(c.Without, "shard"))
+	}
+	for _, n := range c.Nodes {
+		if n.State == "silent" {
+			add(true, "#nodes", "Look at it", "The node %s shows no life.", n.Name)
+		}
+	}
 }
 
 func worstFirst(a, b concern) int {

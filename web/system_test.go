@@ -95,6 +95,36 @@ func TestTheSystemPageShowsWhatNeedsAttentionAndTheFigures(t *testing.T) {
 	}
 }
 
+func TestTheSystemPageShowsTheNodes(t *testing.T) {
+	h := build(t)
+	b := h.visitor("operator")
+	well := health.Cluster{Acts: true, Nodes: []health.Node{{Name: "docent-1", State: "ready", Shards: 128, Self: true, Version: "v9",
+		Address: "10.0.0.11:8093"}, {Name: "docent-2", State: "ready", Shards: 128, Version: "v9"}}}
+	h.system.set(func(st *health.Status) { *st = health.Status{Cluster: &well} })
+	page, _ := b.text(200, "/console/system")
+	for _, want := range []string{"Nothing needs attention", "docent-1", "docent-2", "this one", "10.0.0.11:8093",
+		"the database's own backups"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of several nodes lacks %q", want)
+		}
+	}
+	if strings.Contains(page, "Back up now") || strings.Contains(page, "No backup was made") {
+		t.Error("the page offers a backup that is refused")
+	}
+	h.system.set(func(st *health.Status) {
+		ill := well
+		ill.Acts, ill.LastBeat, ill.Without = false, 4, 3
+		ill.Nodes = []health.Node{well.Nodes[0], {Name: "docent-2", State: "silent"}}
+		st.Cluster = &ill
+	})
+	page, _ = b.text(200, "/console/system")
+	for _, want := range []string{"The node docent-2 shows no life", "3 shards", "has not reached the database for 4s"} {
+		if !strings.Contains(page, want) {
+			t.Errorf("the page of nodes that are ill lacks %q", want)
+		}
+	}
+}
+
 func TestAnOperatorRetriesAndBacksUp(t *testing.T) {
 	h := build(t)
 	b := h.visitor("operator")

@@ -230,6 +230,15 @@ func (v *visit) seeOther(to string) error {
 	return nil
 }
 
+// again has the browser send the same form to another address of ours.
+func (v *visit) again(to string) error {
+	h := v.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("Location", to)
+	v.WriteHeader(http.StatusTemporaryRedirect)
+	return nil
+}
+
 // done leads to another page, which says what was done.
 func (v *visit) done(to, message string) error {
 	v.setCookie(flashCookie, url.QueryEscape(message), time.Minute)

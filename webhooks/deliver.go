@@ -22,9 +22,11 @@ const (
 type Hooks struct {
 	Desk
 	follower *follower
+	alone    func(ctx context.Context, name string, f func(context.Context))
 	wake     chan struct{}
 	cancel   context.CancelFunc
 	work     sync.WaitGroup
+	turns    sync.WaitGroup // of webhooks
 	well     chan struct{}
 	ill      chan struct{}
 	figures  figures
@@ -43,7 +45,7 @@ func New(deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hooks{Desk: deps.Desk, wake: make(chan struct{}, 1), cancel: func() {}, well: make(chan struct{}, wellOnes),
+	h := &Hooks{Desk: deps.Desk, alone: deps.alone, wake: make(chan struct{}, 1), cancel: func() {}, well: make(chan struct{}, wellOnes),
 		ill: make(chan struct{}, illOnes), running: map[string]bool{}}
 	h.follower = &follower{Deps: deps, maker: maker, found: h.found}
 	h.figures.begin()
@@ -54,8 +56,20 @@ func New(deps Deps) (*Hooks, error) {
 func (h *Hooks) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	h.cancel = cancel
-	h.work.Go(func() { h.follower.run(ctx) })
-	h.work.Go(func() { h.run(ctx) })
+	h.work.Go(func() { h.alone(ctx, "task/webhooks", h.both) })
+}
+
+// both makes and delivers events until ctx ends. What another node did meanwhile is not known here.
+func (h *Hooks) both(ctx context.Context) {
+	h.mu.Lock()
+	h.newest = nil
+	h.mu.Unlock()
+	h.follower.began = false
+	var parts sync.WaitGroup
+	parts.Go(func() { h.follower.run(ctx) })
+	parts.Go(func() { h.run(ctx) })
+	parts.Wait()
+	h.turns.Wait()
 }
 
 // Close breaks off what goes on; the next server takes it up.
@@ -196,7 +210,7 @@ func (h *Hooks) begin(ctx context.Context, w api.WebhookStatus) {
 	if w.State.Failures > 0 {
 		lane = h.ill
 	}
-	h.work.Go(func() {
+	h.turns.Go(func() {
 		defer func() {
 			h.mu.Lock()
 			delete(h.running, w.ID)

@@ -80,7 +80,10 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := f.Events.Position()
+	last, err := f.head(ctx)
+	if err != nil {
+		return err
+	}
 	if !begun || pos > last {
 		if begun {
 			f.Log.Warn("the journal is older than the events of webhooks: those that were not delivered are given up",
@@ -97,6 +100,16 @@ func (f *follower) begin(ctx context.Context) error {
 	f.began, f.reached, f.stored = true, pos, pos
 	f.Events.Ack(pos)
 	return nil
+}
+
+// head is where the journal ends: of one that several nodes write to, this one may know less.
+func (f *follower) head(ctx context.Context) (uint64, error) {
+	if of, ok := f.Events.(interface {
+		Head(ctx context.Context) (uint64, error)
+	}); ok {
+		return of.Head(ctx)
+	}
+	return f.Events.Position(), nil
 }
 
 // step makes the events of all that the journal holds by now.

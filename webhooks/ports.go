@@ -61,12 +61,24 @@ type Secrets interface {
 	Drop(name string) error
 }
 
-// Deps is what deliveries need of the outside. All of it is required but PublicURL.
+// Deps is what deliveries need of the outside. All of it is required but PublicURL and Alone.
 type Deps struct {
 	Desk
 	Streams   Streams
 	Events    Log
 	PublicURL string // where people reach the pages; events have no links where it is empty
+
+	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
+	Alone func(ctx context.Context, name string, f func(context.Context))
+}
+
+// alone runs f where no other node does.
+func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
+	if d.Alone == nil {
+		f(ctx)
+		return
+	}
+	d.Alone(ctx, name, f)
 }
 
 func (d Deps) complete() error {

@@ -45,22 +45,24 @@ func New(deps Deps) (*Reports, error) {
 func (r *Reports) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.cancel = cancel
-	r.work.Go(func() {
-		for ctx.Err() == nil {
-			wait := tick
-			if err := api.Guard(func() (err error) { wait, err = r.Step(ctx); return err }); err != nil && ctx.Err() == nil {
-				r.Log.Warn("weekly reports wait", "error", err)
-				wait = tick
-			}
-			timer := time.NewTimer(wait)
-			select {
-			case <-ctx.Done():
-			case <-r.wake:
-			case <-timer.C:
-			}
-			timer.Stop()
+	r.work.Go(func() { r.alone(ctx, "task/reports", r.run) })
+}
+
+func (r *Reports) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		wait := tick
+		if err := api.Guard(func() (err error) { wait, err = r.Step(ctx); return err }); err != nil && ctx.Err() == nil {
+			r.Log.Warn("weekly reports wait", "error", err)
+			wait = tick
 		}
-	})
+		timer := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
 }
 
 // Close breaks off what goes on; the next server takes it up.

@@ -49,6 +49,18 @@ type Deps struct {
 	Log       *slog.Logger
 	PublicURL string // where people reach the pages; reports have no links where it is empty
 	Loopback  bool   // reports may be sent to this machine
+
+	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
+	Alone func(ctx context.Context, name string, f func(context.Context))
+}
+
+// alone runs f where no other node does.
+func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
+	if d.Alone == nil {
+		f(ctx)
+		return
+	}
+	d.Alone(ctx, name, f)
 }
 
 func (d Deps) complete() error {

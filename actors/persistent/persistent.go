@@ -53,6 +53,8 @@ type Deps struct {
 	Tracer   *tracing.Tracer // nil where nothing is traced
 	Context  context.Context // ends when the service stops
 	Go       func(func())    // starts a run; whoever stops the service waits for it
+	// Here is whether this node still runs the actor of a stream; nil where no other node could.
+	Here func(stream string) bool
 	// Backoff is the pause before try n (from 1) of something that failed for now.
 	Backoff func(n int) time.Duration
 }
@@ -146,6 +148,9 @@ func New[S, E any](kind *Kind[S, E], id string, deps *Deps, self Self) Actor[S, 
 	return Actor[S, E]{kind: kind, deps: deps, Self: self, Stream: kind.Stream(id), State: kind.New(id)}
 }
 
+// Moved reports whether another node is to run the actor: who follows it has to come again.
+func (a *Actor[S, E]) Moved() bool { return a.deps.Here != nil && !a.deps.Here(a.Stream) }
+
 func (a *Actor[S, E]) id() string { return a.Stream[len(a.kind.Name)+1:] }
 
 // Recover rebuilds the state from the journal. A *RecoverError cannot be cured by trying again.
@@ -204,7 +209,7 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	span.Done(err)
 	var claimed *journal.ClaimedError
 	switch {
-	case errors.As(err, &claimed):
+	case errors.As(err, &claimed), errors.Is(err, api.ErrLimited): // which other nodes' uses may have used up
 		return err
 	case errors.Is(err, journal.ErrSequence):
 		return fmt.Errorf("%w: append to %s: %w", api.ErrUnavailable, a.Stream, err)

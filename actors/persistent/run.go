@@ -2,12 +2,14 @@ package persistent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
 
 	"docent/api"
 	"docent/backoff"
+	"docent/persistence/journal"
 	"docent/tracing"
 )
 
@@ -90,8 +92,8 @@ func (a *Actor[S, E]) StopRun() {
 }
 
 // Listen takes a result: decides what follows, and has commit make facts of it. Runs of earlier incarnations and
-// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. Both bring
-// false.
+// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. Where the
+// journal will never take anything again, the run ends and no other begins: another node does the work. All bring false.
 func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if res.Run != a.run || a.run == nil {
 		res.Run.cancel()
@@ -105,6 +107,10 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	}
 	if err != nil {
 		RestartOnConflict(err)
+		if errors.Is(err, journal.ErrFenced) {
+			res.Run.cancel()
+			return false
+		}
 		res.Tries++
 		a.deps.Log.WarnContext(a.Context(), "the journal does not take an event, trying again", a.kind.Name, a.id(), "tries", res.Tries, "error",
 			err)

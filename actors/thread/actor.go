@@ -256,6 +256,9 @@ func (a *Actor) Own(msg any) {
 // thrown away but offered again, and whoever resumes gets it.
 func (a *Actor) refused(done *turnDone) {
 	turn := a.State.open[0].Turn
+	if a.deps.Here != nil { // who comes again may find a node that can store it
+		a.logs[turn].Break()
+	}
 	finish(a.logs[turn], stream.Part{Kind: stream.Error,
 		Text: "The answer could not be stored. Please load it again in a moment."})
 	replay(a.openLog(turn), done.sources, done.text)
@@ -411,9 +414,14 @@ func (a *Actor) settle(recovered bool, prepared func()) {
 // nobodyWaits is the prepared of a turn whose reader was answered already.
 func nobodyWaits() {}
 
-// Close ends the actor, see persistent.Actor. Readers get a proper end.
+// Close ends the actor, see persistent.Actor. Readers get a proper end; those of an actor that another node is to run are
+// broken off, so that they come again and go on there.
 func (a *Actor) Close(whole bool) {
 	for _, log := range a.logs {
+		if a.Moved() {
+			log.Break()
+			continue
+		}
 		finish(log, stream.Part{Kind: stream.Error,
 			Text: "The answer was interrupted. It will be finished; load it again in a moment."})
 	}

@@ -26,7 +26,13 @@ func (o *operations) backup(ctx context.Context, p backupParams, progress Progre
 	from := backup.Source{
 		Data: o.stores.config.Data, Version: buildVersion().Version, Repositories: o.stores.hub,
 		Journal: func(ctx context.Context, w io.Writer) error {
-			return o.withJournal(ctx, func(j *journal.Journal) error { return j.Backup(w) })
+			return o.withJournal(ctx, func(j journal.Store) error {
+				file, err := journalFile(j, "copy it", "back the database up with pg_dump or by your provider's means")
+				if err != nil {
+					return err
+				}
+				return file.Backup(w)
+			})
 		},
 	}
 	if dsn := o.stores.config.CatalogDSN; dsn == "" || strings.HasPrefix(dsn, "sqlite:") {

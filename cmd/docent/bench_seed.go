@@ -50,7 +50,7 @@ func (o *operations) seed(ctx context.Context, p seedParams, progress Progress) 
 	if _, err := o.stores.catalog.Project(ctx, p.Project); err != nil {
 		return made, err
 	}
-	err := o.withJournal(ctx, func(j *journal.Journal) error {
+	err := o.withJournal(ctx, func(j journal.Store) error {
 		if err := seedJournal(ctx, j, p, progress, &made); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (o *operations) seed(ctx context.Context, p seedParams, progress Progress) 
 }
 
 // seedJournal appends the events of conversations and jobs.
-func seedJournal(ctx context.Context, j *journal.Journal, p seedParams, progress Progress, made *seeded) error {
+func seedJournal(ctx context.Context, j journal.Store, p seedParams, progress Progress, made *seeded) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(seedAtOnce)
 	add := func(stream string, events []journal.Event, err error) error {

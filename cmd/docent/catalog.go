@@ -41,7 +41,7 @@ func (o *operations) rebuildCatalog(ctx context.Context, _ struct{}, _ Progress)
 	if o.app != nil {
 		return r, rebuild(o.app.listings)
 	}
-	return r, o.withJournal(ctx, func(j *journal.Journal) error {
+	return r, o.withJournal(ctx, func(j journal.Store) error {
 		a := &app{stores: o.stores, journal: j, log: slog.New(slog.DiscardHandler)}
 		if err := a.startListings(); err != nil {
 			return err

@@ -25,6 +25,10 @@ type Config struct {
 	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"address under which clients reach the server; links to pull requests begin with it"`
 	BackupDir      string   `toml:"backup_dir" usage:"folder in which the console's button makes backups; empty for one beside the data directory, with -backups at the end of its name"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalogue database: empty for SQLite in the data directory, or postgres://…"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads keep what they know: bbolt, a file in the data directory, or postgres, the database of catalog_dsn, which several nodes can share"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: what this node is called in logs and in docent status; the machine's name where empty"`
+	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address on which other nodes reach this one, HOST:PORT; empty for a single node"`
+	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"address under which other nodes reach node_listen, HOST:PORT, where that is another one"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
@@ -94,6 +98,10 @@ type Config struct {
 	beforeIndexing func(api.Project)
 
 	catalog *given.Secret // where catalog_dsn is given as a secret; nil elsewhere
+
+	nodeID            string        // of this life of a server whose journal several nodes can share; empty for others
+	nodeSecret        *given.Secret // that nodes know each other by; nil where none is given
+	nodeSecretProblem error
 
 	from  map[string]string // where each setting has its value from, by its name; from its default where it is not there
 	lines map[string]int    // of the file, where each setting and table is
@@ -183,7 +191,7 @@ func DefaultConfig() Config {
 	bounds := router.DefaultBounds()
 	return Config{
 		now:  time.Now,
-		Data: "data", Listen: "127.0.0.1:8080", LogLevel: "info", LogFormat: "text", Model: "builtin",
+		Data: "data", Listen: "127.0.0.1:8080", Journal: journalBolt, LogLevel: "info", LogFormat: "text", Model: "builtin",
 		MetricsFrom: []string{"127.0.0.0/8", "::1"},
 		// What version 1 of the API calls its models.
 		ModelAliases: map[string]string{"sonnet": "", "opus": ""},
@@ -265,6 +273,7 @@ func readConfig(path string, environ func(string) (string, bool), flags *pflag.F
 	if err := c.resolveCatalog(environ); err != nil {
 		list.add("catalog_dsn", "%w", err)
 	}
+	c.nodeSecret, c.nodeSecretProblem = given.New(nodeSecretEnv, environ)
 	c.check(&list)
 	return c, list.placed(path, &c)
 }

@@ -190,7 +190,7 @@ func (c *Config) unknownVariables(environ []string, projects []api.Project) []st
 	for _, m := range c.Models {
 		secret(m.KeyEnv)
 	}
-	for _, name := range []string{c.OIDC.SecretEnv, c.Embeddings.KeyEnv, c.Tracing.HeadersEnv, modelKeyEnv, catalogEnv} {
+	for _, name := range []string{c.OIDC.SecretEnv, c.Embeddings.KeyEnv, c.Tracing.HeadersEnv, modelKeyEnv, catalogEnv, nodeSecretEnv} {
 		secret(name)
 	}
 	for _, p := range projects {

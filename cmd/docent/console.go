@@ -39,6 +39,7 @@ func (a *app) newPages(secret []byte) (*web.Server, error) {
 	a.config.signIn(&deps)
 	a.playground(&deps)
 	a.insights(&deps)
+	a.amongNodes(&deps)
 	return web.New(deps)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 
-	"docent/actors"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/ingest"
@@ -14,7 +13,7 @@ import (
 
 // playground gives the pages what they search and ask with.
 func (a *app) playground(deps *web.Deps) {
-	deps.Readers, deps.Tries, deps.Models = readers{a}, a.system.Threads(), a.models
+	deps.Readers, deps.Tries, deps.Models = readers{a}, a.knownThreads(), a.models
 	deps.Finder = ingest.Documents{Library: a.stores.library, Reader: a.stores.source}
 }
 
@@ -30,7 +29,7 @@ func (r readers) Put(ctx context.Context, client netip.Addr, id api.ThreadID, as
 // Each port of the playground with what serves it.
 var (
 	_ web.Readers = readers{}
-	_ web.Tries   = (*actors.Threads)(nil)
+	_ web.Tries   = knownThreads{}
 	_ web.Finder  = ingest.Documents{}
 	_ web.Models  = (*registry.Registry)(nil)
 )

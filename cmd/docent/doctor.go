@@ -63,6 +63,7 @@ func (o *operations) examine(ctx context.Context, p doctorParams, _ Progress) ([
 		{Name: "source", Run: o.sourceFindings},
 		doctor.One("backup", func(context.Context) doctor.Finding { return o.backupFinding(time.Now()) }),
 		{Name: "catalogue", Run: o.catalogFindings},
+		{Name: "nodes", Run: o.nodeFindings},
 	}
 	if o.app != nil {
 		checks = append(checks, doctor.One("quarantine", o.app.quarantineFinding), doctor.One("journal", o.app.journalFinding))
@@ -322,6 +323,9 @@ func (a *app) journalFinding(context.Context) doctor.Finding {
 }
 
 func (o *operations) backupFinding(now time.Time) doctor.Finding {
+	if o.stores.config.shared() {
+		return doctor.Left("the journal is in PostgreSQL, whose own backups are the ones that count")
+	}
 	var b health.Backup
 	if o.app != nil {
 		b = o.app.backups.Status()

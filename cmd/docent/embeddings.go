@@ -70,6 +70,9 @@ func (s *stores) openEmbedder() (meaning.Embedder, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.shared != nil {
+		return sharedEmbedder{embedder{e}, s.shared}, nil
+	}
 	return embedder{e}, nil
 }
 

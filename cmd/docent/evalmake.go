@@ -45,7 +45,7 @@ func (o *operations) ratedAnswers(ctx context.Context, p ratedParams, progress P
 			list.Retention)
 	}
 	seen := map[string]bool{}
-	err = o.withJournal(ctx, func(j *journal.Journal) error {
+	err = o.withJournal(ctx, func(j journal.Store) error {
 		q := catalog.AnalyticsQuery{Project: p.Project, From: p.From, Limit: 100}
 		for len(list.Rated) < p.Most {
 			rows, next, err := o.stores.catalog.Feedback(ctx, q)
@@ -69,7 +69,7 @@ func (o *operations) ratedAnswers(ctx context.Context, p ratedParams, progress P
 	return list, err
 }
 
-func (o *operations) rated(ctx context.Context, j *journal.Journal, row *api.QuestionRow, comments bool) evaluation.Rated {
+func (o *operations) rated(ctx context.Context, j journal.Store, row *api.QuestionRow, comments bool) evaluation.Rated {
 	r := evaluation.Rated{Question: row.Question, Answer: row.Answer, Up: row.Rating == api.RatedUp}
 	if comments {
 		r.Comment = row.Comment

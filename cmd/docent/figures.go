@@ -45,12 +45,14 @@ func (f processFigures) Collect(ch chan<- prometheus.Metric) {
 		gauge(descDisk, float64(disk.Total))
 		gauge(descFree, float64(disk.Free))
 	}
-	backup := f.backups.Status()
-	made := 0.0
-	if backup.Made != nil {
-		made = float64(backup.Made.Began.Unix())
+	if f.nodes == nil { // with the journal in PostgreSQL the database's own backups count
+		backup := f.backups.Status()
+		made := 0.0
+		if backup.Made != nil {
+			made = float64(backup.Made.Began.Unix())
+		}
+		gauge(descBackup, made)
+		gauge(descBackupFailed, yes[backup.Failed != nil])
 	}
-	gauge(descBackup, made)
-	gauge(descBackupFailed, yes[backup.Failed != nil])
 	gauge(descLeftOut, float64(len(f.stores.source.LeftOut())))
 }

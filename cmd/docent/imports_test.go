@@ -56,6 +56,8 @@ var mayImport = []struct {
 		"docent/api", "docent/formats", "docent/markup", "docent/site/anchor", "docent/site/pattern",
 		"docent/site/script",
 	}},
+	{"docent/cluster", []string{"docent/api"}},
+	{"docent/cluster/forward", []string{"docent/api", "docent/cluster"}},
 	{"docent/datadir", []string{"docent/disk"}},
 	{"docent/health", nil},
 	{"docent/outbound", nil},
@@ -91,9 +93,10 @@ var mayImport = []struct {
 	{"docent/forge/host", []string{"docent/api", "docent/backoff", "docent/forge/failure", "docent/secrets/given", "docent/tracing"}},
 	{"docent/forge/git", []string{"docent/disk", "docent/forge/failure"}},
 	{"docent/forge/remote", []string{"docent/disk", "docent/forge/failure", "docent/forge/git", "docent/tracing"}},
+	{"docent/forge/shared", []string{"docent/forge/failure"}},
 	{"docent/forge", []string{
 		"docent/api", "docent/datadir", "docent/disk", "docent/forge/failure", "docent/forge/git", "docent/forge/host",
-		"docent/forge/remote", "docent/site/pattern", "docent/tracing",
+		"docent/forge/remote", "docent/forge/shared", "docent/site/pattern", "docent/tracing",
 	}},
 	{"docent/forge/forgetest", []string{"docent/api", "docent/forge"}},
 	{"docent/forge/giteatest", []string{"docent/api", "docent/forge/forgetest"}},
@@ -108,6 +111,11 @@ var mayImport = []struct {
 	{"docent/persistence/quota", []string{"docent/api"}},
 	{"docent/persistence/journal",
 		[]string{"docent/api", "docent/backoff", "docent/disk", "docent/persistence/quota", "docent/tracing"}},
+	{"docent/persistence/journal/postgres", []string{
+		"docent/api", "docent/backoff", "docent/cluster", "docent/persistence/journal", "docent/persistence/quota",
+		"docent/tracing",
+	}},
+	{"docent/persistence/journal/journaltest", []string{"docent/api", "docent/persistence/journal", "docent/persistence/quota"}},
 	{"docent/persistence/catalog", []string{"docent/api", "docent/backoff", "docent/disk"}},
 	{"docent/persistence/catalog/catalogtest", []string{"docent/api"}},
 	{"docent/persistence", []string{"docent/persistence/catalog", "docent/persistence/journal"}},
@@ -139,12 +147,13 @@ var mayImport = []struct {
 	}},
 	{"docent/actors", []string{
 		"docent/actors/job", "docent/actors/persistent", "docent/actors/thread", "docent/api", "docent/backoff",
-		"docent/model", "docent/persistence/journal", "docent/tracing",
+		"docent/cluster", "docent/model", "docent/persistence/journal", "docent/tracing",
 	}},
 
 	// What the server does by itself.
 	{"docent/ingest", []string{"docent/api", "docent/backoff", "docent/datadir", "docent/forge", "docent/outbound",
 		"docent/search", "docent/site"}},
+	{"docent/ingest/shared", []string{"docent/api", "docent/datadir", "docent/disk", "docent/ingest", "docent/persistence/catalog"}},
 	{"docent/issues", []string{"docent/api", "docent/datadir", "docent/forge/host", "docent/ingest"}},
 	{"docent/uploads", []string{"docent/api", "docent/datadir", "docent/disk", "docent/ingest"}},
 	{"docent/automation",
@@ -162,8 +171,8 @@ var mayImport = []struct {
 		"docent/startjob",
 	}},
 	{"docent/gaps/tracker", []string{
-		"docent/actors/job", "docent/api", "docent/gaps", "docent/model", "docent/persistence/catalog", "docent/search",
-		"docent/startjob",
+		"docent/actors/job", "docent/api", "docent/cluster", "docent/gaps", "docent/model", "docent/persistence/catalog",
+		"docent/search", "docent/startjob",
 	}},
 	{"docent/weekly", []string{
 		"docent/api", "docent/backoff", "docent/gaps/tracker", "docent/outbound", "docent/persistence/catalog",
@@ -179,7 +188,7 @@ var mayImport = []struct {
 	// The edge, the load suite, the program.
 	{"docent/router/reqbody", []string{"docent/api", "docent/model", "docent/search", "docent/stream"}},
 	{"docent/router", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/forge", "docent/gzipped", "docent/llms", "docent/measure",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/cluster", "docent/forge", "docent/gzipped", "docent/llms", "docent/measure",
 		"docent/persistence/catalog", "docent/persistence/journal", "docent/persistence/quota", "docent/router/openapi",
 		"docent/router/overload", "docent/router/proof", "docent/router/reqbody", "docent/router/sockets", "docent/search",
 		"docent/startjob", "docent/stream", "docent/tracing",
@@ -188,7 +197,7 @@ var mayImport = []struct {
 	{"docent/web/oidc", []string{"docent/api"}},
 	{"docent/web/password", []string{"docent/api"}},
 	{"docent/web", []string{
-		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/crawl", "docent/docs", "docent/forge", "docent/gaps",
+		"docent/actors/job", "docent/actors/thread", "docent/api", "docent/cluster", "docent/crawl", "docent/docs", "docent/forge", "docent/gaps",
 		"docent/gaps/tracker", "docent/gzipped", "docent/health", "docent/ingest", "docent/markup", "docent/model",
 		"docent/outbound", "docent/persistence/catalog", "docent/review", "docent/router/openapi", "docent/search",
 		"docent/site", "docent/startjob", "docent/stream", "docent/web/assets", "docent/web/diff", "docent/web/oidc",

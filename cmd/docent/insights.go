@@ -11,7 +11,6 @@ import (
 	"docent/model/registry"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
-	"docent/persistence/quota"
 	"docent/review"
 	"docent/search"
 	"docent/secrets"
@@ -31,18 +30,19 @@ func (a *app) openInsights(ids *api.IDs, docs ingest.Documents) (err error) {
 		Quotas: a.journal.Quotas(), Models: a.models, IDs: ids, ProjectHour: a.config.Limits.ProjectHour,
 	}
 	a.topics, err = tracker.New(tracker.Deps{Catalog: a.stores.catalog, Documents: docs, Model: a.models, Starter: a.starter,
-		Jobs: a.system.Jobs(), Pulls: repositories{a.stores.hub}, Now: a.config.now, Log: a.log})
+		Jobs: a.knownJobs(), Pulls: repositories{a.stores.hub}, Now: a.config.now, Log: a.log})
 	if err != nil {
 		return err
 	}
 	a.reports, err = weekly.New(weekly.Deps{Catalog: a.stores.catalog, Topics: a.topics, Secrets: a.stores.secrets,
-		Now: a.config.now, Log: a.log, PublicURL: a.config.PublicURL, Loopback: a.config.ReportLoopback})
+		Now: a.config.now, Log: a.log, PublicURL: a.config.PublicURL, Loopback: a.config.ReportLoopback,
+		Alone: a.nodes.Alone})
 	if err != nil {
 		return err
 	}
 	a.closers = append(a.closers, a.reports.Close)
 	a.reviews, err = review.New(review.Deps{Catalog: a.stores.catalog, Hosts: a.stores.hub, Jobs: a.system.Jobs(),
-		Starter: a.starter, IDs: ids, Now: a.config.now, Log: a.log})
+		Starter: a.starter, IDs: ids, Now: a.config.now, Log: a.log, Here: a.here()})
 	if err != nil {
 		return err
 	}
@@ -60,8 +60,8 @@ func (a *app) insights(deps *web.Deps) {
 // Each port with what serves it.
 var (
 	_ startjob.Jobs     = (*actors.Jobs)(nil)
-	_ startjob.Claims   = (*journal.Journal)(nil)
-	_ startjob.Quotas   = (*quota.Counters)(nil)
+	_ startjob.Claims   = journal.Store(nil)
+	_ startjob.Quotas   = journal.Quotas(nil)
 	_ startjob.Models   = (*registry.Registry)(nil)
 	_ tracker.Catalog   = (*catalog.Catalog)(nil)
 	_ tracker.Documents = ingest.Documents{}

@@ -97,7 +97,10 @@ func (o *operations) inspectJournal() (*inspected, error) {
 	if o.app == nil {
 		return nil, errNoServer
 	}
-	j := o.app.journal
+	j, err := journalFile(o.app.journal, "look into its records", "look into the tables journal_… with psql")
+	if err != nil {
+		return nil, err
+	}
 	return &inspected{path: j.Path(), check: j.Check, Inspection: j.Inspect()}, nil
 }
 
@@ -204,6 +207,9 @@ func showRecord(stream string, r journal.Record) shownRecord {
 // inspectHere reads the journal's file where no server has it.
 func inspectHere(ctx context.Context, c Config, name string, params []byte, progress Progress) (json.RawMessage,
 	error) {
+	if c.shared() {
+		return nil, &inFileError{"look into its records", "look into the tables journal_… with psql"}
+	}
 	dir, err := datadir.OpenUsed(c.Data, "journal", 10*time.Second)
 	if err != nil {
 		return nil, err
@@ -296,7 +302,7 @@ func newJournalCommand(prog program) *cobra.Command {
 			return compactJournal(cmd, o, c)
 		},
 	}
-	cmd.AddCommand(check, show, repair, compact, newAdoptCommand(o))
+	cmd.AddCommand(check, show, repair, compact, newAdoptCommand(o), newJournalCopyCommand(o))
 	return cmd
 }
 
@@ -382,6 +388,9 @@ type journalCompacted struct {
 }
 
 func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
+	if c.shared() {
+		return &inFileError{"compact it", "PostgreSQL gives space free again by itself (autovacuum)"}
+	}
 	dir, err := openStopped(c, "journal compact")
 	if err != nil {
 		return err
@@ -404,6 +413,9 @@ func compactJournal(cmd *cobra.Command, o *operator, c Config) error {
 }
 
 func repairJournal(cmd *cobra.Command, o *operator, c Config, aside []string, yes bool) (err error) {
+	if c.shared() {
+		return &inFileError{"repair it", "put the database back from its own backup or replica"}
+	}
 	dir, err := openStopped(c, "journal repair")
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,7 +233,7 @@ type testServer struct {
 	log    *lockedBuffer
 	ended  chan struct{} // closed when the process has ended
 
-	openFiles int // that the process may have; no limit of the test's where zero
+	via []string // a command that runs the program, with the program and its arguments behind it
 }
 
 type lockedBuffer struct {
@@ -290,10 +291,7 @@ func (s *testServer) tryStart() error {
 
 // launch starts the process and does not wait until it is ready.
 func (s *testServer) launch() error {
-	args := append([]string{self(s.t), datadir.Server, "--data", s.data, "--listen", s.listen}, s.flags...)
-	if s.openFiles > 0 {
-		args = append([]string{"/bin/sh", "-c", `ulimit -n "$0" && exec "$@"`, strconv.Itoa(s.openFiles)}, args...)
-	}
+	args := slices.Concat(s.via, []string{self(s.t), datadir.Server, "--data", s.data, "--listen", s.listen}, s.flags)
 	s.cmd = exec.Command(args[0], args[1:]...)
 	s.cmd.Env = docentEnvironment(s.t)
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log

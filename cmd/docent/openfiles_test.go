@@ -120,7 +120,7 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 		t.Fatal("the pull requests could not be made")
 	}
 	server.stop()
-	server.openFiles = 256
+	server.via = []string{"/bin/sh", "-c", `ulimit -n 256 && exec "$0" "$@"`}
 	server.start()
 
 	// Connections that nobody uses take what descriptors there are, until the jobs have met that.
@@ -172,7 +172,7 @@ func TestPullRequestsOutliveALackOfFileDescriptors(t *testing.T) {
 	server.start()
 	check("after a restart")
 	server.stop()
-	server.openFiles = 0
+	server.via = nil
 	server.start()
 	check("with enough descriptors")
 	if _, err := os.Lstat(filepath.Join(data, "repos", "docs.git", "docent-lost")); !errors.Is(err, fs.ErrNotExist) {

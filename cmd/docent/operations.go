@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 
-	"docent/datadir"
 	"docent/persistence/journal"
 )
 
@@ -128,12 +126,11 @@ func perform[P, R any](do func(*operations, context.Context, P, Progress) (R, er
 var errNoServer = errors.New("no server runs on this data directory")
 
 // withJournal hands over the serving process's journal, or one that is opened for it.
-func (o *operations) withJournal(ctx context.Context, use func(*journal.Journal) error) error {
+func (o *operations) withJournal(ctx context.Context, use func(journal.Store) error) error {
 	if o.app != nil {
 		return use(o.app.journal)
 	}
-	j, err := journal.Open(filepath.Join(o.stores.config.Data, datadir.Journal),
-		journal.Options{Log: slog.New(slog.DiscardHandler)})
+	j, err := openJournal(ctx, o.stores.dir, &o.stores.config, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		return fmt.Errorf("open the journal: %w; `docent journal check` says more", err)
 	}

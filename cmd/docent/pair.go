@@ -11,9 +11,11 @@ import (
 	"os"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
 
 	"docent/backup"
+	"docent/cluster"
 	"docent/datadir"
 	"docent/persistence"
 	"docent/persistence/catalog"
@@ -29,9 +31,13 @@ func catalogDSN(dir *datadir.Dir, c Config) string {
 }
 
 func (c Config) catalogOptions(log *slog.Logger) catalog.Options {
-	o := catalog.Options{Log: log, Now: c.now}
+	o := catalog.Options{Log: log, Now: c.now, Nodes: c.shared()}
 	if c.catalog != nil {
 		o.DSN = c.catalog.Value
+	}
+	if id := c.nodeID; id != "" {
+		o.Application = cluster.Application(id)
+		o.Admit = func(ctx context.Context, conn *pgx.Conn) error { return cluster.Admit(ctx, conn, id) }
 	}
 	return o
 }
@@ -103,7 +109,7 @@ func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) e
 
 // pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they
 // were put back from a backup.
-func pair(ctx context.Context, dir *datadir.Dir, j *journal.Journal, c *catalog.Catalog) (end func(), err error) {
+func pair(ctx context.Context, dir *datadir.Dir, j journal.Store, c *catalog.Catalog) (end func(), err error) {
 	restored := false
 	text, err := os.ReadFile(dir.File(datadir.Backup))
 	switch {

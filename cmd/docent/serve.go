@@ -33,6 +33,8 @@ import (
 	"docent/automation"
 	"docent/backup"
 	"docent/bench"
+	"docent/cluster"
+	forwarding "docent/cluster/forward"
 	"docent/control"
 	"docent/datadir"
 	"docent/doctor"
@@ -49,7 +51,6 @@ import (
 	"docent/outcomes"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
-	"docent/persistence/quota"
 	"docent/review"
 	"docent/router"
 	"docent/search"
@@ -221,9 +222,12 @@ type app struct {
 	log     *slog.Logger
 	dir     *datadir.Dir
 	stores  *stores
-	journal *journal.Journal
+	nodes   *cluster.Members // nil where this server is alone
+	journal journal.Store
 	system  *actors.System
 	edge    *router.Server
+	forward *forwarding.Forwarder // nil where this server is alone
+	forgets http.Handler          // removes threads, whichever node runs them; nil where this server is alone
 	pages   *web.Server
 	tools   *mcp.Servers
 	updates *ingest.Updates
@@ -243,9 +247,10 @@ type app struct {
 	reviews     *review.Reviewer
 	hooks       *webhooks.Hooks
 
-	front   *front // how clients get in
-	manager *systemd.Notifier
-	stops   atomic.Bool // the server is about to end
+	front    *front       // how clients get in
+	entrance http.Handler // the edge, or what has other nodes answer
+	manager  *systemd.Notifier
+	stops    atomic.Bool // the server is about to end
 
 	listings []*catalog.Projector
 	rows     thread.Rows // of the listing of questions
@@ -277,20 +282,10 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 		return nil, err
 	}
 
-	if a.stores, err = openStores(ctx, dir, c, log); err != nil {
+	if err := a.openStorage(ctx); err != nil {
 		return nil, err
 	}
-	a.closers = append(a.closers, a.stores.Close)
-	a.stores.sweep(ctx, log)
-	if a.journal, err = journal.Open(dir.File(datadir.Journal), journal.Options{Log: log, Now: c.now}); err != nil {
-		return nil, fmt.Errorf("open the journal: %w", err)
-	}
-	a.closers = append(a.closers, a.journal.Close)
-	unpair, err := pair(ctx, dir, a.journal, a.stores.catalog)
-	if err != nil {
-		return nil, err
-	}
-	a.closers = append(a.closers, func() error { unpair(); return nil })
+	c = a.config
 	if err := a.startListings(); err != nil {
 		return nil, fmt.Errorf("start the listings: %w", err)
 	}
@@ -311,6 +306,10 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	deps := actorLimits(c)
 	deps.Model, deps.Rewriter = models, rewrite.New(models)
 	deps.Tracer = a.tracer
+	if a.nodes != nil {
+		deps.Place = a.nodes
+		metrics.MustRegister(a.nodes)
+	}
 	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.journal, a.stores.catalog, log, c.now, a.work
 	deps.Editor, deps.Forge, deps.Searcher, deps.Pages = editor, treeForge{a.stores.hub}, docs, docs
 	if a.system, err = actors.Start(ctx, deps); err != nil {
@@ -334,44 +333,79 @@ func newApp(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (
 	if a.pages, err = a.newPages(secret); err != nil {
 		return nil, err
 	}
-	a.tools = mcp.New(mcp.Deps{Pages: a.stores.library, Log: log, Tracer: a.tracer, Version: buildVersion().Version})
+	a.tools = mcp.New(mcp.Deps{Pages: a.stores.library, Log: log, Tracer: a.tracer, Version: buildVersion().Version,
+		Node: c.nodeID, Elsewhere: a.sessionAt})
 	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
 	a.edge, err = router.New(router.Deps{
 		Now: c.now, IDs: ids,
 		Jobs: a.system.Jobs(), Threads: a.system.Threads(), Catalog: a.stores.catalog,
 		Quotas: a.journal.Quotas(), Claims: a.journal, Documents: docs, Models: models,
 		Updates: a.updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.stores.catalog, Pages: a.pages,
-		Tools: a.tools,
-		Log:   log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
+		Tools: a.tools, UsedProof: takeProof(a.stores.catalog.Counts()),
+		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: buildVersion().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.HSTS.Duration, Limits: c.Limits, TrustedProxies: prefixes(c.TrustedProxies), MetricsFrom: prefixes(c.MetricsFrom),
 		Ready: a.stores.catalog.Ping,
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
 			Pace: c.StreamPace.Duration},
 
-		HandlerStreams: c.StreamWriter == writerHandler,
+		HandlerStreams: c.StreamWriter == writerHandler, Together: a.nodes != nil,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.tools.Over(a.edge, a.edge.Keyless())
 	a.closers = append(a.closers, func() error { a.edge.Close(); return nil })
+	if err := a.openForward(); err != nil {
+		return nil, err
+	}
 	return a, nil
+}
+
+// openStorage opens what keeps things: the stores, where there are several nodes this one's place among them, and the
+// journal.
+func (a *app) openStorage(ctx context.Context) (err error) {
+	if a.config.shared() {
+		a.config.nodeID = cluster.NewID()
+	}
+	if a.stores, err = openStores(ctx, a.dir, a.config, a.log); err != nil {
+		return err
+	}
+	a.closers = append(a.closers, a.stores.Close)
+	a.stores.sweep(ctx, a.log)
+	if err := a.join(ctx); err != nil {
+		return err
+	}
+	if a.stores.nodes != nil {
+		if err := a.stores.nodes.Among(ctx, sourceNodes{a.nodes}); err != nil {
+			return err
+		}
+	}
+	if a.journal, err = openJournal(ctx, a.dir, &a.config, a.nodes, a.log); err != nil {
+		return fmt.Errorf("open the journal: %w", err)
+	}
+	a.closers = append(a.closers, a.journal.Close)
+	unpair, err := pair(ctx, a.dir, a.journal, a.stores.catalog)
+	if err != nil {
+		return err
+	}
+	a.closers = append(a.closers, func() error { unpair(); return nil })
+	return nil
 }
 
 // openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
 func (a *app) openAutomations(ctx context.Context, docs ingest.Documents) (*api.IDs, error) {
 	a.updates, a.tasks = ingest.NewUpdates(a.stores.source), ingest.NewTasks(a.config.now, a.log)
+	a.updates.Here = a.here()
 	a.closers = append(a.closers, a.updates.Close, a.tasks.Close)
 	newest, err := a.stores.catalog.NewestJob(ctx)
 	if err != nil {
 		return nil, err
 	}
-	ids := new(api.IDs)
+	ids := a.newIDs()
 	a.ids = ids
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
-		Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
-		Updates: a.updates, IDs: ids, Now: a.config.now, Log: a.log, Stored: a.stores.secrets.Read,
+		Catalog: a.stores.catalog, Jobs: a.knownJobs(), Claims: a.journal, Documentation: repositories{a.stores.hub},
+		Updates: a.updates, Here: a.here(), IDs: ids, Now: a.config.now, Log: a.log, Stored: a.stores.secrets.Read,
 	})
 	if err != nil {
 		return nil, err
@@ -403,19 +437,19 @@ func (a *app) startListings() error {
 	if err != nil {
 		return err
 	}
-	a.follow(catalog.NewProjector(a.stores.catalog, jobs, a.jobRow, a.log), jobs.Close)
+	a.follow(catalog.NewProjector(a.stores.catalog, sharedLog{jobs, a.journal}, a.jobRow, a.log), jobs.Close)
 	threads, err := a.journal.Follow(catalog.QuestionListing)
 	if err != nil {
 		return err
 	}
-	a.follow(catalog.NewThreadProjector(a.stores.catalog, threads, a.threadRow, a.log), threads.Close)
+	a.follow(catalog.NewThreadProjector(a.stores.catalog, sharedLog{threads, a.journal}, a.threadRow, a.log), threads.Close)
 	return nil
 }
 
 func (a *app) follow(projector *catalog.Projector, end func()) {
 	a.listings = append(a.listings, projector)
 	a.closers = append(a.closers, func() error { end(); return nil })
-	a.background(projector.Run)
+	a.background(func(ctx context.Context) { a.nodes.Alone(ctx, "task/listing/"+projector.Name(), projector.Run) })
 }
 
 // background runs f until the app closes. What was opened before f began is closed after it has ended.
@@ -433,13 +467,14 @@ func (a *app) background(f func(context.Context)) {
 // serve accepts requests until ctx ends, then stops: no new work, streams drain, actors stop, stores close.
 func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.address, _ = ownURL(a.config.scheme(), listener.Addr())
+	a.catchUp(ctx)
 	stopControl := a.control(ctx)
 	following, stopFollowing := context.WithCancel(ctx)
 	defer stopFollowing()
 	var followed sync.WaitGroup
 	followed.Go(func() { a.stores.source.Follow(following, a.config.PollInterval.Duration) })
 	server := &http.Server{
-		Handler: a.closing(a.probes.Before(a.edge)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
+		Handler: a.closing(a.probes.Before(a.entrance)), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute,
 		ErrorLog: slog.NewLogLogger(a.log.Handler(), slog.LevelDebug),
 	}
 	a.edge.Attach(server)
@@ -453,7 +488,13 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.reviews.Start()
 	a.hooks.Start()
 	a.background(a.topics.Warm)
-	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log}).Run)
+	a.background((&outcomes.Teller{Catalog: a.stores.catalog, Jobs: a.system.Jobs(), Changed: a.stores.turned, Log: a.log,
+		Here: a.here()}).Run)
+	a.background(a.together)
+	if err := a.listenToNodes(); err != nil {
+		return errors.Join(err, server.Close(), a.close())
+	}
+	a.run()
 	a.log.Info("serving", "address", listener.Addr().String(), "url", a.config.PublicURL, "data", a.config.Data)
 	stopWatch := a.announce()
 	defer stopWatch()
@@ -463,11 +504,18 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 		a.log.Info("stopping", "drain", a.config.DrainTimeout.Duration)
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
+	case <-a.nodes.Given():
+		return a.givenUp()
 	}
 	a.leaving()
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
-	a.drain(drain, server, listener)
+	if a.nodes != nil {
+		a.drainNode(drain, server)
+	} else {
+		a.drain(drain, server, listener)
+	}
+	a.leave()
 	stopControl()
 	stopFollowing()
 	followed.Wait()
@@ -587,7 +635,7 @@ var (
 	_ agent.Linked             = (*forge.Tree)(nil)
 	_ job.Forge                = treeForge{}
 	_ job.Editor               = (*agent.Agent)(nil)
-	_ persistent.Journal       = (*journal.Journal)(nil)
+	_ persistent.Journal       = journal.Store(nil)
 	_ thread.Searcher          = ingest.Documents{}
 	_ thread.Model             = (*registry.Registry)(nil)
 	_ persistent.Projects      = (*catalog.Catalog)(nil)
@@ -597,8 +645,8 @@ var (
 	_ ingest.Repositories      = (*forge.Hub)(nil)
 	_ ingest.Index             = (*search.Library)(nil)
 	_ router.Catalog           = (*catalog.Catalog)(nil)
-	_ router.Quotas            = (*quota.Counters)(nil)
-	_ router.Claims            = (*journal.Journal)(nil)
+	_ router.Quotas            = journal.Quotas(nil)
+	_ router.Claims            = journal.Store(nil)
 	_ router.Documents         = ingest.Documents{}
 	_ router.Pages             = (*web.Server)(nil)
 	_ router.Tools             = (*mcp.Servers)(nil)
@@ -610,7 +658,7 @@ var (
 	_ router.Pushes            = (*automation.Runner)(nil)
 	_ router.Reviews           = (*review.Reviewer)(nil)
 	_ automation.Catalog       = (*catalog.Catalog)(nil)
-	_ automation.Claims        = (*journal.Journal)(nil)
+	_ automation.Claims        = journal.Store(nil)
 	_ automation.Documentation = repositories{}
 	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*ingest.Updates)(nil)

@@ -106,7 +106,7 @@ func (s *stores) uploadTo(ctx context.Context, project api.ProjectID, label stri
 // uploaded keeps an upload that has come whole, and reads it. What is kept is read again after a crash.
 func (s *stores) uploaded(ctx context.Context, part api.Project, incoming uploads.Incoming, progress Progress) (
 	ingest.Source, error) {
-	if _, err := incoming.Keep(s.source.CollectedDir(part.ID)); err != nil {
+	if _, err := incoming.Keep(ctx, s.source.CollectedDir(part.ID)); err != nil {
 		return ingest.Source{}, err
 	}
 	s.source.Forget(part.ID)

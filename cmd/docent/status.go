@@ -60,6 +60,7 @@ func (a *app) status() (serverStatus, error) {
 		Edge:    health.Edge{Refused: map[string]int{}},
 		Indexes: a.stores.library.Open(), LeftOut: a.stores.source.LeftOut(), Sources: a.collectedStatus(),
 		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
+		Cluster: clusterStatus(a.nodes.Status()),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		s.Machine.Limit = limit
@@ -245,6 +246,7 @@ func noServerHere(_ context.Context, c Config, _ string, _ []byte, _ Progress) (
 func printStatus(w io.Writer, s serverStatus) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	printCluster(line, s.Cluster)
 	seconds := func(v float64) string {
 		return time.Duration(v * float64(time.Second)).Round(10 * time.Microsecond).String()
 	}
@@ -255,7 +257,9 @@ func printStatus(w io.Writer, s serverStatus) error {
 	if s.Disk.Total > 0 {
 		line("disk", "%s free of %s", health.Bytes(s.Disk.Free), health.Bytes(s.Disk.Total))
 	}
-	line("backup", "%s", backupLine(s.Backup))
+	if s.Cluster == nil { // with the journal in PostgreSQL the database's own backups count
+		line("backup", "%s", backupLine(s.Backup))
+	}
 	takenUp := "are being resumed"
 	if s.Start.TakenUp > 0 {
 		takenUp = "resumed after " + seconds(s.Start.TakenUp)

@@ -15,6 +15,7 @@ import (
 	"docent/disk"
 	"docent/forge"
 	"docent/ingest"
+	"docent/ingest/shared"
 	"docent/issues"
 	"docent/model/remote"
 	"docent/persistence/catalog"
@@ -35,7 +36,9 @@ type stores struct {
 	embeds  remote.Set // the endpoint of embeddings, where there is one
 	uploads *uploads.Store
 	sites   webSites
-	turned  chan struct{} // receives when a pull request of the built-in host was merged or closed
+	shared  *catalog.Shared // with other nodes; nil on a server that is alone
+	nodes   *shared.Sources // the same of sources
+	turned  chan struct{}   // receives when a pull request of the built-in host was merged or closed
 }
 
 func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logger) (_ *stores, err error) {
@@ -59,7 +62,12 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	} else if err != nil {
 		return s, datadir.Unwritable(dir.Path, err)
 	}
-	if err := journalInPlace(ctx, dir, s.catalog); err != nil {
+	if !c.shared() {
+		if err := journalInPlace(ctx, dir, s.catalog); err != nil {
+			return s, err
+		}
+	}
+	if err := s.share(ctx); err != nil {
 		return s, err
 	}
 	embedder, err := s.openEmbedder()
@@ -72,16 +80,19 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.source.Merged(project) }
-	turned := func() {
-		select {
-		case s.turned <- struct{}{}:
-		default:
-		}
+	host, err := s.sharedHost(ctx)
+	if err != nil {
+		return s, err
 	}
 	s.hub, err = forge.Open(dir.File(datadir.Repos), s.catalog, forge.Options{Log: log, Now: c.now, Merged: merged,
-		Turned: turned, CoAuthor: s.coAuthor, Stored: s.secrets.Read})
+		Turned: s.pullsTurned, CoAuthor: s.coAuthor, Stored: s.secrets.Read, Shared: host})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
+	}
+	if host != nil {
+		if err := s.takeIn(ctx); err != nil {
+			return s, err
+		}
 	}
 	guard, err := ingest.OpenGuard(dir.File(datadir.Reading), buildVersion().key(), dir.Crashed, c.now, log)
 	if err != nil {
@@ -89,9 +100,17 @@ func openStores(ctx context.Context, dir *datadir.Dir, c Config, log *slog.Logge
 	}
 	s.source = ingest.New(ingest.Deps{
 		Catalog: s.catalog, Repositories: s.hub, Index: s.library, Guard: guard, Log: log, BeforeIndexing: c.beforeIndexing,
-		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(),
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others(),
 	})
 	return s, nil
+}
+
+// pullsTurned says that jobs may have to be told what became of their pull requests.
+func (s *stores) pullsTurned() {
+	select {
+	case s.turned <- struct{}{}:
+	default:
+	}
 }
 
 // sources are those that a project's readers are answered from.
@@ -110,6 +129,11 @@ func (s *stores) sweep(ctx context.Context, log *slog.Logger) {
 	}
 	if err := s.sweepSecrets(ctx); err != nil {
 		log.Warn("secrets that no project uses could not be removed", "error", err)
+	}
+	if s.shared != nil {
+		if err := s.shared.SweepVectors(ctx); err != nil {
+			log.Warn("vectors that are not used could not be removed", "error", err)
+		}
 	}
 	if err := s.sweepSources(ctx); err != nil {
 		log.Warn("what is left of removed sources could not be removed", "error", err)

@@ -46,8 +46,8 @@ func (o *operations) listThreads(ctx context.Context, p threadParams, progress P
 	if _, err := o.stores.catalog.Project(ctx, p.Project); err != nil && !errors.Is(err, api.ErrNotFound) {
 		return list, err // threads of a project that was removed can be listed, and removed
 	}
-	err = o.withJournal(ctx, func(j *journal.Journal) error {
-		list.Unreadable, err = retention.Each(j.Inspect(), func(c thread.Conversation) bool {
+	err = o.withJournal(ctx, func(j journal.Store) error {
+		list.Unreadable, err = retention.Each(j, func(c thread.Conversation) bool {
 			if c.Project == p.Project && (p.Caller == "" || c.Caller == p.Caller) && (p.Thread == "" || c.Thread == p.Thread) {
 				list.Threads = append(list.Threads, threadRow{c.Thread, c.Project, c.Caller, c.Opened, c.Used(), len(c.Turns),
 					c.Claims()})
@@ -71,7 +71,7 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 	if p.Thread != "" && len(list.Threads) == 0 {
 		return list, fmt.Errorf("thread %s of project %s: %w", p.Thread, p.Project, api.ErrNotFound)
 	}
-	return list, o.withJournal(ctx, func(j *journal.Journal) error {
+	return list, o.withJournal(ctx, func(j journal.Store) error {
 		var mu sync.Mutex // guards done and progress
 		done := 0
 		group, ctx := errgroup.WithContext(ctx)
@@ -80,7 +80,7 @@ func (o *operations) deleteThreads(ctx context.Context, p threadParams, progress
 			group.Go(func() error {
 				var err error
 				if o.app != nil {
-					err = o.app.system.Threads().Forget(ctx, row.ID, thread.Forget{Project: row.Project})
+					err = o.app.forget(ctx, row.ID, row.Project)
 				} else if err = ctx.Err(); err == nil {
 					err = j.Delete(thread.Stream(row.ID), row.claims...)
 				}

@@ -60,6 +60,11 @@ type seenQuestion struct {
 	text     string
 	finished bool
 	answer   string
+	ended    time.Time // when its reader had seen it finish
+	left     bool      // its reader went away
+	broke    string    // why its reader did not see it finish
+	died     time.Time // when the node that ran it died last, before that
+	turn     string    // as the journal has it
 }
 
 func newWitness(t *testing.T) *witness {
@@ -403,17 +408,22 @@ func (v *visitor) converse(ctx context.Context, p testProject) {
 				_, _ = decoder.Next()
 			}
 			resp.Body.Close()
+			v.mu.Lock()
+			q.left = true
+			v.mu.Unlock()
 		default:
 			text, err := readAnswer(resp)
 			if err != nil && n < 6 {
 				text, err = v.resume(ctx, p, thread)
 			}
+			v.mu.Lock()
 			if err == nil {
-				v.mu.Lock()
-				q.finished, q.answer = true, text
+				q.finished, q.answer, q.ended = true, text, time.Now()
 				v.finished[tag] = text
-				v.mu.Unlock()
+			} else {
+				q.left, q.broke = n >= 6 || ctx.Err() != nil, err.Error()
 			}
+			v.mu.Unlock()
 		}
 	}
 }

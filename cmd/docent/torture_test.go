@@ -93,63 +93,12 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 	t.Logf("seed %d: set DOCENT_TEST_SEED, or SEED with make torture, to run these moments again", o.seed)
 	random := rand.New(rand.NewPCG(o.seed, 1))
 
-	files := map[string]string{
-		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
-		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
-	}
-	told, air := newWitness(t), newWeather(o.seed)
-	brain := newModelStandIn(t, air, told)
-	config := filepath.Join(t.TempDir(), "docent.toml")
-	text := fmt.Sprintf(`log_level = "warn"
-max_running_jobs = 16
-[models.standin]
-provider = "openai"
-base_url = "%[1]s/v1"
-model = "stand-in"
-rewrite = "off"  # its model counts what it is asked
-claims = "off"   # each answer names the question that it is for, which no passage says
-fallback = false # and which only the stand-in does
-idle = "2s"
-timeout = "20s"
-[models.worker]
-provider = "anthropic"
-base_url = "%[1]s"
-model = "stand-in"
-idle = "2s"
-timeout = "20s"
-`, brain.url)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	x := newTorture(t, o)
 	data := filepath.Join(t.TempDir(), "data")
-	const tokenVariable = "TOKEN_OF_TORTURE_TEST"
-	t.Setenv(tokenVariable, "the-token-of-the-code-host")
-	remote := newHostStandIn(t, air, os.Getenv(tokenVariable))
-	var away testProject
-	server := newTestServer(t, data, "--config", config)
-	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful,
-		"--limit-ip-day", plentiful}
-	built := newTestProject(t, data, "harbour", writeFiles(t, files), append(limits, "--limit-project-hour", plentiful)...)
-	metered := newTestProject(t, data, "metered", writeFiles(t, files),
-		append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
-	projects := []testProject{built, built, built, built}
-	if remote != nil {
-		at := remote.Project(api.HostGitea, tokenVariable)
-		away = newTestProject(t, data, "away", at.Source, append(limits, "--host", string(at.Host), "--host-url", at.HostURL,
-			"--repository", at.Repository, "--token-env", at.TokenEnv, "--limit-project-hour", plentiful)...)
-		projects = append(projects, away)
-	}
+	server := newTestServer(t, data, "--config", x.config)
+	x.makeProjects(data)
 
-	air.faults.Store(true)
-	ctx, leave := context.WithCancel(t.Context())
-	defer leave()
-	var visitors sync.WaitGroup
-	for n := range o.clients {
-		v := &visitor{witness: told, hard: t.Context(), server: server, random: rand.New(rand.NewPCG(o.seed, 100+uint64(n))),
-			number: n,
-			think:  o.think, projects: projects, metered: metered}
-		visitors.Go(func() { v.visit(ctx) })
-	}
+	quiet := x.visits(server)
 	began := time.Now()
 	kills, early, slowest := 0, 0, time.Duration(0)
 	for kills < o.kills || time.Since(began) < o.duration {
@@ -170,56 +119,166 @@ timeout = "20s"
 		server.start()
 		slowest = max(slowest, time.Since(up))
 		if kills%20 == 0 {
-			told.mu.Lock()
+			x.told.mu.Lock()
 			t.Logf("%v: %d kills, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second),
-				kills, len(told.jobs), len(told.questions), told.lost)
-			told.mu.Unlock()
+				kills, len(x.told.jobs), len(x.told.questions), x.told.lost)
+			x.told.mu.Unlock()
 		}
 	}
-	air.faults.Store(false)
-	leave()
-	visitors.Wait()
-	if len(told.jobs) < 3*kills || len(told.questions) < 3*kills || told.lost < kills || brain.faulty == 0 {
-		t.Fatalf("only %d jobs and %d questions were acknowledged, %d answers lost and %d questions met a faulty model over %d lives: the test put no load on the server",
-			len(told.jobs), len(told.questions), told.lost, brain.faulty, kills)
-	}
+	quiet()
+	x.wasLoaded(kills)
 
 	peace := time.Now()
-	check := &tortureCheck{T: t, witness: told, server: server, data: data}
+	check := &tortureCheck{T: t, witness: x.told, server: server, data: data}
 	check.awaitJobs(o.peace)
 	settled := time.Since(peace)
-	check.quotas(projects, metered)
-	check.listing(built)
-	check.listing(metered)
-	if remote != nil {
-		check.listing(away)
+	check.quotas(x.projects, x.metered)
+	for _, p := range x.all() {
+		check.listing(p)
 	}
 	server.stop()
-	check.repository(filepath.Join(data, "repos", built.id+".git"), built, check.pulls(built))
-	check.repository(filepath.Join(data, "repos", metered.id+".git"), metered, check.pulls(metered))
-	if remote != nil {
-		heads := map[string]int{}
-		for _, pull := range remote.Pulls("") {
-			heads[pull.Head]++
+	for _, p := range x.all() {
+		if x.remote != nil && p == x.away {
+			x.checkRemote(check)
+		} else {
+			check.repository(filepath.Join(data, "repos", p.id+".git"), p, check.pulls(p))
 		}
-		check.repository(remote.Dir, away, heads)
 	}
-	check.threads(config, built, brain)
+	check.threads(x.config, x.built, x.brain)
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
-	lines := 0
-	for _, j := range told.jobs {
+	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %s; at rest after %v; ended otherwise: %v",
+		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), x.tally(),
+		settled.Round(time.Millisecond), check.others)
+}
+
+// A torture is the load of a kill test: its clients, the model and the code host, and what clients were told.
+type torture struct {
+	*testing.T
+	tortureSettings
+	told     *witness
+	air      *weather
+	brain    *modelStandIn
+	remote   *hostStandIn // nil where git is not installed
+	config   string       // a file of settings for the servers
+	projects []testProject
+	built    testProject // on the built-in host
+	metered  testProject // and its quota is small
+	away     testProject // on the code host
+}
+
+const tokenOfTorture = "TOKEN_OF_TORTURE_TEST"
+
+// newTorture starts the stand-ins, and writes settings by which servers find them. more are settings besides.
+func newTorture(t *testing.T, o tortureSettings, more ...string) *torture {
+	t.Helper()
+	x := &torture{T: t, tortureSettings: o, told: newWitness(t), air: newWeather(o.seed)}
+	x.brain = newModelStandIn(t, x.air, x.told)
+	x.config = filepath.Join(t.TempDir(), "docent.toml")
+	text := fmt.Sprintf(`%[2]slog_level = "warn"
+max_running_jobs = 16
+[models.standin]
+provider = "openai"
+base_url = "%[1]s/v1"
+model = "stand-in"
+rewrite = "off"  # its model counts what it is asked
+claims = "off"   # each answer names the question that it is for, which no passage says
+fallback = false # and which only the stand-in does
+idle = "2s"
+timeout = "20s"
+[models.worker]
+provider = "anthropic"
+base_url = "%[1]s"
+model = "stand-in"
+idle = "2s"
+timeout = "20s"
+`, x.brain.url, strings.Join(more, ""))
+	if err := os.WriteFile(x.config, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv(tokenOfTorture, "the-token-of-the-code-host")
+	x.remote = newHostStandIn(t, x.air, os.Getenv(tokenOfTorture))
+	return x
+}
+
+// makeProjects makes what clients ask about and change.
+func (x *torture) makeProjects(data string) {
+	x.Helper()
+	files := map[string]string{
+		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
+		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
+	}
+	limits := []string{"--model", "standin", "--limit-key-month", plentiful, "--limit-org-hour", plentiful,
+		"--limit-ip-day", plentiful}
+	x.built = newTestProject(x.T, data, "harbour", writeFiles(x, files), append(limits, "--limit-project-hour", plentiful)...)
+	x.metered = newTestProject(x.T, data, "metered", writeFiles(x, files),
+		append(limits, "--limit-project-hour", strconv.Itoa(meteredLimit))...)
+	x.projects = []testProject{x.built, x.built, x.built, x.built}
+	if x.remote != nil {
+		at := x.remote.Project(api.HostGitea, tokenOfTorture)
+		x.away = newTestProject(x.T, data, "away", at.Source, append(limits, "--host", string(at.Host), "--host-url", at.HostURL,
+			"--repository", at.Repository, "--token-env", at.TokenEnv, "--limit-project-hour", plentiful)...)
+		x.projects = append(x.projects, x.away)
+	}
+}
+
+// all are the projects, each once.
+func (x *torture) all() []testProject {
+	list := []testProject{x.built, x.metered}
+	if x.remote != nil {
+		list = append(list, x.away)
+	}
+	return list
+}
+
+// visits has the clients come, and the outside fail now and then, until quiet is called. It waits for what they have begun.
+func (x *torture) visits(server *testServer) (quiet func()) {
+	x.air.faults.Store(true)
+	ctx, leave := context.WithCancel(x.Context())
+	var visitors sync.WaitGroup
+	for n := range x.clients {
+		v := &visitor{witness: x.told, hard: x.Context(), server: server,
+			random: rand.New(rand.NewPCG(x.seed, 100+uint64(n))), number: n, think: x.think, projects: x.projects,
+			metered: x.metered}
+		visitors.Go(func() { v.visit(ctx) })
+	}
+	return func() {
+		x.air.faults.Store(false)
+		leave()
+		visitors.Wait()
+	}
+}
+
+// wasLoaded fails the test where there was too little to do for faults to meet anything.
+func (x *torture) wasLoaded(faults int) {
+	x.Helper()
+	if len(x.told.jobs) < 3*faults || len(x.told.questions) < 3*faults || x.told.lost < faults || x.brain.faulty == 0 {
+		x.Fatalf("only %d jobs and %d questions were acknowledged, %d answers lost and %d questions met a faulty model over %d lives: the test put no load on the server",
+			len(x.told.jobs), len(x.told.questions), x.told.lost, x.brain.faulty, faults)
+	}
+}
+
+// checkRemote holds the code host against what was acknowledged.
+func (x *torture) checkRemote(check *tortureCheck) {
+	heads := map[string]int{}
+	for _, pull := range x.remote.Pulls("") {
+		heads[pull.Head]++
+	}
+	check.repository(x.remote.Dir, x.away, heads)
+}
+
+// tally is what there was to do.
+func (x *torture) tally() string {
+	lines, outside := 0, int64(0)
+	for _, j := range x.told.jobs {
 		lines += len(j.lines)
 	}
-	outside := int64(0)
-	if remote != nil {
-		outside = remote.faulty.Load()
+	if x.remote != nil {
+		outside = x.remote.faulty.Load()
 	}
-	t.Logf("%d kills in %v, %d of them while it started; slowest start %v; %d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the models, %d of the code host; %d steps with tools; at rest after %v; ended otherwise: %v",
-		kills, peace.Sub(began).Round(time.Second), early, slowest.Round(time.Millisecond), len(told.jobs), lines,
-		len(told.questions), told.lost, told.refused,
-		brain.faulty, outside, brain.tools, settled.Round(time.Millisecond), check.others)
+	return fmt.Sprintf("%d jobs, %d follow-ups and %d questions acknowledged; %d answers lost; refused %v; faults: %d of the models, %d of the code host; %d steps with tools",
+		len(x.told.jobs), lines, len(x.told.questions), x.told.lost, x.told.refused, x.brain.faulty, outside, x.brain.tools)
 }
 
 // A tortureCheck holds what clients were told against what is there.
@@ -543,7 +602,8 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 			c.wrong("question %s, which was acknowledged, is not in its thread %s", q.tag, q.thread)
 			continue
 		}
-		asked := brain.turn(string(e.Turn))
+		q.turn = string(e.Turn)
+		asked := brain.turn(q.turn)
 		switch {
 		case !e.Done:
 			c.wrong("question %s has no end", q.tag)

@@ -30,8 +30,8 @@ func (u *upkeep) begin(a *app) {
 		}
 	})
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
-		keeper := retention.Keeper{Threads: a.system.Threads(), Now: a.config.now, Log: a.log,
-			Journal: func() retention.Streams { return a.journal.Inspect() }}
+		keeper := retention.Keeper{Threads: a.system.Threads(), Now: a.config.now, Log: a.log, Here: a.here(),
+			Journal: func() retention.Streams { return a.journal }}
 		a.background(func(ctx context.Context) { keeper.Keep(ctx, unused) })
 	}
 }

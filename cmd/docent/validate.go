@@ -52,6 +52,7 @@ func (c Config) checkServer(list *problemList) {
 		list.hostPort("profile_listen", c.ProfileListen)
 	}
 	c.checkTLS(list)
+	c.checkNodes(list)
 	if c.PublicURL != "" && !webURL(c.PublicURL) {
 		list.add("public_url", "%q is not an http or https URL", c.PublicURL)
 	}

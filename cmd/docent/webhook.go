@@ -40,8 +40,8 @@ func (a *app) openWebhooks() error {
 		return fmt.Errorf("follow the journal for webhooks: %w", err)
 	}
 	a.closers = append(a.closers, func() error { events.Close(); return nil })
-	a.hooks, err = webhooks.New(webhooks.Deps{Desk: a.stores.desk(a.log), Streams: a.journal, Events: events,
-		PublicURL: a.config.PublicURL})
+	a.hooks, err = webhooks.New(webhooks.Deps{Desk: a.stores.desk(a.log), Streams: a.journal, Events: sharedLog{events, a.journal},
+		PublicURL: a.config.PublicURL, Alone: a.nodes.Alone})
 	if err != nil {
 		return err
 	}
@@ -78,7 +78,7 @@ type outgoingMade struct {
 }
 
 func (o *operations) addWebhook(ctx context.Context, p webhookParams, _ Progress) (made outgoingMade, err error) {
-	err = o.withJournal(ctx, func(j *journal.Journal) (err error) {
+	err = o.withJournal(ctx, func(j journal.Store) (err error) {
 		made.Webhook, made.SigningSecret, err = o.desk().Add(ctx, p.Project, p.URL, p.Events, j.Position())
 		return err
 	})
@@ -407,8 +407,8 @@ func (o ownWebhooks) ReplaySince(ctx context.Context, id string, since time.Time
 var (
 	_ web.Webhooks     = ownWebhooks{}
 	_ webhooks.Catalog = (*catalog.Catalog)(nil)
-	_ webhooks.Streams = (*journal.Journal)(nil)
-	_ webhooks.Log     = (*journal.Follower)(nil)
+	_ webhooks.Streams = journal.Store(nil)
+	_ webhooks.Log     = (journal.Follower)(nil)
 	_ webhooks.Sender  = (*outbound.Sender)(nil)
 	_ webhooks.Secrets = (*secrets.Store)(nil)
 	_ outcomes.Catalog = (*catalog.Catalog)(nil)

@@ -40,7 +40,7 @@ func (s *Store) cutOff(cut map[plumbing.Hash]bool) error {
 	if len(cut) > 0 {
 		return s.SetShallow(cut)
 	}
-	if err := os.Remove(filepath.Join(s.dir, "shallow")); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := os.Remove(filepath.Join(s.dir, shallowFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

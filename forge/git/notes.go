@@ -27,6 +27,46 @@ func (s *Store) note(name string) ([]byte, error) {
 	return text, nil
 }
 
+// Notes are the small files of a repository that belong to its references: which branch is the default one, where its
+// history ends, what a salvage could not keep, and a write-back that is under way.
+var Notes = []string{"HEAD", shallowFile, lostFile, intentFile}
+
+// Note is one of Notes; empty where it is not there.
+func (s *Store) Note(name string) (string, error) {
+	text, err := s.note(name)
+	return string(text), err
+}
+
+// SetNote replaces one of Notes; with an empty text it is removed.
+func (s *Store) SetNote(name, text string) error {
+	have, err := s.note(name)
+	switch {
+	case err != nil || string(have) == text:
+		return err
+	case text != "":
+		return replaceFile(filepath.Join(s.dir, name), []byte(text))
+	}
+	return os.Remove(filepath.Join(s.dir, name))
+}
+
+const shallowFile = "shallow"
+
+// copyFile says which version of a repository that several nodes have this one is a copy of.
+const copyFile = "docent-copy"
+
+// CopyOf is what SetCopyOf noted; empty where it was never called.
+func (s *Store) CopyOf() (string, error) { return s.Note(copyFile) }
+
+// SetCopyOf notes what this repository is a copy of. It is not synced: after a crash it may be empty, and then all is
+// copied again.
+func (s *Store) SetCopyOf(version string) error {
+	name := filepath.Join(s.dir, copyFile)
+	if err := os.WriteFile(name+".new", []byte(version), 0o600); err != nil {
+		return unwritten(err)
+	}
+	return unwritten(disk.Rename(name+".new", name))
+}
+
 // lostFile names the references that a salvage could not keep, one in a line, with what there is to say.
 const lostFile = "docent-lost"
 

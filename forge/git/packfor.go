@@ -3,6 +3,8 @@ package git
 import (
 	"bytes"
 	"fmt"
+	"io"
+	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
 
@@ -11,29 +13,58 @@ import (
 
 // PackFor packs what a remote lacks of a commit, given commits that it has.
 func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byte, error) {
+	var b bytes.Buffer
+	if n, err := s.PackTo(&b, []plumbing.Hash{head}, there, maxPush); err != nil || n > 0 {
+		return b.Bytes(), err
+	}
+	_, _, err := encodePack(&b, 0, nil)
+	return b.Bytes(), err
+}
+
+// PackTo writes a pack of what commits reach, without what is there with others, and says how many objects it has. Where
+// it has none, nothing is written. Files are read when it is their turn; they may have so many bytes together.
+func (s *Store) PackTo(
+	w io.Writer, heads []plumbing.Hash, there map[plumbing.Hash]bool, most int64,
+) (int, error) {
+	objects, err := s.lacking(heads, there)
+	if err != nil || len(objects) == 0 {
+		return 0, err
+	}
+	var total int64
+	_, _, err = encodePack(w, len(objects), func(i int) (Object, error) {
+		o := objects[i]
+		data, err := s.read(o.kind, o.hash)
+		if total += int64(len(data)); err == nil && total > most {
+			err = fmt.Errorf("%w: the push has more than %d bytes", failure.ErrRefused, most)
+		}
+		return Object{kind: o.kind, Hash: o.hash, data: data}, err
+	})
+	return len(objects), err
+}
+
+// A named object is one that is read later.
+type named struct {
+	kind plumbing.ObjectType
+	hash plumbing.Hash
+}
+
+// lacking lists what commits reach, without what is there with others.
+func (s *Store) lacking(heads []plumbing.Hash, there map[plumbing.Hash]bool) ([]named, error) {
 	shallow, err := s.Shallow()
 	if err != nil {
 		return nil, err
 	}
-	var objects []Object
+	var objects []named
 	seen := map[plumbing.Hash]bool{}
-	total := 0
 	add := func(kind plumbing.ObjectType, hash plumbing.Hash) (fresh bool, err error) {
 		if seen[hash] {
 			return false, nil
 		}
 		seen[hash] = true
-		data, err := s.read(kind, hash)
-		if err != nil {
-			return false, err
-		}
-		if total += len(data); total > maxPush {
-			return false, fmt.Errorf("%w: the push has more than %d bytes", failure.ErrRefused, maxPush)
-		}
-		objects = append(objects, Object{kind: kind, Hash: hash, data: data})
+		objects = append(objects, named{kind, hash})
 		return true, nil
 	}
-	queue := []plumbing.Hash{head}
+	queue := slices.Clone(heads)
 	for len(queue) > 0 {
 		hash := queue[0]
 		queue = queue[1:]
@@ -62,9 +93,7 @@ func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 			return nil, err
 		}
 	}
-	var b bytes.Buffer
-	_, _, err = encodePack(&b, len(objects), func(i int) (Object, error) { return objects[i], nil })
-	return b.Bytes(), err
+	return objects, nil
 }
 
 const maxPush = 256 << 20

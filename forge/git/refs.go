@@ -203,7 +203,7 @@ func (s *Store) Default() (string, error) {
 
 // Shallow lists the commits whose parents are left out on purpose.
 func (s *Store) Shallow() (map[plumbing.Hash]bool, error) {
-	b, err := s.note("shallow")
+	b, err := s.note(shallowFile)
 	if err != nil {
 		return nil, err
 	}
@@ -216,9 +216,19 @@ func (s *Store) Shallow() (map[plumbing.Hash]bool, error) {
 
 // SetShallow replaces what Shallow lists.
 func (s *Store) SetShallow(hashes map[plumbing.Hash]bool) error {
-	var b strings.Builder
+	lines := make([]string, 0, len(hashes))
 	for h := range hashes {
-		b.WriteString(h.String() + "\n")
+		lines = append(lines, h.String()+"\n")
 	}
-	return replaceFile(filepath.Join(s.dir, "shallow"), []byte(b.String()))
+	slices.Sort(lines) // the same list is the same file
+	return replaceFile(filepath.Join(s.dir, shallowFile), []byte(strings.Join(lines, "")))
+}
+
+// Refs are all references.
+func (s *Store) Refs() (map[string]plumbing.Hash, error) {
+	refs, damaged, err := s.refs()
+	for name, why := range damaged {
+		err = errors.Join(err, fmt.Errorf("reference %s: %w", name, why))
+	}
+	return refs, err
 }

@@ -12,6 +12,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"docent/api"
+	"docent/cluster"
 	"docent/gaps"
 	"docent/persistence/catalog"
 )
@@ -412,7 +413,9 @@ func (t *Tracker) Find(ctx context.Context, project api.ProjectID, id string, no
 var missing = &api.StateError{Kind: api.ErrNotFound,
 	Reason: "there is no such topic: its questions were removed, or are answered well"}
 
-// passing reports an error after which nobody knows whether something took place.
+// passing reports an error after which nobody knows whether something took place, or after which another node carries it
+// on: the request goes there, and finds the order as it is stored.
 func passing(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) ||
+		errors.As(err, new(*cluster.ElsewhereError))
 }

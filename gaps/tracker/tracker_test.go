@@ -13,6 +13,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/cluster"
 	"docent/gaps"
 	"docent/gaps/tracker"
 	"docent/model"
@@ -288,6 +289,24 @@ func TestAnOrderThatWasBrokenOffIsTakenUpWithItsFirstText(t *testing.T) {
 	}
 	if len(b.requests) != 1 || b.requests[0].Prompt != "do it" {
 		t.Errorf("requests are %+v", b.requests)
+	}
+}
+
+// An order that comes to two nodes at once is carried out by the one whose job it has: the other one's request goes there.
+func TestAnOrderThatAnotherNodeCarriesOutStaysAsItIs(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	first := b.rotation()
+	b.refuse = &cluster.ElsewhereError{Name: "job/1", Node: cluster.Node{Name: "b"}}
+	if _, err := b.Open(t.Context(), b.project, first, order(1, "do it")); !errors.As(err, new(*cluster.ElsewhereError)) {
+		t.Fatal(err)
+	}
+	if topic := b.list(t).Topics[0]; topic.State() != api.GapOpening {
+		t.Errorf("it is %s", topic.State())
+	}
+	b.refuse = nil // at the other node
+	if g, err := b.Open(t.Context(), b.project, first, order(1, "do it")); err != nil || g.State != api.GapJob || g.Job == "" {
+		t.Errorf("%+v, %v", g, err)
 	}
 }
 

@@ -16,9 +16,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"docent/api"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect"
 )
 
 // ErrCorrupt says that a stored row, or the whole file, is damaged.
@@ -41,6 +44,12 @@ type Options struct {
 	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may change
 	// while the server runs. Those of the address that is opened where nil.
 	DSN func() string
+	// Nodes says that several nodes serve from the same database, PostgreSQL: each tells the others of its changes.
+	Nodes bool
+	// Application is what connections to PostgreSQL bear as their application_name, where not empty; Admit looks at each
+	// new one before it is used, where not nil.
+	Application string
+	Admit       func(ctx context.Context, conn *pgx.Conn) error
 	// CloseWait is how long Close tries to write what is buffered: 5 s where zero.
 	CloseWait time.Duration
 }
@@ -74,8 +83,9 @@ type Catalog struct {
 	searched  searchLog
 	texts     chan struct{} // receives when words of questions are to be written
 	watched   watchers
-	days      quarters // of questions
-	cited     quarters // of pages that answers cite
+	nodes     *otherNodes // that share the database; nil for a single one
+	days      quarters    // of questions
+	cited     quarters    // of pages that answers cite
 
 	stop      context.CancelFunc
 	work      sync.WaitGroup // what goes on in the background
@@ -110,6 +120,9 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	c.stop = stop
 	c.work.Go(func() { c.every(background, o.TouchEvery, "the last use of keys is not written yet", c.writeTouches) })
 	c.work.Go(func() { c.every(background, o.TouchEvery, "when sessions were seen is not written yet", c.writeSeen) })
+	if c.nodes != nil {
+		c.work.Go(func() { c.hearNodes(background) })
+	}
 	c.work.Go(func() {
 		c.every(background, searchWait, "searches are not counted yet", func(ctx context.Context) error {
 			return c.writeSearches(ctx, false)
@@ -254,4 +267,13 @@ func (c *Catalog) AddOrganization(ctx context.Context, id api.OrgID, name string
 		}
 		return err
 	})
+}
+
+// Postgres is the database of a catalogue that is in PostgreSQL, for what else is kept there; nil for SQLite. The
+// catalogue closes it.
+func (c *Catalog) Postgres() *sql.DB {
+	if c.write.Dialect().Name() != dialect.PG {
+		return nil
+	}
+	return c.write.DB
 }

@@ -262,7 +262,7 @@ func (c *Catalog) Accept(ctx context.Context, table, name string) error {
 			return err
 		})
 		c.forgetProjects()
-		c.keys.forget()
+		c.forget(lookKeys)
 		c.forgetPeople()
 		return err
 	}

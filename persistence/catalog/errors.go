@@ -6,6 +6,7 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"slices"
 	"strings"
@@ -63,7 +64,7 @@ func (c *Catalog) fail(doing string, err error) error {
 		return nil
 	case errors.Is(err, api.ErrNotFound), errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrInvalid):
 		return err
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, api.ErrUnavailable):
 		return fmt.Errorf("%s in %s: %w", doing, c.name, err)
 	}
 	switch sqliteCode(err) {
@@ -91,5 +92,5 @@ func passes(err error) bool {
 	var connect *pgconn.ConnectError
 	var network net.Error
 	return errors.As(err, &connect) || errors.As(err, &network) || pgconn.SafeToRetry(err) ||
-		errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed)
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed)
 }

@@ -115,8 +115,12 @@ func (c *Catalog) change(ctx context.Context, doing string, fn func(context.Cont
 			return err
 		}
 		// Last, since on PostgreSQL others who change something wait here until this has ended.
-		return tx.NewRaw("UPDATE stores SET position = position + 1 WHERE name = ? RETURNING position", storeCatalog).
+		err := tx.NewRaw("UPDATE stores SET position = position + 1 WHERE name = ? RETURNING position", storeCatalog).
 			Scan(ctx, &revision)
+		if err != nil {
+			return err
+		}
+		return c.say(ctx, tx, said{Change: true})
 	})
 	if err == nil {
 		c.heard(revision)

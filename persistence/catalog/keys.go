@@ -84,7 +84,7 @@ func (c *Catalog) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key
 	if err != nil {
 		return api.Key{}, err
 	}
-	c.keys.forget() // the hash may be remembered as unknown
+	c.forget(lookKeys) // the hash may be remembered as unknown
 	return k, nil
 }
 
@@ -151,7 +151,7 @@ func (c *Catalog) RotateKey(ctx context.Context, id api.KeyID, follow func(api.K
 	if err != nil {
 		return api.Key{}, err
 	}
-	c.keys.forget()
+	c.forget(lookKeys)
 	return next, nil
 }
 
@@ -210,7 +210,7 @@ func (c *Catalog) RevokeKey(ctx context.Context, id api.KeyID, at time.Time) err
 	if err != nil {
 		return err
 	}
-	c.keys.forget()
+	c.forget(lookKeys)
 	return nil
 }
 

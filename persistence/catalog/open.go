@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"docent/api"
 	"docent/backoff"
 	"embed"
 	"errors"
@@ -164,16 +165,31 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string, o Options) error
 	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's
 	// memory.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
-	connector := stdlib.GetConnector(*config, stdlib.OptionBeforeConnect(func(_ context.Context, to *pgx.ConnConfig) error {
-		if o.DSN == nil {
-			return nil
+	if o.Application != "" {
+		config.RuntimeParams["application_name"] = o.Application
+	}
+	admit := o.Admit
+	if admit == nil {
+		admit = func(context.Context, *pgx.Conn) error { return nil }
+	} else {
+		admit = func(ctx context.Context, conn *pgx.Conn) error {
+			err := o.Admit(ctx, conn)
+			if err != nil && !passes(err) { // others serve what this node may not
+				err = fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+			}
+			return err
 		}
-		if now, err := pgx.ParseConfig(o.DSN()); err == nil {
-			to.User, to.Password = now.User, now.Password
-		}
+	}
+	before := func(_ context.Context, to *pgx.ConnConfig) error {
+		o.credentials(to)
 		return nil
-	}))
-	pool := sql.OpenDB(connector)
+	}
+	connector := stdlib.GetConnector(*config, stdlib.OptionAfterConnect(admit), stdlib.OptionBeforeConnect(before))
+	pooled := connector
+	if o.Nodes {
+		pooled = &patientConnector{Connector: connector}
+	}
+	pool := sql.OpenDB(pooled)
 	pool.SetMaxOpenConns(16)
 	pool.SetMaxIdleConns(8)
 	pool.SetConnMaxIdleTime(5 * time.Minute)
@@ -184,11 +200,27 @@ func (c *Catalog) openPostgres(ctx context.Context, dsn string, o Options) error
 	}
 	// The lock is released with the transaction, and so with a process that dies.
 	err = c.migrate(ctx, pgdialect.New(), types, connector.Connect, "BEGIN", "SELECT pg_advisory_xact_lock(7234150846)")
+	if err == nil && o.Nodes {
+		err = c.openNodes(ctx, func(ctx context.Context) (*pgx.Conn, error) {
+			to := config.Copy()
+			return pgx.ConnectConfig(ctx, o.credentials(to))
+		})
+	}
 	if err != nil {
 		pool.Close()
 		return err
 	}
 	return nil
+}
+
+// credentials gives a connection the user and password that hold now.
+func (o Options) credentials(to *pgx.ConnConfig) *pgx.ConnConfig {
+	if o.DSN != nil {
+		if now, err := pgx.ParseConfig(o.DSN()); err == nil {
+			to.User, to.Password = now.User, now.Password
+		}
+	}
+	return to
 }
 
 // checksMigration is the migration that brings the checksums of rows and the identities of stores. The program fills

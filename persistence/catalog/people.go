@@ -463,6 +463,5 @@ func (c *Catalog) leavesOwner(ctx context.Context, tx bun.Tx, id api.PersonID, o
 
 // forgetPeople makes later look-ups of people and of sessions ask the database.
 func (c *Catalog) forgetPeople() {
-	c.people.forget()
-	c.sessions.forget()
+	c.forget(lookPeople, lookSessions)
 }

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -146,6 +147,9 @@ type Projector struct {
 	log     *slog.Logger
 	hurry   chan struct{} // somebody waits
 
+	runs      atomic.Bool // here; of several nodes, one runs it
+	elsewhere atomic.Bool // somebody waits at another node
+
 	work   sync.Mutex // one step at a time: the loop's or a rebuild's
 	begun  bool       // guarded by work, as are the next three
 	first  bool       // step, which may find the whole log
@@ -180,7 +184,14 @@ func newProjector(c *Catalog, source Source, of projection, log *slog.Logger) *P
 
 // Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries
 // again. It must have returned before the catalogue is closed.
+//
+// Of several nodes on one database, one runs it at a time, and may run it again later. What the others list waits for it.
 func (p *Projector) Run(ctx context.Context) {
+	p.work.Lock()
+	p.begun = false // another node may have gone on
+	p.work.Unlock()
+	p.runs.Store(true)
+	defer p.runs.Store(false)
 	var beside sync.WaitGroup
 	if p.beside != nil {
 		beside.Go(func() { p.beside(ctx) })
@@ -271,7 +282,11 @@ func (p *Projector) begin(ctx context.Context) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return p.catalog.fail("read the listing's position", err)
 	}
-	last, trimmed := p.source.Position(), p.source.Trimmed()
+	last, err := p.head(ctx)
+	if err != nil {
+		return err
+	}
+	trimmed := p.source.Trimmed()
 	if pos > last || pos < trimmed {
 		if pos > 0 {
 			p.log.Warn(p.title+" does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
@@ -295,7 +310,10 @@ func (p *Projector) drop(ctx context.Context) error {
 		if err := p.projection.drop(ctx, tx); err != nil {
 			return err
 		}
-		return p.storePosition(ctx, tx, 0)
+		if err := p.storePosition(ctx, tx, 0); err != nil {
+			return err
+		}
+		return p.catalog.sayListed(ctx, tx, p.name, 0, &changes{all: true})
 	})
 	if err == nil {
 		p.catalog.days.forgetAll()
@@ -384,7 +402,10 @@ func (p *Projector) renew(ctx context.Context, streams []string) error {
 		if err := p.projection.write(ctx, tx, nil, made, &noted); err != nil {
 			return err
 		}
-		return p.projection.write(ctx, tx, rows, gone, &noted)
+		if err := p.projection.write(ctx, tx, rows, gone, &noted); err != nil {
+			return err
+		}
+		return p.catalog.sayListed(ctx, tx, "", 0, &noted)
 	})
 	if err == nil {
 		p.catalog.committed(&noted)
@@ -411,7 +432,7 @@ func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 		if err != nil {
 			return err
 		}
-		if len(dirty) > 0 || reached > p.stored && time.Since(p.asOf) >= storeEvery {
+		if len(dirty) > 0 || reached > p.stored && (time.Since(p.asOf) >= storeEvery || p.elsewhere.Swap(false)) {
 			if err := p.write(ctx, rows, gone, reached); err != nil {
 				return err
 			}
@@ -516,7 +537,10 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 		if err := p.projection.write(ctx, tx, rows, gone, &noted); err != nil {
 			return err
 		}
-		return p.storePosition(ctx, tx, pos)
+		if err := p.storePosition(ctx, tx, pos); err != nil {
+			return err
+		}
+		return p.catalog.sayListed(ctx, tx, p.name, pos, &noted)
 	})
 	if err != nil {
 		return err
@@ -540,6 +564,9 @@ func placeFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) erro
 	}
 	return err
 }
+
+// Name is under what name the listing follows the journal.
+func (p *Projector) Name() string { return p.name }
 
 // Position is the position of the journal that the listing reflects.
 func (p *Projector) Position() uint64 { return p.position() }
@@ -566,7 +593,11 @@ func (p *Projector) reach(pos uint64) {
 
 // Wait returns once the listing reflects the journal up to pos, or up to its end where pos lies beyond it.
 func (p *Projector) Wait(ctx context.Context, pos uint64) error {
-	pos = min(pos, p.source.Position())
+	head, err := p.head(ctx)
+	if err != nil {
+		return err
+	}
+	pos = min(pos, head)
 	p.mu.Lock()
 	if p.reached >= pos {
 		p.mu.Unlock()
@@ -575,9 +606,9 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	c := make(chan struct{})
 	p.waiting[c] = pos
 	p.mu.Unlock()
-	select {
-	case p.hurry <- struct{}{}:
-	default:
+	p.hasten()
+	if p.catalog.nodes != nil {
+		defer p.lookNow(ctx)()
 	}
 	select {
 	case <-c:

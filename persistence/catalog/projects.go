@@ -138,7 +138,7 @@ func (c *Catalog) RemoveProject(ctx context.Context, id api.ProjectID) error {
 		return err
 	}
 	c.forgetProjects()
-	c.keys.forget()
+	c.forget(lookKeys)
 	return nil
 }
 
@@ -191,8 +191,7 @@ func (c *Catalog) taken(ctx context.Context, p api.Project) error {
 }
 
 func (c *Catalog) forgetProjects() {
-	c.projects.forget()
-	c.domains.forget()
+	c.forget(lookProjects)
 }
 
 func noProject(id api.ProjectID) error { return fmt.Errorf("project %q: %w", id, api.ErrNotFound) }

@@ -193,7 +193,10 @@ func (c *Catalog) changePull(ctx context.Context, project api.ProjectID, number 
 		return fmt.Errorf("pull request: %w", api.ErrNotFound)
 	}
 	return c.update(ctx, "change a pull request that is followed", func(ctx context.Context, tx bun.Tx) error {
-		return c.changePullIn(ctx, tx, id, change)
+		if err := c.changePullIn(ctx, tx, id, change); err != nil {
+			return err
+		}
+		return c.say(ctx, tx, said{Change: true})
 	})
 }
 

@@ -90,7 +90,7 @@ func (c *Catalog) AddSession(ctx context.Context, s api.SignIn, hash [32]byte) (
 	if err != nil {
 		return api.SignIn{}, err
 	}
-	c.sessions.forget()
+	c.forget(lookSessions)
 	return s, nil
 }
 
@@ -166,7 +166,7 @@ func (c *Catalog) endWhere(ctx context.Context, which func(*bun.SelectQuery) *bu
 		return endSessions(ctx, tx, at, which)
 	})
 	if err == nil {
-		c.sessions.forget()
+		c.forget(lookSessions)
 	}
 	return err
 }
@@ -215,7 +215,7 @@ func (c *Catalog) RenewSession(ctx context.Context, id api.SessionID, hash [32]b
 		return err
 	})
 	if err == nil {
-		c.sessions.forget()
+		c.forget(lookSessions)
 	}
 	return renewed && err == nil, err
 }

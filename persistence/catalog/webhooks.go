@@ -426,7 +426,10 @@ func (c *Catalog) Rewind(ctx context.Context, id string, since time.Time) (n int
 			}
 			n = int(again)
 		}
-		return c.storeState(ctx, tx, s, version)
+		if err := c.storeState(ctx, tx, s, version); err != nil {
+			return err
+		}
+		return c.say(ctx, tx, said{Change: true})
 	})
 	return n, err
 }

@@ -1,6 +1,8 @@
-// Package journal keeps what each actor knows of itself, in one bbolt file: a stream of events and a snapshot for each
-// actor, with the quota counts and idempotency keys that belong to the events. An append that returned without an error
-// is on disk.
+// Package journal keeps what each actor knows of itself: a stream of events and a snapshot for each actor, with the
+// quota counts and idempotency keys that belong to the events. An append that returned without an error is on disk.
+//
+// Here they are kept in one bbolt file, for one process. Package postgres keeps them in a database, for several. What
+// both promise is Store.
 //
 // The package has some 4,400 lines: loading, committing, checking and repairing know the same records and the same
 // index, so packages of their own would export all of it to each other.
@@ -8,8 +10,10 @@ package journal
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"docent/api"
 	"docent/persistence/quota"
 )
 
@@ -20,6 +24,8 @@ var (
 	ErrSequence = errors.New("the stream has moved on")
 	// ErrCorrupt says that a stored record is damaged or of an unknown form. The stream cannot be used; others can.
 	ErrCorrupt = errors.New("a stored record is damaged")
+	// ErrFenced refuses everything from a process whose work others have taken over. It will never write again.
+	ErrFenced = fmt.Errorf("%w: other nodes have given this one up", api.ErrUnavailable)
 )
 
 // An Event is one fact of a stream, as it is stored: the name of its type, which also names its version
@@ -37,7 +43,7 @@ type Append struct {
 	// Pending says whether the stream calls for work once these events are applied. Streams that do are found by
 	// Journal.Pending at the next start.
 	Pending bool
-	Uses    []quota.Use // quota uses that these events consume; reserved with quota.Counters.Reserve before
+	Uses    []quota.Use // quota uses that these events consume; reserved with Quotas.Reserve before
 	Claim   *Claim      // idempotency key that these events answer
 	Release string      // key of a claim that the stream gives up, where it holds it
 	Urgency Urgency

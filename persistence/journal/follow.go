@@ -15,8 +15,8 @@ type followMark struct {
 	watches []chan struct{}
 }
 
-// A Follower hears of new positions and holds what it has not acknowledged in the log.
-type Follower struct {
+// A follower is the Follower of a journal in a file.
+type follower struct {
 	j    *Journal
 	name string
 	c    chan struct{}
@@ -25,11 +25,11 @@ type Follower struct {
 // Follow begins, or goes on, to follow the log under a name. The name's mark is on disk when Follow returns, and holds
 // back the removal of events, also over restarts, until Ack moves it; a new name's mark stands at the start. The
 // follower itself remembers what it has handled and reads on with Since.
-func (j *Journal) Follow(name string) (*Follower, error) {
+func (j *Journal) Follow(name string) (Follower, error) {
 	if len(name) == 0 || len(name) > maxEventType {
 		return nil, fmt.Errorf("a follower's name has 1 to %d bytes", maxEventType)
 	}
-	f := &Follower{j, name, make(chan struct{}, 1)}
+	f := &follower{j, name, make(chan struct{}, 1)}
 	f.c <- struct{}{}
 	j.followMu.Lock()
 	m := j.followers[name]
@@ -52,10 +52,10 @@ func (j *Journal) Follow(name string) (*Follower, error) {
 }
 
 // Changed receives after commits, at once for the first time; several may be told as one. It is never closed.
-func (f *Follower) Changed() <-chan struct{} { return f.c }
+func (f *follower) Changed() <-chan struct{} { return f.c }
 
 // Ack says that everything up to pos is handled and remembered. The mark reaches the disk some time later.
-func (f *Follower) Ack(pos uint64) {
+func (f *follower) Ack(pos uint64) {
 	f.j.followMu.Lock()
 	first := false
 	if m := f.j.followers[f.name]; m != nil && pos > m.acked {
@@ -70,23 +70,23 @@ func (f *Follower) Ack(pos uint64) {
 }
 
 // Position is the position of the last event on disk.
-func (f *Follower) Position() uint64 { return f.j.Position() }
+func (f *follower) Position() uint64 { return f.j.Position() }
 
 // Trimmed is Journal.Trimmed.
-func (f *Follower) Trimmed() uint64 { return f.j.Trimmed() }
+func (f *follower) Trimmed() uint64 { return f.j.Trimmed() }
 
 // Since is Journal.Since.
-func (f *Follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
+func (f *follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
 	return f.j.Since(pos, yield)
 }
 
 // Log is Journal.Log.
-func (f *Follower) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
+func (f *follower) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
 	return f.j.Log(pos, wanted, yield)
 }
 
 // Close ends the notifications. The mark stays.
-func (f *Follower) Close() {
+func (f *follower) Close() {
 	f.j.followMu.Lock()
 	defer f.j.followMu.Unlock()
 	if m := f.j.followers[f.name]; m != nil {

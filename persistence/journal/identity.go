@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"docent/api"
@@ -24,14 +25,20 @@ const hearEvery = time.Second
 // Hear has the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
 // stop is closed. Is what the journal says of itself already.
 func (j *Journal) Hear(is Identity, revision func() uint64, stop <-chan struct{}) {
+	Hear(j.log, j.Remember, is, revision, stop)
+}
+
+// Hear is Journal.Hear of a journal that remembers by the given function.
+func Hear(log *slog.Logger, remember func(Identity) error, is Identity, revision func() uint64,
+	stop <-chan struct{}) {
 	store := func() {
 		next := is
 		if next.Revision = revision(); next.Revision <= is.Revision {
 			return
 		}
-		if err := j.Remember(next); err != nil {
+		if err := remember(next); err != nil {
 			if !errors.Is(err, api.ErrShuttingDown) {
-				j.log.Warn("the journal does not know yet of the catalogue's last changes", "error", err)
+				log.Warn("the journal does not know yet of the catalogue's last changes", "error", err)
 			}
 			return
 		}

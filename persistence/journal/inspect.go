@@ -34,6 +34,11 @@ func (j *Journal) Inspect() *Inspection {
 	return &Inspection{j.view, func() error { return nil }}
 }
 
+// Streams is Inspection.Streams of the journal while it is in use.
+func (j *Journal) Streams(yield func(stream string, rec Recovered) bool) error {
+	return j.Inspect().Streams(yield)
+}
+
 // Inspect looks at a file that no process has open. Damage of its pages, after which the rest cannot be read
 // safely, is an error that wraps ErrCorrupt.
 func Inspect(path string) (*Inspection, error) {

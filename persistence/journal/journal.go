@@ -186,7 +186,7 @@ func Open(path string, o Options) (_ *Journal, err error) {
 		snaps: make(map[string]queuedSnapshot), followers: make(map[string]*followMark),
 		pins: make(map[*uint64]struct{}), quotas: quota.New(),
 	}
-	j.metrics.init()
+	j.metrics.times = NewTimes()
 	j.delayed.init(j)
 	defer func() {
 		if err != nil {
@@ -307,32 +307,40 @@ type appendRequest struct {
 	group int // appends that went to disk with it, itself counted
 }
 
-func (j *Journal) newAppendRequest(a *Append) (*appendRequest, error) {
+// Check refuses what no journal stores, and says how many bytes the events take.
+func (a *Append) Check() (size int, err error) {
 	switch {
 	case len(a.Stream) == 0 || len(a.Stream) > maxStreamLen:
-		return nil, fmt.Errorf("a stream's name has 1 to %d bytes, not %d", maxStreamLen, len(a.Stream))
+		return 0, fmt.Errorf("a stream's name has 1 to %d bytes, not %d", maxStreamLen, len(a.Stream))
 	case len(a.Events) == 0:
-		return nil, errors.New("an append has at least one event")
+		return 0, errors.New("an append has at least one event")
 	case a.Claim != nil && (len(a.Claim.Key) == 0 || len(a.Claim.Key) > maxClaimKey):
-		return nil, fmt.Errorf("a claim's key has 1 to %d bytes, not %d", maxClaimKey, len(a.Claim.Key))
+		return 0, fmt.Errorf("a claim's key has 1 to %d bytes, not %d", maxClaimKey, len(a.Claim.Key))
 	case a.Claim != nil && len(a.Claim.Owner) > maxStreamLen:
-		return nil, fmt.Errorf("a claim's owner has at most %d bytes", maxStreamLen)
+		return 0, fmt.Errorf("a claim's owner has at most %d bytes", maxStreamLen)
 	}
-	size := 0
 	for i := range a.Events {
 		e := &a.Events[i]
 		if len(e.Type) > maxEventType {
-			return nil, fmt.Errorf("an event's type has at most %d bytes", maxEventType)
+			return 0, fmt.Errorf("an event's type has at most %d bytes", maxEventType)
 		}
 		size += eventFixed + 16 + len(a.Stream) + len(e.Type) + len(e.Data)
 	}
 	if size > maxAppendBytes {
-		return nil, fmt.Errorf("%d bytes are too many for one append", size)
+		return 0, fmt.Errorf("%d bytes are too many for one append", size)
 	}
 	for i := range a.Uses {
 		if u := &a.Uses[i]; !u.Window.Known() || len(u.Key) == 0 || len(u.Key) > maxUseKey {
-			return nil, fmt.Errorf("a use of %q in window %d cannot be stored", u.Key, u.Window)
+			return 0, fmt.Errorf("a use of %q in window %d cannot be stored", u.Key, u.Window)
 		}
+	}
+	return size, nil
+}
+
+func (j *Journal) newAppendRequest(a *Append) (*appendRequest, error) {
+	size, err := a.Check()
+	if err != nil {
+		return nil, err
 	}
 	r, ok := j.requests.Get().(*appendRequest)
 	if !ok {
@@ -410,7 +418,7 @@ func (j *Journal) Append(ctx context.Context, a Append) (last uint64, err error)
 		return 0, fmt.Errorf("append to %s: %w", a.Stream, err)
 	}
 	if a.Urgency != Later {
-		j.metrics.appendSeconds.Observe(time.Since(began).Seconds())
+		j.metrics.times.Append.Observe(time.Since(began).Seconds())
 	}
 	return last, nil
 }
@@ -472,7 +480,7 @@ func (j *Journal) Delete(stream string, claims ...string) error {
 }
 
 // Quotas counts uses; see Append.Uses.
-func (j *Journal) Quotas() *quota.Counters { return j.quotas }
+func (j *Journal) Quotas() Quotas { return j.quotas }
 
 // Path is the journal's file.
 func (j *Journal) Path() string { return j.path }

@@ -30,24 +30,31 @@ type Stats struct {
 type metrics struct {
 	appends, refused, failed, commits, events, bytes, snapshots, trimmed atomic.Uint64
 
-	down          atomic.Bool
-	committedAt   atomic.Int64 // in nanoseconds since 1970; 0 before the first commit
-	appendSeconds prometheus.Histogram
-	commitSeconds prometheus.Histogram
-	groupAppends  prometheus.Histogram
+	down        atomic.Bool
+	committedAt atomic.Int64 // in nanoseconds since 1970; 0 before the first commit
+	times       Times
 }
 
-func (m *metrics) init() {
-	m.appendSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+// Times are how long appends and commits took.
+type Times struct {
+	Append prometheus.Histogram // seconds
+	Commit prometheus.Histogram // seconds
+	Group  prometheus.Histogram // appends
+}
+
+// NewTimes makes the metrics of a journal's times.
+func NewTimes() (t Times) {
+	t.Append = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name:    "docent_journal_append_seconds",
 		Help:    "Time from an append's call to its being on disk; without the ends of answers, whose commit is delayed.",
 		Buckets: prometheus.ExponentialBuckets(100e-6, 2, 16)})
-	m.commitSeconds = prometheus.NewHistogram(prometheus.HistogramOpts{
+	t.Commit = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "docent_journal_commit_seconds", Help: "Time of one commit with appends, its syncs included.",
 		Buckets: prometheus.ExponentialBuckets(100e-6, 2, 16)})
-	m.groupAppends = prometheus.NewHistogram(prometheus.HistogramOpts{
+	t.Group = prometheus.NewHistogram(prometheus.HistogramOpts{
 		Name: "docent_journal_group_appends", Help: "Appends that shared one commit.",
 		Buckets: prometheus.ExponentialBuckets(1, 2, 14)})
+	return t
 }
 
 // observe counts one group.
@@ -67,8 +74,8 @@ func (m *metrics) observe(reqs []*appendRequest, took time.Duration, err error) 
 	}
 	m.appends.Add(uint64(done))
 	m.refused.Add(uint64(len(reqs) - done))
-	m.commitSeconds.Observe(took.Seconds())
-	m.groupAppends.Observe(float64(len(reqs)))
+	m.times.Commit.Observe(took.Seconds())
+	m.times.Group.Observe(float64(len(reqs)))
 }
 
 // committed counts what one commit wrote.
@@ -127,19 +134,24 @@ var (
 )
 
 // Describe implements prometheus.Collector.
-func (j *Journal) Describe(c chan<- *prometheus.Desc) {
+func (j *Journal) Describe(c chan<- *prometheus.Desc) { j.metrics.times.Describe(c) }
+
+// Collect implements prometheus.Collector.
+func (j *Journal) Collect(c chan<- prometheus.Metric) { j.metrics.times.Collect(c, j.Stats()) }
+
+// Describe describes the metrics of every journal.
+func (t *Times) Describe(c chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{descAppends, descCommits, descEvents, descBytes, descSnapshots, descTrimmed,
 		descStreams, descDown, descFile, descFree} {
 		c <- d
 	}
-	j.metrics.appendSeconds.Describe(c)
-	j.metrics.commitSeconds.Describe(c)
-	j.metrics.groupAppends.Describe(c)
+	t.Append.Describe(c)
+	t.Commit.Describe(c)
+	t.Group.Describe(c)
 }
 
-// Collect implements prometheus.Collector.
-func (j *Journal) Collect(c chan<- prometheus.Metric) {
-	s := j.Stats()
+// Collect sends the metrics of a journal.
+func (t *Times) Collect(c chan<- prometheus.Metric, s Stats) {
 	counter := func(d *prometheus.Desc, v uint64, labels ...string) {
 		c <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(v), labels...)
 	}
@@ -164,7 +176,7 @@ func (j *Journal) Collect(c chan<- prometheus.Metric) {
 	gauge(descDown, down)
 	gauge(descFile, float64(s.FileBytes))
 	gauge(descFree, float64(s.FreeBytes))
-	j.metrics.appendSeconds.Collect(c)
-	j.metrics.commitSeconds.Collect(c)
-	j.metrics.groupAppends.Collect(c)
+	t.Append.Collect(c)
+	t.Commit.Collect(c)
+	t.Group.Collect(c)
 }

@@ -9,6 +9,7 @@
 package proof
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -57,6 +58,10 @@ const (
 
 // Challenges makes challenges and takes solutions. It must not be copied.
 type Challenges struct {
+	// Shared, where it is set before the first use, notes that a solution is used, for as long as it could be: several nodes
+	// remember them together. It says false where it was used before. give undoes it.
+	Shared func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error)
+
 	secret []byte
 	bound  int // solutions of a generation
 
@@ -102,9 +107,10 @@ func (c *Challenges) sign(project, challenge string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error. What give returns may be
+// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error, or with what keeps nodes from
+// remembering it together. What give returns may be
 // used again: for a request that was refused for another reason.
-func (c *Challenges) Use(project, payload string, now time.Time) (give func(), err error) {
+func (c *Challenges) Use(ctx context.Context, project, payload string, now time.Time) (give func(), err error) {
 	if payload == "" {
 		return nil, ErrNone
 	}
@@ -133,7 +139,18 @@ func (c *Challenges) Use(project, payload string, now time.Time) (give func(), e
 	if err != nil {
 		return nil, ErrInvalid
 	}
-	return c.take([16]byte(sum[:16]), at, now)
+	if c.Shared == nil {
+		return c.take([16]byte(sum[:16]), at, now)
+	}
+	if now.Sub(time.Unix(0, at)) >= Life {
+		return nil, ErrExpired
+	}
+	// Twice its life: the clocks of nodes may differ.
+	fresh, give, err := c.Shared(ctx, hex.EncodeToString(sum[:16]), 2*Life)
+	if err == nil && !fresh {
+		err = ErrUsed
+	}
+	return give, err
 }
 
 func (c *Challenges) take(solution [16]byte, at int64, now time.Time) (give func(), err error) {

@@ -2,6 +2,7 @@ package proof_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -34,7 +35,7 @@ func solved(t testing.TB, c *proof.Challenges, project string, now time.Time) st
 
 func refused(t *testing.T, c *proof.Challenges, project, solution string, now time.Time, want error) {
 	t.Helper()
-	if _, err := c.Use(project, solution, now); !errors.Is(err, want) {
+	if _, err := c.Use(context.Background(), project, solution, now); !errors.Is(err, want) {
 		t.Errorf("it is answered %v, not %v", err, want)
 	}
 }
@@ -45,13 +46,13 @@ func TestASolutionIsTakenOnceInItsProjectWithinItsLife(t *testing.T) {
 	s := solved(t, c, "docs", start)
 	refused(t, c, "other", s, start, proof.ErrInvalid)
 	refused(t, c, "docs", "", start, proof.ErrNone)
-	give, err := c.Use("docs", s, start.Add(proof.Life-1))
+	give, err := c.Use(context.Background(), "docs", s, start.Add(proof.Life-1))
 	if err != nil {
 		t.Fatal(err)
 	}
 	refused(t, c, "docs", s, start.Add(time.Second), proof.ErrUsed)
 	give()
-	if _, err := c.Use("docs", s, start.Add(time.Second)); err != nil {
+	if _, err := c.Use(context.Background(), "docs", s, start.Add(time.Second)); err != nil {
 		t.Errorf("what was given back is refused: %v", err)
 	}
 	refused(t, c, "docs", solved(t, c, "docs", start), start.Add(proof.Life), proof.ErrExpired)
@@ -89,14 +90,14 @@ func TestWhatIsChangedInASolutionIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Use("docs", base64.StdEncoding.EncodeToString(text), start); !errors.Is(err, proof.ErrInvalid) {
+		if _, err := c.Use(context.Background(), "docs", base64.StdEncoding.EncodeToString(text), start); !errors.Is(err, proof.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	for _, s := range []string{"x", "e30=", "bnVsbA==", strings.Repeat("A", 100_000)} {
 		refused(t, c, "docs", s, start, proof.ErrInvalid)
 	}
-	if _, err := c.Use("docs", base64.StdEncoding.EncodeToString(raw), start); err != nil {
+	if _, err := c.Use(context.Background(), "docs", base64.StdEncoding.EncodeToString(raw), start); err != nil {
 		t.Errorf("unchanged it is refused: %v", err)
 	}
 }
@@ -107,7 +108,7 @@ func TestASolutionOfBeforeARestartIsNotTakenAgain(t *testing.T) {
 	s := solved(t, c, "docs", start)
 	again := proof.New(secret, start.Add(time.Second))
 	refused(t, again, "docs", s, start.Add(time.Minute), proof.ErrExpired)
-	if _, err := again.Use("docs", solved(t, again, "docs", start.Add(time.Second)), start.Add(time.Minute)); err != nil {
+	if _, err := again.Use(context.Background(), "docs", solved(t, again, "docs", start.Add(time.Second)), start.Add(time.Minute)); err != nil {
 		t.Error(err)
 	}
 }
@@ -126,14 +127,14 @@ func TestNothingIsTakenTwiceWithinBoundedMemory(t *testing.T) {
 		}
 		s := solved(t, c, "docs", now)
 		all = append(all, s)
-		switch _, err := c.Use("docs", s, now); {
+		switch _, err := c.Use(context.Background(), "docs", s, now); {
 		case err == nil:
 			taken++
 		case !errors.Is(err, proof.ErrExpired): // of while the clock was back
 			t.Fatal(err)
 		}
 		for _, before := range all {
-			if _, err := c.Use("docs", before, now); err == nil {
+			if _, err := c.Use(context.Background(), "docs", before, now); err == nil {
 				t.Fatalf("after %d, one is taken again", i)
 			}
 		}
@@ -154,7 +155,7 @@ func TestOfManyAtOnceOneHasTheSolution(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if _, err := c.Use("docs", s, start); err == nil {
+			if _, err := c.Use(context.Background(), "docs", s, start); err == nil {
 				took.Add(1)
 			}
 		})
@@ -193,7 +194,7 @@ func TestAltchaSolvesIt(t *testing.T) {
 		t.Fatalf("it gave %q", out)
 	}
 	for _, s := range solutions {
-		if _, err := c.Use("docs", s, time.Now()); err != nil {
+		if _, err := c.Use(context.Background(), "docs", s, time.Now()); err != nil {
 			t.Errorf("%v: %s", err, s)
 		}
 	}
@@ -203,7 +204,7 @@ func BenchmarkUse(b *testing.B) {
 	c := proof.New(secret, start)
 	s := solved(b, c, "docs", start)
 	for b.Loop() {
-		give, err := c.Use("docs", s, start)
+		give, err := c.Use(context.Background(), "docs", s, start)
 		if err != nil {
 			b.Fatal(err)
 		}

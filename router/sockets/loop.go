@@ -242,7 +242,7 @@ func (l *loop) stream(c *conn, due bool) {
 	c.ending = how
 	if size := len(buf) - frameHead; size > 0 || how != "" || c.head != nil {
 		c.account.Bytes += int64(size)
-		b := frame(&buf, how != "")
+		b := frame(&buf, how != "" && how != EndedMoved)
 		if c.head != nil {
 			c.head, b = nil, append(c.head, b...)
 		}
@@ -348,6 +348,8 @@ func (l *loop) write(c *conn, b []byte) bool {
 func (l *loop) finish(c *conn) {
 	c.end(c.ending, nil)
 	switch {
+	case c.ending == EndedMoved:
+		l.drop(c)
 	case c.closes || l.back.closed.Load():
 		l.drop(c)
 	case c.found&readable != 0 || len(c.read) > 0:

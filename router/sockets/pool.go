@@ -44,6 +44,9 @@ const (
 	EndedStalled = "stalled" // the client took nothing in for the write timeout
 	EndedCut     = "cut"     // the pool was closed or cut
 	EndedBroken  = "broken"  // something went wrong here
+	// EndedMoved is said by sources: the answer goes on elsewhere. The connection is broken off, so that the client does
+	// not take what it has for the whole.
+	EndedMoved = "moved"
 )
 
 // Options are what a Pool goes by.

@@ -30,7 +30,7 @@ func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 
 // Postgres makes an empty schema for the test and gives the DSN that uses it. The test is skipped where
 // DOCENT_TEST_POSTGRES holds no DSN.
-func Postgres(t *testing.T) string {
+func Postgres(t testing.TB) string {
 	t.Helper()
 	dsn := os.Getenv("DOCENT_TEST_POSTGRES")
 	if dsn == "" {

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"docent/cluster"
+	forwarding "docent/cluster/forward"
+)
+
+// Handlers that requests are forwarded to, by their names between nodes.
+const (
+	entryEdge    = "edge"
+	entryKeyless = "keyless"
+)
+
+// openForward has requests answered by the node that runs their actor, where there are several nodes.
+func (a *app) openForward() (err error) {
+	a.entrance = a.edge
+	keyless := a.edge.Keyless()
+	if a.nodes != nil && a.config.NodeListen != "" {
+		a.forward, err = forwarding.New(forwarding.Config{Members: a.nodes, Secret: a.config.nodeSecret.Value(), Log: a.log,
+			Refuse: a.edge.Refuse})
+		if err != nil {
+			return fmt.Errorf("speak to other nodes: %w", err)
+		}
+		a.closers = append(a.closers, func() error { a.forward.Close(); return nil })
+		a.entrance, keyless = a.forward.Handler(entryEdge, a.edge), a.forward.Handler(entryKeyless, keyless)
+		a.forgets = a.forward.Handler(entryForget, http.HandlerFunc(a.serveForget))
+		a.upkeep.metrics.MustRegister(a.forward)
+	}
+	a.tools.Over(a.entrance, keyless)
+	return nil
+}
+
+// listenToNodes takes other nodes' requests.
+func (a *app) listenToNodes() error {
+	if a.forward == nil {
+		return nil
+	}
+	listener, err := net.Listen("tcp", a.config.NodeListen)
+	if err != nil {
+		return fmt.Errorf("listen for other nodes on %s: %w", a.config.NodeListen, err)
+	}
+	go func() {
+		if err := a.forward.Serve(listener); err != nil {
+			a.log.Error("other nodes are not served any more", "error", err)
+		}
+	}()
+	return nil
+}
+
+// sessionAt notes that a request belongs to the session that another node keeps.
+func (a *app) sessionAt(ctx context.Context, node string) bool {
+	if a.forward == nil {
+		return false
+	}
+	n, ok := a.forward.Reach(node)
+	if ok {
+		cluster.Note(ctx, &cluster.ElsewhereError{Node: n})
+	}
+	return ok
+}
+
+// drainNode ends the edge of one of several nodes, so that no client sees it go. It says that it is not ready, so that
+// the load balancer sends nothing new; it lets answers that it writes end, for half of the time; it hands what it runs to
+// the others, by which the rest of its streams are broken off and resumed there; and until here, and after, it forwards
+// what comes. Then it closes its listener.
+func (a *app) drainNode(ctx context.Context, server *http.Server) {
+	a.edge.Retire()
+	settling, cancel := context.WithTimeout(ctx, a.config.DrainTimeout.Duration/2)
+	_ = a.edge.Settle(settling)
+	cancel()
+	handing, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	if err := a.nodes.HandOver(handing); err != nil {
+		a.log.Warn("not everything was handed over", "error", err)
+	}
+	cancel()
+	a.pages.Leave()
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), max(lastForwards, time.Until(deadline(ctx))))
+	defer cancel()
+	if server.Shutdown(ctx) != nil {
+		server.Close() // what is forwarded goes on at the next node
+	}
+	if err := a.edge.Drain(ctx); err != nil {
+		a.log.Warn("streams were cut off", "error", err)
+	}
+	if a.forward != nil {
+		_ = a.forward.Shutdown(ctx) // what is left is broken off when it is closed
+	}
+}
+
+// lastForwards is how long requests in hand may take at least after a node has handed over what it ran.
+const lastForwards = 2 * time.Second
+
+func deadline(ctx context.Context) time.Time {
+	at, _ := ctx.Deadline()
+	return at
+}

@@ -1,0 +1,136 @@
+package catalog
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+)
+
+// lookEvery is how often somebody who waits for a listing that another node keeps looks at how far it is, beside what
+// that node says.
+const lookEvery = 250 * time.Millisecond
+
+// header is a Source that several nodes write to: Position says how far it is known here, Head how far it is.
+type header interface {
+	Head(ctx context.Context) (uint64, error)
+}
+
+// head is where the journal ends. What another node has acknowledged lies before it.
+func (p *Projector) head(ctx context.Context) (uint64, error) {
+	if p.catalog.nodes != nil {
+		if of, ok := p.source.(header); ok {
+			return of.Head(ctx)
+		}
+	}
+	return p.source.Position(), nil
+}
+
+// hasten has the listing brought up to the journal's end soon, by whichever node keeps it.
+func (p *Projector) hasten() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
+	if p.catalog.nodes == nil || p.runs.Load() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.catalog.say(ctx, p.catalog.write, said{Listing: p.name, Hurry: true}); err != nil {
+		p.log.Debug("the node that keeps "+p.title+" could not be told that somebody waits for it", "error", err)
+	}
+}
+
+// heard takes what another node says of the listing.
+func (p *Projector) heard(what said) {
+	switch {
+	case what.Hurry && p.runs.Load():
+		p.elsewhere.Store(true)
+		select {
+		case p.hurry <- struct{}{}:
+		default:
+		}
+	case what.Hurry || p.runs.Load():
+	case what.Position == 0: // it is made anew
+		p.mu.Lock()
+		p.reached, p.whole, p.target = 0, false, p.source.Position()
+		p.mu.Unlock()
+	default:
+		p.further(what.Position)
+	}
+}
+
+// further is reach for what another node has written: what comes late says nothing.
+func (p *Projector) further(pos uint64) {
+	p.mu.Lock()
+	later := pos > p.reached
+	p.mu.Unlock()
+	if later {
+		p.reach(pos)
+	}
+}
+
+// look reads how far the listing is from the database, in the background.
+func (p *Projector) look() {
+	c := p.catalog
+	c.work.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), listingWait)
+		defer cancel()
+		if err := p.lookOnce(ctx); err != nil {
+			p.log.Debug("how far "+p.title+" is could not be read", "error", err)
+		}
+	})
+}
+
+// lookOnce reads how far the listing is from the database. What was counted from its rows before is counted anew, since
+// the message that says what has changed may have been lost.
+func (p *Projector) lookOnce(ctx context.Context) error {
+	if p.runs.Load() {
+		return nil
+	}
+	head, err := p.head(ctx)
+	if err != nil {
+		return err
+	}
+	var pos uint64
+	err = p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", p.name).Scan(ctx, &pos)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return p.catalog.fail("read the listing's position", err)
+	}
+	p.mu.Lock()
+	if p.target == 0 {
+		p.target = head
+	}
+	later := pos > p.reached || pos >= p.target && !p.whole
+	p.mu.Unlock()
+	if later {
+		p.catalog.days.forgetAll()
+		p.catalog.cited.forgetAll()
+		p.reach(pos)
+	}
+	return nil
+}
+
+// lookNow looks at the database again and again until the returned function is called.
+func (p *Projector) lookNow(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		tick := time.NewTicker(lookEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				p.hasten()
+				if err := p.lookOnce(ctx); err != nil && ctx.Err() == nil {
+					p.log.Debug("how far "+p.title+" is could not be read", "error", err)
+				}
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
+}

@@ -1,0 +1,310 @@
+// Package postgres keeps a journal in a PostgreSQL database, where several nodes share it.
+//
+// Each node has one committer: it sends the appends that wait as one batch, in one call of a function of the database.
+// That locks the one row of journal_head first, so the commits of all nodes come one after the other and positions rise
+// in the order of commits, with no gap that is filled later; then it looks whether the node was given up. So a node that
+// was given up under that lock writes nothing any more, whatever it has sent.
+//
+// A batch has a number, and the database keeps the last number of each writer with what became of the batch. A batch
+// whose answer was lost is sent again under its number and takes place once.
+package postgres
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"docent/api"
+	"docent/persistence/journal"
+)
+
+// Options change how a journal is opened.
+type Options struct {
+	Log *slog.Logger     // slog.Default where nil
+	Now func() time.Time // time.Now where nil; decides when claims expire and in which slot a use is stored
+	// Node is the id of this process in cluster_nodes. Where others give the node up, it writes nothing any more. Empty
+	// where nobody can: for a process that is known to be alone.
+	Node string
+	// Application is the application_name of the connections.
+	Application string
+	// DSN is that of new connections, where user and password may change; nil where they do not.
+	DSN func() string
+	// CheckpointEvery is how long snapshots are collected before they are written; 2 s where zero.
+	CheckpointEvery time.Duration
+	// Patience is for how long appends wait for a database that does not answer; 10 s where zero.
+	Patience time.Duration
+	// Poll is after which time a follower looks for itself whether others have written; 5 s where zero.
+	Poll time.Duration
+}
+
+// Format is the version of the tables. A program that does not know it refuses the database.
+const Format = 1
+
+//go:embed tables.sql
+var tables string
+
+// A Journal keeps streams of events in a PostgreSQL database.
+type Journal struct {
+	opts   Options
+	log    *slog.Logger
+	now    func() time.Time
+	config *pgx.ConnConfig
+	reads  *pgxpool.Pool
+	name   string // of the database, for messages
+	id     string
+	writer atomic.Pointer[string] // this process, in journal_writers
+	topic  string                 // that the database's notifications have
+
+	context context.Context // ends with Close, but for what waits then
+	cancel  context.CancelFunc
+	stop    chan struct{} // closed by Close
+	loops   sync.WaitGroup
+	fenced  atomic.Bool
+
+	position atomic.Uint64
+	trimmed  atomic.Uint64
+
+	commits committer
+	snaps   snapshots
+	follows follows
+	quotas  quotas
+	metrics metrics
+}
+
+var _ journal.Store = (*Journal)(nil)
+
+// tablesLock is the advisory lock that is held while tables are made.
+const tablesLock = 7234150847
+
+// Open opens the journal in a database, or makes it.
+func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {
+	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
+	o.Patience = cmp.Or(o.Patience, 10*time.Second)
+	o.Poll = cmp.Or(o.Poll, 5*time.Second)
+	pool, err := pgxpool.ParseConfig(dsn)
+	if err != nil { // it may repeat parts of the DSN, which holds a password
+		return nil, errors.New("open the journal: catalog_dsn is not a valid postgres:// URL")
+	}
+	j := &Journal{opts: o, log: o.Log, now: o.Now, config: pool.ConnConfig, stop: make(chan struct{}),
+		name: fmt.Sprintf("%s on PostgreSQL at %s:%d", pool.ConnConfig.Database, pool.ConnConfig.Host, pool.ConnConfig.Port)}
+	writer := rand.Text()
+	j.writer.Store(&writer)
+	j.context, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	defer func() {
+		if err != nil {
+			j.cancel()
+			if j.reads != nil {
+				j.reads.Close()
+			}
+			err = fmt.Errorf("open the journal %s: %w", j.name, err)
+		}
+	}()
+	if o.Application != "" {
+		j.config.RuntimeParams["application_name"] = o.Application
+	}
+	// A role or database with another default would have commits fail that only have to wait.
+	j.config.RuntimeParams["default_transaction_isolation"] = "read committed"
+	j.metrics.times = journal.NewTimes()
+	pool.MaxConns, pool.MinConns = 8, 0
+	pool.BeforeConnect = func(_ context.Context, to *pgx.ConnConfig) error { j.credentials(to); return nil }
+	pool.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		_, err := c.Exec(ctx, "SET jit = off; SET synchronous_commit = off") // what is written here loses nothing when it is lost
+		return err
+	}
+	if j.reads, err = pgxpool.NewWithConfig(j.context, pool); err != nil {
+		return nil, err
+	}
+	if err := j.makeTables(ctx); err != nil {
+		return nil, err
+	}
+	if err := j.readState(ctx); err != nil {
+		return nil, err
+	}
+	j.commits.init()
+	j.snaps.init()
+	j.follows.init()
+	if err := j.quotas.init(ctx, j); err != nil {
+		return nil, err
+	}
+	j.loops.Go(j.commitLoop)
+	j.loops.Go(j.listenLoop)
+	j.loops.Go(j.checkpointLoop)
+	j.loops.Go(j.sweepLoop)
+	j.loops.Go(j.quotas.loop)
+	return j, nil
+}
+
+func (j *Journal) credentials(to *pgx.ConnConfig) {
+	if j.opts.DSN == nil {
+		return
+	}
+	if now, err := pgx.ParseConfig(j.opts.DSN()); err == nil {
+		to.User, to.Password = now.User, now.Password
+	}
+}
+
+// connect makes a connection beside the pool's.
+func (j *Journal) connect(ctx context.Context) (*pgx.Conn, error) {
+	config := j.config.Copy()
+	j.credentials(config)
+	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
+	defer cancel()
+	return pgx.ConnectConfig(ctx, config)
+}
+
+const connectTimeout = 5 * time.Second
+
+// makeTables makes what is missing, under a lock that other nodes wait for.
+func (j *Journal) makeTables(ctx context.Context) error {
+	c, err := j.connect(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.Close(context.WithoutCancel(ctx))
+	tx, err := c.Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit there is nothing to roll back
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", tablesLock); err != nil {
+		return err
+	}
+	var made bool
+	if err := tx.QueryRow(ctx, "SELECT to_regclass('journal_head') IS NOT NULL").Scan(&made); err != nil {
+		return err
+	}
+	if made {
+		var format int
+		err := tx.QueryRow(ctx, "SELECT format FROM journal_head").Scan(&format)
+		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		if format > Format {
+			return fmt.Errorf("its tables have format %d, and this version of docent knows formats up to %d: "+
+				"start the newer version again", format, Format)
+		}
+	}
+	if err := runTables(ctx, tx, made); err != nil {
+		return err
+	}
+	// Processes say every few minutes that they are there.
+	if _, err := tx.Exec(ctx, "DELETE FROM journal_writers WHERE seen < now() - interval '30 days'"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, registerWriter, *j.writer.Load()); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// runTables runs the statements of tables.sql where that was not done before. Those that add an index wait for all who
+// write to its table, also where the index is there: the lock of the head keeps commits away meanwhile, and a node that
+// only starts again holds nobody up.
+func runTables(ctx context.Context, tx pgx.Tx, made bool) error {
+	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(tables)))
+	if made {
+		var done bool
+		if err := tx.QueryRow(ctx, "SELECT to_regclass('journal_made') IS NOT NULL").Scan(&done); err != nil {
+			return err
+		}
+		if done {
+			if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT FROM journal_made WHERE tables = $1)", sum).Scan(&done); err != nil ||
+				done {
+				return err
+			}
+		}
+		if _, err := tx.Exec(ctx, "SELECT FROM journal_head FOR UPDATE"); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.Exec(ctx, tables); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO journal_state VALUES (true, 0, '', 0) ON CONFLICT DO NOTHING"); err != nil {
+		return err
+	}
+	if _, err := tx.Exec(ctx, "INSERT INTO journal_head VALUES (true, $1, $2, 0) ON CONFLICT DO NOTHING", Format,
+		rand.Text()); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, "INSERT INTO journal_made VALUES ($1) ON CONFLICT DO NOTHING", sum)
+	return err
+}
+
+const registerWriter = "INSERT INTO journal_writers VALUES ($1, now(), 0, 0, '{}', '{}')"
+
+func (j *Journal) readState(ctx context.Context) error {
+	var position, trimmed int64
+	err := j.reads.QueryRow(ctx, "SELECT id, position, trimmed, 'docent_journal_' || 'journal_head'::regclass::oid "+
+		"FROM journal_head, journal_state").Scan(&j.id, &position, &trimmed, &j.topic)
+	j.position.Store(uint64(position))
+	j.trimmed.Store(uint64(trimmed))
+	if err != nil {
+		return err
+	}
+	return j.count(ctx)
+}
+
+// Fenced reports whether the node was given up.
+func (j *Journal) Fenced() bool { return j.fenced.Load() }
+
+// Close refuses further appends, writes what waits, snapshots included, and closes the connections.
+func (j *Journal) Close() error {
+	if !j.commits.close() {
+		return nil
+	}
+	close(j.stop)
+	j.loops.Wait()
+	j.cancel()
+	j.reads.Close()
+	return nil
+}
+
+// unavailable is the error of what the database did not take.
+func (j *Journal) unavailable(err error) error {
+	return fmt.Errorf("%w: %w", &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second}, err)
+}
+
+// Codes of errors that the journal's functions raise.
+const (
+	codeFenced = "DC001"
+	codeBatch  = "DC002"
+)
+
+func code(err error) string {
+	var at *pgconn.PgError
+	if errors.As(err, &at) {
+		return at.Code
+	}
+	return ""
+}
+
+// passing reports whether an error may be gone when the same is tried again: the connection is, the server stops or is
+// full, it is a replica for now, or others were in the way.
+func passing(err error) bool {
+	c := code(err)
+	if c == "" {
+		return true
+	}
+	switch c[:2] {
+	case "08", "25", "40", "53", "55", "57", "58", "XX", "28", "3D":
+		return true
+	}
+	return false
+}
