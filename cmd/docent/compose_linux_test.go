@@ -74,6 +74,72 @@ func readCompose(t *testing.T, file string) (p composeProject, err error) {
 	return p, json.Unmarshal(text, &p)
 }
 
+// checkConfined has each service of a compose file kept to what it needs, and Docent's settings be known ones.
+func checkConfined(t *testing.T, project composeProject, nodes ...string) {
+	t.Helper()
+	for name, s := range project.Services {
+		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.Restart != "unless-stopped" || len(s.HealthCheck.Test) < 2 ||
+			!slices.Contains(s.SecurityOpt, "no-new-privileges:true") || s.Deploy.Resources.Limits.Memory == "" ||
+			s.Deploy.Resources.Limits.PIDs == 0 {
+			t.Errorf("%s is not confined as it should be: %+v", name, s)
+		}
+	}
+	if !project.Networks["back"].Internal || len(project.Services["postgres"].Networks) != 1 {
+		t.Error("PostgreSQL is on a network that leads outside")
+	}
+	// Settings that do not exist would have no effect.
+	known := map[string]bool{nodeSecretEnv: true}
+	c := DefaultConfig()
+	for _, s := range c.settings() {
+		known[s.Env()] = true
+	}
+	for _, node := range nodes {
+		docent := project.Services[node]
+		if grace, err := time.ParseDuration(docent.GracePeriod); err != nil || grace <= c.DrainTimeout.Duration {
+			t.Errorf("%s is killed after %s, and open streams may take %v", node, docent.GracePeriod, c.DrainTimeout)
+		}
+		for name := range docent.Environment {
+			if !known[strings.TrimSuffix(name, "_FILE")] {
+				t.Errorf("docent has no setting %s", name)
+			}
+		}
+	}
+}
+
+// Each node of the cluster has a name, an address and a volume of its own, and all else in common.
+func TestTheComposeFileOfAClusterIsSound(t *testing.T) {
+	t.Parallel()
+	project, err := readCompose(t, "../../deploy/compose/cluster.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := []string{"node1", "node2", "node3"}
+	if names := slices.Sorted(maps.Keys(project.Services)); !slices.Equal(names, append([]string{"nginx"}, append(nodes, "postgres")...)) {
+		t.Errorf("its services are %v", names)
+	}
+	checkConfined(t, project, nodes...)
+	proxy, err := os.ReadFile("../../deploy/compose/nginx.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	volumes := map[string]bool{}
+	for _, node := range nodes {
+		s := project.Services[node]
+		if e := s.Environment; e["DOCENT_NODE_NAME"] != node || e["DOCENT_NODE_ADDRESS"] != node+e["DOCENT_NODE_LISTEN"] ||
+			e["DOCENT_JOURNAL"] != journalPostgres || len(s.Volumes) != 1 || len(s.Secrets) != 2 {
+			t.Errorf("%s is %+v", node, s)
+		} else {
+			volumes[s.Volumes[0].Source] = true
+		}
+		if !strings.Contains(string(proxy), "server "+node+":8080 ") {
+			t.Errorf("nginx does not know %s", node)
+		}
+	}
+	if len(volumes) != len(nodes) {
+		t.Errorf("%d nodes share the volumes %v", len(nodes), volumes)
+	}
+}
+
 func TestTheComposeFileIsSound(t *testing.T) {
 	t.Parallel()
 	const file = "../../deploy/compose/compose.yaml"
@@ -84,32 +150,7 @@ func TestTheComposeFileIsSound(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(project.Services)); !slices.Equal(names, []string{"caddy", "docent", "postgres"}) {
 		t.Errorf("its services are %v", names)
 	}
-	for name, s := range project.Services {
-		if !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.Restart != "unless-stopped" || len(s.HealthCheck.Test) < 2 ||
-			!slices.Contains(s.SecurityOpt, "no-new-privileges:true") || s.Deploy.Resources.Limits.Memory == "" ||
-			s.Deploy.Resources.Limits.PIDs == 0 {
-			t.Errorf("%s is not confined as it should be: %+v", name, s)
-		}
-	}
-	docent := project.Services["docent"]
-	if grace, err := time.ParseDuration(docent.GracePeriod); err != nil || grace <= DefaultConfig().DrainTimeout.Duration {
-		t.Errorf("docent is killed after %s, and open streams may take %v", docent.GracePeriod, DefaultConfig().DrainTimeout)
-	}
-	if !project.Networks["back"].Internal || len(project.Services["postgres"].Networks) != 1 {
-		t.Error("PostgreSQL is on a network that leads outside")
-	}
-	// Settings that do not exist would have no effect.
-	known := map[string]bool{}
-	c := DefaultConfig()
-	for _, s := range c.settings() {
-		known[s.Env()] = true
-	}
-	for name := range docent.Environment {
-		if !known[strings.TrimSuffix(name, "_FILE")] {
-			t.Errorf("docent has no setting %s", name)
-		}
-	}
-
+	checkConfined(t, project, "docent")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -72,6 +72,7 @@ func TestTheManifestsAreSound(t *testing.T) {
 	for _, s := range c.settings() {
 		known[s.Env()] = true
 	}
+	known[nodeSecretEnv] = true
 	monitored := filepath.Join(t.TempDir(), "kubernetes")
 	if err := errors.Join(os.CopyFS(monitored, os.DirFS(kubernetes)), os.WriteFile(filepath.Join(monitored, "kustomization.yaml"),
 		[]byte("resources: [overlays/ingress]\ncomponents: [components/servicemonitor]\n"), 0o644)); err != nil {
@@ -79,7 +80,8 @@ func TestTheManifestsAreSound(t *testing.T) {
 	}
 	common := []string{"ConfigMap", "Namespace", "NetworkPolicy", "PodDisruptionBudget", "Service", "ServiceAccount", "StatefulSet"}
 	for folder, more := range map[string][]string{kubernetes + "/base": nil, kubernetes + "/overlays/ingress": {"Ingress"},
-		monitored: {"Ingress", "ServiceMonitor"}} {
+		kubernetes + "/overlays/cluster": {"Ingress"},
+		monitored:                        {"Ingress", "ServiceMonitor"}} {
 		list, err := builtManifests(t, folder)
 		if err != nil {
 			t.Fatalf("%s: %v", folder, err)
@@ -97,7 +99,11 @@ func TestTheManifestsAreSound(t *testing.T) {
 			case "StatefulSet":
 				pod := m.Spec.Template.Spec
 				pause := pod.Containers[0].Lifecycle.PreStop.Sleep.Seconds
-				if least := int(c.DrainTimeout.Duration/time.Second) + pause; m.Spec.Replicas != 1 || pause == 0 || pod.GracePeriod <= least {
+				replicas := 1
+				if strings.HasSuffix(folder, "cluster") {
+					replicas = 3
+				}
+				if least := int(c.DrainTimeout.Duration/time.Second) + pause; m.Spec.Replicas != replicas || pause == 0 || pod.GracePeriod <= least {
 					t.Errorf("%s: %d pods, killed after %d seconds, of which stopping may take %d", folder, m.Spec.Replicas, pod.GracePeriod, least)
 				}
 			}
@@ -129,10 +135,15 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 		{"overlays/ingress/ingress.yaml", "port: { name: http }", "port: { name: https }", "not there"},
 		{"overlays/ingress/secrets.yaml", "name: docent\nspec", "name: docnet\nspec", "docnet"},
 		{"components/servicemonitor/servicemonitor.yaml", "port: operator", "port: metrics", "has the port metrics"},
+		{"overlays/cluster/nodes.yaml", "- name: nodes", "- name: node", "no container has the port nodes"},
+		{"overlays/cluster/nodes.yaml", "maxSkew: 1", "maxskew: 1", "unknown field"},
 	} {
-		folder := filepath.Join(t.TempDir(), "kubernetes")
+		folder, overlay := filepath.Join(t.TempDir(), "kubernetes"), "overlays/ingress"
+		if strings.HasPrefix(mistake.file, "overlays/cluster") {
+			overlay = "overlays/cluster"
+		}
 		if err := errors.Join(os.CopyFS(folder, os.DirFS(kubernetes)), os.WriteFile(filepath.Join(folder, "kustomization.yaml"),
-			[]byte("resources: [overlays/ingress]\ncomponents: [components/servicemonitor]\n"), 0o644)); err != nil {
+			[]byte("resources: ["+overlay+"]\ncomponents: [components/servicemonitor]\n"), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 		file := filepath.Join(folder, filepath.FromSlash(mistake.file))
