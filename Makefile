@@ -2,7 +2,7 @@
 GO      ?= go
 BIN     := bin/docent
 
-.PHONY: all help build run dev demo test torture lint fmt vet fuzz bench microbench bench-journal clean
+.PHONY: all help build run dev demo test torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -27,6 +27,9 @@ test: ## run every test, with the race detector where a C compiler is there
 torture: ## kill the server again and again under load; KILLS=200 CLIENTS=200 GAP=3s DURATION=2h SEED=1
 	@./scripts/torture
 
+torture-nodes: ## kill, stop and cut off nodes of a cluster under load, as root; KILLS=200 CLIENTS=100 GAP=5s SEED=1
+	@./scripts/torture-nodes
+
 lint: vet ## vet and staticcheck
 	$(GO) tool staticcheck ./...
 
@@ -47,6 +50,9 @@ microbench: ## run the benchmarks of every room, for benchstat (COUNT, BENCHTIME
 
 bench-journal: ## measure the journal beside a plain log file and plain bbolt; ROUNDS=25 STREAMS=100000
 	@./scripts/bench-journal
+
+measure-nodes: ## measure one to three nodes on PostgreSQL beside a single server; ROUNDS=3 BEFORE=commit
+	@./scripts/measure-nodes
 
 clean: ## remove what was built
 	rm -rf bin

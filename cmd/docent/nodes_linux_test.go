@@ -1,0 +1,296 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"docent/api"
+	"docent/bench/lab"
+	"docent/client"
+)
+
+// nginxBefore runs nginx before several servers: each request goes to one at random, and on to another where that one
+// takes no connections. It gives the URL.
+func nginxBefore(t *testing.T, servers ...string) string {
+	t.Helper()
+	program := proxies[0].program()
+	if program == "" {
+		t.Skip("nginx is left out: scripts/install-proxies installs it")
+	}
+	dir, err := os.MkdirTemp("", "nginx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	at := addressFor(t)
+	var upstream strings.Builder
+	for _, s := range servers {
+		fmt.Fprintf(&upstream, "server %s max_fails=0;\n", s)
+	}
+	text := fmt.Sprintf(`daemon off;
+pid %[1]s/pid;
+error_log stderr;
+user root;
+worker_processes 1;
+worker_rlimit_nofile 8192;
+events { worker_connections 4096; }
+http {
+access_log off;
+client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi;
+uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
+upstream nodes { random; %[2]s }
+server {
+listen %[3]s;
+client_max_body_size 257m;
+proxy_http_version 1.1;
+proxy_set_header Host $http_host;
+proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+proxy_set_header X-Forwarded-Proto $scheme;
+proxy_buffering off;
+proxy_read_timeout 1h;
+location / { proxy_pass http://nodes; }
+}
+}
+`, dir, upstream.String(), at)
+	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := new(lockedBuffer)
+	cmd := exec.Command(program, "-e", "stderr", "-p", dir, "-c", dir+"/nginx.conf")
+	cmd.Stdout, cmd.Stderr = said, said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("nginx:\n%s", said)
+		}
+	})
+	return "http://" + at
+}
+
+// storiesOfNodes are the scripts of TestScripts that are told to several nodes. The others are about one process and its
+// files: its start (01), backups (11), the mistakes of operators (13) and the load suite (14).
+var storiesOfNodes = []string{"02-project", "03-ask", "04-search", "05-job", "06-followup", "07-keys", "08-automations",
+	"09-updates", "10-analytics", "12-restart", "15-people", "16-evaluation"}
+
+// TestStoriesWithThreeNodes tells the stories of TestScripts to three nodes behind nginx, which sends each request to one
+// at random. The script starts, stops and kills the first of them; the two others are there before it.
+func TestStoriesWithThreeNodes(t *testing.T) {
+	leftOutWhenShort(t)
+	t.Parallel()
+	if proxies[0].program() == "" {
+		t.Skip("nginx is left out: scripts/install-proxies installs it")
+	}
+	db := newDatabase(t, "127.0.0.1", false, false)
+	const secret = "the secret that the nodes of a test know each other by"
+	setenv(t, nodeSecretEnv, secret)
+	var files []string
+	for _, name := range storiesOfNodes {
+		files = append(files, "testdata/script/"+name+".txtar")
+	}
+	var making sync.Mutex
+	testscript.Run(t, testscript.Params{
+		Files: files, RequireUniqueNames: true,
+		Setup: func(env *testscript.Env) error {
+			making.Lock()
+			name := "s" + strings.ToLower(filepath.Base(env.WorkDir))
+			name = strings.NewReplacer("-", "_", ".", "_").Replace(name)
+			db.sql(`CREATE DATABASE "` + name + `"`)
+			making.Unlock()
+			dsn := strings.Replace(db.dsn(), "/postgres?", "/"+name+"?", 1)
+			var flags []string
+			if _, err := os.Stat(filepath.Join(env.WorkDir, "docent.toml")); err == nil {
+				flags = []string{"--config", filepath.Join(env.WorkDir, "docent.toml")}
+			}
+			var upstream []string
+			for i := range 3 {
+				address, inner := addressFor(t), addressFor(t)
+				upstream = append(upstream, address)
+				if i == 0 {
+					for key, value := range map[string]string{raceOptions: os.Getenv(raceOptions), "DOCENT_LISTEN": address,
+						"DOCENT_CATALOG_DSN": dsn, "DOCENT_JOURNAL": journalPostgres, nodeSecretEnv: secret,
+						"DOCENT_NODE_LISTEN": inner, "DOCENT_NODE_NAME": "told"} {
+						env.Setenv(key, value)
+					}
+					continue
+				}
+				s := &testServer{t: t, data: filepath.Join(env.WorkDir, fmt.Sprintf("other%d", i)), listen: address,
+					url: "http://" + address, log: new(lockedBuffer), flags: append([]string{"--catalog-dsn", dsn, "--journal",
+						journalPostgres, "--node-name", fmt.Sprintf("other%d", i), "--node-listen", inner}, flags...)}
+				if err := s.tryStart(); err != nil {
+					return err
+				}
+				env.Defer(func() {
+					s.kill()
+					if t.Failed() {
+						t.Logf("%s, %s:\n%s", name, s.data, s.log)
+					}
+				})
+			}
+			env.Setenv("DOCENT_URL", nginxBefore(t, upstream...))
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"ready": readyItself, "capture": scriptCapture, "await": scriptAwait,
+		},
+	})
+}
+
+// readyItself waits for the server that the script has started, not for those beside it.
+func readyItself(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: ready")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		_, err := lab.Get(ctx, "http://"+ts.Getenv("DOCENT_LISTEN")+"/readyz")
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			ts.Fatalf("the server is not ready: %v", err)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// TestNodesAreUpgradedUnderOpenStreams stops and starts each of three nodes in turn while hundreds of readers have a stream
+// open through nginx: none of them sees an error. Whose stream is cut reads the answer whole on another node.
+func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
+	leftOutWhenShort(t)
+	streams := 500
+	if !everything {
+		streams = 60
+	}
+	const parts = 100
+	config := configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = 5\nparts = %d\n", parts))
+	db := newDatabase(t, "127.0.0.1", false, false)
+	// No limit of the single address that all readers come from.
+	l := newNodesLab(t, 3, nil, db, 1, "--config", config)
+	l.open()
+	var at []string
+	for _, n := range l.nodes {
+		at = append(at, n.listen)
+	}
+	front := nginxBefore(t, at...)
+	p := newTestProject(t, l.nodes[0].data, "slow", writeFiles(t, harbour), "--model", "slow", "--limit-key-month", plentiful,
+		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)
+	readers := &client.Client{Base: front, Key: p.assistant, HTTP: &http.Client{Transport: &http.Transport{
+		MaxIdleConnsPerHost: streams}, Timeout: 3 * time.Minute}}
+
+	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	defer cancel()
+	done := make(chan struct{}) // the upgrade
+	u := &upgradeReaders{answers: map[string]int{}}
+	var reading sync.WaitGroup
+	open := make(chan struct{}, 100*streams)
+	for n := range streams {
+		reading.Go(func() {
+			for round := 0; ; round++ { // until all nodes have been replaced there is always a stream open
+				if err := u.read(ctx, readers, p, fmt.Sprintf("Tell me all. (%d.%d)", n, round), open); err != nil {
+					t.Errorf("reader %d: %v", n, err)
+					return
+				}
+				select {
+				case <-done:
+					return
+				default:
+				}
+			}
+		})
+	}
+	for range streams {
+		select {
+		case <-open:
+		case <-ctx.Done():
+			t.Fatalf("not all streams have begun:\n%s", l.logs())
+		}
+	}
+	for _, n := range l.nodes {
+		n.leave()
+		if err := n.boot(); err != nil {
+			t.Error(err)
+		} else if err := n.awaitReady(); err != nil {
+			t.Error(err)
+		}
+	}
+	close(done)
+	reading.Wait()
+	if len(u.answers) != 1 {
+		for text, n := range u.answers {
+			t.Errorf("%d readers saw %.300q", n, text)
+		}
+	}
+	for text, n := range u.answers {
+		if got := strings.Count(text, "part-"); got != parts {
+			t.Errorf("an answer has %d parts, want %d", got, parts)
+		}
+		t.Logf("%d answers were read whole over the upgrade of three nodes, %d of them on another node than they had begun, after %d resumes",
+			n, u.cut, u.resumes)
+	}
+	if u.cut == 0 {
+		t.Error("no stream was cut: the nodes were not upgraded under streams")
+	}
+	if t.Failed() {
+		t.Log(l.logs())
+	}
+}
+
+// upgradeReaders are what readers saw.
+type upgradeReaders struct {
+	mu           sync.Mutex
+	answers      map[string]int // by text
+	cut, resumes int
+}
+
+// read asks, and reads the answer to its end, over as many streams as it takes.
+func (u *upgradeReaders) read(ctx context.Context, c *client.Client, p testProject, question string, open chan<- struct{}) error {
+	resp, err := c.Do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", map[string]any{"fp": "anonymous",
+		"messages": []any{map[string]any{"role": "user", "content": question}}})
+	if err != nil {
+		return fmt.Errorf("ask: %w", err)
+	}
+	thread := api.ThreadID(resp.Header.Get("X-Thread-Id"))
+	open <- struct{}{}
+	text, err := readAnswer(resp)
+	cut := 0
+	for ; err != nil && ctx.Err() == nil; cut++ {
+		if cut == 5 {
+			return fmt.Errorf("resumed %d times: %w", cut, err)
+		}
+		resp, failed := c.Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+string(thread)+"/stream", nil)
+		if failed != nil {
+			return fmt.Errorf("resume after %w: %w", err, failed)
+		}
+		if resp.StatusCode == http.StatusNoContent {
+			resp.Body.Close()
+			return errors.New("there is nothing to resume")
+		}
+		text, err = readAnswer(resp)
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.answers[text]++
+	u.resumes += cut
+	if cut > 0 {
+		u.cut++
+	}
+	return errors.Join(err, ctx.Err())
+}

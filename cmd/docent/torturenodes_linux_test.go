@@ -1,0 +1,348 @@
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"docent/api"
+	"docent/cluster"
+)
+
+// What may befall a node.
+const (
+	killed   = "killed"         // and started again after a moment
+	stopped  = "stopped"        // by SIGSTOP; it wakes up long after others took over
+	cutOff   = "cut off"        // from everybody
+	isolated = "isolated"       // from the database and the other nodes; clients reach it
+	restart  = "database again" // the database crashes and comes back
+	failover = "failed over"    // to its replica; once
+)
+
+// finishedWithin is by when a turn is finished whose node has died.
+const finishedWithin = 15 * time.Second
+
+// A nodesTorture is what befalls nodes.
+type nodesTorture struct {
+	*torture
+	lab     *nodesLab
+	random  *rand.Rand
+	lasts   time.Duration // that a node is stopped or cut off
+	counts  map[string]int
+	healing sync.WaitGroup
+
+	mu       sync.Mutex
+	down     map[*node]bool
+	database []time.Time // moments at which it failed
+}
+
+// TestAcceptedWorkSurvivesTheDeathOfNodes is TestAcceptedWorkSurvivesKills with three nodes on one database: every few
+// seconds one is killed, stopped for long, or cut off; the database crashes, and fails over once. Each request goes to a
+// node at random. Beside what a single server has to keep, a turn is finished in time when its node dies, and a node
+// that wakes up after others took over writes nothing.
+func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
+	if !everything && os.Getenv("DOCENT_TEST_KILLS") == "" {
+		t.Skip("kills nodes for minutes: DOCENT_TEST_ALL=1 or make torture-nodes has it run")
+	}
+	o := tortureFromEnvironment(t)
+	if os.Getenv("DOCENT_TEST_CLIENTS") == "" {
+		o.clients = 100
+	}
+	if os.Getenv("DOCENT_TEST_GAP") == "" {
+		o.gap = 5 * time.Second
+	}
+	t.Logf("seed %d: set DOCENT_TEST_SEED, or SEED with make torture-nodes, to run these moments again", o.seed)
+	network := newNetwork(t)
+	db := newDatabase(t, network.address(1), true, false)
+	x := &nodesTorture{torture: newTorture(t, o), random: rand.New(rand.NewPCG(o.seed, 1)), lasts: 15 * time.Second,
+		counts: map[string]int{}, down: map[*node]bool{}}
+	if o.kills >= 100 {
+		x.lasts = time.Minute
+	}
+	x.lab = newNodesLab(t, 3, network, db, o.seed, "--config", x.config)
+	for _, n := range x.lab.nodes {
+		n.machine.show(strings.TrimPrefix(x.brain.url, "http://"))
+		if x.remote != nil {
+			n.machine.show(strings.TrimPrefix(x.remote.Project(api.HostGitea, tokenOfTorture).HostURL, "http://"))
+		}
+	}
+	x.lab.open()
+	x.keepBooks()
+	x.makeProjects(x.lab.nodes[0].data)
+	t.Cleanup(func() {
+		if t.Failed() {
+			x.keepLogs()
+		}
+	})
+
+	quiet := x.visits(x.lab.front)
+	began := time.Now()
+	faults := 0
+	for faults < o.kills || time.Since(began) < o.duration {
+		// The moment of a fault is the test's random input.
+		time.Sleep(o.gap/10 + time.Duration(x.random.ExpFloat64()*float64(o.gap)*0.9))
+		x.strike(faults, o.kills)
+		if faults++; faults%20 == 0 {
+			x.told.mu.Lock()
+			t.Logf("%v: %v, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second),
+				x.counts, len(x.told.jobs), len(x.told.questions), x.told.lost)
+			x.told.mu.Unlock()
+		}
+	}
+	x.healing.Wait()
+	quiet()
+	x.wasLoaded(faults)
+	for _, n := range x.lab.nodes {
+		if err := n.awaitReady(); err != nil {
+			t.Errorf("%s: %v", n.name, err)
+		}
+	}
+
+	peace := time.Now()
+	check := &tortureCheck{T: t, witness: x.told, server: x.lab.front, data: x.lab.nodes[0].data}
+	check.awaitJobs(o.peace)
+	settled := time.Since(peace)
+	check.quotas(x.projects, x.metered)
+	for _, p := range x.all() {
+		check.listing(p)
+	}
+	for _, n := range x.lab.nodes {
+		n.leave()
+	}
+	x.checkRepositories(check)
+	check.threads(x.config, x.built, x.brain)
+	t.Logf("%v in %v; %s; at rest after %v; ended otherwise: %v; %s; %s", x.counts, peace.Sub(began).Round(time.Second), x.tally(),
+		settled.Round(time.Millisecond), check.others, x.takeOvers(), x.sleepersWroteNothing())
+}
+
+// strike does something to a node or to the database.
+func (x *nodesTorture) strike(nth, of int) {
+	x.Helper()
+	switch {
+	case nth == of/3:
+		x.counts[restart]++
+		x.databaseFails()
+		x.lab.database.restart()
+		return
+	case nth == of*2/3:
+		x.counts[failover]++
+		x.databaseFails()
+		x.lab.database.failOver()
+		return
+	case nth > 0 && nth%25 == 0:
+		x.counts[restart]++
+		x.databaseFails()
+		x.lab.database.restart()
+		return
+	}
+	kind := []string{killed, stopped, cutOff, isolated}[(nth+x.random.IntN(2))%4]
+	n := x.victim()
+	if n == nil {
+		return // one has to be left
+	}
+	x.counts[kind]++
+	x.mark(n)
+	lasts := x.lasts/2 + time.Duration(x.random.Int64N(int64(x.lasts)))
+	var heal func()
+	switch kind {
+	case killed:
+		n.die()
+		lasts = time.Duration(x.random.Int64N(int64(3 * time.Second)))
+		heal = func() {
+			if err := n.boot(); err != nil {
+				x.Error(err)
+			}
+		}
+	case stopped:
+		n.signal(syscall.SIGSTOP)
+		heal = func() { n.signal(syscall.SIGCONT) }
+	case cutOff:
+		n.machine.cut()
+		heal = n.machine.mend
+	case isolated:
+		var peers []string
+		for _, other := range x.lab.nodes {
+			if other != n {
+				peers = append(peers, other.machine.address)
+			}
+		}
+		n.machine.isolate(strings.Join(x.lab.database.ports[:], ","), peers)
+		heal = n.machine.join
+	}
+	x.mu.Lock()
+	x.down[n] = true
+	x.mu.Unlock()
+	x.healing.Go(func() {
+		time.Sleep(lasts) // how long the fault lasts is its input
+		heal()
+		if err := n.awaitReady(); err != nil {
+			x.Errorf("%s, after it was %s for %v: %v", n.name, kind, lasts, err)
+		}
+		x.mu.Lock()
+		delete(x.down, n)
+		x.mu.Unlock()
+	})
+}
+
+func (x *nodesTorture) databaseFails() {
+	x.mu.Lock()
+	x.database = append(x.database, time.Now())
+	x.mu.Unlock()
+}
+
+// victim is a node that is well, as long as another one is.
+func (x *nodesTorture) victim() *node {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	var well []*node
+	for _, n := range x.lab.nodes {
+		if !x.down[n] {
+			well = append(well, n)
+		}
+	}
+	if len(well) < 2 {
+		return nil
+	}
+	return well[x.random.IntN(len(well))]
+}
+
+// mark notes with each question that is being answered whether the node that is about to die runs its thread.
+func (x *nodesTorture) mark(n *node) {
+	x.Helper()
+	shards := strings.Fields(x.lab.database.sql(fmt.Sprintf(
+		"SELECT shard FROM cluster_shards s JOIN cluster_nodes n ON n.id = s.node WHERE n.name = '%s' AND n.alive", n.name)))
+	now := time.Now()
+	x.told.mu.Lock()
+	defer x.told.mu.Unlock()
+	for _, q := range x.told.questions {
+		if !q.finished && slices.Contains(shards, fmt.Sprint(cluster.Shard("thread/"+string(q.thread)))) {
+			q.died = now
+		}
+	}
+}
+
+// keepBooks has the database itself write down, in the order of commits, which machine appended to the journal, and which
+// node came and went. It knows nothing of what the nodes say of themselves.
+func (x *nodesTorture) keepBooks() {
+	x.lab.database.sql(`CREATE TABLE books (at bigserial, what text, address text, node text);
+CREATE FUNCTION book_append() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	INSERT INTO books (what, address) VALUES ('append', host(inet_client_addr()));
+	RETURN NULL;
+END $$;
+CREATE FUNCTION book_node() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+	IF TG_OP = 'INSERT' THEN
+		INSERT INTO books (what, address, node) VALUES ('came', split_part(NEW.address, ':', 1), NEW.id);
+	ELSIF OLD.alive AND NOT NEW.alive THEN
+		INSERT INTO books (what, address, node)
+		VALUES (CASE WHEN NEW.left THEN 'left' ELSE 'given up' END, split_part(NEW.address, ':', 1), NEW.id);
+	END IF;
+	RETURN NULL;
+END $$;
+CREATE TRIGGER book_append AFTER INSERT ON journal_events FOR EACH STATEMENT EXECUTE FUNCTION book_append();
+CREATE TRIGGER book_node AFTER INSERT OR UPDATE ON cluster_nodes FOR EACH ROW EXECUTE FUNCTION book_node();
+INSERT INTO books (what, address, node) SELECT 'came', split_part(address, ':', 1), id FROM cluster_nodes WHERE alive`)
+}
+
+// sleepersWroteNothing looks in the books for appends of a machine whose node was gone.
+func (x *nodesTorture) sleepersWroteNothing() string {
+	x.Helper()
+	here := map[string]bool{} // machines with a node that is there
+	appends, givenUp := 0, 0
+	for line := range strings.Lines(x.lab.database.sql("SELECT at, what, address FROM books ORDER BY at")) {
+		field := strings.Split(strings.TrimSpace(line), "|")
+		switch what, address := field[1], field[2]; what {
+		case "append":
+			appends++
+			if !here[address] {
+				x.told.wrong("%s appended to the journal, at %s of the books, and its node was gone", address, field[0])
+			}
+		case "came":
+			here[address] = true
+		case "given up":
+			givenUp++
+			here[address] = false
+		case "left":
+			here[address] = false
+		}
+	}
+	asleep := x.counts[stopped] + x.counts[cutOff] + x.counts[isolated]
+	if givenUp < asleep/2 || appends < len(x.told.questions) {
+		x.told.wrong("the books have %d appends and %d nodes that were given up, after %d questions and %v", appends, givenUp,
+			len(x.told.questions), x.counts)
+	}
+	return fmt.Sprintf("%d nodes were given up by the others, and none of their machines appended anything (of %d) until it had joined again",
+		givenUp, appends)
+}
+
+// checkRepositories holds the repositories of both hosts against what was acknowledged.
+func (x *nodesTorture) checkRepositories(check *tortureCheck) {
+	for _, p := range x.all() {
+		if x.remote != nil && p == x.away {
+			x.checkRemote(check)
+			continue
+		}
+		check.repository(filepath.Join(check.data, "repos", p.id+".git"), p, check.pulls(p))
+	}
+}
+
+// takeOvers says how long it took from the death of a node until readers had the whole of the answers that it was giving,
+// and fails the test where that took too long.
+func (x *nodesTorture) takeOvers() string {
+	var took []time.Duration
+	aside := 0
+	for _, q := range x.told.questions {
+		if q.died.IsZero() || q.left {
+			continue
+		}
+		if !q.finished {
+			x.told.wrong("question %s: its node died, and its reader did not see its end: %s", q.tag, q.broke)
+			continue
+		}
+		// A model that fails is asked again after a while, and nobody can finish a turn without a database.
+		if x.brain.turn(q.turn).faults > 0 || slices.ContainsFunc(x.database, func(at time.Time) bool {
+			return at.After(q.died.Add(-5*time.Second)) && at.Before(q.ended)
+		}) {
+			aside++
+			continue
+		}
+		d := q.ended.Sub(q.died)
+		took = append(took, d)
+		if d > finishedWithin {
+			x.told.wrong("question %s was answered whole %v after its node had died, within %v was asked", q.tag, d, finishedWithin)
+		}
+	}
+	if len(took) == 0 {
+		x.told.wrong("no node died while it gave an answer to its end")
+		return ""
+	}
+	slices.Sort(took)
+	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death (%d beside, which met a faulty model or database)",
+		len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond),
+		took[len(took)-1].Round(time.Millisecond), aside)
+}
+
+// keepLogs keeps what the nodes and the database said.
+func (x *nodesTorture) keepLogs() {
+	dir, err := os.MkdirTemp("", "nodes-logs")
+	if err != nil {
+		x.Error(err)
+		return
+	}
+	for _, n := range x.lab.nodes {
+		_ = os.WriteFile(filepath.Join(dir, n.name), []byte(n.log.String()), 0o600)
+	}
+	for i := range 2 {
+		text, _ := os.ReadFile(filepath.Join(x.lab.database.dir, fmt.Sprintf("log%d", i)))
+		_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("database%d", i)), text, 0o600)
+	}
+	x.Logf("logs: %s", dir)
+}
