@@ -13,25 +13,22 @@ const (
 // stopped itself, or a database that was away, makes nobody look dead.
 type watch struct {
 	beat  time.Duration
-	last  time.Time // of the look that counted
 	nodes map[string]*watched
 }
 
 type watched struct {
 	counter int64
-	heard   bool // its counter has changed
-	rounds  int  // that its counter has not
+	heard   bool      // its counter has changed
+	rounds  int       // that its counter has not
+	last    time.Time // of the look that found the counter, or of the round that counted last
 }
 
 func newWatch(beat time.Duration) *watch { return &watch{beat: beat, nodes: map[string]*watched{}} }
 
-// look takes in what was read just now and names those that are to be given up, with why. Looks that come sooner than a
-// beat after the last see who moves, and count against nobody.
+// look takes in what was read just now and names those that are to be given up, with why. A look
+// counts against a node a beat after its counter was last seen to change, and then a beat after the last that counted: so
+// nobody is given up before it knows itself that it has not beaten.
 func (w *watch) look(now time.Time, self string, nodes []member) map[string]string {
-	counts := w.last.IsZero() || now.Sub(w.last) >= w.beat
-	if counts {
-		w.last = now
-	}
 	var dead map[string]string
 	there := make(map[string]*watched, len(nodes))
 	for i, n := range nodes {
@@ -41,11 +38,12 @@ func (w *watch) look(now time.Time, self string, nodes []member) map[string]stri
 		seen, known := w.nodes[n.ID]
 		switch {
 		case !known:
-			seen = &watched{counter: n.Counter}
+			seen = &watched{counter: n.Counter, last: now}
 		case seen.counter != n.Counter:
-			*seen = watched{counter: n.Counter, heard: true}
-		case counts:
+			*seen = watched{counter: n.Counter, heard: true, last: now}
+		case now.Sub(seen.last) >= w.beat:
 			seen.rounds++
+			seen.last = now
 		}
 		there[n.ID] = seen
 		nodes[i].Silence = seen.rounds

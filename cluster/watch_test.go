@@ -61,6 +61,21 @@ func TestANodeIsGivenUpForWhatWasSeenOfIt(t *testing.T) {
 	}
 }
 
+// A node stops to act 2.5 beats after its last beat.
+func TestANodeIsNotGivenUpBeforeItStopsToActByItself(t *testing.T) {
+	o := newObserver()
+	o.see(0, 1, true)
+	o.see(time.Second, 1, true) // counts
+	o.see(900*time.Millisecond, 2, true)
+	since := time.Duration(0)
+	for !o.see(100*time.Millisecond, 2, false) {
+		since += 100 * time.Millisecond
+	}
+	if least := roundsFree * time.Second; since+100*time.Millisecond < least {
+		t.Errorf("it was given up %s after its last beat", since+100*time.Millisecond)
+	}
+}
+
 func TestANodeThatWasStoppedItselfGivesNobodyUp(t *testing.T) {
 	o := newObserver()
 	o.see(0, 1, true)
