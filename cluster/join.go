@@ -168,7 +168,7 @@ func makeTables(ctx context.Context, conn *pgx.Conn) error {
 	}
 	defer tx.Rollback(ctx) //nolint:errcheck // after a commit it does nothing
 	// Nodes that start at the same time make them one after the other.
-	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(7234150847)"); err != nil {
+	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(7234150849)"); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, tables); err != nil {

@@ -80,7 +80,7 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := f.head(ctx)
+	last, err := f.Events.Head()
 	if err != nil {
 		return err
 	}
@@ -100,16 +100,6 @@ func (f *follower) begin(ctx context.Context) error {
 	f.began, f.reached, f.stored = true, pos, pos
 	f.Events.Ack(pos)
 	return nil
-}
-
-// head is where the journal ends: of one that several nodes write to, this one may know less.
-func (f *follower) head(ctx context.Context) (uint64, error) {
-	if of, ok := f.Events.(interface {
-		Head(ctx context.Context) (uint64, error)
-	}); ok {
-		return of.Head(ctx)
-	}
-	return f.Events.Position(), nil
 }
 
 // step makes the events of all that the journal holds by now.

@@ -437,12 +437,12 @@ func (a *app) startListings() error {
 	if err != nil {
 		return err
 	}
-	a.follow(catalog.NewProjector(a.stores.catalog, sharedLog{jobs, a.journal}, a.jobRow, a.log), jobs.Close)
+	a.follow(catalog.NewProjector(a.stores.catalog, jobs, a.jobRow, a.log), jobs.Close)
 	threads, err := a.journal.Follow(catalog.QuestionListing)
 	if err != nil {
 		return err
 	}
-	a.follow(catalog.NewThreadProjector(a.stores.catalog, sharedLog{threads, a.journal}, a.threadRow, a.log), threads.Close)
+	a.follow(catalog.NewThreadProjector(a.stores.catalog, threads, a.threadRow, a.log), threads.Close)
 	return nil
 }
 

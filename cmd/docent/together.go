@@ -14,7 +14,6 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/web"
-	"docent/webhooks"
 )
 
 // wakeGap is the least time between two looks at what other nodes have changed.
@@ -54,16 +53,6 @@ func (a *app) here() func(name string) bool {
 	}
 	return a.nodes.Here
 }
-
-// A sharedLog is a journal's follower that can say where the journal ends, also by what other nodes have appended: the
-// follower knows what this one has heard.
-type sharedLog struct {
-	journal.Follower
-	of journal.Store
-}
-
-// Head is where the journal ends.
-func (l sharedLog) Head(context.Context) (uint64, error) { return l.of.Identity().Position, nil }
 
 // knownJobs are the jobs of all nodes. What another one runs can be read here, from the journal; a request that works on
 // several jobs is not sent to the node of one for that.
@@ -150,7 +139,6 @@ func (a *app) amongNodes(deps *web.Deps) {
 // Each port with what serves it.
 var (
 	_ automation.Jobs = knownJobs{}
-	_ webhooks.Log    = sharedLog{}
 	_ tracker.Jobs    = knownJobs{}
 	_ web.Counts      = (*catalog.Counts)(nil)
 )

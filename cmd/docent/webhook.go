@@ -40,7 +40,7 @@ func (a *app) openWebhooks() error {
 		return fmt.Errorf("follow the journal for webhooks: %w", err)
 	}
 	a.closers = append(a.closers, func() error { events.Close(); return nil })
-	a.hooks, err = webhooks.New(webhooks.Deps{Desk: a.stores.desk(a.log), Streams: a.journal, Events: sharedLog{events, a.journal},
+	a.hooks, err = webhooks.New(webhooks.Deps{Desk: a.stores.desk(a.log), Streams: a.journal, Events: events,
 		PublicURL: a.config.PublicURL, Alone: a.nodes.Alone})
 	if err != nil {
 		return err

@@ -11,21 +11,6 @@ import (
 // that node says.
 const lookEvery = 250 * time.Millisecond
 
-// header is a Source that several nodes write to: Position says how far it is known here, Head how far it is.
-type header interface {
-	Head(ctx context.Context) (uint64, error)
-}
-
-// head is where the journal ends. What another node has acknowledged lies before it.
-func (p *Projector) head(ctx context.Context) (uint64, error) {
-	if p.catalog.nodes != nil {
-		if of, ok := p.source.(header); ok {
-			return of.Head(ctx)
-		}
-	}
-	return p.source.Position(), nil
-}
-
 // hasten has the listing brought up to the journal's end soon, by whichever node keeps it.
 func (p *Projector) hasten() {
 	select {
@@ -89,7 +74,7 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	if p.runs.Load() {
 		return nil
 	}
-	head, err := p.head(ctx)
+	head, err := p.source.Head()
 	if err != nil {
 		return err
 	}

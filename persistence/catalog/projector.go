@@ -29,6 +29,8 @@ const (
 type Source interface {
 	// Position is the position of the last event on disk.
 	Position() uint64
+	// Head is Position where several nodes write to the journal: that of the last event of all of them.
+	Head() (uint64, error)
 	// Trimmed is the highest position whose event was removed from the log: a listing that has not come so far must begin
 	// from the start.
 	Trimmed() uint64
@@ -282,7 +284,7 @@ func (p *Projector) begin(ctx context.Context) error {
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return p.catalog.fail("read the listing's position", err)
 	}
-	last, err := p.head(ctx)
+	last, err := p.source.Head()
 	if err != nil {
 		return err
 	}
@@ -593,7 +595,7 @@ func (p *Projector) reach(pos uint64) {
 
 // Wait returns once the listing reflects the journal up to pos, or up to its end where pos lies beyond it.
 func (p *Projector) Wait(ctx context.Context, pos uint64) error {
-	head, err := p.head(ctx)
+	head, err := p.source.Head()
 	if err != nil {
 		return err
 	}

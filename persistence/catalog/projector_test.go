@@ -41,6 +41,8 @@ func (l *testLog) Position() uint64 {
 	return uint64(len(l.changes))
 }
 
+func (l *testLog) Head() (uint64, error) { return l.Position(), nil }
+
 func (l *testLog) Trimmed() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

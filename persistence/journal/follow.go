@@ -72,6 +72,9 @@ func (f *follower) Ack(pos uint64) {
 // Position is the position of the last event on disk.
 func (f *follower) Position() uint64 { return f.j.Position() }
 
+// Head is Position: nobody else writes to the file.
+func (f *follower) Head() (uint64, error) { return f.j.Position(), nil }
+
 // Trimmed is Journal.Trimmed.
 func (f *follower) Trimmed() uint64 { return f.j.Trimmed() }
 

@@ -47,7 +47,9 @@ type Follower interface {
 	Changed() <-chan struct{}
 	// Ack says that everything up to pos is handled and remembered. The mark is stored some time later.
 	Ack(pos uint64)
+	// Position is the position of the last event that this node has heard of, and Head that of the last one of all nodes.
 	Position() uint64
+	Head() (uint64, error)
 	Trimmed() uint64
 	Since(pos uint64, yield func(pos uint64, stream string) bool) error
 	Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error

@@ -63,6 +63,18 @@ func (f *follower) Ack(pos uint64) {
 func (f *follower) Position() uint64 { return f.j.Position() }
 func (f *follower) Trimmed() uint64  { return f.j.Trimmed() }
 
+func (f *follower) Head() (uint64, error) {
+	var position int64
+	err := f.j.read("read where the journal ends", func(ctx context.Context) error {
+		return f.j.reads.QueryRow(ctx, "SELECT position FROM journal_head").Scan(&position)
+	})
+	if err != nil {
+		return 0, err
+	}
+	f.j.advance(uint64(position))
+	return uint64(position), nil
+}
+
 func (f *follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
 	return f.j.Since(pos, yield)
 }
@@ -104,10 +116,9 @@ func (j *Journal) advance(pos uint64) {
 	}
 }
 
-// listenLoop hears of what other nodes write.
-func (j *Journal) listenLoop() {
+// whileOpen is a context that ends when the journal begins to close.
+func (j *Journal) whileOpen() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(j.context)
-	defer cancel()
 	go func() {
 		select {
 		case <-j.stop:
@@ -115,6 +126,13 @@ func (j *Journal) listenLoop() {
 		case <-ctx.Done():
 		}
 	}()
+	return ctx, cancel
+}
+
+// listenLoop hears of what other nodes write.
+func (j *Journal) listenLoop() {
+	ctx, cancel := j.whileOpen()
+	defer cancel()
 	pause := backoff.Exponential(50*time.Millisecond, reconnectMost)
 	for n := 1; ctx.Err() == nil; n++ {
 		began := time.Now()

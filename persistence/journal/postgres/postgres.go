@@ -86,7 +86,7 @@ type Journal struct {
 var _ journal.Store = (*Journal)(nil)
 
 // tablesLock is the advisory lock that is held while tables are made.
-const tablesLock = 7234150847
+const tablesLock = 7234150850
 
 // Open opens the journal in a database, or makes it.
 func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {

@@ -204,22 +204,15 @@ func (j *Journal) readTrimmed(ctx context.Context) error {
 	return err
 }
 
-// sweepLock is the advisory lock of the node that sweeps.
-const sweepLock = 7234150848
+// sweepLock is the first key of the advisory lock of the node that sweeps; the second is the journal's table.
+const sweepLock = 723415084
 
 // sweepLoop removes, now and then, what has ended and what nodes that are gone have left. One node at a time does it.
 func (j *Journal) sweepLoop() {
 	tick := time.NewTicker(sweepEvery)
 	defer tick.Stop()
-	ctx, cancel := context.WithCancel(j.context)
+	ctx, cancel := j.whileOpen()
 	defer cancel()
-	go func() {
-		select {
-		case <-j.stop:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	for {
 		select {
 		case <-ctx.Done():
@@ -246,12 +239,12 @@ func (j *Journal) sweep(ctx context.Context) error {
 	defer c.Release()
 	var mine bool
 	if err := c.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, 'journal_head'::regclass::oid::bigint::bit(32)::int)",
-		sweepLock%(1<<31)).Scan(&mine); err != nil || !mine {
+		sweepLock).Scan(&mine); err != nil || !mine {
 		return err
 	}
 	defer func() { // a connection that is lost has lost its locks
 		_, _ = c.Exec(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock($1, 'journal_head'::regclass::oid::bigint::bit(32)::int)",
-			sweepLock%(1<<31))
+			sweepLock)
 	}()
 	now := j.now()
 	if err := j.sweepAll(ctx, "DELETE FROM journal_claims WHERE key IN (SELECT key FROM journal_claims "+
