@@ -273,7 +273,9 @@ func readConfig(path string, environ func(string) (string, bool), flags *pflag.F
 	if err := c.resolveCatalog(environ); err != nil {
 		list.add("catalog_dsn", "%w", err)
 	}
-	c.nodeSecret, c.nodeSecretProblem = given.New(nodeSecretEnv, environ)
+	if c.nodeSecret, c.nodeSecretProblem = given.New(nodeSecretEnv, environ); c.nodeSecretProblem != nil {
+		c.nodeSecret = nil // nothing is sealed under an empty secret
+	}
 	c.check(&list)
 	return c, list.placed(path, &c)
 }

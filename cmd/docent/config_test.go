@@ -213,3 +213,19 @@ func TestEachDefaultStandsInOnePlace(t *testing.T) {
 		}
 	}
 }
+
+func TestANodeSecretIsGivenOrThereIsNone(t *testing.T) {
+	t.Parallel()
+	file := configFile(t, "journal = \"postgres\"\ncatalog_dsn = \"postgres://db.example.com/docent\"\n")
+	c, err := LoadConfig(file, noEnvironment, nil)
+	if err != nil || c.nodeSecret != nil {
+		t.Errorf("without a secret there is one, %v: what is entered on pages would be sealed under nothing", err)
+	}
+	c, err = LoadConfig(file, environment(nodeSecretEnv, strings.Repeat("s", leastNodeSecret)), nil)
+	if err != nil || c.nodeSecret.Value() == "" {
+		t.Errorf("a secret that is given is not there: %v", err)
+	}
+	if _, err = LoadConfig(file, environment(nodeSecretEnv, "short"), nil); err == nil || !strings.Contains(err.Error(), nodeSecretEnv) {
+		t.Errorf("the error of a secret that can be guessed is %v", err)
+	}
+}

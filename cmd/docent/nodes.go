@@ -46,6 +46,9 @@ func (c *Config) checkNodes(list *problemList) {
 	if !strings.HasPrefix(c.CatalogDSN, "postgres") {
 		list.add("journal", "postgres keeps the journal in the catalogue's database: set catalog_dsn to postgres://…")
 	}
+	if c.nodeSecret != nil && len(c.nodeSecret.Value()) < leastNodeSecret {
+		list.add("journal", "%s is shorter than %d bytes: make one with openssl rand -base64 32", nodeSecretEnv, leastNodeSecret)
+	}
 	if c.NodeListen == "" {
 		return
 	}
@@ -55,12 +58,9 @@ func (c *Config) checkNodes(list *problemList) {
 	} else if host, _, err := net.SplitHostPort(c.NodeListen); err == nil && unspecified(host) {
 		list.add("node_address", "node_listen names no address that other nodes can reach: set node_address to HOST:PORT")
 	}
-	switch {
-	case c.nodeSecret == nil:
+	if c.nodeSecret == nil {
 		list.add("node_listen", "%w: nodes know each other by a secret of at least %d bytes, the same on all of them (openssl rand -base64 32)",
 			c.nodeSecretProblem, leastNodeSecret)
-	case len(c.nodeSecret.Value()) < leastNodeSecret:
-		list.add("node_listen", "%s is shorter than %d bytes: make one with openssl rand -base64 32", nodeSecretEnv, leastNodeSecret)
 	}
 }
 
