@@ -4,9 +4,12 @@ package datadir
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -206,4 +209,18 @@ func Is(path string) bool {
 	journal, _ := Has(path, Journal)
 	catalog, _ := Has(path, Catalog)
 	return journal || catalog
+}
+
+// HashOf is the SHA-256 of a file, in hexadecimal.
+func HashOf(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
 }

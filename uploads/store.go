@@ -3,8 +3,6 @@ package uploads
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -128,11 +126,11 @@ func (in Incoming) Keep(ctx context.Context, dir string) (changed bool, err erro
 			return false, fmt.Errorf("keep an upload: %w", err)
 		}
 	}
-	hash, err := hashOf(in.path)
+	hash, err := datadir.HashOf(in.path)
 	if err != nil {
 		return false, err
 	}
-	if had, err := hashOf(filepath.Join(dir, kept)); err == nil && had == hash {
+	if had, err := datadir.HashOf(filepath.Join(dir, kept)); err == nil && had == hash {
 		return false, nil
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -178,19 +176,6 @@ func notZip(err error) error {
 	return bad("is no zip that can be read: %v", err)
 }
 
-func hashOf(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
 // Zips unpack what was uploaded to a source.
 type Zips struct{ Limits Limits }
 
@@ -206,7 +191,7 @@ type content struct {
 // Collect makes the pages those of the zip that was uploaded last. Where they are already, nothing is touched.
 func (z Zips) Collect(ctx context.Context, p api.Project, dir string, progress ingest.Progress) (ingest.Collected,
 	error) {
-	hash, err := hashOf(filepath.Join(dir, kept))
+	hash, err := datadir.HashOf(filepath.Join(dir, kept))
 	if errors.Is(err, fs.ErrNotExist) {
 		return ingest.Collected{Notes: []string{"nothing was uploaded yet"}}, nil
 	}

@@ -7,8 +7,6 @@ package shared
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -98,7 +96,7 @@ func (s *Sources) takeZip(ctx context.Context, p api.Project, dir string, now ca
 		return err
 	}
 	kept := filepath.Join(dir, datadir.Upload)
-	if hash, err := hashOf(kept); err == nil && hash == now.Hash { // uploaded here
+	if hash, err := datadir.HashOf(kept); err == nil && hash == now.Hash { // uploaded here
 		return keepVersion(dir, now.Version)
 	}
 	next, err := os.OpenFile(kept+".next", os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
@@ -281,17 +279,4 @@ func versionOf(dir string) int64 {
 
 func keepVersion(dir string, version int64) error {
 	return datadir.WriteFile(filepath.Join(dir, versionFile), strconv.AppendInt(nil, version, 10), 0o600)
-}
-
-func hashOf(name string) (string, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, f); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
 }
