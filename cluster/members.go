@@ -248,13 +248,7 @@ func (m *Members) Handle(h Handler) {
 	m.mu.Lock()
 	m.handlers = append(m.handlers, h)
 	m.ready = true
-	var shards []int
-	for shard, s := range m.state {
-		if s == runs {
-			shards = append(shards, shard)
-		}
-	}
-	if len(shards) > 0 {
+	if shards := m.running(); len(shards) > 0 {
 		m.event(func() { h.gained(shards) })
 	}
 	m.mu.Unlock()

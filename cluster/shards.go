@@ -190,15 +190,19 @@ func (m *Members) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.released = true
-	var shards []int
+	if shards := m.running(); len(shards) > 0 {
+		m.lose(shards)
+	}
+}
+
+// running are the shards that this node runs. The caller holds mu.
+func (m *Members) running() (shards []int) {
 	for shard, s := range m.state {
 		if s == runs {
 			shards = append(shards, shard)
 		}
 	}
-	if len(shards) > 0 {
-		m.lose(shards)
-	}
+	return shards
 }
 
 // event has f called after what was to be called before. The caller holds mu.
