@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )
@@ -53,7 +54,17 @@ func (q *quotas) init(ctx context.Context, j *Journal) error {
 	q.counts, q.wanted = make(map[countKey]*counts), make(map[countKey]struct{})
 	q.wake = make(chan struct{}, 1)
 	q.opened = time.Now()
-	return j.each(ctx, func(rows pgx.Rows) error {
+	all, err := j.uses(ctx, "SELECT kind, key, ends, count FROM journal_uses WHERE ends > $1", j.now().Unix())
+	for k, slots := range all {
+		q.counts[k] = &counts{slots: slots, reserved: make(map[int64]int), read: q.opened, asked: q.opened}
+	}
+	return err
+}
+
+// uses are the stored counts that a query yields, by what they are of and by end.
+func (j *Journal) uses(ctx context.Context, query string, args ...any) (map[countKey]map[int64]int, error) {
+	all := make(map[countKey]map[int64]int)
+	return all, j.each(ctx, func(rows pgx.Rows) error {
 		var kind int16
 		var name []byte
 		var end int64
@@ -62,12 +73,12 @@ func (q *quotas) init(ctx context.Context, j *Journal) error {
 			return err
 		}
 		k := countKey{quota.Window(kind), string(name)}
-		if q.counts[k] == nil {
-			q.counts[k] = &counts{slots: make(map[int64]int), reserved: make(map[int64]int), read: q.opened, asked: q.opened}
+		if all[k] == nil {
+			all[k] = make(map[int64]int)
 		}
-		q.counts[k].slots[end] = n
+		all[k][end] = n
 		return nil
-	}, "SELECT kind, key, ends, count FROM journal_uses WHERE ends > $1", j.now().Unix())
+	}, query, args...)
 }
 
 // Quotas counts uses over all nodes. Reserve refuses what this node knows to be used up; what it does not know yet is
@@ -238,52 +249,30 @@ func (q *quotas) fetch(keys []countKey) (map[countKey]map[int64]int, error) {
 		kinds[i], names[i] = int16(k.window), []byte(k.key)
 	}
 	var found map[countKey]map[int64]int
-	err := q.j.read("read what is used of a quota", func(ctx context.Context) error {
-		found = make(map[countKey]map[int64]int, len(keys))
-		rows, err := q.j.reads.Query(ctx, "SELECT u.kind, u.key, u.ends, u.count FROM "+
+	err := q.j.read("read what is used of a quota", func(ctx context.Context) (err error) {
+		found, err = q.j.uses(ctx, "SELECT u.kind, u.key, u.ends, u.count FROM "+
 			"(SELECT DISTINCT * FROM unnest($1::smallint[], $2::bytea[])) k(kind, key) "+
 			"CROSS JOIN LATERAL (SELECT * FROM journal_uses u WHERE u.kind = k.kind AND u.key = k.key) u", kinds, names)
-		if err != nil {
-			return err
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var kind int16
-			var name []byte
-			var end int64
-			var n int
-			if err := rows.Scan(&kind, &name, &end, &n); err != nil {
-				return err
-			}
-			k := countKey{quota.Window(kind), string(name)}
-			if found[k] == nil {
-				found[k] = make(map[int64]int)
-			}
-			found[k][end] = n
-		}
-		return rows.Err()
+		return err
 	})
 	return found, err
 }
 
 // loop reads counts that are asked for, many at a time, and forgets those that are not.
 func (q *quotas) loop() {
+	ctx, cancel := q.j.whileOpen()
+	defer cancel()
 	tick := time.NewTicker(countsForget)
 	defer tick.Stop()
 	for {
 		select {
-		case <-q.j.stop:
+		case <-ctx.Done():
 			return
 		case <-tick.C:
 			q.forget()
 		case <-q.wake:
 			q.refresh()
-			timer := time.NewTimer(countsPause)
-			select {
-			case <-q.j.stop:
-			case <-timer.C:
-			}
-			timer.Stop()
+			_ = backoff.Sleep(ctx, countsPause)
 		}
 	}
 }
