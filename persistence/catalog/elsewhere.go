@@ -2,8 +2,6 @@ package catalog
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 )
 
@@ -78,10 +76,9 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var pos uint64
-	err = p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", p.name).Scan(ctx, &pos)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return p.catalog.fail("read the listing's position", err)
+	pos, err := p.readPosition(ctx)
+	if err != nil {
+		return err
 	}
 	p.mu.Lock()
 	if p.target == 0 {

@@ -274,15 +274,23 @@ func (p *Projector) step(ctx context.Context) error {
 	return p.advance(ctx, gap)
 }
 
+// readPosition is how far the listing is, in the database; zero where there is none.
+func (p *Projector) readPosition(ctx context.Context) (pos uint64, err error) {
+	err = p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", p.name).Scan(ctx, &pos)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return 0, p.catalog.fail("read the listing's position", err)
+	}
+	return pos, nil
+}
+
 // begin reads, once, how far the listing is, and drops it where the journal cannot take it from there.
 func (p *Projector) begin(ctx context.Context) error {
 	if p.begun {
 		return nil
 	}
-	var pos uint64
-	err := p.catalog.read.NewRaw("SELECT position FROM projections WHERE name = ?", p.name).Scan(ctx, &pos)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return p.catalog.fail("read the listing's position", err)
+	pos, err := p.readPosition(ctx)
+	if err != nil {
+		return err
 	}
 	last, err := p.source.Head()
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/backoff"
 
 	"github.com/uptrace/bun/dialect"
 )
@@ -275,10 +276,8 @@ func (s *Shared) Alone(ctx context.Context, name string, wait bool, f func(conte
 		if !wait {
 			return false, nil
 		}
-		select {
-		case <-ctx.Done():
+		if backoff.Sleep(ctx, leaseAsk) != nil {
 			return false, ctx.Err()
-		case <-time.After(leaseAsk):
 		}
 	}
 	inner, cancel := context.WithCancelCause(ctx)
