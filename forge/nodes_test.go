@@ -114,6 +114,17 @@ func (c *cluster) host(t *testing.T) forgetest.Host {
 	return h
 }
 
+// byHand has a node put a page on a branch, as a person does who works on it.
+func (c *cluster) byHand(t *testing.T, branch, path, content string) {
+	t.Helper()
+	n := c.any()
+	p := forgetest.Publication(c.project, n.tip(t, branch), "")
+	p.Message, p.Changes = "by hand", []forge.Change{put(path, content)}
+	if _, err := n.Publish(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestBuiltinHostOfSeveralNodes(t *testing.T) {
 	t.Run("folder", func(t *testing.T) {
 		forgetest.Test(t, func(t *testing.T) forgetest.Host {
@@ -127,12 +138,7 @@ func TestBuiltinHostOfSeveralNodes(t *testing.T) {
 					write(t, folder, map[string]string{path: content})
 					return
 				}
-				n := c.any()
-				p := forgetest.Publication(c.project, n.tip(t, branch), "")
-				p.Message, p.Changes = "by hand", []forge.Change{put(path, content)}
-				if _, err := n.Publish(t.Context(), p); err != nil {
-					t.Fatal(err)
-				}
+				c.byHand(t, branch, path, content)
 			}
 			return h
 		})
@@ -148,12 +154,7 @@ func TestBuiltinHostOfSeveralNodes(t *testing.T) {
 					pushTo(t, bare, branch, path, content)
 					return
 				}
-				n := c.any()
-				p := forgetest.Publication(c.project, n.tip(t, branch), "")
-				p.Message, p.Changes = "by hand", []forge.Change{put(path, content)}
-				if _, err := n.Publish(t.Context(), p); err != nil {
-					t.Fatal(err)
-				}
+				c.byHand(t, branch, path, content)
 			}
 			return h
 		})
