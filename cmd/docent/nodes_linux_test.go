@@ -99,6 +99,9 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 	db := newDatabase(t, "127.0.0.1", false, false)
 	const secret = "the secret that the nodes of a test know each other by"
 	setenv(t, nodeSecretEnv, secret)
+	// Every node has the secrets that the stories give to the server.
+	setenv(t, "TEA_HOOK", "sesame")
+	setenv(t, "HOOK", "sesame")
 	var files []string
 	for _, name := range storiesOfNodes {
 		files = append(files, "testdata/script/"+name+".txtar")
@@ -117,21 +120,23 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(env.WorkDir, "docent.toml")); err == nil {
 				flags = []string{"--config", filepath.Join(env.WorkDir, "docent.toml")}
 			}
-			var upstream []string
-			for i := range 3 {
-				address, inner := addressFor(t), addressFor(t)
-				upstream = append(upstream, address)
+			upstream := []string{addressFor(t), addressFor(t), addressFor(t)}
+			front := nginxBefore(t, upstream...)
+			env.Setenv("DOCENT_URL", front)
+			for i, address := range upstream {
+				inner := addressFor(t)
 				if i == 0 {
 					for key, value := range map[string]string{raceOptions: os.Getenv(raceOptions), "DOCENT_LISTEN": address,
 						"DOCENT_CATALOG_DSN": dsn, "DOCENT_JOURNAL": journalPostgres, nodeSecretEnv: secret,
-						"DOCENT_NODE_LISTEN": inner, "DOCENT_NODE_NAME": "told"} {
+						"DOCENT_NODE_LISTEN": inner, "DOCENT_NODE_NAME": "told", "DOCENT_PUBLIC_URL": front} {
 						env.Setenv(key, value)
 					}
 					continue
 				}
 				s := &testServer{t: t, data: filepath.Join(env.WorkDir, fmt.Sprintf("other%d", i)), listen: address,
 					url: "http://" + address, log: new(lockedBuffer), flags: append([]string{"--catalog-dsn", dsn, "--journal",
-						journalPostgres, "--node-name", fmt.Sprintf("other%d", i), "--node-listen", inner}, flags...)}
+						journalPostgres, "--public-url", front, "--node-name", fmt.Sprintf("other%d", i), "--node-listen", inner},
+						flags...)}
 				if err := s.tryStart(); err != nil {
 					return err
 				}
@@ -142,12 +147,12 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 					}
 				})
 			}
-			env.Setenv("DOCENT_URL", nginxBefore(t, upstream...))
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready": readyItself, "capture": scriptCapture, "await": scriptAwait,
 		},
+		Condition: journalIn(journalPostgres),
 	})
 }
 

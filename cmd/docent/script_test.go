@@ -24,6 +24,7 @@ import (
 //	ready               wait until the server answers
 //	capture NAME [EXPR] set a variable to what the last command printed, or to what the expression finds in it
 //	await EXPR CMD...   run a command until it prints what matches
+//	[bbolt], [postgres]  conditions: where the journal is
 //	call METHOD PATH [FILE] [key=KEY] [sign=SECRET]  make a request to the server, as a program or a code host does
 //
 // The data directory is $WORK/data. Each server listens on an address of its own, $DOCENT_URL.
@@ -43,12 +44,25 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready": scriptReady, "capture": scriptCapture, "await": scriptAwait,
 		},
+		Condition: journalIn(journalBolt),
 	}
 	if testing.Short() {
 		params.Dir, params.Files = "",
 			[]string{"testdata/script/01-start.txtar", "testdata/script/03-ask.txtar", "testdata/script/05-job.txtar"}
 	}
 	testscript.Run(t, params)
+}
+
+// journalIn gives the conditions [bbolt] and [postgres]: where the journal of the story is. Its check and its events are
+// read from the file.
+func journalIn(kind string) func(string) (bool, error) {
+	return func(condition string) (bool, error) {
+		switch condition {
+		case journalBolt, journalPostgres:
+			return condition == kind, nil
+		}
+		return false, fmt.Errorf("no condition is called %q", condition)
+	}
 }
 
 func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
