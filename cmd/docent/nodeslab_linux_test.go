@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"os"
 	"os/exec"
 	"os/user"
@@ -25,6 +24,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"docent/backoff"
+	"docent/bench/lab"
 )
 
 // A network is a switch with a host address, and name spaces that are plugged into it: machines, as far as their
@@ -357,6 +359,22 @@ func (n *node) bootLocked() error {
 	return nil
 }
 
+// awaitReady waits until the node answers, in whichever process: one that ends by itself is followed by another.
+func (n *node) awaitReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	for {
+		_, err := lab.Get(ctx, n.url+"/readyz")
+		if err == nil {
+			return nil
+		}
+		if backoff.Sleep(ctx, 10*time.Millisecond) != nil {
+			text := n.log.String()
+			return fmt.Errorf("the node is not ready (%w):\n%s", err, text[max(0, len(text)-6000):])
+		}
+	}
+}
+
 // die ends the node as a loss of power would.
 func (n *node) die() {
 	n.mu.Lock()
@@ -386,6 +404,7 @@ type nodesLab struct {
 	database *database // nil: one server on its own files
 	network  *network  // nil: all share the host's addresses
 	nodes    []*node
+	balancer *httptest.Server
 	front    *testServer // the balancer, as a client sees it
 	random   *rand.Rand
 	randomMu sync.Mutex
@@ -424,6 +443,24 @@ func newNodesLab(t *testing.T, many int, network *network, database *database, s
 			n.endLife()
 		})
 	}
+	l.balancer = httptest.NewUnstartedServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.Out.URL.Scheme, r.Out.Host = "http", r.In.Host
+			r.SetXForwarded()
+		},
+		Transport: l, FlushInterval: -1,
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
+			if errors.Is(err, errNobody) {
+				w.Header().Set("Retry-After", "1")
+				http.Error(w, `{"error":{"code":"no-server","message":"no server"}}`, http.StatusServiceUnavailable)
+				return
+			}
+			panic(http.ErrAbortHandler) // what became of the request is not known
+		},
+	})
+	l.Cleanup(l.balancer.Close)
+	at := l.balancer.Listener.Addr().String()
+	l.front = &testServer{t: t, data: l.nodes[0].data, listen: at, url: "http://" + at, log: l.nodes[0].log}
 	return l
 }
 
@@ -441,25 +478,7 @@ func (l *nodesLab) open() {
 		}
 		n.healthy.Store(true)
 	}
-	balancer := httptest.NewUnstartedServer(&httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.Out.URL.Scheme, r.Out.Host = "http", r.In.Host
-			r.SetXForwarded()
-		},
-		Transport: l, FlushInterval: -1,
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			if errors.Is(err, errNobody) {
-				w.Header().Set("Retry-After", "1")
-				http.Error(w, `{"error":{"code":"no-server","message":"no server"}}`, http.StatusServiceUnavailable)
-				return
-			}
-			panic(http.ErrAbortHandler) // what became of the request is not known
-		},
-	})
-	balancer.Start()
-	l.Cleanup(balancer.Close)
-	there, _ := url.Parse(balancer.URL)
-	l.front = &testServer{t: l.T, data: l.nodes[0].data, listen: there.Host, url: balancer.URL, log: l.nodes[0].log}
+	l.balancer.Start()
 	ctx, cancel := context.WithCancel(context.Background())
 	for _, n := range l.nodes {
 		l.gone.Go(func() { n.watch(ctx) })

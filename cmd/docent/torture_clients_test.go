@@ -326,13 +326,20 @@ func (v *visitor) watch(ctx context.Context, j *seenJob, times int) (there bool)
 			v.wrong("job %s was seen %s and then %s", j.id, before, now.Status)
 		}
 		if link != "" && (now.PRLink == nil || *now.PRLink != link) {
-			v.wrong("job %s had the pull request %s and then %v", j.id, link, now.PRLink)
+			v.wrong("job %s had the pull request %s and then %s", j.id, link, shownLink(now.PRLink))
 		}
 		if now.Status != api.JobActive {
 			return true
 		}
 	}
 	return true
+}
+
+func shownLink(link *string) string {
+	if link == nil {
+		return "none"
+	}
+	return *link
 }
 
 // meter uses up a quota that is small.
@@ -459,7 +466,7 @@ func (v *visitor) put(p testProject, q *seenQuestion, chat string, thread api.Th
 
 // resume reads the answer again from its start, over as many lives of the server as it takes.
 func (v *visitor) resume(ctx context.Context, p testProject, thread api.ThreadID) (string, error) {
-	for range 20 {
+	for gives := time.Now().Add(time.Minute); time.Now().Before(gives); { // up, later than any server takes to come back
 		if !v.pause(ctx, 200*time.Millisecond) {
 			return "", ctx.Err()
 		}
