@@ -178,6 +178,30 @@ func TestCrashBetweenPushAndPullRequest(t *testing.T) {
 }
 
 // kindOf is the code host that a part of a test is named after.
+// TestAnotherNodeFindsWhatADeadOneHasPushed has a second node, with a clone of its own, publish again what the first one
+// pushed before it died: it builds on a commit that only the first one has.
+func TestAnotherNodeFindsWhatADeadOneHasPushed(t *testing.T) {
+	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
+		other := open(t, t.TempDir(), r.project, &forgetest.Pulls{}, quick)
+		other.sync(t)
+		const branch = "docent/job_1"
+		first := r.publish(t, branch, put("one.md", "# One\n"))
+		p := forgetest.Publication(r.project, r.tip(t, branch), "")
+		p.Changes = []forge.Change{put("one.md", "# One\n\nMore.\n")}
+		done, err := r.Publish(t.Context(), p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := other.Publish(t.Context(), p)
+		if err != nil || again.Commit != done.Commit || again.Link != first.Link {
+			t.Errorf("published again: %+v, %v; at first %+v", again, err, done)
+		}
+		if got := s.Pulls(branch); len(got) != 1 {
+			t.Errorf("pull requests: %+v", got)
+		}
+	})
+}
+
 func kindOf(t *testing.T) api.HostKind {
 	_, name, _ := strings.Cut(t.Name(), "/")
 	return api.HostKind(name)

@@ -75,6 +75,16 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 	if err != nil {
 		return Published{}, err
 	}
+	if there, err := st.Has(plumbing.NewHash(p.Parent)); err != nil {
+		return Published{}, err
+	} else if !there { // another node has published what the changes build on, and perhaps these, too
+		if _, _, err := h.tip(ctx, r, p.Project, p.Branch, "", asked); err != nil {
+			return Published{}, err
+		}
+		if st, err = h.opened(ctx, r, p.Project); err != nil {
+			return Published{}, err
+		}
+	}
 	s := &session{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
 	if def, err := st.Default(); err != nil {
 		return Published{}, err
