@@ -72,6 +72,19 @@ func Repeatable(ctx context.Context) {
 	}
 }
 
+type onceKey struct{}
+
+// WithOnce gives the handling of a request the name of what it is, however often and by whichever node it is handled.
+func WithOnce(ctx context.Context, name string) context.Context {
+	return context.WithValue(ctx, onceKey{}, name)
+}
+
+// Once is that name, which no two requests share; empty where the request has come to no other node.
+func Once(ctx context.Context) string {
+	name, _ := ctx.Value(onceKey{}).(string)
+	return name
+}
+
 // Note notes in the context's slot, where there is one, that the request belongs to another node. The first note counts.
 func Note(ctx context.Context, e *ElsewhereError) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {

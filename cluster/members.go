@@ -167,7 +167,8 @@ func (m *Members) Check(ctx context.Context, name string) error {
 		if m.gone.Load() {
 			return m.busy()
 		}
-		if n, ok := m.owner(shard); ok && n.ID != m.config.ID {
+		// A node that was stopped, or cut off, may know only who ran what before.
+		if n, ok := m.owner(shard); ok && n.ID != m.config.ID && m.fresh() {
 			elsewhere := &ElsewhereError{Name: name, Node: n}
 			Note(ctx, elsewhere)
 			return elsewhere

@@ -80,9 +80,15 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		ticket.Done()
 		return turn, nil, err
 	}
+	// A question that another node sends again, since the one that it sent it to died, is still the same turn: the thread
+	// may have answered it by then.
+	name := s.IDs.New(api.TurnPrefix, x.started)
+	if once := cluster.Once(req.Context()); once != "" {
+		name = api.TurnPrefix + once
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.Threads.Ask(ctx, id, thread.Ask{
-		Project: x.project, New: fresh, Turn: api.TurnID(s.IDs.New(api.TurnPrefix, x.started)),
+		Project: x.project, New: fresh, Turn: api.TurnID(name),
 		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID, Uses: uses,

@@ -29,10 +29,11 @@ const (
 	clientHeader   = "Docent-Node-Client"    // the other end of the client's connection
 	schemeHeader   = "Docent-Node-Scheme"    // that the client came over
 	entryHeader    = "Docent-Node-Entry"     // which handler the request was for
+	onceHeader     = "Docent-Node-Once"      // a name of the request, the same at each node that it is sent to
 	notOwnerHeader = "Docent-Node-Not-Owner" // in an answer: nothing was done, another node runs it
 )
 
-var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, notOwnerHeader}
+var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, onceHeader, notOwnerHeader}
 
 // Config is what a Forwarder works with. What has a value in its comment gets that where it is zero.
 type Config struct {
@@ -124,7 +125,8 @@ func (f *Forwarder) take(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no such handler: the nodes run versions that do not fit together", http.StatusNotImplemented)
 		return
 	}
-	req = req.WithContext(context.WithValue(req.Context(), forwardedKey{}, true))
+	ctx := context.WithValue(req.Context(), forwardedKey{}, true)
+	req = req.WithContext(cluster.WithOnce(ctx, req.Header.Get(onceHeader)))
 	req.RemoteAddr, req.TLS = req.Header.Get(clientHeader), nil
 	if req.Header.Get(schemeHeader) == "https" {
 		req.TLS = &tls.ConnectionState{HandshakeComplete: true}
@@ -222,8 +224,9 @@ func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot *cluster.Slot, id string) bool {
 	f, note := e.f, slot.Elsewhere()
 	until := time.Now().Add(f.Wait)
+	once := api.NewID("", time.Now())
 	for n := 0; ; n++ {
-		a := &attempt{node: note.Node, entry: e.name, id: id, body: body}
+		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, body: body}
 		err := f.send(w, req, a)
 		if err == nil {
 			f.metrics.count(outcomeAnswered)
@@ -307,7 +310,8 @@ func mayRepeat(req *http.Request) bool {
 type attempt struct {
 	node   cluster.Node
 	entry  string
-	id     string // of the request
+	id     string // of the request, which its client may have chosen
+	once   string // the request's own name
 	body   *kept
 	ctx    context.Context // ends with the node, too
 	cancel context.CancelCauseFunc
@@ -367,6 +371,7 @@ func (f *Forwarder) rewrite(p *httputil.ProxyRequest) {
 	}
 	h.Set(schemeHeader, scheme)
 	h.Set(entryHeader, a.entry)
+	h.Set(onceHeader, a.once)
 	if a.id != "" {
 		h.Set("X-Request-Id", a.id)
 	}

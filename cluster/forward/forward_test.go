@@ -310,10 +310,19 @@ func TestARequestThatMayBeRepeatedGoesToTheNextOwner(t *testing.T) {
 				}
 				handle.ServeHTTP(w, req)
 			})
+			var first string // the name of the request, by which c knows it again
 			nodes["b"].serve = func(w http.ResponseWriter, req *http.Request) {
+				first = cluster.Once(req.Context())
 				c.own("x", "c")
 				c.die("b")
 				<-req.Context().Done()
+			}
+			nodes["c"].serve = func(w http.ResponseWriter, req *http.Request) {
+				if again := cluster.Once(req.Context()); again == "" || again != first {
+					t.Errorf("b knew the request as %q, c as %q", first, again)
+				}
+				nodes["c"].serve = nil
+				nodes["c"].handle(w, req)
 			}
 			req, err := http.NewRequest("POST", a.edge.URL+"/x", strings.NewReader("body"))
 			if err != nil {

@@ -268,23 +268,26 @@ INSERT INTO books (what, address, node) SELECT 'came', split_part(address, ':', 
 // sleepersWroteNothing looks in the books for appends of a machine whose node was gone.
 func (x *nodesTorture) sleepersWroteNothing() string {
 	x.Helper()
-	here := map[string]bool{} // machines with a node that is there
+	here := map[string]map[string]bool{} // nodes that are there, by machine: one that was killed is given up after the next came
 	appends, givenUp := 0, 0
-	for line := range strings.Lines(x.lab.database.sql("SELECT at, what, address FROM books ORDER BY at")) {
+	for line := range strings.Lines(x.lab.database.sql("SELECT at, what, address, node FROM books ORDER BY at")) {
 		field := strings.Split(strings.TrimSpace(line), "|")
 		switch what, address := field[1], field[2]; what {
 		case "append":
 			appends++
-			if !here[address] {
+			if len(here[address]) == 0 {
 				x.told.wrong("%s appended to the journal, at %s of the books, and its node was gone", address, field[0])
 			}
 		case "came":
-			here[address] = true
+			if here[address] == nil {
+				here[address] = map[string]bool{}
+			}
+			here[address][field[3]] = true
 		case "given up":
 			givenUp++
-			here[address] = false
+			delete(here[address], field[3])
 		case "left":
-			here[address] = false
+			delete(here[address], field[3])
 		}
 	}
 	asleep := x.counts[stopped] + x.counts[cutOff] + x.counts[isolated]
