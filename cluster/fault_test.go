@@ -67,7 +67,7 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 	g := newGroup(t)
 	a, b, c := g.join("a"), g.join("b"), g.join("c")
 	balanced(t, a, b, c)
-	name := owned(t, c)
+	name, others := owned(t, c), owned(t, a)
 	var both atomic.Bool
 	watch := func(p *peer) {
 		p.Handle(cluster.Handler{Gained: func(shards []int) {
@@ -89,6 +89,11 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 	defer cancel()
 	if err := c.Check(ctx, name); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a node that is cut off answers %v about what it ran", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 2*beat)
+	defer cancel()
+	if err := c.Check(ctx, others); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a node that is cut off answers %v about what others ran before", err)
 	}
 	c.heal()
 	until(t, "c learns of it", func() bool { return closed(c.Given()) })

@@ -85,6 +85,11 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	name := s.IDs.New(api.TurnPrefix, x.started)
 	if once := cluster.Once(req.Context()); once != "" {
 		name = api.TurnPrefix + once
+		if err := req.Context().Err(); err != nil { // it was long on its way, and its reader may have asked again
+			ticket.Done()
+			give()
+			return turn, nil, err
+		}
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.Threads.Ask(ctx, id, thread.Ask{

@@ -29,11 +29,12 @@ const (
 	clientHeader   = "Docent-Node-Client"    // the other end of the client's connection
 	schemeHeader   = "Docent-Node-Scheme"    // that the client came over
 	entryHeader    = "Docent-Node-Entry"     // which handler the request was for
+	fromHeader     = "Docent-Node-From"      // the id of the node that sends the request
 	onceHeader     = "Docent-Node-Once"      // a name of the request, the same at each node that it is sent to
 	notOwnerHeader = "Docent-Node-Not-Owner" // in an answer: nothing was done, another node runs it
 )
 
-var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, onceHeader, notOwnerHeader}
+var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, fromHeader, onceHeader, notOwnerHeader}
 
 // Config is what a Forwarder works with. What has a value in its comment gets that where it is zero.
 type Config struct {
@@ -123,6 +124,11 @@ func (f *Forwarder) take(w http.ResponseWriter, req *http.Request) {
 	e := f.entries[req.Header.Get(entryHeader)]
 	if e == nil {
 		http.Error(w, "no such handler: the nodes run versions that do not fit together", http.StatusNotImplemented)
+		return
+	}
+	if from := req.Header.Get(fromHeader); from != "" && !f.alive()[from] {
+		// What a node sent before it was given up may arrive long after, when its client has sent it again elsewhere.
+		notOwner(w)
 		return
 	}
 	ctx := context.WithValue(req.Context(), forwardedKey{}, true)
@@ -216,6 +222,11 @@ func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	restore(w, before)
+	notOwner(w)
+}
+
+// notOwner has the node that sent the request look again.
+func notOwner(w http.ResponseWriter) {
 	w.Header().Set(notOwnerHeader, "1")
 	w.WriteHeader(http.StatusMisdirectedRequest)
 }
@@ -226,7 +237,7 @@ func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot
 	until := time.Now().Add(f.Wait)
 	once := api.NewID("", time.Now())
 	for n := 0; ; n++ {
-		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, body: body}
+		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, from: f.Members.Self().ID, body: body}
 		err := f.send(w, req, a)
 		if err == nil {
 			f.metrics.count(outcomeAnswered)
@@ -312,6 +323,7 @@ type attempt struct {
 	entry  string
 	id     string // of the request, which its client may have chosen
 	once   string // the request's own name
+	from   string // the id of this node
 	body   *kept
 	ctx    context.Context // ends with the node, too
 	cancel context.CancelCauseFunc
@@ -371,6 +383,7 @@ func (f *Forwarder) rewrite(p *httputil.ProxyRequest) {
 	}
 	h.Set(schemeHeader, scheme)
 	h.Set(entryHeader, a.entry)
+	h.Set(fromHeader, a.from)
 	h.Set(onceHeader, a.once)
 	if a.id != "" {
 		h.Set("X-Request-Id", a.id)

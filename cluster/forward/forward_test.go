@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -348,6 +349,25 @@ func TestARequestThatMayBeRepeatedGoesToTheNextOwner(t *testing.T) {
 				t.Errorf("%d %s %v", res.StatusCode, b, err)
 			}
 		})
+	}
+}
+
+// TestWhatANodeSentBeforeItWasGivenUpIsNotDone has a request arrive of a node that the others have given up meanwhile.
+func TestWhatANodeSentBeforeItWasGivenUpIsNotDone(t *testing.T) {
+	c, nodes := build(t, "a", "b", "c")
+	c.own("x", "b")
+	c.die("a")
+	done := false
+	nodes["b"].serve = func(http.ResponseWriter, *http.Request) { done = true }
+	f := nodes["a"].f
+	res := httptest.NewRecorder()
+	req := httptest.NewRequest("POST", "/x", strings.NewReader("body"))
+	err := f.send(res, req, &attempt{node: nodes["b"].self, entry: "edge", from: "a", body: keep(req, new(atomic.Int64))})
+	if !errors.Is(err, errNotOwner) || done {
+		t.Errorf("%v, done: %t", err, done)
+	}
+	if res, body := get(t, nodes["c"], "/x"); res.StatusCode != http.StatusOK || !done {
+		t.Errorf("a node that is there: %d %s", res.StatusCode, body)
 	}
 }
 
