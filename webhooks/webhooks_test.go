@@ -375,14 +375,14 @@ func TestACrashRepeatsEventsAndLosesNone(t *testing.T) {
 		settle()
 		h.restart()
 		h.ends(2)
-		h.stop() // at once: nothing is made of it yet
+		h.stop() // at once: nothing is made of it yet, and what was sent before may have been sent once more
 		h.open()
 		h.ends(3)
 		settle()
 		h.restart()
 		settle()
 		got := h.post.taken(url1)
-		if len(got) != 4 || got[0] != got[1] || len(slices.Compact(slices.Clone(got))) != 3 {
+		if len(got) < 4 || len(got) > 5 || got[0] != got[1] || len(slices.Compact(slices.Clone(got))) != 3 {
 			t.Errorf("taken are %v", got)
 		}
 		if s := h.status(w.ID).State; s.Position != h.journal.Position() || s.Error != "" {

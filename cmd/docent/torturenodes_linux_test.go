@@ -319,26 +319,22 @@ func (x *nodesTorture) takeOvers() string {
 		if q.died.IsZero() || q.left {
 			continue
 		}
-		// A model that fails is asked again after a while, or the answer ends there.
-		if x.brain.turn(q.turn).faults > 0 {
-			aside++
-			continue
-		}
-		if !q.finished {
-			x.told.wrong("question %s: its node died, and its reader did not see its end: %s", q.tag, q.broke)
-			continue
-		}
-		// Nobody can finish a turn without a database.
-		if slices.ContainsFunc(x.database, func(at time.Time) bool {
+		// A model that fails is asked again after a while, or the answer ends there; and nobody can finish a turn without a
+		// database.
+		faulty := x.brain.turn(q.turn).faults > 0
+		away := q.finished && slices.ContainsFunc(x.database, func(at time.Time) bool {
 			return at.After(q.died.Add(-5*time.Second)) && at.Before(q.ended)
-		}) {
-			aside++
-			continue
-		}
+		})
 		d := q.ended.Sub(q.died)
-		took = append(took, d)
-		if d > finishedWithin {
+		switch {
+		case !q.finished && faulty, q.finished && d > finishedWithin && (faulty || away):
+			aside++
+		case !q.finished:
+			x.told.wrong("question %s: its node died, and its reader did not see its end: %s", q.tag, q.broke)
+		case d > finishedWithin:
 			x.told.wrong("question %s was answered whole %v after its node had died, within %v was asked", q.tag, d, finishedWithin)
+		default:
+			took = append(took, d)
 		}
 	}
 	if len(took) == 0 {
@@ -346,7 +342,7 @@ func (x *nodesTorture) takeOvers() string {
 		return ""
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death (%d beside, which met a faulty model or database)",
+	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death, models that failed among them (%d beside: the model broke off for good, or the database was away too)",
 		len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond),
 		took[len(took)-1].Round(time.Millisecond), aside)
 }
