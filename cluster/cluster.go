@@ -48,13 +48,14 @@ func (e *ElsewhereError) Error() string {
 type Slot struct {
 	elsewhere  atomic.Pointer[ElsewhereError]
 	repeatable atomic.Bool
+	left       <-chan struct{} // closed when nobody waits for the request any more
 }
 
 type slotKey struct{}
 
 // WithSlot gives the handling of a request a place where to note that it belongs elsewhere.
 func WithSlot(ctx context.Context) (context.Context, *Slot) {
-	s := new(Slot)
+	s := &Slot{left: ctx.Done()}
 	return context.WithValue(ctx, slotKey{}, s), s
 }
 
@@ -70,6 +71,14 @@ func Repeatable(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		s.repeatable.Store(true)
 	}
+}
+
+// left is closed when nobody waits any more for the request that the context is of, though the context may go on.
+func left(ctx context.Context) <-chan struct{} {
+	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
+		return s.left
+	}
+	return nil
 }
 
 type onceKey struct{}

@@ -95,6 +95,12 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 	if err := c.Check(ctx, others); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a node that is cut off answers %v about what others ran before", err)
 	}
+	request, leave := context.WithCancel(t.Context())
+	request, _ = cluster.WithSlot(request)
+	leave()
+	if err := c.Check(context.WithoutCancel(request), others); !errors.Is(err, context.Canceled) {
+		t.Errorf("a node that is cut off answers %v to somebody who has left", err)
+	}
 	c.heal()
 	until(t, "c learns of it", func() bool { return closed(c.Given()) })
 	conn, err := pgx.Connect(t.Context(), c.dsn)

@@ -148,7 +148,7 @@ func (m *Members) fresh() bool {
 
 // Check returns nil where this node runs what has the name, and an *ElsewhereError where another one does; that is noted
 // in the context's Slot. Where nobody does it waits a while for one that is to come, and then returns an
-// *api.BusyError.
+// *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with context.Canceled.
 func (m *Members) Check(ctx context.Context, name string) error {
 	if m == nil {
 		return nil
@@ -159,8 +159,14 @@ func (m *Members) Check(ctx context.Context, name string) error {
 	}
 	timeout := time.NewTimer(m.config.Wait)
 	defer timeout.Stop()
+	gone := left(ctx)
 	for {
 		changed := m.Changed() // before it is looked at: no change is missed
+		select {
+		case <-gone: // whoever sent it may have sent it again by now, to another node
+			return context.Canceled
+		default:
+		}
 		if m.here(shard) {
 			return nil
 		}
@@ -179,6 +185,7 @@ func (m *Members) Check(ctx context.Context, name string) error {
 			return m.busy()
 		case <-m.ctx.Done():
 			return m.busy()
+		case <-gone:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
