@@ -71,19 +71,9 @@ func (h *Hub) publish(ctx context.Context, p Publication) (Published, error) {
 
 // publishTo is called with the repository's turn, once the publication has a form that may be tried.
 func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication, asked time.Time) (Published, error) {
-	st, err := h.opened(ctx, r, p.Project)
+	st, err := h.holdingParent(ctx, r, p, asked)
 	if err != nil {
 		return Published{}, err
-	}
-	if there, err := st.Has(plumbing.NewHash(p.Parent)); err != nil {
-		return Published{}, err
-	} else if !there { // another node has published what the changes build on, and perhaps these, too
-		if _, _, err := h.tip(ctx, r, p.Project, p.Branch, "", asked); err != nil {
-			return Published{}, err
-		}
-		if st, err = h.opened(ctx, r, p.Project); err != nil {
-			return Published{}, err
-		}
 	}
 	s := &session{project: p.Project, source: src, repo: r, store: st, base: p.Base, asked: asked}
 	if def, err := st.Default(); err != nil {
@@ -139,6 +129,22 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 	opened, err := h.openPull(ctx, c, done, c.newest(head))
 	span.Done(err)
 	return opened, err
+}
+
+// holdingParent opens the repository that a publication is for. Where it lacks the commit that the changes build on,
+// another node has published that, and perhaps the changes too: it is brought up to date with its source first.
+func (h *Hub) holdingParent(ctx context.Context, r *repo, p Publication, asked time.Time) (*git.Store, error) {
+	st, err := h.opened(ctx, r, p.Project)
+	if err != nil {
+		return nil, err
+	}
+	if there, err := st.Has(plumbing.NewHash(p.Parent)); err != nil || there {
+		return st, err
+	}
+	if _, _, err := h.tip(ctx, r, p.Project, p.Branch, "", asked); err != nil {
+		return nil, err
+	}
+	return h.opened(ctx, r, p.Project)
 }
 
 // joins is the equal pull request that a publication joins, where its branch has none of its own. The branch may be

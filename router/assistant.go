@@ -12,6 +12,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/cluster"
+	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router/overload"
 	"docent/router/reqbody"
@@ -104,7 +105,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		if q.Message != "" { // by which the thread knows a question that comes again
 			cluster.Repeatable(req.Context())
 		}
-		unsure = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+		unsure = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrUnknown)
 		if !unsure {
 			give()
 		}

@@ -13,6 +13,7 @@ import (
 	"docent/api"
 	"docent/cluster"
 	"docent/forge"
+	"docent/persistence/journal"
 	"docent/router/reqbody"
 	"docent/search"
 )
@@ -247,6 +248,10 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
 		x.code, x.aborted = "client_gone", true
 		return // nobody reads it, or one who has half closed the connection: that must not look like an answer
+	}
+	if errors.Is(err, journal.ErrUnknown) {
+		x.code, x.aborted = "unknown", true
+		return // 503 says that nothing happened; a connection that breaks says that nobody knows
 	}
 	h := x.Header()
 	for _, name := range []string{"Content-Length", "ETag", "Cache-Control"} {

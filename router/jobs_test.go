@@ -3,6 +3,7 @@ package router_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/persistence/journal"
 )
 
 func TestAJobIsCreatedReadAndFollowedUp(t *testing.T) {
@@ -373,3 +375,24 @@ func TestAPanicIsOneRequestsOwn(t *testing.T) {
 }
 
 var contextDeadline = context.DeadlineExceeded
+
+// TestNobodyIsToldThatNothingHappenedWhereThatIsNotKnown has the database's answer to a change be lost: the connection
+// breaks off, and the use counts.
+func TestNobodyIsToldThatNothingHappenedWhereThatIsNotKnown(t *testing.T) {
+	h := build(t)
+	used := h.quotas.total()
+	h.jobs.refuse = fmt.Errorf("append: %w: %w", journal.ErrUnknown, &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second})
+	req, err := http.NewRequest(http.MethodPost, h.url+"/v2/agent/acme/job", strings.NewReader(`{"prompt":"p"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.admin)
+	req.Header.Set("Content-Type", "application/json")
+	if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
+		res.Body.Close()
+		t.Errorf("answered with %d", res.StatusCode)
+	}
+	if got := h.quotas.total(); got != used+1 {
+		t.Errorf("%d uses, had %d", got, used)
+	}
+}

@@ -477,6 +477,7 @@ func (j *Journal) send(reqs []*request) (res result, err error) {
 		c.batch = args.number
 	case filled && errors.Is(err, api.ErrUnavailable) && !errors.Is(err, journal.ErrFenced):
 		c.unsettled = true
+		err = fmt.Errorf("%w: %w", journal.ErrUnknown, err)
 	}
 	return res, err
 }

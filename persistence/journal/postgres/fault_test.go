@@ -210,8 +210,12 @@ func TestABatchThatWasGivenUpIsNotTakenForTheNext(t *testing.T) {
 	between.refuses.Store(true) // the attempts to connect again fail
 	between.lose.Store(1)
 	_, err := j.Append(t.Context(), journal.Append{Stream: "job/a", After: 1, Events: said("two")})
-	if !errors.Is(err, api.ErrUnavailable) || errors.Is(err, journal.ErrFenced) {
+	if !errors.Is(err, api.ErrUnavailable) || errors.Is(err, journal.ErrFenced) || !errors.Is(err, journal.ErrUnknown) {
 		t.Fatal(err)
+	}
+	if _, err := j.Append(t.Context(), journal.Append{Stream: "job/b", Events: said("one")}); !errors.Is(err, api.ErrUnavailable) ||
+		errors.Is(err, journal.ErrUnknown) {
+		t.Fatalf("what was not sent: %v", err)
 	}
 	if n := b.number("SELECT count(*) FROM journal_events"); n != 2 {
 		t.Fatalf("%d events", n)

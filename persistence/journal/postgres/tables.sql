@@ -120,12 +120,13 @@ DECLARE
 	claiming boolean := cardinality(claims) > 0;
 BEGIN
 	SELECT h.position INTO head FROM journal_head h FOR UPDATE;
-	PERFORM journal_fence_1(node);
 	SELECT w.batch, w.position, w.statuses, w.lasts INTO done FROM journal_writers w WHERE w.writer = writer_id;
-	IF done.batch = batch_number THEN
+	IF done.batch = batch_number THEN -- also of a node that was given up since
 		first_position := done.position; statuses := done.statuses; lasts := done.lasts;
 		RETURN;
-	ELSIF done.batch IS DISTINCT FROM batch_number - 1 THEN
+	END IF;
+	PERFORM journal_fence_1(node);
+	IF done.batch IS DISTINCT FROM batch_number - 1 THEN
 		RAISE EXCEPTION 'batch % of writer % comes after batch %', batch_number, writer_id, done.batch USING ERRCODE = 'DC002';
 	END IF;
 	first_position := head + 1;
