@@ -199,6 +199,33 @@ func TestABatchWhoseAnswerIsLostTakesPlaceOnce(t *testing.T) {
 	say(t, j, "job/new", 2, "c")
 }
 
+// A node that is given up after its batch was stored, and before it has heard so, is told that it was stored.
+func TestWhatWasStoredBeforeANodeWasGivenUpIsSaidToBe(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	b.cluster()
+	node := b.node()
+	between, dsn := newWire(t, b.dsn)
+	j := open(t, dsn, Options{Node: node})
+	say(t, j, "job/a", 0, "one")
+	between.shut()
+	between.lose.Store(1)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := j.Append(t.Context(), journal.Append{Stream: "job/a", After: 1, Events: said("two")})
+		answer <- err
+	}()
+	<-between.lost
+	b.giveUp(node)
+	between.open()
+	if err := <-answer; err != nil {
+		t.Errorf("it is stored, and answered %v", err)
+	}
+	if _, err := j.Append(t.Context(), journal.Append{Stream: "job/a", After: 2, Events: said("three")}); !errors.Is(err, journal.ErrFenced) {
+		t.Errorf("the next append: %v", err)
+	}
+}
+
 // The caller was told that the journal cannot be reached, after the database had carried the append out. What the node
 // writes next is not taken for that batch.
 func TestABatchThatWasGivenUpIsNotTakenForTheNext(t *testing.T) {
