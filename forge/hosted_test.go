@@ -177,7 +177,6 @@ func TestCrashBetweenPushAndPullRequest(t *testing.T) {
 	})
 }
 
-// kindOf is the code host that a part of a test is named after.
 // TestAnotherNodeFindsWhatADeadOneHasPushed has a second node, with a clone of its own, publish again what the first one
 // pushed before it died: it builds on a commit that only the first one has.
 func TestAnotherNodeFindsWhatADeadOneHasPushed(t *testing.T) {
@@ -202,6 +201,7 @@ func TestAnotherNodeFindsWhatADeadOneHasPushed(t *testing.T) {
 	})
 }
 
+// kindOf is the code host that a part of a test is named after.
 func kindOf(t *testing.T) api.HostKind {
 	_, name, _ := strings.Cut(t.Name(), "/")
 	return api.HostKind(name)

@@ -114,11 +114,6 @@ func (f *Forwarder) Handler(name string, next http.Handler) http.Handler {
 	return e
 }
 
-type forwardedKey struct{}
-
-// Forwarded reports whether a request came from another node, where it has passed what limits requests.
-func Forwarded(ctx context.Context) bool { return ctx.Value(forwardedKey{}) != nil }
-
 // take serves a request that another node sends.
 func (f *Forwarder) take(w http.ResponseWriter, req *http.Request) {
 	e := f.entries[req.Header.Get(entryHeader)]
@@ -126,13 +121,12 @@ func (f *Forwarder) take(w http.ResponseWriter, req *http.Request) {
 		http.Error(w, "no such handler: the nodes run versions that do not fit together", http.StatusNotImplemented)
 		return
 	}
-	if from := req.Header.Get(fromHeader); from != "" && !f.alive()[from] {
+	if from := req.Header.Get(fromHeader); from != "" && !f.member(from) {
 		// What a node sent before it was given up may arrive long after, when its client has sent it again elsewhere.
 		notOwner(w)
 		return
 	}
-	ctx := context.WithValue(req.Context(), forwardedKey{}, true)
-	req = req.WithContext(cluster.WithOnce(ctx, req.Header.Get(onceHeader)))
+	req = req.WithContext(cluster.WithOnce(req.Context(), req.Header.Get(onceHeader)))
 	req.RemoteAddr, req.TLS = req.Header.Get(clientHeader), nil
 	if req.Header.Get(schemeHeader) == "https" {
 		req.TLS = &tls.ConnectionState{HandshakeComplete: true}
@@ -237,7 +231,7 @@ func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot
 	until := time.Now().Add(f.Wait)
 	once := api.NewID("", time.Now())
 	for n := 0; ; n++ {
-		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, from: f.Members.Self().ID, body: body}
+		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, body: body}
 		err := f.send(w, req, a)
 		if err == nil {
 			f.metrics.count(outcomeAnswered)
@@ -323,7 +317,6 @@ type attempt struct {
 	entry  string
 	id     string // of the request, which its client may have chosen
 	once   string // the request's own name
-	from   string // the id of this node
 	body   *kept
 	ctx    context.Context // ends with the node, too
 	cancel context.CancelCauseFunc
@@ -383,7 +376,7 @@ func (f *Forwarder) rewrite(p *httputil.ProxyRequest) {
 	}
 	h.Set(schemeHeader, scheme)
 	h.Set(entryHeader, a.entry)
-	h.Set(fromHeader, a.from)
+	h.Set(fromHeader, f.Members.Self().ID)
 	h.Set(onceHeader, a.once)
 	if a.id != "" {
 		h.Set("X-Request-Id", a.id)
@@ -432,7 +425,7 @@ func (f *Forwarder) begin(a *attempt) bool {
 	f.mu.Lock()
 	f.open[a] = struct{}{}
 	f.mu.Unlock()
-	if !f.alive()[a.node.ID] {
+	if !f.member(a.node.ID) {
 		f.finish(a)
 		return false
 	}
@@ -443,6 +436,11 @@ func (f *Forwarder) finish(a *attempt) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.open, a)
+}
+
+// member is whether a node is there.
+func (f *Forwarder) member(id string) bool {
+	return slices.ContainsFunc(f.Members.Nodes(), func(n cluster.Node) bool { return n.ID == id })
 }
 
 func (f *Forwarder) alive() map[string]bool {

@@ -17,7 +17,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
-	"docent/bench/lab"
 	"docent/client"
 )
 
@@ -161,18 +160,8 @@ func readyItself(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) > 0 {
 		ts.Fatalf("usage: ready")
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for {
-		_, err := lab.Get(ctx, "http://"+ts.Getenv("DOCENT_LISTEN")+"/readyz")
-		if err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			ts.Fatalf("the server is not ready: %v", err)
-		case <-time.After(10 * time.Millisecond):
-		}
+	if err := untilReady("http://" + ts.Getenv("DOCENT_LISTEN")); err != nil {
+		ts.Fatalf("the server is not ready: %v", err)
 	}
 }
 

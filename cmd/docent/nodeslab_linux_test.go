@@ -361,16 +361,22 @@ func (n *node) bootLocked() error {
 
 // awaitReady waits until the node answers, in whichever process: one that ends by itself is followed by another.
 func (n *node) awaitReady() error {
+	err := untilReady(n.url)
+	if err != nil {
+		text := n.log.String()
+		err = fmt.Errorf("the node is not ready (%w):\n%s", err, text[max(0, len(text)-6000):])
+	}
+	return err
+}
+
+// untilReady waits, for a minute at most, until a server answers that it is ready.
+func untilReady(url string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
-		_, err := lab.Get(ctx, n.url+"/readyz")
-		if err == nil {
-			return nil
-		}
-		if backoff.Sleep(ctx, 10*time.Millisecond) != nil {
-			text := n.log.String()
-			return fmt.Errorf("the node is not ready (%w):\n%s", err, text[max(0, len(text)-6000):])
+		_, err := lab.Get(ctx, url+"/readyz")
+		if err == nil || backoff.Sleep(ctx, 10*time.Millisecond) != nil {
+			return err
 		}
 	}
 }
