@@ -3,7 +3,6 @@ package router
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"net/netip"
 
@@ -83,14 +82,13 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	}
 	// A question that another node sends again, since the one that it sent it to died, is still the same turn: the thread
 	// may have answered it by then.
-	name := s.IDs.New(api.TurnPrefix, x.started)
-	if once := cluster.Once(req.Context()); once != "" {
-		name = api.TurnPrefix + once
-		if err := req.Context().Err(); err != nil { // it was long on its way, and its reader may have asked again
-			ticket.Done()
-			give()
-			return turn, nil, err
-		}
+	name := api.TurnPrefix + cluster.Once(req.Context())
+	if name == api.TurnPrefix {
+		name = s.IDs.New(api.TurnPrefix, x.started)
+	} else if err := req.Context().Err(); err != nil { // it was long on its way, and its reader may have asked again
+		ticket.Done()
+		give()
+		return turn, nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.Threads.Ask(ctx, id, thread.Ask{
@@ -105,8 +103,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		if q.Message != "" { // by which the thread knows a question that comes again
 			cluster.Repeatable(req.Context())
 		}
-		unsure = errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled) || errors.Is(err, journal.ErrUnknown)
-		if !unsure {
+		if unsure = journal.Unsure(err); !unsure {
 			give()
 		}
 		return turn, nil, api.Named(err, "thread")
@@ -166,7 +163,7 @@ func (s *Server) Put(ctx context.Context, client netip.Addr, id api.ThreadID, as
 	turn, err := s.Threads.Ask(ctx, id, ask)
 	if err != nil {
 		ticket.Done()
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+		if !journal.Unsure(err) {
 			s.Quotas.Release(now, ask.Uses)
 		}
 		return thread.Turn{}, err

@@ -2,11 +2,13 @@ package router_test
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
 	"testing"
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/persistence/journal"
 )
 
 // What is asked in the console counts as readers' questions do, but for a key's quota, and a refused one counts not.
@@ -47,5 +49,19 @@ func TestAQuestionOfTheConsoleIsLimitedAsOthersAre(t *testing.T) {
 	if _, err := h.server.Put(t.Context(), client, "", thread.Ask{Project: p, Text: "why"}); !errors.Is(err,
 		api.ErrOverloaded) || h.quotas.total() != used {
 		t.Errorf("refused: %v, %d uses", err, h.quotas.total())
+	}
+}
+
+// TestAQuestionOfTheConsoleCountsWhereItMayBeStored has the database's answer to a question of the console be lost.
+func TestAQuestionOfTheConsoleCountsWhereItMayBeStored(t *testing.T) {
+	h := build(t)
+	used := h.quotas.total()
+	h.threads.refuse = fmt.Errorf("append: %w: %w", journal.ErrUnknown, api.ErrUnavailable)
+	_, err := h.server.Put(t.Context(), netip.MustParseAddr("192.0.2.1"), "", thread.Ask{Project: api.Project{ID: "acme", Org: "org-a"}, Text: "why"})
+	if !errors.Is(err, journal.ErrUnknown) {
+		t.Fatal(err)
+	}
+	if got := h.quotas.total(); got <= used {
+		t.Errorf("%d uses, had %d", got, used)
 	}
 }

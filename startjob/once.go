@@ -61,8 +61,8 @@ func (g Gate) Once(ctx context.Context, c Command) (job.Reply, error) {
 			return job.Reply{}, ErrReused
 		}
 		return g.holder(ctx, c.Project, claimed.Claim)
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled), errors.Is(err, journal.ErrUnknown):
-		return job.Reply{}, err // it may have been accepted: the use counts, for else it might not be counted
+	case journal.Unsure(err):
+		return job.Reply{}, err // the use counts
 	}
 	counts = false
 	return job.Reply{}, err

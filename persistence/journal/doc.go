@@ -9,6 +9,7 @@
 package journal
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -89,4 +90,10 @@ type Recovered struct {
 	Snapshot []byte // state that covers all events up to SnapshotSeq; nil where there is none
 	SnapSeq  uint64
 	Events   []Event // those after SnapSeq, in order
+}
+
+// Unsure reports whether what failed with an error may have been stored all the same: nobody knows, or nobody waited to
+// hear. A use of a quota counts then, for else it might not be counted.
+func Unsure(err error) bool {
+	return errors.Is(err, ErrUnknown) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
