@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"time"
 
 	"docent/api"
@@ -36,30 +37,61 @@ const (
 // A vault keeps secrets that are sealed.
 type vault struct {
 	values Values
-	aead   cipher.AEAD
+	keys   []cipher.AEAD // the first seals, and all of them open
 }
 
-// Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. Those in the
-// folder that somebody refers to, and that are not there yet, are taken over; their files stay, for a node that goes back
-// to being alone.
+// Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. It may hold two
+// with a space between them, while it is replaced: what was sealed under the second is sealed anew under the first. Those
+// in the folder that somebody refers to, and that are not there yet, are taken over; their files stay, for a node that
+// goes back to being alone.
 func (s *Store) Share(ctx context.Context, values Values, nodeSecret string, used func(name string) bool) error {
-	key, err := hkdf.Key(sha256.New, []byte(nodeSecret), nil, "docent: secrets entered on pages", 32)
-	if err != nil {
-		return err
+	v := &vault{values: values}
+	for part := range strings.FieldsSeq(nodeSecret) {
+		key, err := hkdf.Key(sha256.New, []byte(part), nil, "docent: secrets entered on pages", 32)
+		if err != nil {
+			return err
+		}
+		block, err := aes.NewCipher(key)
+		if err != nil {
+			return err
+		}
+		aead, err := cipher.NewGCM(block)
+		if err != nil {
+			return err
+		}
+		v.keys = append(v.keys, aead)
 	}
-	block, err := aes.NewCipher(key)
-	if err != nil {
-		return err
-	}
-	aead, err := cipher.NewGCM(block)
-	if err != nil {
-		return err
-	}
-	v := &vault{values, aead}
 	if err := s.takeOver(ctx, v, used); err != nil {
 		return fmt.Errorf("give the nodes the secrets of this data directory: %w", err)
 	}
+	if err := v.renew(ctx); err != nil {
+		return fmt.Errorf("seal stored secrets under the nodes' new secret: %w", err)
+	}
 	s.vault = v
+	return nil
+}
+
+// renew seals under the first key what only another one opens.
+func (v *vault) renew(ctx context.Context) error {
+	if len(v.keys) < 2 {
+		return nil
+	}
+	there, err := v.values.Ages(ctx)
+	if err != nil {
+		return err
+	}
+	for name := range there {
+		text, key, err := v.open(name)
+		if errors.Is(err, ErrMissing) || err == nil && key == 0 {
+			continue
+		}
+		if err == nil {
+			err = v.put(name, text)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -95,9 +127,9 @@ func (s *Store) takeOver(ctx context.Context, v *vault, used func(name string) b
 }
 
 func (v *vault) put(name, text string) error {
-	nonce := make([]byte, v.aead.NonceSize())
+	nonce := make([]byte, v.keys[0].NonceSize())
 	rand.Read(nonce)
-	sealed := v.aead.Seal(append([]byte{sealedGCM}, nonce...), nonce, []byte(text), []byte(name))
+	sealed := v.keys[0].Seal(append([]byte{sealedGCM}, nonce...), nonce, []byte(text), []byte(name))
 	ctx, cancel := context.WithTimeout(context.Background(), vaultTime)
 	defer cancel()
 	if err := v.values.Put(ctx, name, sealed); err != nil {
@@ -107,24 +139,31 @@ func (v *vault) put(name, text string) error {
 }
 
 func (v *vault) get(name string) (string, error) {
+	text, _, err := v.open(name)
+	return text, err
+}
+
+// open reads a secret, and says which key opened it.
+func (v *vault) open(name string) (text string, key int, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), vaultTime)
 	defer cancel()
 	sealed, err := v.values.Get(ctx, name)
 	if errors.Is(err, api.ErrNotFound) {
-		return "", ErrMissing
+		return "", 0, ErrMissing
 	}
 	if err != nil {
-		return "", fmt.Errorf("read a stored secret: %w", err)
+		return "", 0, fmt.Errorf("read a stored secret: %w", err)
 	}
-	n := 1 + v.aead.NonceSize()
+	n := 1 + v.keys[0].NonceSize()
 	if len(sealed) < n || sealed[0] != sealedGCM {
-		return "", fmt.Errorf("%w: it was not stored by this version", ErrMissing)
+		return "", 0, fmt.Errorf("%w: it was not stored by this version", ErrMissing)
 	}
-	text, err := v.aead.Open(nil, sealed[1:n], sealed[n:], []byte(name))
-	if err != nil {
-		return "", fmt.Errorf("%w: it was stored under another DOCENT_NODE_SECRET: enter it again", ErrMissing)
+	for i, key := range v.keys {
+		if text, err := key.Open(nil, sealed[1:n], sealed[n:], []byte(name)); err == nil {
+			return string(text), i, nil
+		}
 	}
-	return string(text), nil
+	return "", 0, fmt.Errorf("%w: it was stored under another DOCENT_NODE_SECRET: enter it again", ErrMissing)
 }
 
 func (v *vault) remove(name string) error {

@@ -47,7 +47,7 @@ func (v *values) Ages(context.Context) (map[string]time.Duration, error) {
 	return maps.Clone(v.ages), nil
 }
 
-const nodeSecret = "a secret of the nodes, of thirty-two bytes"
+const nodeSecret = "a-secret-of-the-nodes-of-thirty-two-bytes"
 
 func share(t *testing.T, v *values, secret string) *secrets.Store {
 	t.Helper()
@@ -92,6 +92,47 @@ func TestASecretIsReadOnEveryNodeAndSealedWhereItLies(t *testing.T) {
 	}
 	if _, err := one.Read(name); !errors.Is(err, secrets.ErrMissing) {
 		t.Errorf("a dropped secret: %v", err)
+	}
+}
+
+// While the nodes' secret is replaced, one node after the other, each reads what any of them has stored.
+func TestWhatWasStoredOutlivesTheNodesSecret(t *testing.T) {
+	t.Parallel()
+	const before, after = nodeSecret, "the-next-secret-which-has-thirty-two-bytes"
+	v := newValues()
+	var names []string
+	keep := func(s *secrets.Store) {
+		t.Helper()
+		name, err := s.Keep("docs", "ghp_abcdef")
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, name)
+	}
+	readable := func(s *secrets.Store) {
+		t.Helper()
+		for i, name := range names {
+			if got, err := s.Read(name); got != "ghp_abcdef" || err != nil {
+				t.Errorf("secret %d: %q, %v", i, got, err)
+			}
+		}
+	}
+	step := func(from, to string) {
+		t.Helper()
+		a, b := share(t, v, from), share(t, v, from)
+		keep(a)
+		a = share(t, v, to) // is restarted
+		keep(a)
+		keep(b)
+		readable(a)
+		readable(b)
+		readable(share(t, v, to))
+	}
+	step(before, before+" "+after)
+	step(before+" "+after, after+"\n"+before)
+	step(after+" "+before, after)
+	if _, err := share(t, v, before).Read(names[0]); !errors.Is(err, secrets.ErrMissing) {
+		t.Errorf("the secret that was replaced opens what was stored still: %v", err)
 	}
 }
 
