@@ -278,6 +278,62 @@ func TestANodeWithoutAnAddressIsTheOnlyOne(t *testing.T) {
 	}
 }
 
+// A node whose secret is not the others' would refuse their connections and be refused: it does not join.
+func TestANodeWithAnotherSecretIsRefused(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	join := func(name string, keys ...string) (*cluster.Members, error) {
+		config := g.config(name, g.dsn.String())
+		config.Keys = keys
+		for {
+			m, err := cluster.Join(t.Context(), config)
+			if !errors.Is(err, context.DeadlineExceeded) { // of a beat, which is short here
+				return m, err
+			}
+		}
+	}
+	must := func(name string, keys ...string) *cluster.Members {
+		t.Helper()
+		m, err := join(name, keys...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(m.Close)
+		return m
+	}
+	leave := func(m *cluster.Members) {
+		t.Helper()
+		if err := m.Leave(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := must("a", "old")
+	for _, keys := range [][]string{nil, {"new"}, {"new", "old"}} { // a does not know the last one's own key
+		if m, err := join("b", keys...); err == nil {
+			m.Close()
+			t.Errorf("a node with the keys %q joins one with old", keys)
+		} else if !strings.Contains(err.Error(), "the node secret of b is not the one of the nodes on this database (a)") {
+			t.Errorf("joining with the keys %q: %v", keys, err)
+		}
+	}
+	// The secret is replaced, one node at a time.
+	b := must("b", "old", "new")
+	leave(a)
+	a = must("a", "old", "new")
+	leave(b)
+	b = must("b", "new", "old")
+	leave(a)
+	a = must("a", "new", "old")
+	leave(b)
+	must("b", "new")
+	a.Close() // it dies, and does not stand in the way
+	g.exec("UPDATE cluster_nodes SET keys = '{lost}' WHERE name = 'b'")
+	if m, err := join("c", "new"); err == nil {
+		m.Close()
+		t.Error("one of two was enough")
+	}
+}
+
 func TestTablesOfAnotherFormAreRefused(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

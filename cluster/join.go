@@ -103,8 +103,8 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	}
 	seen := newWatch(m.config.Beat)
 	for {
-		others, err := m.enter(ctx, conn)
-		if err != nil || others == nil {
+		refused, err := m.enter(ctx, conn)
+		if err != nil || refused == nil {
 			return err
 		}
 		// Those who stand in the way may have died. Who beats is there.
@@ -117,7 +117,7 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 			switch {
 			case seen.nodes[n.ID] == nil:
 			case seen.nodes[n.ID].heard:
-				return &aloneError{self: m.config.Name, others: others}
+				return refused
 			case n.Name == m.config.Name && !n.Locked:
 				// The process before this one.
 				_, err = m.bury(ctx, conn, n, "it was started again")
@@ -136,16 +136,27 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// enter makes this node's row, unless others stand in its way.
-func (m *Members) enter(ctx context.Context, conn *pgx.Conn) (others []member, err error) {
+// enter makes this node's row, unless others stand in its way: that is refused.
+func (m *Members) enter(ctx context.Context, conn *pgx.Conn) (refused, err error) {
 	var data []byte
 	c := m.config
-	err = conn.QueryRow(ctx, "SELECT cluster_join_1($1, $2, $3, $4)", c.ID, c.Name, c.Address, c.Version).Scan(&data)
+	keys := append([]string{}, c.Keys...) // never NULL
+	err = conn.QueryRow(ctx, "SELECT cluster_join_1($1, $2, $3, $4, $5)", c.ID, c.Name, c.Address, c.Version, keys).Scan(&data)
 	if err != nil {
 		return nil, err
 	}
-	var answer struct{ Others []member }
-	return answer.Others, json.Unmarshal(data, &answer)
+	var answer struct{ Others, Strangers []member }
+	if err := json.Unmarshal(data, &answer); err != nil {
+		return nil, err
+	}
+	switch {
+	case answer.Others != nil:
+		return &aloneError{self: c.Name, others: answer.Others}, nil
+	case answer.Strangers != nil:
+		return &strangerError{self: c.Name, others: answer.Strangers}, nil
+	default:
+		return nil, nil
+	}
 }
 
 func makeTables(ctx context.Context, conn *pgx.Conn) error {

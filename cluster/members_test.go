@@ -175,7 +175,7 @@ type peer struct {
 
 func (g *group) config(name, dsn string) cluster.Config {
 	return cluster.Config{
-		DSN: func() string { return dsn }, Name: name, Address: name + ":1", Version: "test", Beat: beat, Wait: patience,
+		DSN: func() string { return dsn }, Name: name, Address: name + ":1", Version: "test", Keys: []string{"one"}, Beat: beat, Wait: patience,
 		Log: slog.New(slog.NewTextHandler(g.t.Output(), nil)).With("on", name),
 	}
 }

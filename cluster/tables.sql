@@ -16,6 +16,7 @@ CREATE TABLE IF NOT EXISTS cluster_nodes (
 	name    text NOT NULL,
 	address text NOT NULL,
 	version text NOT NULL,
+	keys    text[] NOT NULL, -- public ones that it knows nodes by, its own first
 	started timestamptz NOT NULL DEFAULT now(),
 	alive   boolean NOT NULL DEFAULT true, -- the fence: who is not alive appends nothing
 	ready   boolean NOT NULL DEFAULT false, -- takes shards
@@ -51,11 +52,12 @@ CREATE OR REPLACE FUNCTION cluster_lock_1(at int) RETURNS boolean LANGUAGE sql A
 	SELECT pg_try_advisory_lock('cluster_nodes'::regclass::oid::bigint::bit(32)::int, at)
 $$;
 
--- Who has joined, or who stands in the way: a node without an address is alone.
-CREATE OR REPLACE FUNCTION cluster_join_1(me text, my_name text, my_address text, my_version text)
+-- Who has joined, or who stands in the way: a node without an address is alone, and each knows the key of each.
+CREATE OR REPLACE FUNCTION cluster_join_1(me text, my_name text, my_address text, my_version text, my_keys text[])
 RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	others jsonb;
+	strangers jsonb;
 	my_number int;
 BEGIN
 	PERFORM 1 FROM cluster_state FOR UPDATE;
@@ -64,7 +66,12 @@ BEGIN
 	IF others IS NOT NULL THEN
 		RETURN jsonb_build_object('others', others);
 	END IF;
-	INSERT INTO cluster_nodes (id, name, address, version) VALUES (me, my_name, my_address, my_version)
+	SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'address', address) ORDER BY number) INTO strangers
+	FROM cluster_nodes WHERE alive AND id <> me AND NOT (keys[1] = ANY (my_keys) AND my_keys[1] = ANY (keys));
+	IF strangers IS NOT NULL THEN
+		RETURN jsonb_build_object('strangers', strangers);
+	END IF;
+	INSERT INTO cluster_nodes (id, name, address, version, keys) VALUES (me, my_name, my_address, my_version, my_keys)
 	RETURNING number INTO my_number;
 	INSERT INTO cluster_beats (node, counter) VALUES (me, 0);
 	PERFORM cluster_lock_1(my_number);

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"math/big"
@@ -49,6 +50,19 @@ func newIdentity(secret string) (*identity, error) {
 		return nil, errors.New("the secret of nodes is empty")
 	}
 	return &id, nil
+}
+
+// Keys are the public keys of a secret, as other nodes are told them: its own first, then those that it takes as well.
+func Keys(secret string) ([]string, error) {
+	id, err := newIdentity(secret)
+	if err != nil {
+		return nil, err
+	}
+	var keys []string
+	for _, key := range id.known {
+		keys = append(keys, base64.RawStdEncoding.EncodeToString(key))
+	}
+	return keys, nil
 }
 
 // nodeName stands where TLS wants the name of a server.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -111,6 +112,19 @@ var dashboard = []struct {
 			`time() - docent_backup_last_success_timestamp_seconds{I}`, "{{instance}}"}},
 		{"Webhooks", "short", "Outgoing webhooks by state, and those that have events which were not taken yet.", []string{
 			`sum by (state) (docent_webhooks{I})`, "{{state}}", `sum(docent_webhooks_waiting{I})`, "with events that wait"}},
+	}},
+	{rowOfNodes, []panel{
+		{"Nodes", "short", "Nodes that are there, as each of them sees it.", []string{`max by (instance) (docent_cluster_nodes{I})`, "{{instance}}"}},
+		{"Shards", "short", "What each node runs. It sums up to 256, and to less for the seconds in which a node is missing.", []string{
+			`sum by (instance) (docent_cluster_shards{I})`, "{{instance}}"}},
+		{"Last sign of life", "s", "Since the last beat of a node that arrived in the database. Above 2.5 s the node answers 503.", []string{
+			`max by (instance) (docent_cluster_last_beat_seconds{I})`, "{{instance}}"}},
+		{"Nodes given up", "short", "Nodes that were given up because they showed no life, by the one that did it.", []string{
+			`sum by (instance) (increase(docent_cluster_takeovers_total{I}[R]))`, "{{instance}}"}},
+		{"Forwarded requests", "reqps", "Requests a second that were sent to the node that runs their job or thread, by what became of them.", []string{
+			`sum by (outcome) (rate(docent_forwarded_requests_total{I}[R]))`, "{{outcome}}"}},
+		{"Forwarded and open", "short", "Requests, streams among them, that other nodes answer now through this one.", []string{
+			`sum by (instance) (docent_forwarded_open{I})`, "{{instance}}"}},
 	}},
 	{"Runtime", []panel{
 		{"Processors", "short", "Processors in use.", []string{`sum by (instance) (rate(process_cpu_seconds_total{I}[R]))`, "{{instance}}"}},
@@ -224,6 +238,50 @@ func TestTheDashboardIsTheOneOfTheTable(t *testing.T) {
 	}
 	if slices.Sort(titles); len(slices.Compact(slices.Clone(titles))) != len(titles) {
 		t.Errorf("two panels have one title: %q", titles)
+	}
+}
+
+// rowOfNodes is the row of the dashboard for several nodes.
+const rowOfNodes = "Several nodes"
+
+// panelsOfNodes are the titles of the panels that only several nodes fill.
+func panelsOfNodes(t testing.TB) (titles []string) {
+	t.Helper()
+	for _, r := range dashboard {
+		for _, p := range r.panels {
+			if r.row == rowOfNodes {
+				titles = append(titles, p.title)
+			}
+		}
+	}
+	if len(titles) == 0 {
+		t.Fatalf("the dashboard has no row %q", rowOfNodes)
+	}
+	return titles
+}
+
+// showNodes fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
+func showNodes(t *testing.T, n *node) {
+	t.Helper()
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "monitoring.mdx"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, text := served(t, http.DefaultClient, n.url+"/metrics")
+	for _, r := range dashboard {
+		for _, p := range r.panels {
+			if r.row != rowOfNodes {
+				continue
+			}
+			for _, name := range regexp.MustCompile(`docent_\w+`).FindAllString(strings.Join(p.queries, " "), -1) {
+				if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(text) {
+					t.Errorf("%s: a node does not show %s: %d %.300s", p.title, name, status, text)
+				}
+				if !bytes.Contains(page, []byte("`"+name+"`")) {
+					t.Errorf("docs/operate/monitoring.mdx does not name %s", name)
+				}
+			}
+		}
 	}
 }
 

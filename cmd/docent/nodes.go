@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/cluster"
+	forwarding "docent/cluster/forward"
 )
 
 // Where the journal is kept.
@@ -24,7 +26,8 @@ const (
 // nodeSecretEnv names the secret that nodes know each other by.
 const nodeSecretEnv = envPrefix + "NODE_SECRET"
 
-// leastNodeSecret is how many bytes of it there have to be, so that it cannot be guessed.
+// leastNodeSecret is how many bytes it has at least, each of two, so that it cannot be guessed: not from the public keys in
+// the database either.
 const leastNodeSecret = 32
 
 // shared reports whether the journal is in a database that several nodes can share.
@@ -46,7 +49,7 @@ func (c *Config) checkNodes(list *problemList) {
 	if !strings.HasPrefix(c.CatalogDSN, "postgres") {
 		list.add("journal", "postgres keeps the journal in the catalogue's database: set catalog_dsn to postgres://…")
 	}
-	if c.nodeSecret != nil && len(c.nodeSecret.Value()) < leastNodeSecret {
+	if c.nodeSecret != nil && slices.ContainsFunc(strings.Fields(c.nodeSecret.Value()), func(s string) bool { return len(s) < leastNodeSecret }) {
 		list.add("journal", "%s is shorter than %d bytes: make one with openssl rand -base64 32", nodeSecretEnv, leastNodeSecret)
 	}
 	if c.NodeListen == "" {
@@ -80,9 +83,15 @@ func (a *app) join(ctx context.Context) (err error) {
 	if name == "" {
 		name, _ = os.Hostname()
 	}
+	var keys []string
+	if c.nodeSecret != nil {
+		if keys, err = forwarding.Keys(c.nodeSecret.Value()); err != nil {
+			return err
+		}
+	}
 	a.nodes, err = cluster.Join(ctx, cluster.Config{
 		DSN: c.databaseDSN, ID: c.nodeID, Name: cmp.Or(name, c.nodeID), Address: cmp.Or(c.NodeAddress, c.NodeListen),
-		Version: buildVersion().Version, Log: a.log,
+		Version: buildVersion().Version, Keys: keys, Log: a.log,
 	})
 	if err != nil {
 		return err

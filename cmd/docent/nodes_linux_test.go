@@ -96,7 +96,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 		t.Skip("nginx is left out: scripts/install-proxies installs it")
 	}
 	db := newDatabase(t, "127.0.0.1", false, false)
-	const secret = "the secret that the nodes of a test know each other by"
+	const secret = "the-secret-that-the-nodes-of-a-test-know-each-other-by"
 	setenv(t, nodeSecretEnv, secret)
 	// Every node has the secrets that the stories give to the server.
 	setenv(t, "TEA_HOOK", "sesame")
@@ -186,6 +186,7 @@ func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
 	front := nginxBefore(t, at...)
 	p := newTestProject(t, l.nodes[0].data, "slow", writeFiles(t, harbour), "--model", "slow", "--limit-key-month", plentiful,
 		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)
+	showNodes(t, l.nodes[0])
 	readers := &client.Client{Base: front, Key: p.assistant, HTTP: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: streams}, Timeout: 3 * time.Minute}}
 

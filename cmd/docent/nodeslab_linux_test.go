@@ -425,7 +425,7 @@ func newNodesLab(t *testing.T, many int, network *network, database *database, s
 	if database != nil {
 		setenv(t, "DOCENT_CATALOG_DSN", database.dsn())
 		setenv(t, "DOCENT_JOURNAL", journalPostgres)
-		setenv(t, nodeSecretEnv, "the secret that the nodes of a test know each other by")
+		setenv(t, nodeSecretEnv, "the-secret-that-the-nodes-of-a-test-know-each-other-by")
 	}
 	for i := range many {
 		n := &node{name: fmt.Sprintf("n%d", i+1)}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -27,6 +28,9 @@ const (
 	failover = "failed over"    // to its replica; once
 )
 
+// cutFor is how long a node is cut off, from half of it to half more.
+const cutFor = 15 * time.Second
+
 // finishedWithin is by when a turn is finished whose node has died.
 const finishedWithin = 15 * time.Second
 
@@ -35,7 +39,7 @@ type nodesTorture struct {
 	*torture
 	lab     *nodesLab
 	random  *rand.Rand
-	lasts   time.Duration // that a node is stopped or cut off
+	sleeps  time.Duration // how long a node is stopped
 	counts  map[string]int
 	healing sync.WaitGroup
 
@@ -62,10 +66,10 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 	t.Logf("seed %d: set DOCENT_TEST_SEED, or SEED with make torture-nodes, to run these moments again", o.seed)
 	network := newNetwork(t)
 	db := newDatabase(t, network.address(1), true, false)
-	x := &nodesTorture{torture: newTorture(t, o), random: rand.New(rand.NewPCG(o.seed, 1)), lasts: 15 * time.Second,
+	x := &nodesTorture{torture: newTorture(t, o), random: rand.New(rand.NewPCG(o.seed, 1)), sleeps: cutFor,
 		counts: map[string]int{}, down: map[*node]bool{}}
 	if o.kills >= 100 {
-		x.lasts = time.Minute
+		x.sleeps = time.Minute
 	}
 	x.lab = newNodesLab(t, 3, network, db, o.seed, "--config", x.config)
 	setenv(t, "DOCENT_PUBLIC_URL", x.lab.front.url) // links do not tell which node made them
@@ -90,7 +94,9 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 	for faults < o.kills || time.Since(began) < o.duration {
 		// The moment of a fault is the test's random input.
 		time.Sleep(o.gap/10 + time.Duration(x.random.ExpFloat64()*float64(o.gap)*0.9))
-		x.strike(faults, o.kills)
+		if !x.strike(faults, o.kills) {
+			continue
+		}
 		if faults++; faults%20 == 0 {
 			x.told.mu.Lock()
 			t.Logf("%v: %v, %d jobs and %d questions acknowledged, %d answers lost", time.Since(began).Round(time.Second),
@@ -135,34 +141,33 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 		settled.Round(time.Millisecond), check.others, x.takeOvers(), x.sleepersWroteNothing())
 }
 
-// strike does something to a node or to the database.
-func (x *nodesTorture) strike(nth, of int) {
+// strike does something to a node or to the database, unless one node alone is well.
+func (x *nodesTorture) strike(nth, of int) bool {
 	x.Helper()
 	switch {
-	case nth == of/3:
+	case nth == of/3, nth > 0 && nth%25 == 0:
 		x.counts[restart]++
 		x.databaseFails()
 		x.lab.database.restart()
-		return
+		return true
 	case nth == of*2/3:
 		x.counts[failover]++
 		x.databaseFails()
 		x.lab.database.failOver()
-		return
-	case nth > 0 && nth%25 == 0:
-		x.counts[restart]++
-		x.databaseFails()
-		x.lab.database.restart()
-		return
+		return true
 	}
 	kind := []string{killed, stopped, cutOff, isolated}[(nth+x.random.IntN(2))%4]
 	n := x.victim()
 	if n == nil {
-		return // one has to be left
+		return false
 	}
 	x.counts[kind]++
 	x.mark(n)
-	lasts := x.lasts/2 + time.Duration(x.random.Int64N(int64(x.lasts)))
+	lasts := cutFor
+	if kind == stopped {
+		lasts = x.sleeps
+	}
+	lasts = lasts/2 + time.Duration(x.random.Int64N(int64(lasts)))
 	var heal func()
 	switch kind {
 	case killed:
@@ -202,6 +207,7 @@ func (x *nodesTorture) strike(nth, of int) {
 		delete(x.down, n)
 		x.mu.Unlock()
 	})
+	return true
 }
 
 func (x *nodesTorture) databaseFails() {
@@ -223,21 +229,38 @@ func (x *nodesTorture) victim() *node {
 	if len(well) < 2 {
 		return nil
 	}
-	return well[x.random.IntN(len(well))]
+	n := well[x.random.IntN(len(well))]
+	if x.random.IntN(2) == 0 {
+		return n
+	}
+	// What happens to those who read is what is looked for: one that gives more answers than others.
+	return slices.MaxFunc(well, func(a, b *node) int { return cmp.Compare(len(x.answering(a)), len(x.answering(b))) })
 }
 
-// mark notes with each question that is being answered whether the node that is about to die runs its thread.
-func (x *nodesTorture) mark(n *node) {
+// answering are the questions that a node is giving answers to.
+func (x *nodesTorture) answering(n *node) (list []*seenQuestion) {
 	x.Helper()
 	shards := strings.Fields(x.lab.database.sql(fmt.Sprintf(
 		"SELECT shard FROM cluster_shards s JOIN cluster_nodes n ON n.id = s.node WHERE n.name = '%s' AND n.alive", n.name)))
-	now := time.Now()
 	x.told.mu.Lock()
 	defer x.told.mu.Unlock()
 	for _, q := range x.told.questions {
-		if !q.finished && slices.Contains(shards, fmt.Sprint(cluster.Shard("thread/"+string(q.thread)))) {
-			q.died = now
+		if !q.finished && !q.left && q.broke == "" && slices.Contains(shards, fmt.Sprint(cluster.Shard("thread/"+string(q.thread)))) {
+			list = append(list, q)
 		}
+	}
+	return list
+}
+
+// mark notes with each question that a node is giving the answer to that it is about to die.
+func (x *nodesTorture) mark(n *node) {
+	x.Helper()
+	list := x.answering(n)
+	now := time.Now()
+	x.told.mu.Lock()
+	defer x.told.mu.Unlock()
+	for _, q := range list {
+		q.died = now
 	}
 }
 

@@ -203,7 +203,7 @@ func (b *base) cluster() {
 func (b *base) node() (id string) {
 	b.t.Helper()
 	id = cluster.NewID()
-	if _, err := b.conn.Exec(b.t.Context(), "SELECT cluster_join_1($1, $1, $1, 'test')", id); err != nil {
+	if _, err := b.conn.Exec(b.t.Context(), "SELECT cluster_join_1($1, $1, $1, 'test', '{test}')", id); err != nil {
 		b.t.Fatal(err)
 	}
 	return id
