@@ -270,7 +270,8 @@ func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 // Days are those of the zone, each question is counted once, and what changes later is counted anew.
 func TestDaysCountWhatWasAsked(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
-		c, l := p.open(Options{Now: func() time.Time { return midday.Add(72 * time.Hour) }}), newThreadLog()
+		began := time.Now()
+		c, l := p.open(Options{Now: func() time.Time { return midday.Add(72*time.Hour + time.Since(began)) }}), newThreadLog()
 		projector, _ := runThreadProjector(t, c, l)
 		zone := time.FixedZone("", 5*3600+1800)
 		first := func(ms int64) func(*api.QuestionRow) { return func(q *api.QuestionRow) { q.FirstText = ms } }
@@ -283,17 +284,21 @@ func TestDaysCountWhatWasAsked(t *testing.T) {
 			t.Helper()
 			reach(t, projector)
 			q := AnalyticsQuery{Project: "docs", From: midday, To: midday.Add(48*time.Hour + time.Minute)}
-			got, err := c.Days(t.Context(), q, zone)
-			if err != nil {
-				t.Fatal(err)
-			}
 			start := time.Date(2026, 11, 21, 0, 0, 0, 0, zone)
 			for i := range want {
 				want[i].Start = start.AddDate(0, 0, i)
 			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("%s:\n%+v, want\n%+v", what, got, want)
-			}
+			// What took long to count, as on a busy machine, is counted anew after a while.
+			var got []Day
+			defer func() {
+				if t.Failed() {
+					t.Logf("%s:\n%+v, want\n%+v", what, got, want)
+				}
+			}()
+			soon(t, what, func() bool {
+				got = must(c.Days(t.Context(), q, zone))(t)
+				return reflect.DeepEqual(got, want)
+			})
 		}
 		one := Day{Questions: 3, Answered: 2, Failed: 1, Up: 1, Timed: 3, Median: 200, P95: 300}
 		two := Day{Questions: 1, Unanswered: 1, Timed: 1, Median: 900, P95: 900}
