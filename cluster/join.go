@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -103,8 +104,8 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	}
 	seen := newWatch(m.config.Beat)
 	for {
-		refused, err := m.enter(ctx, conn)
-		if err != nil || refused == nil {
+		others, err := m.enter(ctx, conn)
+		if err != nil || others == nil {
 			return err
 		}
 		// Those who stand in the way may have died. Who beats is there.
@@ -116,8 +117,9 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 		for _, n := range state.Nodes {
 			switch {
 			case seen.nodes[n.ID] == nil:
+			case !slices.ContainsFunc(others, func(o member) bool { return o.ID == n.ID }):
 			case seen.nodes[n.ID].heard:
-				return refused
+				return &refusedError{self: m.config, others: others}
 			case n.Name == m.config.Name && !n.Locked:
 				// The process before this one.
 				_, err = m.bury(ctx, conn, n, "it was started again")
@@ -136,8 +138,8 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// enter makes this node's row, unless others stand in its way: that is refused.
-func (m *Members) enter(ctx context.Context, conn *pgx.Conn) (refused, err error) {
+// enter makes this node's row, unless others stand in its way.
+func (m *Members) enter(ctx context.Context, conn *pgx.Conn) (others []member, err error) {
 	var data []byte
 	c := m.config
 	keys := append([]string{}, c.Keys...) // never NULL
@@ -145,18 +147,8 @@ func (m *Members) enter(ctx context.Context, conn *pgx.Conn) (refused, err error
 	if err != nil {
 		return nil, err
 	}
-	var answer struct{ Others, Strangers []member }
-	if err := json.Unmarshal(data, &answer); err != nil {
-		return nil, err
-	}
-	switch {
-	case answer.Others != nil:
-		return &aloneError{self: c.Name, others: answer.Others}, nil
-	case answer.Strangers != nil:
-		return &strangerError{self: c.Name, others: answer.Strangers}, nil
-	default:
-		return nil, nil
-	}
+	var answer struct{ Others []member }
+	return answer.Others, json.Unmarshal(data, &answer)
 }
 
 func makeTables(ctx context.Context, conn *pgx.Conn) error {

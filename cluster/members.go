@@ -22,7 +22,7 @@ type Config struct {
 	Name    string
 	Address string // of its internal listener; "" where there is none: the node is then the only one
 	Version string
-	Keys    []string // public ones that this node knows nodes by, its own first: it joins only nodes that know it and that it knows
+	Keys    []string // public ones that this node knows nodes by, its own first; it joins nodes whose own it knows and that know its own
 	Log     *slog.Logger
 	Beat    time.Duration // between two signs of life, 1 s; other nodes have the same
 	Wait    time.Duration // how long Check waits for an owner that is to come, 10 s
@@ -378,40 +378,31 @@ func (m *Members) giveUp(reason string) {
 	m.log.Error("the other nodes have given this one up: it can write nothing any more", "reason", m.reason)
 }
 
-// An aloneError says that a node without an address would not be alone.
-type aloneError struct {
-	self   string
-	others []member
+// A refusedError says why a node cannot join those that are there.
+type refusedError struct {
+	self   Config
+	others []member // who stand in its way
 }
 
-func (e *aloneError) Error() string {
-	who := names(e.others)
-	if slices.ContainsFunc(e.others, func(n member) bool { return n.Address == "" }) {
+func (e *refusedError) Error() string {
+	var names []string
+	unreachable := false
+	for _, n := range e.others {
+		names = append(names, n.Name)
+		unreachable = unreachable || n.Address == ""
+	}
+	who := strings.Join(names, ", ")
+	switch {
+	case unreachable:
 		return fmt.Sprintf("node %s runs on this database and has no node_listen, so that no other node can join it: "+
 			"stop it, or set node_listen and node_address on every node", who)
+	case e.self.Address == "":
+		return fmt.Sprintf("node_listen: other nodes run on this database (%s): set node_listen and node_address on %s as well, "+
+			"or give it a database of its own", who, e.self.Name)
+	default:
+		return fmt.Sprintf("the node secret of %s is not the one of the nodes on this database (%s): give all of them the same; "+
+			"to replace it, restart each with both, OLD NEW, then NEW OLD, then NEW alone", e.self.Name, who)
 	}
-	return fmt.Sprintf("node_listen: other nodes run on this database (%s): set node_listen and node_address on %s as well, "+
-		"or give it a database of its own", who, e.self)
-}
-
-// A strangerError says that a node and those that are there would refuse each other's connections.
-type strangerError struct {
-	self   string
-	others []member
-}
-
-func (e *strangerError) Error() string {
-	return fmt.Sprintf("the node secret of %s is not the one of the nodes on this database (%s): give all of them the same; "+
-		"to replace it, restart each with both, OLD NEW, then NEW OLD, then NEW alone", e.self, names(e.others))
-}
-
-// names are what people call nodes.
-func names(nodes []member) string {
-	var list []string
-	for _, n := range nodes {
-		list = append(list, n.Name)
-	}
-	return strings.Join(list, ", ")
 }
 
 // errFormat says that the tables are another cluster's.

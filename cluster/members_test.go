@@ -180,6 +180,16 @@ func (g *group) config(name, dsn string) cluster.Config {
 	}
 }
 
+// tryJoin tries again where a loaded machine is too slow for a beat, which is short here.
+func (g *group) tryJoin(config cluster.Config) (*cluster.Members, error) {
+	for {
+		m, err := cluster.Join(g.t.Context(), config)
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return m, err
+		}
+	}
+}
+
 func (g *group) join(name string) *peer {
 	g.t.Helper()
 	p := &peer{proxy: newProxy(g.t, g.dsn.Host), runs: map[int]bool{}}

@@ -52,24 +52,19 @@ CREATE OR REPLACE FUNCTION cluster_lock_1(at int) RETURNS boolean LANGUAGE sql A
 	SELECT pg_try_advisory_lock('cluster_nodes'::regclass::oid::bigint::bit(32)::int, at)
 $$;
 
--- Who has joined, or who stands in the way: a node without an address is alone, and each knows the key of each.
+-- Who has joined, or who stands in the way: a node without an address is alone, and each node knows the key of each.
 CREATE OR REPLACE FUNCTION cluster_join_1(me text, my_name text, my_address text, my_version text, my_keys text[])
 RETURNS jsonb LANGUAGE plpgsql AS $$
 DECLARE
 	others jsonb;
-	strangers jsonb;
 	my_number int;
 BEGIN
 	PERFORM 1 FROM cluster_state FOR UPDATE;
 	SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'address', address) ORDER BY number) INTO others
-	FROM cluster_nodes WHERE alive AND id <> me AND (my_address = '' OR address = '');
+	FROM cluster_nodes WHERE alive AND id <> me
+		AND (my_address = '' OR address = '' OR NOT (keys[1] = ANY (my_keys) AND my_keys[1] = ANY (keys)));
 	IF others IS NOT NULL THEN
 		RETURN jsonb_build_object('others', others);
-	END IF;
-	SELECT jsonb_agg(jsonb_build_object('id', id, 'name', name, 'address', address) ORDER BY number) INTO strangers
-	FROM cluster_nodes WHERE alive AND id <> me AND NOT (keys[1] = ANY (my_keys) AND my_keys[1] = ANY (keys));
-	IF strangers IS NOT NULL THEN
-		RETURN jsonb_build_object('strangers', strangers);
 	END IF;
 	INSERT INTO cluster_nodes (id, name, address, version, keys) VALUES (me, my_name, my_address, my_version, my_keys)
 	RETURNING number INTO my_number;
