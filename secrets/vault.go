@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"docent/api"
@@ -40,14 +39,13 @@ type vault struct {
 	keys   []cipher.AEAD // the first seals, and all of them open
 }
 
-// Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. It may hold two
-// with a space between them, while it is replaced: what was sealed under the second is sealed anew under the first. Those
-// in the folder that somebody refers to, and that are not there yet, are taken over; their files stay, for a node that
-// goes back to being alone.
-func (s *Store) Share(ctx context.Context, values Values, nodeSecret string, used func(name string) bool) error {
+// Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. There are two
+// while it is replaced: what was sealed under the second is sealed anew under the first. Those in the folder that somebody
+// refers to, and that are not there yet, are taken over; their files stay, for a node that goes back to being alone.
+func (s *Store) Share(ctx context.Context, values Values, nodeSecrets []string, used func(name string) bool) error {
 	v := &vault{values: values}
-	for part := range strings.FieldsSeq(nodeSecret) {
-		key, err := hkdf.Key(sha256.New, []byte(part), nil, "docent: secrets entered on pages", 32)
+	for _, secret := range nodeSecrets {
+		key, err := hkdf.Key(sha256.New, []byte(secret), nil, "docent: secrets entered on pages", 32)
 		if err != nil {
 			return err
 		}

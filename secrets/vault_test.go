@@ -47,12 +47,12 @@ func (v *values) Ages(context.Context) (map[string]time.Duration, error) {
 	return maps.Clone(v.ages), nil
 }
 
-const nodeSecret = "a-secret-of-the-nodes-of-thirty-two-bytes"
+const nodeSecret = "a secret of the nodes, of thirty-two bytes"
 
-func share(t *testing.T, v *values, secret string) *secrets.Store {
+func share(t *testing.T, v *values, nodeSecrets ...string) *secrets.Store {
 	t.Helper()
 	s := secrets.Open(filepath.Join(t.TempDir(), "secrets"))
-	if err := s.Share(t.Context(), v, secret, func(string) bool { return false }); err != nil {
+	if err := s.Share(t.Context(), v, nodeSecrets, func(string) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -98,7 +98,7 @@ func TestASecretIsReadOnEveryNodeAndSealedWhereItLies(t *testing.T) {
 // While the nodes' secret is replaced, one node after the other, each reads what any of them has stored.
 func TestWhatWasStoredOutlivesTheNodesSecret(t *testing.T) {
 	t.Parallel()
-	const before, after = nodeSecret, "the-next-secret-which-has-thirty-two-bytes"
+	const before, after = nodeSecret, "the next secret, which has thirty-two bytes"
 	v := newValues()
 	var names []string
 	keep := func(s *secrets.Store) {
@@ -117,20 +117,20 @@ func TestWhatWasStoredOutlivesTheNodesSecret(t *testing.T) {
 			}
 		}
 	}
-	step := func(from, to string) {
+	step := func(from, to []string) {
 		t.Helper()
-		a, b := share(t, v, from), share(t, v, from)
+		a, b := share(t, v, from...), share(t, v, from...)
 		keep(a)
-		a = share(t, v, to) // is restarted
+		a = share(t, v, to...) // is restarted
 		keep(a)
 		keep(b)
 		readable(a)
 		readable(b)
-		readable(share(t, v, to))
+		readable(share(t, v, to...))
 	}
-	step(before, before+" "+after)
-	step(before+" "+after, after+"\n"+before)
-	step(after+" "+before, after)
+	step([]string{before}, []string{before, after})
+	step([]string{before, after}, []string{after, before})
+	step([]string{after, before}, []string{after})
 	if _, err := share(t, v, before).Read(names[0]); !errors.Is(err, secrets.ErrMissing) {
 		t.Errorf("the secret that was replaced opens what was stored still: %v", err)
 	}
@@ -173,7 +173,7 @@ func TestSecretsOfADataDirectoryAreTakenOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := secrets.Open(dir)
-	if err := s.Share(t.Context(), v, nodeSecret, func(name string) bool { return name == used }); err != nil {
+	if err := s.Share(t.Context(), v, []string{nodeSecret}, func(name string) bool { return name == used }); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := share(t, v, nodeSecret).Read(used); got != "ghp_abc" || err != nil {
@@ -186,7 +186,7 @@ func TestSecretsOfADataDirectoryAreTakenOver(t *testing.T) {
 		t.Errorf("a node that goes back has no secrets: %v", err)
 	}
 	before := bytes.Clone(v.sealed[used])
-	if err := secrets.Open(dir).Share(t.Context(), v, nodeSecret, func(string) bool { return true }); err != nil || !bytes.Equal(before, v.sealed[used]) {
+	if err := secrets.Open(dir).Share(t.Context(), v, []string{nodeSecret}, func(string) bool { return true }); err != nil || !bytes.Equal(before, v.sealed[used]) {
 		t.Errorf("a secret that is shared is sealed anew: %v", err)
 	}
 }

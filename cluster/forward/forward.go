@@ -39,7 +39,7 @@ var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, fromHead
 // Config is what a Forwarder works with. What has a value in its comment gets that where it is zero.
 type Config struct {
 	Members Members
-	Secret  string // of the cluster; two with a space between them while it is replaced
+	Secrets []string // of the cluster, two while it is replaced: the first is shown, all are taken
 	Log     *slog.Logger
 	Refuse  Refuse
 
@@ -69,7 +69,7 @@ type Forwarder struct {
 // New makes a Forwarder. Its handlers are made before Serve is called.
 func New(c Config) (*Forwarder, error) {
 	c.Wait, c.Patience = cmp.Or(c.Wait, 20*time.Second), cmp.Or(c.Patience, 30*time.Second)
-	id, err := newIdentity(c.Secret)
+	id, err := newIdentity(c.Secrets)
 	if err != nil {
 		return nil, err
 	}

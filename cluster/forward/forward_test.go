@@ -110,7 +110,7 @@ func build(t testing.TB, ids ...string) (*town, map[string]*house) {
 	return c, all
 }
 
-func (c *town) house(t testing.TB, id, secret string) *house {
+func (c *town) house(t testing.TB, id string, secrets ...string) *house {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -118,7 +118,7 @@ func (c *town) house(t testing.TB, id, secret string) *house {
 	}
 	h := &house{inner: l, member: &member{c, cluster.Node{ID: id, Name: id, Address: l.Addr().String()}}}
 	c.change(func() { c.nodes = append(c.nodes, h.self) })
-	h.f, err = New(Config{Members: h, Secret: secret, Log: slog.New(slog.DiscardHandler), Wait: 5 * time.Second,
+	h.f, err = New(Config{Members: h, Secrets: secrets, Log: slog.New(slog.DiscardHandler), Wait: 5 * time.Second,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, err error) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -433,7 +433,7 @@ func TestOnlyNodesSpeakToTheInternalListener(t *testing.T) {
 func TestASecretIsReplacedWhileNodesHaveTheOldOne(t *testing.T) {
 	c, _ := build(t)
 	next := "the next secret, which is long enough as well"
-	old, both, turned := c.house(t, "old", secret), c.house(t, "both", secret+" "+next), c.house(t, "turned", next+" "+secret)
+	old, both, turned := c.house(t, "old", secret), c.house(t, "both", secret, next), c.house(t, "turned", next, secret)
 	for _, pair := range [][2]*house{{old, both}, {both, old}, {both, turned}, {turned, both}} {
 		c.own("x", pair[1].self.ID)
 		if res, body := get(t, pair[0], "/x"); res.StatusCode != 200 {

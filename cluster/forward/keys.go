@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"strings"
 	"time"
 )
 
@@ -22,47 +21,49 @@ type identity struct {
 	known []ed25519.PublicKey
 }
 
-// newIdentity derives the keys of nodes from their secret. It may hold two, with a space between them: the first is
-// shown, and both are taken. So a secret can be replaced while some nodes have the old one.
-func newIdentity(secret string) (*identity, error) {
-	var id identity
-	for part := range strings.FieldsSeq(secret) {
-		seed, err := hkdf.Key(sha256.New, []byte(part), nil, "docent node key 1", ed25519.SeedSize)
-		if err != nil {
-			return nil, fmt.Errorf("derive the key of nodes: %w", err)
-		}
-		key := ed25519.NewKeyFromSeed(seed)
-		public := key.Public().(ed25519.PublicKey)
-		id.known = append(id.known, public)
-		if id.own.PrivateKey != nil {
-			continue
-		}
-		// Nobody looks at more than its key.
-		template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: nodeName},
-			DNSNames: []string{nodeName}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
-		der, err := x509.CreateCertificate(nil, template, template, public, key)
-		if err != nil {
-			return nil, fmt.Errorf("make the certificate of nodes: %w", err)
-		}
-		id.own = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+// newIdentity derives the keys of nodes from their secrets: the first is shown, and all are taken. So a secret can be
+// replaced while some nodes have the old one.
+func newIdentity(secrets []string) (*identity, error) {
+	if len(secrets) == 0 {
+		return nil, errors.New("nodes have no secret")
 	}
-	if id.own.PrivateKey == nil {
-		return nil, errors.New("the secret of nodes is empty")
-	}
-	return &id, nil
-}
-
-// Keys are the public keys of a secret, as other nodes are told them: its own first, then those that it takes as well.
-func Keys(secret string) ([]string, error) {
-	id, err := newIdentity(secret)
+	keys, err := derive(secrets)
 	if err != nil {
 		return nil, err
 	}
-	var keys []string
-	for _, key := range id.known {
-		keys = append(keys, base64.RawStdEncoding.EncodeToString(key))
+	var id identity
+	for _, key := range keys {
+		id.known = append(id.known, key.Public().(ed25519.PublicKey))
+	}
+	// Nobody looks at more than its key.
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: nodeName},
+		DNSNames: []string{nodeName}, NotBefore: time.Unix(0, 0), NotAfter: time.Unix(1<<33, 0)}
+	der, err := x509.CreateCertificate(nil, template, template, id.known[0], keys[0])
+	if err != nil {
+		return nil, fmt.Errorf("make the certificate of nodes: %w", err)
+	}
+	id.own = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: keys[0]}
+	return &id, nil
+}
+
+func derive(secrets []string) (keys []ed25519.PrivateKey, err error) {
+	for _, secret := range secrets {
+		seed, err := hkdf.Key(sha256.New, []byte(secret), nil, "docent node key 1", ed25519.SeedSize)
+		if err != nil {
+			return nil, fmt.Errorf("derive the key of nodes: %w", err)
+		}
+		keys = append(keys, ed25519.NewKeyFromSeed(seed))
 	}
 	return keys, nil
+}
+
+// Keys are the public keys of a node's secrets, in their order, as other nodes are told them.
+func Keys(secrets []string) (public []string, err error) {
+	keys, err := derive(secrets)
+	for _, key := range keys {
+		public = append(public, base64.RawStdEncoding.EncodeToString(key.Public().(ed25519.PublicKey)))
+	}
+	return public, err
 }
 
 // nodeName stands where TLS wants the name of a server.

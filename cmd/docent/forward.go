@@ -22,7 +22,7 @@ func (a *app) openForward() (err error) {
 	a.entrance = a.edge
 	keyless := a.edge.Keyless()
 	if a.nodes != nil && a.config.NodeListen != "" {
-		a.forward, err = forwarding.New(forwarding.Config{Members: a.nodes, Secret: a.config.nodeSecret.Value(), Log: a.log,
+		a.forward, err = forwarding.New(forwarding.Config{Members: a.nodes, Secrets: a.config.nodeSecrets(), Log: a.log,
 			Refuse: a.edge.Refuse})
 		if err != nil {
 			return fmt.Errorf("speak to other nodes: %w", err)

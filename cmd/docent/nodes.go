@@ -49,7 +49,7 @@ func (c *Config) checkNodes(list *problemList) {
 	if !strings.HasPrefix(c.CatalogDSN, "postgres") {
 		list.add("journal", "postgres keeps the journal in the catalogue's database: set catalog_dsn to postgres://…")
 	}
-	if c.nodeSecret != nil && slices.ContainsFunc(strings.Fields(c.nodeSecret.Value()), func(s string) bool { return len(s) < leastNodeSecret }) {
+	if slices.ContainsFunc(c.nodeSecrets(), func(s string) bool { return len(s) < leastNodeSecret }) {
 		list.add("journal", "%s is shorter than %d bytes: make one with openssl rand -base64 32", nodeSecretEnv, leastNodeSecret)
 	}
 	if c.NodeListen == "" {
@@ -65,6 +65,15 @@ func (c *Config) checkNodes(list *problemList) {
 		list.add("node_listen", "%w: nodes know each other by a secret of at least %d bytes, the same on all of them (openssl rand -base64 32)",
 			c.nodeSecretProblem, leastNodeSecret)
 	}
+}
+
+// nodeSecrets are what nodes know each other by, none where none is given. There are two, with a space between them, while
+// the secret is replaced: the first is used, and what comes from nodes that have another order is understood.
+func (c *Config) nodeSecrets() []string {
+	if c.nodeSecret == nil {
+		return nil
+	}
+	return strings.Fields(c.nodeSecret.Value())
 }
 
 // unspecified reports whether a host of a listener stands for all addresses of the machine.
@@ -83,11 +92,9 @@ func (a *app) join(ctx context.Context) (err error) {
 	if name == "" {
 		name, _ = os.Hostname()
 	}
-	var keys []string
-	if c.nodeSecret != nil {
-		if keys, err = forwarding.Keys(c.nodeSecret.Value()); err != nil {
-			return err
-		}
+	keys, err := forwarding.Keys(c.nodeSecrets())
+	if err != nil {
+		return err
 	}
 	a.nodes, err = cluster.Join(ctx, cluster.Config{
 		DSN: c.databaseDSN, ID: c.nodeID, Name: cmp.Or(name, c.nodeID), Address: cmp.Or(c.NodeAddress, c.NodeListen),

@@ -43,14 +43,15 @@ func (s *stores) share(ctx context.Context) (err error) {
 	if err := s.nodes.TakeOver(ctx, parts, s.dir.File(datadir.Sources)); err != nil {
 		return fmt.Errorf("share the sources of this data directory: %w", err)
 	}
-	if s.config.nodeSecret == nil {
+	nodeSecrets := s.config.nodeSecrets()
+	if len(nodeSecrets) == 0 {
 		return nil // one node, which has its secrets in files
 	}
 	used, err := s.secretsInUse(ctx)
 	if err != nil {
 		return err
 	}
-	return s.secrets.Share(ctx, sharedSecrets{s.shared}, s.config.nodeSecret.Value(), func(name string) bool { return used[name] })
+	return s.secrets.Share(ctx, sharedSecrets{s.shared}, nodeSecrets, func(name string) bool { return used[name] })
 }
 
 // others are the nodes that read the same sources; nil where there can be none.
