@@ -313,7 +313,7 @@ func TestANodeWithAnotherSecretIsRefused(t *testing.T) {
 	leave(b)
 	b = must("b", "new", "old")
 	leave(a)
-	a = must("a", "new", "old")
+	must("a", "new", "old")
 	leave(b)
 	b = must("b", "new")
 	g.exec("UPDATE cluster_nodes SET keys = '{lost}' WHERE name = 'b'")

@@ -33,6 +33,8 @@ func http2() *http.HTTP2Config {
 // bufferSize is enough for nearly all that comes at once of a stream, and is held for as long as that is open.
 const bufferSize = 4 << 10
 
+// newServer is the internal listener. Streams are written by their handlers here: package sockets writes to plain
+// connections, and these are encrypted.
 func newServer(id *identity, h http.Handler, quiet *log.Logger) *http.Server {
 	return &http.Server{Handler: h, TLSConfig: id.config(protocols...), HTTP2: http2(), ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1<<20 + 64<<10, ErrorLog: quiet}

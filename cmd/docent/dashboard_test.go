@@ -241,45 +241,32 @@ func TestTheDashboardIsTheOneOfTheTable(t *testing.T) {
 	}
 }
 
-// rowOfNodes is the row of the dashboard for several nodes.
+// rowOfNodes is the row of the dashboard that only several nodes fill.
 const rowOfNodes = "Several nodes"
 
-// panelsOfNodes are the titles of the panels that only several nodes fill.
-func panelsOfNodes(t testing.TB) (titles []string) {
+func panelsOfNodes(t testing.TB) []panel {
 	t.Helper()
 	for _, r := range dashboard {
-		for _, p := range r.panels {
-			if r.row == rowOfNodes {
-				titles = append(titles, p.title)
-			}
+		if r.row == rowOfNodes {
+			return r.panels
 		}
 	}
-	if len(titles) == 0 {
-		t.Fatalf("the dashboard has no row %q", rowOfNodes)
-	}
-	return titles
+	t.Fatalf("the dashboard has no row %q", rowOfNodes)
+	return nil
 }
 
-// showNodes fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
-func showNodes(t *testing.T, n *node) {
+// checkNodeMetrics fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
+func checkNodeMetrics(t *testing.T, n *node) {
 	t.Helper()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operate", "monitoring.mdx"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	status, text := served(t, http.DefaultClient, n.url+"/metrics")
-	for _, r := range dashboard {
-		for _, p := range r.panels {
-			if r.row != rowOfNodes {
-				continue
-			}
-			for _, name := range regexp.MustCompile(`docent_\w+`).FindAllString(strings.Join(p.queries, " "), -1) {
-				if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(text) {
-					t.Errorf("%s: a node does not show %s: %d %.300s", p.title, name, status, text)
-				}
-				if !bytes.Contains(page, []byte("`"+name+"`")) {
-					t.Errorf("docs/operate/monitoring.mdx does not name %s", name)
-				}
+	if status != http.StatusOK {
+		t.Fatalf("%d %.300s", status, text)
+	}
+	checkDocumented(t, text)
+	for _, p := range panelsOfNodes(t) {
+		for _, name := range regexp.MustCompile(`docent_\w+`).FindAllString(strings.Join(p.queries, " "), -1) {
+			if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(text) {
+				t.Errorf("%s: a node does not show %s", p.title, name)
 			}
 		}
 	}

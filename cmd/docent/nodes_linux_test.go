@@ -186,7 +186,7 @@ func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
 	front := nginxBefore(t, at...)
 	p := newTestProject(t, l.nodes[0].data, "slow", writeFiles(t, harbour), "--model", "slow", "--limit-key-month", plentiful,
 		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)
-	showNodes(t, l.nodes[0])
+	checkNodeMetrics(t, l.nodes[0])
 	readers := &client.Client{Base: front, Key: p.assistant, HTTP: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: streams}, Timeout: 3 * time.Minute}}
 

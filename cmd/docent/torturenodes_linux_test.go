@@ -157,12 +157,13 @@ func (x *nodesTorture) strike(nth, of int) bool {
 		return true
 	}
 	kind := []string{killed, stopped, cutOff, isolated}[(nth+x.random.IntN(2))%4]
-	n := x.victim()
+	answered := x.answered()
+	n := x.victim(answered)
 	if n == nil {
 		return false
 	}
 	x.counts[kind]++
-	x.mark(n)
+	x.mark(answered[n.name])
 	lasts := cutFor
 	if kind == stopped {
 		lasts = x.sleeps
@@ -217,7 +218,7 @@ func (x *nodesTorture) databaseFails() {
 }
 
 // victim is a node that is well, as long as another one is.
-func (x *nodesTorture) victim() *node {
+func (x *nodesTorture) victim(answered map[string][]*seenQuestion) *node {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	var well []*node
@@ -234,32 +235,35 @@ func (x *nodesTorture) victim() *node {
 		return n
 	}
 	// What happens to those who read is what is looked for: one that gives more answers than others.
-	return slices.MaxFunc(well, func(a, b *node) int { return cmp.Compare(len(x.answering(a)), len(x.answering(b))) })
+	return slices.MaxFunc(well, func(a, b *node) int { return cmp.Compare(len(answered[a.name]), len(answered[b.name])) })
 }
 
-// answering are the questions that a node is giving answers to.
-func (x *nodesTorture) answering(n *node) (list []*seenQuestion) {
+// answered are the questions that are being answered, by the name of the node that does it.
+func (x *nodesTorture) answered() map[string][]*seenQuestion {
 	x.Helper()
-	shards := strings.Fields(x.lab.database.sql(fmt.Sprintf(
-		"SELECT shard FROM cluster_shards s JOIN cluster_nodes n ON n.id = s.node WHERE n.name = '%s' AND n.alive", n.name)))
+	owner := map[string]string{}
+	for line := range strings.Lines(x.lab.database.sql(
+		"SELECT s.shard, n.name FROM cluster_shards s JOIN cluster_nodes n ON n.id = s.node WHERE n.alive")) {
+		shard, name, _ := strings.Cut(strings.TrimSpace(line), "|")
+		owner[shard] = name
+	}
 	x.told.mu.Lock()
 	defer x.told.mu.Unlock()
+	by := map[string][]*seenQuestion{}
 	for _, q := range x.told.questions {
-		if !q.finished && !q.left && q.broke == "" && slices.Contains(shards, fmt.Sprint(cluster.Shard("thread/"+string(q.thread)))) {
-			list = append(list, q)
+		if name, ok := owner[fmt.Sprint(cluster.Shard("thread/"+string(q.thread)))]; ok && !q.finished && !q.left && q.broke == "" {
+			by[name] = append(by[name], q)
 		}
 	}
-	return list
+	return by
 }
 
-// mark notes with each question that a node is giving the answer to that it is about to die.
-func (x *nodesTorture) mark(n *node) {
-	x.Helper()
-	list := x.answering(n)
+// mark notes with each question that the node which answers it is about to die.
+func (x *nodesTorture) mark(questions []*seenQuestion) {
 	now := time.Now()
 	x.told.mu.Lock()
 	defer x.told.mu.Unlock()
-	for _, q := range list {
+	for _, q := range questions {
 		q.died = now
 	}
 }
