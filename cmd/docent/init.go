@@ -204,14 +204,12 @@ func (s *setUp) askModel(ctx context.Context) error {
 		return usagef("init needs --model-url and --model-name for --model %s; see 'docent init --help'", s.model)
 	}
 	if s.model == "openai" && s.asks && s.keyFile == "" {
-		fmt.Fprint(s.cmd.OutOrStdout(), "Its key, which is not shown (enter for none): ")
 		file := s.cmd.InOrStdin().(*os.File) // a terminal, or nobody would be asked
-		text, err := term.ReadPassword(int(file.Fd()))
+		key, err := readHidden(file, s.cmd.OutOrStdout(), "Its key, which is not shown (enter for none): ")
 		if err != nil {
 			return fmt.Errorf("read the key: %w", err)
 		}
-		s.say("")
-		s.key = strings.TrimSpace(string(text))
+		s.key = strings.TrimSpace(key)
 	}
 	return nil
 }

@@ -178,13 +178,24 @@ func newProjectTokenCommand(o *operator) *cobra.Command {
 	return cmd
 }
 
+// readHidden asks for a line at a terminal and reads it without showing it. The terminal stops showing what is typed before it
+// asks: who answers at once, or pastes, is not seen either.
+func readHidden(terminal *os.File, out io.Writer, prompt string) (_ string, err error) {
+	before, err := term.MakeRaw(int(terminal.Fd()))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, term.Restore(int(terminal.Fd()), before)) }()
+	return term.NewTerminal(struct {
+		io.Reader
+		io.Writer
+	}{terminal, out}, "").ReadPassword(prompt)
+}
+
 // readSecretText reads a secret from standard input; from a terminal it reads a line that is not shown.
 func readSecretText(cmd *cobra.Command) (string, error) {
 	if file, ok := cmd.InOrStdin().(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		fmt.Fprint(cmd.ErrOrStderr(), "Token: ")
-		text, err := term.ReadPassword(int(file.Fd()))
-		fmt.Fprintln(cmd.ErrOrStderr())
-		return string(text), err
+		return readHidden(file, cmd.ErrOrStderr(), "Token: ")
 	}
 	text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), secrets.Most+2))
 	return string(text), err
