@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -19,68 +17,6 @@ import (
 	"docent/api"
 	"docent/client"
 )
-
-// nginxBefore runs nginx before several servers: each request goes to one at random, and on to another where that one
-// takes no connections. It gives the URL.
-func nginxBefore(t *testing.T, servers ...string) string {
-	t.Helper()
-	program := proxies[0].program()
-	if program == "" {
-		t.Skip("nginx is left out: scripts/install-proxies installs it")
-	}
-	dir, err := os.MkdirTemp("", "nginx")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	at := addressFor(t)
-	var upstream strings.Builder
-	for _, s := range servers {
-		fmt.Fprintf(&upstream, "server %s max_fails=0;\n", s)
-	}
-	text := fmt.Sprintf(`daemon off;
-pid %[1]s/pid;
-error_log stderr;
-user root;
-worker_processes 1;
-worker_rlimit_nofile 8192;
-events { worker_connections 4096; }
-http {
-access_log off;
-client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi;
-uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
-upstream nodes { random; %[2]s }
-server {
-listen %[3]s;
-client_max_body_size 257m;
-proxy_http_version 1.1;
-proxy_set_header Host $http_host;
-proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
-proxy_set_header X-Forwarded-Proto $scheme;
-proxy_buffering off;
-proxy_read_timeout 1h;
-location / { proxy_pass http://nodes; }
-}
-}
-`, dir, upstream.String(), at)
-	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	said := new(lockedBuffer)
-	cmd := exec.Command(program, "-e", "stderr", "-p", dir, "-c", dir+"/nginx.conf")
-	cmd.Stdout, cmd.Stderr = said, said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("nginx:\n%s", said)
-		}
-	})
-	return "http://" + at
-}
 
 // storiesOfNodes are the scripts of TestScripts that are told to several nodes. The others are about one process and its
 // files: its start (01), backups (11), the mistakes of operators (13) and the load suite (14).
@@ -120,7 +56,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 				flags = []string{"--config", filepath.Join(env.WorkDir, "docent.toml")}
 			}
 			upstream := []string{addressFor(t), addressFor(t), addressFor(t)}
-			front := nginxBefore(t, upstream...)
+			front := nginxBefore(t, true, upstream...)
 			env.Setenv("DOCENT_URL", front)
 			for i, address := range upstream {
 				inner := addressFor(t)
@@ -166,9 +102,15 @@ func readyItself(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // TestNodesAreUpgradedUnderOpenStreams stops and starts each of three nodes in turn while hundreds of readers have a stream
-// open through nginx: none of them sees an error. Whose stream is cut reads the answer whole on another node.
+// open through a balancer: none of them sees an error. Whose stream is cut reads the answer whole on another node.
 func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
 	leftOutWhenShort(t)
+	for name, before := range balancers {
+		t.Run(name, func(t *testing.T) { upgradeUnderOpenStreams(t, before) })
+	}
+}
+
+func upgradeUnderOpenStreams(t *testing.T, before balancer) {
 	streams := 500
 	if !everything {
 		streams = 60
@@ -183,7 +125,7 @@ func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
 	for _, n := range l.nodes {
 		at = append(at, n.listen)
 	}
-	front := nginxBefore(t, at...)
+	front := before(t, false, at...)
 	p := newTestProject(t, l.nodes[0].data, "slow", writeFiles(t, harbour), "--model", "slow", "--limit-key-month", plentiful,
 		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)
 	checkNodeMetrics(t, l.nodes[0])
