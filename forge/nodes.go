@@ -337,7 +337,7 @@ func (h *Hub) push(ctx context.Context, r *repo, st *git.Store, moves []refMove)
 			there[plumbing.NewHash(value)] = true
 		}
 	}
-	at, packs, err := h.o.Shared.Push(ctx, string(r.project), all, func(w io.Writer) (int, error) {
+	at, packs, err := h.o.Shared.Push(ctx, string(r.project), all, func(w io.Writer) (int, int64, error) {
 		return st.PackTo(w, heads, there, h.o.MaxBytes)
 	})
 	if err != nil {

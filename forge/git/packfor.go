@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"maps"
+	"math"
 	"slices"
 
 	"github.com/go-git/go-git/v5/plumbing"
@@ -14,23 +16,23 @@ import (
 // PackFor packs what a remote lacks of a commit, given commits that it has.
 func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byte, error) {
 	var b bytes.Buffer
-	if n, err := s.PackTo(&b, []plumbing.Hash{head}, there, maxPush); err != nil || n > 0 {
+	if n, _, err := s.PackTo(&b, []plumbing.Hash{head}, there, maxPush); err != nil || n > 0 {
 		return b.Bytes(), err
 	}
 	_, _, err := encodePack(&b, 0, nil)
 	return b.Bytes(), err
 }
 
-// PackTo writes a pack of what commits reach, without what is there with others, and says how many objects it has. Where
-// it has none, nothing is written. Files are read when it is their turn; they may have so many bytes together.
+// PackTo writes a pack of what commits reach, without what is there with others, and says how many objects it has,
+// and how many bytes these. Where it has none, nothing is written. Files are read when it is their turn; all may have so many
+// bytes together.
 func (s *Store) PackTo(
 	w io.Writer, heads []plumbing.Hash, there map[plumbing.Hash]bool, most int64,
-) (int, error) {
+) (n int, total int64, err error) {
 	objects, err := s.lacking(heads, there)
 	if err != nil || len(objects) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
-	var total int64
 	_, _, err = encodePack(w, len(objects), func(i int) (Object, error) {
 		o := objects[i]
 		data, err := s.read(o.kind, o.hash)
@@ -39,7 +41,7 @@ func (s *Store) PackTo(
 		}
 		return Object{kind: o.kind, Hash: o.hash, data: data}, err
 	})
-	return len(objects), err
+	return len(objects), total, err
 }
 
 // A named object is one that is read later.
@@ -64,13 +66,11 @@ func (s *Store) lacking(heads []plumbing.Hash, there map[plumbing.Hash]bool) ([]
 		objects = append(objects, named{kind, hash})
 		return true, nil
 	}
-	queue := slices.Clone(heads)
-	for len(queue) > 0 {
-		hash := queue[0]
-		queue = queue[1:]
-		if there[hash] || seen[hash] {
-			continue
-		}
+	commits, err := s.newCommits(heads, there, shallow)
+	if err != nil {
+		return nil, err
+	}
+	for _, hash := range commits {
 		c, err := s.Commit(hash)
 		if err != nil {
 			return nil, err
@@ -79,21 +79,85 @@ func (s *Store) lacking(heads []plumbing.Hash, there map[plumbing.Hash]bool) ([]
 			return nil, err
 		}
 		var before plumbing.Hash
-		if !shallow[hash] {
-			if len(c.Parents) > 0 {
-				parent, err := s.Commit(c.Parents[0])
-				if err != nil {
-					return nil, err
-				}
-				before = parent.Tree
+		if !shallow[hash] && len(c.Parents) > 0 {
+			parent, err := s.Commit(c.Parents[0])
+			if err != nil {
+				return nil, err
 			}
-			queue = append(queue, c.Parents...)
+			before = parent.Tree
 		}
 		if err := s.added(before, c.Tree, 0, add); err != nil {
 			return nil, err
 		}
 	}
 	return objects, nil
+}
+
+// nearby is how many commits are looked through for those that are there with others, before all that these reach is.
+const nearby = 100
+
+// newCommits lists the commits that heads reach, and that what is there with others does not reach. Mostly what is there
+// stands right behind the heads. Where it does not, since branches there have moved on, all of its history is gone through.
+func (s *Store) newCommits(heads []plumbing.Hash, there, shallow map[plumbing.Hash]bool) ([]plumbing.Hash, error) {
+	if len(there) > 0 {
+		if list, met, err := s.walk(heads, there, shallow, nearby); err != nil || met {
+			return list, err
+		}
+		var tips []plumbing.Hash
+		for hash := range there { // others may have what is not here, and tags
+			if ok, err := s.Has(hash); err != nil {
+				return nil, err
+			} else if !ok {
+				continue
+			}
+			if _, kind, err := s.load(hash); err != nil {
+				return nil, err
+			} else if kind == plumbing.CommitObject {
+				tips = append(tips, hash)
+			}
+		}
+		reached, _, err := s.walk(tips, nil, shallow, math.MaxInt)
+		if err != nil {
+			return nil, err
+		}
+		there = maps.Clone(there)
+		for _, hash := range reached {
+			there[hash] = true
+		}
+	}
+	list, _, err := s.walk(heads, there, shallow, math.MaxInt)
+	return list, err
+}
+
+// walk lists the commits that heads reach, up to those that are there and to a number. It has met those where every way
+// back has come to one.
+func (s *Store) walk(
+	heads []plumbing.Hash, there, shallow map[plumbing.Hash]bool, most int,
+) (list []plumbing.Hash, met bool, err error) {
+	met = true
+	seen := map[plumbing.Hash]bool{}
+	queue := slices.Clone(heads)
+	for i := 0; i < len(queue); i++ {
+		hash := queue[i]
+		if there[hash] || seen[hash] {
+			continue
+		}
+		if len(list) == most {
+			return list, false, nil
+		}
+		seen[hash] = true
+		list = append(list, hash)
+		c, err := s.Commit(hash)
+		if err != nil {
+			return nil, false, err
+		}
+		if shallow[hash] || len(c.Parents) == 0 {
+			met = false
+			continue
+		}
+		queue = append(queue, c.Parents...)
+	}
+	return list, met, nil
 }
 
 const maxPush = 256 << 20

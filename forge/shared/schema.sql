@@ -20,6 +20,7 @@ CREATE TABLE host_packs (
 	pack BIGINT NOT NULL UNIQUE,
 	objects BIGINT NOT NULL,
 	bytes BIGINT NOT NULL,
+	inflated BIGINT NOT NULL, -- bytes of its objects
 	PRIMARY KEY (project, version)
 );
 
@@ -38,7 +39,7 @@ ALTER TABLE host_parts ALTER COLUMN data SET STORAGE EXTERNAL;
 -- host_push adds a pack and moves references, all or nothing, in one call: no client holds a lock. It answers with the
 -- version then and the number of packs; with 0 where a reference is not where it is expected to be.
 CREATE FUNCTION host_push(p TEXT, names TEXT[], olds TEXT[], news TEXT[], small BYTEA, number BIGINT, objs BIGINT,
-	size BIGINT, OUT l TEXT, OUT v BIGINT, OUT packs BIGINT) LANGUAGE plpgsql AS $$
+	size BIGINT, unpacked BIGINT, OUT l TEXT, OUT v BIGINT, OUT packs BIGINT) LANGUAGE plpgsql AS $$
 DECLARE
 	have TEXT;
 	done BOOLEAN := cardinality(names) > 0;
@@ -74,19 +75,23 @@ BEGIN
 			number := nextval('host_pack_numbers');
 			INSERT INTO host_parts (pack, part, data) VALUES (number, 0, small);
 		END IF;
-		INSERT INTO host_packs (project, version, pack, objects, bytes) VALUES (p, v, number, objs, size);
+		INSERT INTO host_packs (project, version, pack, objects, bytes, inflated) VALUES (p, v, number, objs, size, unpacked);
 	END IF;
 	SELECT count(*) INTO packs FROM host_packs WHERE project = p;
 END $$;
 
 -- host_join puts a pack in the place of those that it was joined of. It answers false where they are not all there.
-CREATE FUNCTION host_join(p TEXT, joined BIGINT[], number BIGINT, objs BIGINT, size BIGINT) RETURNS BOOLEAN
+-- Called again, since an answer was lost, it changes nothing.
+CREATE FUNCTION host_join(p TEXT, joined BIGINT[], number BIGINT, objs BIGINT, size BIGINT, unpacked BIGINT) RETURNS BOOLEAN
 LANGUAGE plpgsql AS $$
 DECLARE
 	newest BIGINT;
 	found BIGINT;
 BEGIN
 	PERFORM 1 FROM host_repositories WHERE project = p FOR UPDATE;
+	IF EXISTS (SELECT FROM host_packs WHERE pack = number) THEN
+		RETURN TRUE;
+	END IF;
 	SELECT max(version), count(*) INTO newest, found FROM host_packs WHERE project = p AND pack = ANY (joined);
 	IF found <> cardinality(joined) THEN
 		DELETE FROM host_parts WHERE pack = number;
@@ -94,6 +99,7 @@ BEGIN
 	END IF;
 	DELETE FROM host_packs WHERE project = p AND pack = ANY (joined);
 	DELETE FROM host_parts WHERE pack = ANY (joined);
-	INSERT INTO host_packs (project, version, pack, objects, bytes) VALUES (p, newest, number, objs, size);
+	INSERT INTO host_packs (project, version, pack, objects, bytes, inflated)
+	VALUES (p, newest, number, objs, size, unpacked);
 	RETURN TRUE;
 END $$;

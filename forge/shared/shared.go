@@ -29,8 +29,10 @@ const (
 	partSize = 1 << 20 // bytes of a pack that are sent at a time
 	fewPacks = 24      // so many are not worth joining
 
-	mostBytes   = 1 << 30 // of a pack that is joined of others
-	mostObjects = 400_000
+	// Of a pack that is joined of others: less than what a fetch may bring, so that a new node can read it.
+	mostBytes    = 1 << 30
+	mostInflated = 2 << 30
+	mostObjects  = 400_000
 
 	leftOver = "1 day" // after which parts that belong to nothing are removed
 )
@@ -204,11 +206,11 @@ func valuesOf(ctx context.Context, tx *sql.Tx, project string) (map[string]strin
 	return values, rows.Err()
 }
 
-type packRow struct{ number, objects, bytes int64 }
+type packRow struct{ number, objects, bytes, inflated int64 }
 
 // packsOf lists the packs that came after a version, the oldest first.
 func packsOf(ctx context.Context, tx *sql.Tx, project string, after int64) ([]packRow, error) {
-	rows, err := tx.QueryContext(ctx, "SELECT pack, objects, bytes FROM host_packs WHERE project = $1 AND version > $2 "+
+	rows, err := tx.QueryContext(ctx, "SELECT pack, objects, bytes, inflated FROM host_packs WHERE project = $1 AND version > $2 "+
 		"ORDER BY version", project, after)
 	if err != nil {
 		return nil, err
@@ -217,7 +219,7 @@ func packsOf(ctx context.Context, tx *sql.Tx, project string, after int64) ([]pa
 	var packs []packRow
 	for rows.Next() {
 		var p packRow
-		if err := rows.Scan(&p.number, &p.objects, &p.bytes); err != nil {
+		if err := rows.Scan(&p.number, &p.objects, &p.bytes, &p.inflated); err != nil {
 			return nil, err
 		}
 		packs = append(packs, p)
@@ -281,16 +283,17 @@ func (s *Store) Turn(ctx context.Context, project string, f func()) error {
 // A Move changes a reference, or what moves with them, from what it is expected to be. Empty stands for "not there".
 type Move struct{ Name, Old, New string }
 
-// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are; it
-// may be nil. A reference that is not where it is expected to be is failure.ErrMoved; where all are where they should
+// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are, and how
+// many bytes they have; it may be nil. A reference that is not where it is expected to be is failure.ErrMoved; where all are where they should
 // go, that is done already. It answers with the version then, and with how many packs there are.
 func (s *Store) Push(
-	ctx context.Context, project string, moves []Move, pack func(io.Writer) (objects int, err error),
+	ctx context.Context, project string, moves []Move, pack func(io.Writer) (objects int, inflated int64, err error),
 ) (at Place, packs int, err error) {
 	up := &upload{ctx: ctx, store: s}
 	var objects int
+	var inflated int64
 	if pack != nil {
-		if objects, err = pack(up); err == nil {
+		if objects, inflated, err = pack(up); err == nil {
 			err = up.finish()
 		}
 		if err != nil {
@@ -302,10 +305,14 @@ func (s *Store) Push(
 	for i, m := range moves {
 		names[i], olds[i], news[i] = m.Name, m.Old, m.New
 	}
-	err = s.db.QueryRowContext(ctx, "SELECT l, v, packs FROM host_push($1, $2, $3, $4, $5, $6, $7, $8)", project, names, olds,
-		news, up.part, up.number, objects, up.size).Scan(&at.Life, &at.Version, &packs)
-	if err == nil && at.Version == 0 {
+	err = s.db.QueryRowContext(ctx, "SELECT l, v, packs FROM host_push($1, $2, $3, $4, $5, $6, $7, $8, $9)", project, names,
+		olds, news, up.part, up.number, objects, up.size, inflated).Scan(&at.Life, &at.Version, &packs)
+	switch {
+	case err != nil:
+	case at.Version == 0:
 		err = failure.ErrMoved
+		up.drop()
+	case packs == 0: // it was done already
 		up.drop()
 	}
 	return at, packs, failed("push", err)
@@ -376,10 +383,12 @@ func (u *upload) finish() error {
 	return u.send()
 }
 
-// drop removes what was sent and is of no use. Where that fails, Join removes it later.
+// drop removes what was sent and is of no use: an earlier call, whose answer was lost, may have made use of it. Where that
+// fails, Join removes it later.
 func (u *upload) drop() {
 	if u.number != 0 {
-		_, _ = u.store.db.ExecContext(context.WithoutCancel(u.ctx), "DELETE FROM host_parts WHERE pack = $1", u.number)
+		_, _ = u.store.db.ExecContext(context.WithoutCancel(u.ctx),
+			"DELETE FROM host_parts WHERE pack = $1 AND NOT EXISTS (SELECT FROM host_packs p WHERE p.pack = $1)", u.number)
 	}
 }
 
@@ -416,26 +425,28 @@ func (s *Store) Join(ctx context.Context, project string) error {
 	}
 	tx.Rollback() // it holds back the removal of what was read
 	numbers := make([]int64, len(packs))
+	var inflated int64
 	for i, p := range packs {
 		numbers[i] = p.number
+		inflated += p.inflated
 	}
 	var done bool // where not, another node was faster
-	err = s.db.QueryRowContext(ctx, "SELECT host_join($1, $2, $3, $4, $5)", project, numbers, up.number, objects, up.size).
-		Scan(&done)
+	err = s.db.QueryRowContext(ctx, "SELECT host_join($1, $2, $3, $4, $5, $6)", project, numbers, up.number, objects, up.size,
+		inflated).Scan(&done)
 	return failed("join packs", err)
 }
 
 // newest are those that are to be joined; of two that are as large at least.
 func newest(packs []packRow) []packRow {
 	from := len(packs) - 1
-	sum := packs[from].bytes
-	objects := packs[from].objects
-	for from > 0 && (packs[from-1].bytes <= 2*sum || len(packs)-from < 2) {
-		if sum+packs[from-1].bytes > mostBytes || objects+packs[from-1].objects > mostObjects {
+	sum := packs[from]
+	for from > 0 && (packs[from-1].bytes <= 2*sum.bytes || len(packs)-from < 2) {
+		p := packs[from-1]
+		sum.bytes, sum.objects, sum.inflated = sum.bytes+p.bytes, sum.objects+p.objects, sum.inflated+p.inflated
+		if sum.bytes > mostBytes || sum.objects > mostObjects || sum.inflated > mostInflated {
 			break
 		}
 		from--
-		sum, objects = sum+packs[from].bytes, objects+packs[from].objects
 	}
 	return packs[from:]
 }
