@@ -301,6 +301,50 @@ func TestAnotherNodeCompletesWhatADeadOneHasBegun(t *testing.T) {
 	}
 }
 
+// Somebody closes a pull request at another node while a job adds to its branch: it stays closed, and there is no second one.
+func TestAPullRequestThatIsClosedDuringAPublicationStaysClosed(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, forgetest.Files)
+	c := newCluster(t, project(folder), 1)
+	closing := func() {}
+	publishing := c.node(t, forge.Failing(forge.Options{}, func(step string) error {
+		if step == "shared" {
+			closing()
+		}
+		return nil
+	}))
+	publishing.publish(t, "docent/a", put("a.md", "one"))
+	id := publishing.pullOf(t, "docent/a").ID
+	closed := make(chan error, 1)
+	closing = func() {
+		closing = func() {}
+		go func() {
+			_, err := c.nodes[0].Hub.Close(t.Context(), id)
+			closed <- err
+		}()
+		// It has closed the pull request, or waits for the turn.
+		for waits := false; !waits && len(closed) == 0; {
+			if err := c.db.QueryRow("SELECT EXISTS (SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted)").Scan(&waits); err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	}
+	publishing.publish(t, "docent/a", put("b.md", "two"))
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	pulls, err := c.pulls.Pulls(t.Context(), c.project.ID, "")
+	if err != nil || len(pulls) == 0 {
+		t.Fatal(pulls, err)
+	}
+	for _, pull := range pulls {
+		if pull.ID != id || pull.State != api.PullClosed {
+			t.Errorf("pull request %s is %s; %s was closed", pull.ID, pull.State, id)
+		}
+	}
+}
+
 // Pages of pull requests, merged, closed and open ones, on a node that had no part in them.
 func TestANewNodeShowsAllPullRequests(t *testing.T) {
 	folder := t.TempDir()

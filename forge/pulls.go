@@ -487,7 +487,17 @@ func (h *Hub) Close(ctx context.Context, id string) (api.PullRequest, error) {
 		return api.PullRequest{}, err
 	}
 	defer release()
-	if pull, err = h.pulls.Pull(ctx, id); err != nil {
+	closed := pull
+	if busy := h.alone(ctx, p, func() { closed, err = h.close(ctx, r, p, id) }); busy != nil {
+		return pull, busy
+	}
+	return closed, err
+}
+
+// close does it for somebody who has the repository's turn.
+func (h *Hub) close(ctx context.Context, r *repo, p api.Project, id string) (api.PullRequest, error) {
+	pull, err := h.pulls.Pull(ctx, id)
+	if err != nil {
 		return api.PullRequest{}, err
 	}
 	switch pull.State {
