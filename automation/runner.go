@@ -12,6 +12,7 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/backoff"
+	"docent/cluster"
 	"docent/forge"
 	"docent/persistence/journal"
 )
@@ -225,8 +226,11 @@ func (r *Runner) save(run api.AutomationRun) (stored bool) {
 	return false
 }
 
-// passing reports whether trying again later may help.
+// passing reports whether trying again later may help, or another node does so.
 func passing(err error) bool {
+	if errors.As(err, new(*cluster.ElsewhereError)) { // the job has moved there meanwhile, and the run with it
+		return true
+	}
 	for _, kind := range []error{forge.ErrTemporary, api.ErrUnavailable, api.ErrOverloaded, api.ErrShuttingDown,
 		context.DeadlineExceeded} {
 		if errors.Is(err, kind) {

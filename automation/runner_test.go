@@ -14,6 +14,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/cluster"
 	"docent/forge"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
@@ -304,6 +305,21 @@ type failingStore struct{ *catalog.Catalog }
 
 func (failingStore) SaveRun(context.Context, api.AutomationRun) error {
 	return fmt.Errorf("gone: %w", api.ErrNotFound)
+}
+
+// The job of a run moves to another node while its instruction is read: the run goes on, here or there.
+func TestARunWhoseJobMovesDoesNotFail(t *testing.T) {
+	t.Parallel()
+	c := startClockwork(t)
+	a := c.add(api.Automation{Cron: "0 6 * * *"})
+	c.tick(c.at)
+	c.refuse = []error{&cluster.ElsewhereError{Name: "job/1", Node: cluster.Node{Name: "b"}}}
+	if n := c.tick(time.Date(2026, 11, 22, 6, 0, 0, 0, time.UTC)); n != 1 {
+		t.Errorf("%d instructions were given", n)
+	}
+	if last := c.view(a.ID).Last; last == nil || last.Status != api.RunStarted {
+		t.Errorf("the run is %+v", last)
+	}
 }
 
 func TestOnePullRequestIsAppendedTo(t *testing.T) {

@@ -49,6 +49,7 @@ const (
 	nodesAgain = 15 * time.Second // after a reading that failed
 	nodesWait  = 30 * time.Second // that an update waits for other nodes
 	nodesAsk   = 100 * time.Millisecond
+	turnTries  = 5 // to tell other nodes that a source was read
 )
 
 // following is what a Reader knows of the nodes' numbers.
@@ -116,15 +117,21 @@ func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
 	s.follows.served[id] = max(s.follows.served[id], number)
 }
 
-// turned has the other nodes read a source as it is here.
+// turned has the other nodes read a source as it is here. It gives 0 where they cannot be told.
 func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 	if s.Nodes == nil {
 		return 0
 	}
-	number, err := s.Nodes.Turn(ctx, id, s.Index.Commit(id))
-	if err != nil {
-		s.Log.Warn("other nodes are not told that a source was read; they find out when they look", "project", id, "error", err)
-		return 0
+	pause := backoff.Exponential(nodesAsk, time.Second)
+	for tries := 1; ; tries++ {
+		var err error
+		if number, err = s.Nodes.Turn(ctx, id, s.Index.Commit(id)); err == nil {
+			break
+		}
+		if tries == turnTries || backoff.Sleep(ctx, pause(tries)) != nil {
+			s.Log.Warn("other nodes are not told that a source was read; they find out when they look", "project", id, "error", err)
+			return 0
+		}
 	}
 	s.follows.learn(id, number)
 	s.served(ctx, id, number)
@@ -147,6 +154,9 @@ func (s *Reader) moved(ctx context.Context, id api.ProjectID) {
 func (s *Reader) everywhere(ctx context.Context, id api.ProjectID, progress Progress) {
 	number := s.turned(ctx, id)
 	if number == 0 {
+		if s.Nodes != nil {
+			progress("other nodes could not be told, and read it when they look by themselves", 0, 0)
+		}
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, nodesWait)

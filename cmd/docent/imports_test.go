@@ -157,7 +157,7 @@ var mayImport = []struct {
 	{"docent/issues", []string{"docent/api", "docent/datadir", "docent/forge/host", "docent/ingest"}},
 	{"docent/uploads", []string{"docent/api", "docent/datadir", "docent/disk", "docent/ingest"}},
 	{"docent/automation",
-		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/forge", "docent/persistence/journal",
+		[]string{"docent/actors/job", "docent/api", "docent/backoff", "docent/cluster", "docent/forge", "docent/persistence/journal",
 			"docent/secrets/given"}},
 	{"docent/backup", []string{"docent/datadir", "docent/disk", "docent/health", "docent/persistence/journal"}},
 	{"docent/retention", []string{"docent/actors/thread", "docent/api", "docent/backoff", "docent/persistence/journal"}},

@@ -38,6 +38,7 @@ type node struct {
 	library *search.Library
 	sources *shared.Sources
 	uploads *uploads.Store
+	breaks  *breaking
 	follow  func() // begins, as a server does
 }
 
@@ -126,12 +127,13 @@ func cluster(t *testing.T, n int, s *site) []*node {
 		up := &uploads.Store{Dir: folder, Share: func(ctx context.Context, dir string, zip io.Reader) error {
 			return sources.Upload(ctx, api.ProjectID(filepath.Base(dir)), zip)
 		}}
+		breaks := &breaking{Sources: sources}
 		reader := ingest.New(ingest.Deps{Catalog: c, Repositories: hub, Index: library, Guard: guard, Log: log,
 			Collecting: folder, Collectors: map[api.SourceKind]ingest.Collector{api.SourceWeb: s, api.SourceZip: uploads.Zips{}},
-			Nodes: sources})
+			Nodes: breaks})
 		ctx, stop := context.WithCancel(context.Background())
 		var follows sync.WaitGroup
-		nodes[i] = &node{Reader: reader, id: id, dir: dir, library: library, sources: sources, uploads: up,
+		nodes[i] = &node{Reader: reader, id: id, dir: dir, library: library, sources: sources, uploads: up, breaks: breaks,
 			follow: func() { follows.Go(func() { reader.Follow(ctx, 0) }) }}
 		t.Cleanup(func() {
 			stop()
@@ -143,6 +145,19 @@ func cluster(t *testing.T, n int, s *site) []*node {
 		})
 	}
 	return nodes
+}
+
+// breaking is a database whose connection breaks so many times when other nodes are told.
+type breaking struct {
+	*shared.Sources
+	times atomic.Int32
+}
+
+func (b *breaking) Turn(ctx context.Context, id api.ProjectID, commit string) (int64, error) {
+	if b.times.Add(-1) >= 0 {
+		return 0, errors.New("the connection broke")
+	}
+	return b.Sources.Turn(ctx, id, commit)
 }
 
 func quiet(string, int, int) {}
@@ -240,6 +255,7 @@ func TestAnUpdateHasEndedWhenEveryNodeAnswersFromIt(t *testing.T) {
 	}
 	for i, word := range []string{"pelican", "heron", "gannet"} {
 		r.push(t, "# "+word+"\n\nThe "+word+" eats fish.\n")
+		nodes[i].breaks.times.Store(2)
 		if _, err := nodes[i].Refresh(t.Context(), p, quiet); err != nil {
 			t.Fatal(err)
 		}
