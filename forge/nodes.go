@@ -78,7 +78,7 @@ func (h *Hub) pull(ctx context.Context, r *repo) (*git.Store, error) {
 	}
 	c := &r.copied
 	if c.values == nil {
-		if st, err = h.beginCopy(ctx, r, st, at); err != nil {
+		if st, at, err = h.beginCopy(ctx, r, st, at); err != nil {
 			return nil, err
 		}
 	}
@@ -109,46 +109,53 @@ func (h *Hub) copyOf(r *repo) (*git.Store, error) {
 }
 
 // beginCopy finds out how far a copy has come that was there when the process began. A repository that is none, of the
-// time when one node was alone, is taken into the database where that has none; else it is put aside.
-func (h *Hub) beginCopy(ctx context.Context, r *repo, st *git.Store, at shared.Place) (*git.Store, error) {
+// time when one node was alone, is taken into the database where that has none; else it is put aside. It says where the
+// database stands then.
+func (h *Hub) beginCopy(ctx context.Context, r *repo, st *git.Store, at shared.Place) (*git.Store, shared.Place, error) {
 	text, err := st.CopyOf()
 	if err != nil {
-		return nil, err
+		return nil, at, err
 	}
 	if n, err := fmt.Sscanf(text, "%s %d", &r.copied.place.Life, &r.copied.place.Version); n == 2 && err == nil {
-		return st, nil
+		return st, at, nil
 	}
 	r.copied.place = shared.Place{}
 	refs, err := st.Refs()
 	if err != nil || len(refs) == 0 {
-		return st, err
+		return st, at, err
 	}
 	if at.Version > 0 {
 		now, values, err := h.o.Shared.Fetch(ctx, string(r.project), at, st.ReadPack)
 		if err != nil {
-			return nil, err
+			return nil, at, err
 		}
 		if sameRefs(refs, values) { // it was copied there, or back from there
 			r.copied = copied{place: now, values: values}
-			return st, st.SetCopyOf(markOf(now))
+			return st, now, st.SetCopyOf(markOf(now))
 		}
 		if now, values, err = h.o.Shared.Fetch(ctx, string(r.project), shared.Place{}, st.ReadPack); err != nil {
-			return nil, err
+			return nil, at, err
 		}
 		if older, err := holdsAll(st, refs, values); err != nil && !errors.Is(err, git.ErrDamaged) {
-			return nil, err
+			return nil, at, err
 		} else if older { // a crash took the mark
 			r.copied.place = now
-			return st, nil
+			return st, now, nil
 		}
 		aside := fmt.Sprintf("%s.before-%d", strings.TrimSuffix(h.path(r.project), ".git"), h.o.Now().UnixNano())
 		h.o.Log.Warn("the database has this repository, so the one of the data directory is put aside", "project", r.project,
 			"folder", aside)
-		return h.startOver(r, aside)
+		st, err = h.startOver(r, aside)
+		return st, now, err
 	}
 	r.copied.values = map[string]string{}
 	h.o.Log.Info("a repository of the data directory is taken into the database", "project", r.project)
-	return st, h.push(ctx, r, st, movesTo(refs))
+	if err := h.push(ctx, r, st, movesTo(refs)); err != nil {
+		r.copied.values = nil
+		return nil, at, err
+	}
+	at, err = h.o.Shared.Place(ctx, string(r.project))
+	return st, at, err
 }
 
 // markOf is how a copy says what it is a copy of.
@@ -397,6 +404,9 @@ func (h *Hub) joinInBackground(r *repo) {
 		r.joining.Store(false)
 	}
 }
+
+// SweepShared removes from the database what pushes that broke off have left. One node does it for all.
+func (h *Hub) SweepShared(ctx context.Context) error { return h.o.Shared.Sweep(ctx) }
 
 // currentFor is current for a repository whose project is not at hand: one that has pull requests here.
 func (h *Hub) currentFor(ctx context.Context, r *repo) (*git.Store, error) {

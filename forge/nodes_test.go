@@ -468,6 +468,20 @@ func TestRepositoriesMoveIntoTheDatabaseAndBack(t *testing.T) {
 	if got := refs(second.repository()); got != want {
 		t.Errorf("taken in:\n%s\nand not\n%s", got, want)
 	}
+	// So does one that is asked for something before it has taken it in, and goes on with what it has.
+	first := &cluster{project: p, pulls: pulls}
+	first.store, _ = database(t, catalogtest.Postgres(t))
+	served := filepath.Join(t.TempDir(), "repos")
+	if err := os.CopyFS(served, os.DirFS(alone.dir)); err != nil {
+		t.Fatal(err)
+	}
+	asked := first.nodeOn(t, served, forge.Options{})
+	if d, err := asked.Diff(t.Context(), asked.pullOf(t, "docent/open").ID); err != nil || len(d.Files) != 1 {
+		t.Errorf("a pull request of before changes %+v; %v", d.Files, err)
+	}
+	if got := refs(asked.repository()); got != want {
+		t.Errorf("after the first request:\n%s\nand not\n%s", got, want)
+	}
 	store, _ := database(t, catalogtest.Postgres(t))
 	hosted := api.Project{ID: "hosted", Domain: "h.example.org", Source: "https://example.org/x.git", Host: api.HostGitHub}
 	for before := range 2 { // a second time nothing is left to do

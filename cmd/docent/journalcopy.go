@@ -255,9 +255,13 @@ func (k *journalCopy) hosted(ctx context.Context, on *catalog.Catalog,
 	if err != nil {
 		return err
 	}
+	var sources []api.Project
+	for _, p := range projects {
+		sources = append(sources, p.Parts()...)
+	}
 	store, err := shared.Open(ctx, on.Postgres())
 	if err == nil {
-		k.done.Host, err = move(ctx, k.dir.File(datadir.Repos), projects, store, forge.Options{Log: k.log, Now: k.config.now})
+		k.done.Host, err = move(ctx, k.dir.File(datadir.Repos), sources, store, forge.Options{Log: k.log, Now: k.config.now})
 	}
 	if err != nil {
 		err = fmt.Errorf("copy the repositories of the built-in host: %w", err)

@@ -2,8 +2,12 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
+	"docent/backoff"
 	"docent/forge/shared"
 )
 
@@ -31,4 +35,16 @@ func (s *stores) takeIn(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// sweepShared removes each day what nobody needs any more of what nodes share in the database.
+func (s *stores) sweepShared(ctx context.Context, log *slog.Logger) {
+	for {
+		if err := errors.Join(s.shared.SweepVectors(ctx), s.hub.SweepShared(ctx)); err != nil && ctx.Err() == nil {
+			log.Warn("what is not used any more could not be removed from the database", "error", err)
+		}
+		if backoff.Sleep(ctx, 24*time.Hour) != nil {
+			return
+		}
+	}
 }

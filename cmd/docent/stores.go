@@ -130,11 +130,6 @@ func (s *stores) sweep(ctx context.Context, log *slog.Logger) {
 	if err := s.sweepSecrets(ctx); err != nil {
 		log.Warn("secrets that no project uses could not be removed", "error", err)
 	}
-	if s.shared != nil {
-		if err := s.shared.SweepVectors(ctx); err != nil {
-			log.Warn("vectors that are not used could not be removed", "error", err)
-		}
-	}
 	if err := s.sweepSources(ctx); err != nil {
 		log.Warn("what is left of removed sources could not be removed", "error", err)
 	}

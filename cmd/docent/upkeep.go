@@ -34,4 +34,9 @@ func (u *upkeep) begin(a *app) {
 			Journal: func() retention.Streams { return a.journal }}
 		a.background(func(ctx context.Context) { keeper.Keep(ctx, unused) })
 	}
+	if a.stores.shared != nil {
+		a.background(func(ctx context.Context) {
+			a.nodes.Alone(ctx, "task/sweep", func(ctx context.Context) { a.stores.sweepShared(ctx, a.log) })
+		})
+	}
 }

@@ -384,7 +384,7 @@ func (u *upload) finish() error {
 }
 
 // drop removes what was sent and is of no use: an earlier call, whose answer was lost, may have made use of it. Where that
-// fails, Join removes it later.
+// fails, Sweep removes it later.
 func (u *upload) drop() {
 	if u.number != 0 {
 		_, _ = u.store.db.ExecContext(context.WithoutCancel(u.ctx),
@@ -392,16 +392,17 @@ func (u *upload) drop() {
 	}
 }
 
-// Join puts packs together where there are many: the newest ones, up to one that is larger than those after it taken
-// together, so that a repository has about as many as the number of its objects has digits, and each byte is written
-// anew that often at most. Packs hold whole objects, so one follows the other. It also removes what pushes that broke
-// off have left.
-func (s *Store) Join(ctx context.Context, project string) error {
+// Sweep removes what pushes that broke off have left.
+func (s *Store) Sweep(ctx context.Context) error {
 	_, err := s.db.ExecContext(ctx, "DELETE FROM host_parts WHERE sent < now() - INTERVAL '"+leftOver+
 		"' AND pack NOT IN (SELECT pack FROM host_packs)")
-	if err != nil {
-		return failed("remove what is left of pushes", err)
-	}
+	return failed("remove what is left of pushes", err)
+}
+
+// Join puts packs together where there are many: the newest ones, up to one that is larger than those after it taken
+// together, so that a repository has about as many as the number of its objects has digits, and each byte is written
+// anew that often at most. Packs hold whole objects, so one follows the other.
+func (s *Store) Join(ctx context.Context, project string) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
 		return failed("join packs", err)
