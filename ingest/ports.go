@@ -33,7 +33,7 @@ type Catalog interface {
 	Projects(ctx context.Context) ([]api.Project, error)
 	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
 	AddProject(ctx context.Context, p api.Project) (api.Project, error)
-	UpdateProject(ctx context.Context, p api.Project) (api.Project, error)
+	ChangeProject(ctx context.Context, id api.ProjectID, change func(api.Project) (api.Project, error)) (api.Project, error)
 	RemoveProject(ctx context.Context, id api.ProjectID) error
 
 	AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error)

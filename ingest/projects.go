@@ -231,14 +231,10 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 
 // store stores a project's settings but for its further sources, which operations of their own change.
 func (s *Reader) store(ctx context.Context, p api.Project) (api.Project, error) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	now, err := s.Catalog.Project(ctx, p.ID)
-	if err != nil {
-		return p, err
-	}
-	p.Sources = now.Sources
-	return s.Catalog.UpdateProject(ctx, p)
+	return s.Catalog.ChangeProject(ctx, p.ID, func(now api.Project) (api.Project, error) {
+		p.Sources = now.Sources
+		return p, nil
+	})
 }
 
 // Remove removes a project with its index; its repository stays. Of its further sources nothing stays: no job has

@@ -21,7 +21,6 @@ import (
 type Reader struct {
 	Deps
 	adding     sync.Mutex    // held while a project is added: two additions of one id must not both read into its repository
-	changing   sync.Mutex    // held while a project's settings are read, changed and stored
 	slots      chan struct{} // how many projects are read at once
 	collecting chan struct{} // how many sources are collected at once
 

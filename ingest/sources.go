@@ -212,18 +212,19 @@ func replaced(list []api.Source, f api.Source) []api.Source {
 
 // storeSource stores a source with the project as it stands now: it may have changed while the source was read.
 func (s *Reader) storeSource(ctx context.Context, id api.ProjectID, label string, f api.Source) (Source, error) {
-	s.changing.Lock()
-	defer s.changing.Unlock()
-	p, err := s.Catalog.Project(ctx, id)
+	f.Label = label
+	p, err := s.Catalog.ChangeProject(ctx, id, func(p api.Project) (api.Project, error) {
+		if !slices.ContainsFunc(p.Sources, func(o api.Source) bool { return o.Label == label }) {
+			p.Sources = append(slices.Clone(p.Sources), f)
+		} else {
+			p.Sources = replaced(p.Sources, f)
+		}
+		return p, nil
+	})
+	if errors.Is(err, api.ErrNotFound) { // the project was removed meanwhile
+		err = errors.Join(err, s.drop(context.WithoutCancel(ctx), api.SourceID(id, label)))
+	}
 	if err != nil {
-		return Source{}, errors.Join(err, s.drop(context.WithoutCancel(ctx), api.SourceID(id, label)))
-	}
-	if f.Label = label; !slices.ContainsFunc(p.Sources, func(o api.Source) bool { return o.Label == label }) {
-		p.Sources = append(slices.Clone(p.Sources), f)
-	} else {
-		p.Sources = replaced(p.Sources, f)
-	}
-	if p, err = s.Catalog.UpdateProject(ctx, p); err != nil {
 		return Source{}, err
 	}
 	s.turned(ctx, api.SourceID(id, label)) // other nodes begin to read it
@@ -234,16 +235,13 @@ func (s *Reader) storeSource(ctx context.Context, id api.ProjectID, label string
 // RemoveSource removes a further source with its index and what was read of it: readers are no longer answered from it
 // when this returns.
 func (s *Reader) RemoveSource(ctx context.Context, id api.ProjectID, label string) error {
-	s.changing.Lock()
-	p, err := s.Catalog.Project(ctx, id)
-	if _, known := p.Further(label); err == nil && !known {
-		err = noSource(p, label)
-	}
-	if err == nil {
+	_, err := s.Catalog.ChangeProject(ctx, id, func(p api.Project) (api.Project, error) {
+		if _, known := p.Further(label); !known {
+			return p, noSource(p, label)
+		}
 		p.Sources = slices.DeleteFunc(slices.Clone(p.Sources), func(f api.Source) bool { return f.Label == label })
-		_, err = s.Catalog.UpdateProject(ctx, p)
-	}
-	s.changing.Unlock()
+		return p, nil
+	})
 	if err != nil {
 		return err
 	}

@@ -200,12 +200,13 @@ func setenv(t testing.TB, key, value string) {
 var servers atomic.Uint32
 
 // ownAddress is a loopback address for a server that is stopped and started again. Where the system has more than one,
-// each server gets one for itself: nobody else can take its port while it is down.
+// each server gets one for itself: nobody else can take its port while it is down. The port is below those that the system
+// gives out by itself, which somebody may take on all addresses.
 func ownAddress() (string, error) {
 	if runtime.GOOS == "linux" {
 		n, pid := servers.Add(1), os.Getpid()
 		own := net.IPv4(127, byte(1+pid%250), byte(1+n/250%250), byte(1+n%250))
-		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), "0")); err == nil {
+		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), fmt.Sprint(10_000+n%10_000))); err == nil {
 			defer listener.Close()
 			return listener.Addr().String(), nil
 		}

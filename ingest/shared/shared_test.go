@@ -384,8 +384,10 @@ func TestTwoNodesThatReadASiteAtOnceCollectItOnce(t *testing.T) {
 	s.text.Store(&text)
 	nodes := cluster(t, 2, s)
 	p := nodes[0].add(t, r.url)
-	p.Sources = []api.Source{{Label: "site", Kind: api.SourceWeb, Address: "https://site.example.com"}}
-	p, err := nodes[0].Catalog.UpdateProject(t.Context(), p)
+	_, err := nodes[0].Catalog.ChangeProject(t.Context(), p.ID, func(p api.Project) (api.Project, error) {
+		p.Sources = []api.Source{{Label: "site", Kind: api.SourceWeb, Address: "https://site.example.com"}}
+		return p, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

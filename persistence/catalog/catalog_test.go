@@ -251,6 +251,38 @@ func TestInvalidProjectIsRefused(t *testing.T) {
 	})
 }
 
+// Two processes, as nodes are, change what the other one does not; neither takes back what the other has done.
+func TestChangesOfAProjectAtTheSameTimeKeepEachOther(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		const each = 20
+		c := p.open(Options{})
+		addProject(t, c, "docs")
+		var all sync.WaitGroup
+		for _, name := range []string{"a", "b"} {
+			all.Go(func() {
+				for i := range each {
+					_, err := c.ChangeProject(t.Context(), "docs", func(p api.Project) (api.Project, error) {
+						p.Labels = strings.TrimPrefix(p.Labels+","+fmt.Sprint(name, i), ",")
+						return p, nil
+					})
+					if err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		if got := must(c.Project(t.Context(), "docs"))(t); strings.Count(got.Labels, ",") != 2*each-1 {
+			t.Errorf("of %d changes there are %s", 2*each, got.Labels)
+		}
+		stop := errors.New("not now")
+		if _, err := c.ChangeProject(t.Context(), "docs", func(p api.Project) (api.Project, error) { return p, stop }); !errors.Is(err, stop) {
+			t.Errorf("a change that was called off: %v", err)
+		}
+	})
+}
+
 func TestChangesToAProjectShowAtOnce(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		clock := newTestClock() // stands still: nothing is read anew because time went by

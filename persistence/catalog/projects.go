@@ -85,28 +85,38 @@ func (c *Catalog) AddProject(ctx context.Context, p api.Project) (api.Project, e
 
 // UpdateProject replaces the settings of a project; its organization and its creation stay.
 func (c *Catalog) UpdateProject(ctx context.Context, p api.Project) (api.Project, error) {
-	p = p.WithDefaults()
-	if err := p.Validate(); err != nil {
-		return api.Project{}, err
-	}
-	err := c.change(ctx, "update project", func(ctx context.Context, tx bun.Tx) error {
-		var was projectRow
-		err := forUpdate(tx.NewSelect().Model(&was).Where("id = ?", p.ID)).Scan(ctx)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return noProject(p.ID)
-		case err == nil:
-			err = checkRow(&was)
+	return c.ChangeProject(ctx, p.ID, func(api.Project) (api.Project, error) { return p, nil })
+}
+
+// ChangeProject replaces the settings of a project by what change makes of them as they stand; nobody else changes them
+// meanwhile, on any node. Change may be called again.
+func (c *Catalog) ChangeProject(
+	ctx context.Context, id api.ProjectID, change func(api.Project) (api.Project, error),
+) (p api.Project, err error) {
+	err = c.change(ctx, "update project", func(ctx context.Context, tx bun.Tx) error {
+		var row projectRow
+		if err := forUpdate(tx.NewSelect().Model(&row).Where("id = ?", id)).Scan(ctx); errors.Is(err, sql.ErrNoRows) {
+			return noProject(id)
+		} else if err != nil {
+			return err
+		}
+		was, err := row.value()
+		if err == nil {
+			p, err = change(was)
 		}
 		if err != nil {
 			return err
 		}
-		p.Org, p.CreatedAt = was.Org, was.CreatedAt.UTC()
-		row, err := newProjectRow(p)
+		p = p.WithDefaults()
+		p.ID, p.Org, p.CreatedAt = was.ID, was.Org, was.CreatedAt
+		if err := p.Validate(); err != nil {
+			return err
+		}
+		now, err := newProjectRow(p)
 		if err != nil {
 			return err
 		}
-		_, err = tx.NewUpdate().Model(row).WherePK().Exec(ctx)
+		_, err = tx.NewUpdate().Model(now).WherePK().Exec(ctx)
 		if violates(err, unique) {
 			return errTaken
 		}
