@@ -449,6 +449,19 @@ func (w *world) stop() {
 	time.Sleep(2 * time.Millisecond)
 }
 
+// crash ends the process at once, as far as the journal can tell: nothing of its end is stored.
+func (w *world) crash() {
+	w.t.Helper()
+	refuse := func(to func(journal.Append) error) {
+		w.memory.mu.Lock()
+		defer w.memory.mu.Unlock()
+		w.memory.fail = to
+	}
+	refuse(func(journal.Append) error { return errors.New("the process is gone") })
+	w.stop()
+	refuse(nil)
+}
+
 // logLines keeps what is logged.
 type logLines struct {
 	mu    sync.Mutex

@@ -505,13 +505,39 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 			if starts++; starts > 20 {
 				t.Fatal("it loops")
 			}
-			w.stop()
+			w.crash()
 			w.start()
 		}
 		w.stop()
 		if n := len(w.writer.seen()); n != 8 {
 			t.Errorf("%d attempts", n)
 		}
+	})
+}
+
+// Upgrades, and moves from node to node, end work in good order: however often that happens to work that takes long, it is
+// not taken for work that kills the process.
+func TestStopsInGoodOrderDoNotUseUpAJobsAttempts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		id := newJob()
+		w.start()
+		w.create(id, "block")
+		const stops = 20
+		for range stops {
+			time.Sleep(2 * time.Minute) // virtual
+			w.stop()
+			w.start()
+		}
+		time.Sleep(time.Second)
+		if n := len(w.writer.seen()); n != stops+1 {
+			t.Errorf("the work began %d times, want %d: it did not begin at once after each stop", n, stops+1)
+		}
+		close(w.writer.letGo)
+		if row := w.settled(id); row.Job.Status != api.JobCompleted {
+			t.Errorf("%+v", row.Job)
+		}
+		w.stop()
 	})
 }
 
@@ -523,7 +549,7 @@ func TestARowOfCrashesDoesNotUseUpAJobsAttempts(t *testing.T) {
 		w.create(id, "block")
 		for range 30 { // the process dies soon after each start, whoever is to blame
 			synctest.Wait()
-			w.stop()
+			w.crash()
 			w.start()
 		}
 		close(w.writer.letGo)
@@ -544,7 +570,7 @@ func TestAWaitingJobIsNotCountedAsBroken(t *testing.T) {
 		w.create(second, "one")
 		for range 5 {
 			synctest.Wait()
-			w.stop()
+			w.crash()
 			w.start()
 		}
 		synctest.Wait()

@@ -776,7 +776,7 @@ func TestAQuestionThatKillsTheProcessIsGivenUp(t *testing.T) {
 			if starts > 20 {
 				t.Fatal("it loops")
 			}
-			w.stop()
+			w.crash()
 			w.start()
 		}
 		w.stop()

@@ -41,7 +41,7 @@ type effect struct {
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 	e.run = r
-	if r.Rest(stopped, e.state.interrupted) != nil {
+	if r.Rest(stopped, e.state.interrupted-e.state.left) != nil {
 		return
 	}
 	if e.state.phase == editing && e.deps.Open != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
 )
@@ -134,6 +135,9 @@ func (s state) entry(ev Event) (Entry, bool) {
 	case Published:
 		e.Type, e.At, e.Branch, e.Commit, e.Link = EntryPublished, ev.At, s.branch, ev.Result.Commit, ev.Result.Link
 	case Retried:
+		if ev.Reason == persistent.Left {
+			return Entry{}, false // that it goes on is an entry
+		}
 		e.Type, e.At, e.Text = EntryRetried, ev.At, string(ev.Reason)
 	case Stale:
 		e.Type, e.At, e.Text = EntryRetried, ev.At, "the branch moved"

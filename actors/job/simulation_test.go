@@ -429,7 +429,7 @@ func (s *life) check() {
 	if open > 1 {
 		s.Fail("%d open pull requests", open)
 	}
-	if st.interrupted >= maxInterrupted || st.panicked >= maxPanicked || st.stale >= maxStale {
+	if st.interrupted-st.left >= maxInterrupted || st.panicked >= maxPanicked || st.stale >= maxStale {
 		s.Fail("it goes on after %d crashes, %d panics, %d moves", st.interrupted, st.panicked, st.stale)
 	}
 	// No instruction stands twice in one branch: it is edited anew only where it was not published.

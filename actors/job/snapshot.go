@@ -51,13 +51,14 @@ type snapshotV1 struct {
 	Outcome     api.Outcome         `cbor:"36,keyasint,omitempty"`
 	Pulls       []pull              `cbor:"37,keyasint,omitempty"`
 	Joined      string              `cbor:"38,keyasint,omitempty"`
+	Left        int                 `cbor:"39,keyasint,omitempty"`
 }
 
 func (s *state) snapshot() ([]byte, error) {
 	v := snapshotV1{
 		Version: 1, Project: s.project, User: s.user, Source: s.source, Model: s.model, Draft: s.draft,
 		Phase: uint8(s.phase), Attempt: s.attempt, Queue: s.queue, Seen: s.seen,
-		Interrupted: s.interrupted, Panicked: s.panicked, Stale: s.stale,
+		Interrupted: s.interrupted, Left: s.left, Panicked: s.panicked, Stale: s.stale,
 		Status: s.status, Halt: s.halt, Title: s.title, Message: s.message, Todos: s.todos, Link: s.link,
 		Branch: s.branch, Number: s.number, Commit: s.commit, Earlier: s.earlier, Log: s.log,
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
@@ -82,7 +83,7 @@ func restore(id api.JobID, data []byte) (state, error) {
 	s := state{
 		id: id, created: true, project: v.Project, user: v.User, source: v.Source, model: v.Model, draft: v.Draft,
 		phase: phase(v.Phase), attempt: v.Attempt, queue: v.Queue, seen: v.Seen,
-		interrupted: v.Interrupted, panicked: v.Panicked, stale: v.Stale,
+		interrupted: v.Interrupted, left: v.Left, panicked: v.Panicked, stale: v.Stale,
 		status: v.Status, halt: v.Halt, title: v.Title, message: v.Message, todos: v.Todos, link: v.Link,
 		branch: v.Branch, number: v.Number, commit: v.Commit, earlier: v.Earlier, log: v.Log,
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,

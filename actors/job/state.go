@@ -68,6 +68,7 @@ type state struct {
 	spent   agent.Spent   // on language models by earlier instructions
 	// How often the instruction in hand broke off.
 	interrupted, panicked, stale int
+	left                         int // how often of these in good order
 
 	status    api.JobStatus
 	halt      api.HaltReason
@@ -105,6 +106,7 @@ func (s state) pending() (work, bool) {
 // Results of effects. They never leave this package.
 type (
 	begun       = persistent.Begun
+	runLeft     = persistent.RunLeft
 	runPanicked = persistent.RunPanicked
 	// progressed shows how far a run is.
 	progressed struct {
@@ -202,7 +204,11 @@ func (s state) decideResult(msg any, now time.Time) ([]Event, error) {
 		}
 	case begun:
 		if s.current(msg.Attempt) {
-			return s.broken(persistent.Interrupted, s.interrupted+1 >= maxInterrupted, now), nil
+			return s.broken(persistent.Interrupted, s.interrupted+1-s.left >= maxInterrupted, now), nil
+		}
+	case runLeft:
+		if s.current(msg.Attempt) {
+			return []Event{Retried{Reason: persistent.Left, At: now}}, nil
 		}
 	case runPanicked:
 		if s.current(msg.Attempt) {
@@ -496,7 +502,7 @@ func (s state) after(ev Event) state {
 		} else {
 			s.steps = []agent.Step{ev.Step}
 		}
-		s.interrupted = 0 // it goes on: what broke off before was not this step's fault
+		s.interrupted, s.left = 0, 0 // it goes on: what broke off before was not this step's fault
 	case Edited:
 		return s.afterEdit(ev)
 	case Published:
@@ -506,6 +512,8 @@ func (s state) after(ev Event) state {
 		case persistent.Panicked:
 			s.panicked++
 			s.attempt++
+		case persistent.Left:
+			s.left++
 		default:
 			s.interrupted++
 		}
@@ -573,7 +581,7 @@ func (s state) afterEdit(ev Edited) state {
 	s.phase = publishing
 	s.attempt++
 	// Publishing is another kind of work: what broke off the edit says nothing of it.
-	s.interrupted, s.panicked = 0, 0
+	s.interrupted, s.left, s.panicked = 0, 0, 0
 	return s
 }
 
@@ -641,7 +649,7 @@ func (s state) used() agent.Spent {
 func (s state) next() state {
 	s.phase = editing
 	s.attempt++
-	s.interrupted, s.panicked, s.stale = 0, 0, 0
+	s.interrupted, s.left, s.panicked, s.stale = 0, 0, 0, 0
 	s.status, s.halt = api.JobActive, api.HaltProcessing
 	s.message, s.outcome = "", ""
 	s.todos = nil

@@ -69,6 +69,9 @@ func current(s state, msg any) any {
 	case begun:
 		m.Attempt = cmp.Or(m.Attempt, s.attempt)
 		return m
+	case runLeft:
+		m.Attempt = cmp.Or(m.Attempt, s.attempt)
+		return m
 	case runPanicked:
 		m.Attempt = cmp.Or(m.Attempt, s.attempt)
 		return m
@@ -150,6 +153,10 @@ func TestTransitions(t *testing.T) {
 			halt: api.HaltProcessing, waiting: 1},
 		{name: "eight crashes", msgs: []any{create("x"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{},
 			begun{}}, status: api.JobFailed, halt: api.HaltError, contains: "broke off"},
+		{name: "ends in good order", msgs: append([]any{create("x")}, slices.Repeat([]any{runLeft{}, begun{}}, 20)...),
+			status: api.JobActive, phase: editing, halt: api.HaltProcessing, waiting: 1},
+		{name: "ends in good order, and eight crashes", msgs: append([]any{create("x")}, append(slices.Repeat([]any{runLeft{}, begun{}}, 20),
+			slices.Repeat([]any{begun{}}, 8)...)...), status: api.JobFailed, halt: api.HaltError, contains: "broke off"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s, err := play(t, state{id: testID}, c.msgs...)

@@ -237,6 +237,18 @@ func RestartOnConflict(err error) {
 	}
 }
 
+// leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves to
+// other nodes, as if it took the process down. Where that cannot be noted, it counts as if it had.
+func (a *Actor[S, E]) leave(r *Run) {
+	events, err := a.Decide(RunLeft{r.Attempt})
+	if err == nil {
+		err = a.Commit(events, journal.Append{})
+	}
+	if err != nil {
+		a.deps.Log.Debug("that a run has ended in good order is not stored", a.kind.Name, a.id(), "error", err)
+	}
+}
+
 func (a *Actor[S, E]) snapshot() {
 	data, err := a.kind.Snapshot(&a.State)
 	if err != nil {
@@ -267,9 +279,14 @@ func (a *Actor[S, E]) Idle() bool {
 }
 
 // Close ends the actor. Its run stops without a result: who recovers it runs it again. Whole says that the actor has
-// not failed: what it knows is worth a snapshot, so that the journal need keep nothing of it in memory.
+// not failed: its run was not what ended it, and what it knows is worth a snapshot, so that the journal need keep nothing of
+// it in memory.
 func (a *Actor[S, E]) Close(whole bool) {
+	run := a.run
 	a.StopRun()
+	if whole && run != nil && run.begun() {
+		a.leave(run)
+	}
 	if whole && !a.Empty() && a.Seq > a.snapped {
 		a.snapshot()
 	}

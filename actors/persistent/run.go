@@ -29,12 +29,14 @@ type Result struct {
 	Tries int // times that the journal refused it
 }
 
-// Two results are the same for every kind.
+// Three results are the same for every kind.
 type (
 	// Begun asks whether a run that was broken off before may begin.
 	Begun struct{ Attempt int }
 	// RunPanicked says that the program failed in a run.
 	RunPanicked struct{ Attempt int }
+	// RunLeft says that a run ends because its actor does, in good order: the server stops, or another node goes on.
+	RunLeft struct{ Attempt int }
 )
 
 // RetryReason says how a run ended that brought no result.
@@ -43,6 +45,7 @@ type RetryReason string
 const (
 	Interrupted RetryReason = "interrupted" // the process or the actor ended while it went on
 	Panicked    RetryReason = "panicked"    // the program failed in it
+	Left        RetryReason = "left"        // the actor ended in good order; when the work begins again, that does not count
 )
 
 // Settle stops a run that the state no longer calls for, and reports whether one is to be started.
@@ -81,6 +84,19 @@ func (a *Actor[S, E]) Start(in tracing.Durable, recovered bool, perform func(ctx
 		perform(ctx, r)
 	})
 	return r
+}
+
+// begun reports whether the work may have begun.
+func (r *Run) begun() bool {
+	if r.begin == nil {
+		return true
+	}
+	select {
+	case <-r.begin:
+		return true
+	default:
+		return false
+	}
 }
 
 // StopRun stops the run in hand, where there is one.

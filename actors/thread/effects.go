@@ -53,7 +53,7 @@ type effect struct {
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 	defer e.prepared()
 	e.run = r
-	if r.Rest(stopped, e.state.interrupted) != nil {
+	if r.Rest(stopped, e.state.interrupted-e.state.left) != nil {
 		return
 	}
 	if e.slot.Take(stopped) != nil {

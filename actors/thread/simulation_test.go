@@ -249,7 +249,7 @@ func (s *life) check() {
 	if !slices.Equal(got, s.expect) {
 		s.Fail("the conversation is %v, not %v", got, s.expect)
 	}
-	if s.State.interrupted >= maxInterrupted || s.State.panicked >= maxPanicked {
+	if s.State.interrupted-s.State.left >= maxInterrupted || s.State.panicked >= maxPanicked {
 		s.Fail("it goes on after %d crashes, %d panics", s.State.interrupted, s.State.panicked)
 	}
 }

@@ -44,6 +44,7 @@ type state struct {
 	attempt  int    // of the turn in hand; results of earlier ones are ignored
 	// How often the turn in hand broke off.
 	interrupted, panicked int
+	left                  int // how often of the former in good order
 }
 
 // work is the turn that the state calls for now.
@@ -73,6 +74,7 @@ type (
 		text string
 	}
 	begun        = persistent.Begun
+	turnLeft     = persistent.RunLeft
 	turnPanicked = persistent.RunPanicked
 	// turnDone is the outcome of a turn.
 	turnDone struct {
@@ -111,11 +113,16 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 		if !s.current(msg.Attempt) {
 			return nil, nil
 		}
-		if s.interrupted+1 >= maxInterrupted {
+		if s.interrupted+1-s.left >= maxInterrupted {
 			return []Event{TurnFailed{Turn: s.open[0].Turn,
 				Reason: "The answer broke off too often and was given up. Please ask again.", At: now}}, nil
 		}
 		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Interrupted, At: now}}, nil
+	case turnLeft:
+		if !s.current(msg.Attempt) {
+			return nil, nil
+		}
+		return []Event{Retried{Turn: s.open[0].Turn, Reason: persistent.Left, At: now}}, nil
 	case turnPanicked:
 		if !s.current(msg.Attempt) {
 			return nil, nil
@@ -392,10 +399,13 @@ func (s state) apply(ev Event) state {
 			e.Error, e.Text, e.Ended, e.Usage, e.Trace = ev.Reason, ev.Text, ev.At, ev.Usage, ev.Trace
 		})
 	case Retried:
-		if ev.Reason == persistent.Panicked {
+		switch ev.Reason {
+		case persistent.Panicked:
 			s.panicked++
 			s.attempt++
-		} else {
+		case persistent.Left:
+			s.left++
+		default:
 			s.interrupted++
 		}
 	case Rated:
@@ -412,7 +422,7 @@ func (s state) apply(ev Event) state {
 // next counts the turn that comes in hand as a new attempt.
 func (s state) next() state {
 	s.attempt++
-	s.interrupted, s.panicked = 0, 0
+	s.interrupted, s.left, s.panicked = 0, 0, 0
 	return s
 }
 

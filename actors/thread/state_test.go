@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -57,6 +58,8 @@ func play(s state, msgs ...any) (state, error) {
 			msg = m
 		case begun:
 			msg = begun{Attempt: s.attempt}
+		case turnLeft:
+			msg = turnLeft{Attempt: s.attempt}
 		case turnPanicked:
 			msg = turnPanicked{Attempt: s.attempt}
 		}
@@ -143,6 +146,8 @@ func TestDecisions(t *testing.T) {
 		{name: "a crash", msgs: []any{opens("1", "why"), begun{}, answered}, want: "1"},
 		{name: "eight crashes", msgs: []any{opens("1", "why"), begun{}, begun{}, begun{}, begun{}, begun{}, begun{}, begun{},
 			begun{}}, want: "1!"},
+		{name: "ends in good order", msgs: append([]any{opens("1", "why")}, append(slices.Repeat([]any{turnLeft{}, begun{}}, 20),
+			answered)...), want: "1"},
 		{name: "a panic", msgs: []any{opens("1", "why"), turnPanicked{}}, want: "1?"},
 		{name: "two panics", msgs: []any{opens("1", "why"), turnPanicked{}, turnPanicked{}}, want: "1!"},
 		{name: "with the key", msgs: append(opened, with(asks("2", "how"), func(a *asked) { a.ThreadKey = "secret" })),
