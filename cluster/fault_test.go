@@ -150,6 +150,7 @@ func TestNobodyIsGivenUpForADatabaseThatIsAway(t *testing.T) {
 				if closed(p.Given()) {
 					t.Errorf("%s was given up: %s", p.Self().Name, p.Reason())
 				}
+				until(t, "the node is told anew what it runs", func() bool { return p.again.Load() > 0 })
 				if n := p.lost.Load(); n > 2*cluster.Shards {
 					t.Errorf("%s lost %d shards", p.Self().Name, n)
 				}

@@ -30,7 +30,8 @@ type Config struct {
 
 // A Handler is told which shards this node runs. Its functions are called one after the other.
 type Handler struct {
-	// Gained says that this node runs these shards from now on. It returns soon.
+	// Gained says that this node runs these shards from now on. It says so again of all that run here when the node may act
+	// on them after beats were missing: what was to begin meanwhile was refused. It returns soon.
 	Gained func(shards []int)
 	// Lost says that another node is to run these shards. It returns when nothing of theirs runs here any more; only then
 	// the other node begins.

@@ -255,13 +255,23 @@ func kept(conn *pgx.Conn, err error, m *Members) error {
 
 // beaten notes that a beat arrived that was sent at a time since base.
 func (m *Members) beaten(sent time.Duration) {
-	m.last.Store(int64(sent))
+	before := time.Duration(m.last.Swap(int64(sent)))
+	lapsed := time.Since(m.base)-before >= m.limit // also where watchBeats has not seen it
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.idle && m.fresh() {
+	if !m.fresh() {
+		return // the next beat finds this one too old
+	}
+	if m.idle {
 		m.idle = false
 		m.log.Info("this node acts again on what it runs")
-		m.change()
+	}
+	if !lapsed {
+		return
+	}
+	m.change()
+	if shards := m.running(); len(shards) > 0 {
+		m.gain(shards)
 	}
 }
 

@@ -119,12 +119,7 @@ func (m *Members) reconcile(v *view) bool {
 		}
 	}
 	if len(gained) > 0 {
-		handlers := slices.Clone(m.handlers)
-		m.event(func() {
-			for _, h := range handlers {
-				h.gained(gained)
-			}
-		})
+		m.gain(gained)
 	}
 	if len(leaving) > 0 && !busy {
 		m.lose(leaving[:min(together, len(leaving))])
@@ -133,6 +128,16 @@ func (m *Members) reconcile(v *view) bool {
 		m.kick.now()
 	}
 	return true
+}
+
+// gain has the handlers told that shards run here. The caller holds mu.
+func (m *Members) gain(shards []int) {
+	handlers := slices.Clone(m.handlers)
+	m.event(func() {
+		for _, h := range handlers {
+			h.gained(shards)
+		}
+	})
 }
 
 // lose ends what runs of the shards, and then has them handed over. The caller holds mu.
