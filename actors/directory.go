@@ -331,6 +331,10 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 	}
 	now := time.Now()
 	deps := &s.d.system.deps
+	if passes(reason) { // however long the journal is away, the actor is well
+		s.restartIn(deps.Backoff(1), e)
+		return
+	}
 	f.recent = slices.DeleteFunc(f.recent, func(at time.Time) bool { return now.Sub(at) >= deps.FailureWindow })
 	f.recent = append(f.recent, now)
 	permanent, ok := reason.(*permanentFailure)

@@ -18,9 +18,10 @@
 // Failing. When a child panics, the asker gets an error, the log gets the stack, and the child is restarted from the
 // journal, later each time (exponential backoff with jitter). A child that fails too often within a minute is
 // quarantined; one whose stream in the journal cannot be understood is quarantined at once, since that failure is
-// permanent. A quarantined actor answers with an error until an operator has it retried or the process starts again.
-// It is counted and logged; its siblings and its supervisor go on. Supervisors are never restarted: they recover from a
-// panic in place, since a restart would stop all their children.
+// permanent. That the journal does not answer is no failure of a child: it is restarted until it can be read, and also
+// where it is not known whether an append was stored. A quarantined actor answers with an error until an operator has
+// it retried or the process starts again. It is counted and logged; its siblings and its supervisor go on. Supervisors
+// are never restarted: they recover from a panic in place, since a restart would stop all their children.
 //
 // Waiting. An actor waits for its own journal append and for nothing else. Work that reaches outside is a run: a
 // goroutine that reports to the actor by a message. How many runs of a kind work at once is bounded, in a fair order

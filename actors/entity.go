@@ -10,6 +10,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"docent/api"
 	"docent/persistence/journal"
 	"docent/tracing"
 )
@@ -105,6 +106,20 @@ type permanentFailure struct{ err error }
 
 func (f *permanentFailure) String() string { return f.err.Error() }
 
+// A passingFailure is the journal's: it cannot be read now.
+type passingFailure struct{ err error }
+
+func (f *passingFailure) String() string { return "recover: " + f.err.Error() }
+
+// passes reports whether a failure says nothing about the actor: the journal did not answer.
+func passes(reason any) bool {
+	if _, ok := reason.(*passingFailure); ok {
+		return true
+	}
+	err, ok := reason.(error)
+	return ok && errors.Is(err, journal.ErrUnknown)
+}
+
 // starting receives for a new incarnation.
 func (en *entity) starting(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
@@ -127,6 +142,9 @@ func (en *entity) starting(ctx actor.Context) {
 		if err := en.behaviour.Recover(); err != nil {
 			if errors.Is(err, journal.ErrCorrupt) {
 				panic(&permanentFailure{err})
+			}
+			if errors.Is(err, api.ErrUnavailable) {
+				panic(&passingFailure{err})
 			}
 			panic(fmt.Errorf("recover: %w", err))
 		}

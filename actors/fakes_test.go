@@ -28,6 +28,9 @@ type memory struct {
 	streams map[string]*memoryStream
 	claims  map[string]journal.Claim
 	fail    func(a journal.Append) error // refuses appends
+	lose    func(a journal.Append) error // loses the answers to those that were stored
+	listed  func()                       // called when what is pending was listed
+	unread  bool                         // streams cannot be read now
 	appends int
 }
 
@@ -76,12 +79,20 @@ func (m *memory) Append(_ context.Context, a journal.Append) (uint64, error) {
 	}
 	s.pending = a.Pending
 	m.appends++
+	if m.lose != nil {
+		if err := m.lose(a); err != nil {
+			return 0, err
+		}
+	}
 	return uint64(len(s.events)), nil
 }
 
 func (m *memory) Load(stream string) (journal.Recovered, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.unread {
+		return journal.Recovered{}, fmt.Errorf("load %s: %w", stream, api.ErrUnavailable)
+	}
 	s := m.streams[stream]
 	if s == nil {
 		return journal.Recovered{}, nil
@@ -119,6 +130,9 @@ func (m *memory) Pending(yield func(string) bool) error {
 		if m.streams[name].pending && !yield(name) {
 			break
 		}
+	}
+	if m.listed != nil {
+		m.listed()
 	}
 	return nil
 }

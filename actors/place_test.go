@@ -22,6 +22,14 @@ import (
 type places struct {
 	mu    sync.Mutex
 	owner [cluster.Shards]string
+	stale bool // no node may act on what it runs: its beats are missing
+}
+
+// lapse says whether the nodes' beats are missing.
+func (p *places) lapse(stale bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stale = stale
 }
 
 // give makes one node the owner of all shards, and says which these are.
@@ -45,7 +53,7 @@ type place struct {
 func (p place) Here(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.owner[cluster.Shard(name)] == p.self
+	return !p.stale && p.owner[cluster.Shard(name)] == p.self
 }
 
 func (p place) Check(ctx context.Context, name string) error {
@@ -54,6 +62,9 @@ func (p place) Check(ctx context.Context, name string) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.stale {
+		return &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second}
+	}
 	err := &cluster.ElsewhereError{Name: name, Node: cluster.Node{Name: p.owner[cluster.Shard(name)]}}
 	cluster.Note(ctx, err)
 	return err
@@ -245,6 +256,110 @@ func TestActorsOfANodeThatWasGivenUpStop(t *testing.T) {
 		defer w.stop()
 		if row := w.settled(j); row.Job.Status != api.JobCompleted {
 			t.Errorf("elsewhere: %+v", row.Job)
+		}
+	})
+}
+
+// The node's beats are missing while its pending work is woken: it is taken up when they arrive again.
+func TestWorkThatIsWokenWhileNobodyMayRunItIsDoneLater(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b, p := twoNodes(t)
+		defer a.stop()
+		defer b.stop()
+		id := newThread()
+		a.put(id, opening("block what is it"))
+		synctest.Wait()
+		all := p.give("b")
+		if err := a.system.Release(t.Context(), all); err != nil {
+			t.Fatal(err)
+		}
+		b.memory.listed = func() { p.lapse(true) } // between the look at what is pending and the wake
+		b.system.Wake(all)
+		time.Sleep(time.Minute)
+		p.lapse(false)
+		close(b.talker.letGo)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		if n := b.system.Stats().Live; n != 1 {
+			t.Errorf("%d actors live", n)
+		}
+		if c := b.conversation(id); len(c.Turns) != 1 || !c.Turns[0].Done {
+			t.Errorf("%+v", c.Turns)
+		}
+	})
+}
+
+// The database stores what a command wrote, and its answer does not come.
+func TestWhatWasStoredWithoutAnAnswerIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		old, id := newJob(), newJob()
+		w.create(old, "nothing")
+		w.settled(old)
+		conversation := newThread()
+		read(t, w.put(conversation, opening("what is it")).Log)
+		w.memory.mu.Lock()
+		w.memory.lose = func(a journal.Append) error {
+			if len(a.Events) > 0 && a.Pending {
+				return fmt.Errorf("%w: %w", journal.ErrUnknown, api.ErrUnavailable)
+			}
+			return nil
+		}
+		w.memory.mu.Unlock()
+		create := job.Create{Project: project("p"), User: "key_1", Prompt: "a new one"}
+		if _, err := w.system.Jobs().Ask(t.Context(), id, create); !errors.Is(err, journal.ErrUnknown) {
+			t.Errorf("a new job: %v", err)
+		}
+		follow := job.FollowUp{Project: "p", ID: "f", Prompt: "go on"}
+		if _, err := w.system.Jobs().Ask(t.Context(), old, follow); !errors.Is(err, journal.ErrUnknown) {
+			t.Errorf("a follow-up: %v", err)
+		}
+		if _, err := w.system.Threads().Ask(t.Context(), conversation, question("and then")); !errors.Is(err, journal.ErrUnknown) {
+			t.Errorf("a question: %v", err)
+		}
+		w.memory.mu.Lock()
+		w.memory.lose = nil
+		w.memory.mu.Unlock()
+		time.Sleep(time.Minute) // nobody asks for them
+		synctest.Wait()
+		var prompts []string
+		for _, task := range w.writer.seen() {
+			prompts = append(prompts, task.Prompt)
+		}
+		if len(prompts) != 3 || len(w.talker.seen()) != 2 {
+			t.Errorf("edits %q, %d answers", prompts, len(w.talker.seen()))
+		}
+		if n := len(w.conversation(conversation).Turns); n != 2 {
+			t.Errorf("%d turns", n)
+		}
+	})
+}
+
+// However long the journal cannot be read, no actor is quarantined for it.
+func TestAJournalThatCannotBeReadForLongQuarantinesNobody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, nil).start()
+		defer w.stop()
+		id := newJob()
+		w.create(id, "nothing")
+		w.settled(id)
+		time.Sleep(10 * time.Minute) // it sleeps
+		away := func(on bool) {
+			w.memory.mu.Lock()
+			defer w.memory.mu.Unlock()
+			w.memory.unread = on
+		}
+		away(true)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := w.system.Jobs().Ask(ctx, id, job.Read{Project: "p"}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while it cannot be read: %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		away(false)
+		if row := w.ask(id, job.Read{Project: "p"}); row.Job.Status != api.JobCompleted || len(w.system.Stats().Quarantined) > 0 {
+			t.Errorf("%+v, quarantined %v", row.Job, w.system.Stats().Quarantined)
 		}
 	})
 }

@@ -240,11 +240,7 @@ func (s *System) wake(streams []string) {
 		}
 		wakes.Go(func() {
 			defer func() { <-free }()
-			_, err := s.ask(s.ctx, d, id, wake{}, true)
-			if elsewhere := (*cluster.ElsewhereError)(nil); errors.As(err, &elsewhere) {
-				return // which woke it
-			}
-			if err != nil && s.ctx.Err() == nil {
+			if err := s.wakeOne(d, id); err != nil && s.ctx.Err() == nil {
 				s.log.Error("a pending stream did not wake", "stream", stream, "error", err)
 			}
 		})
@@ -252,6 +248,20 @@ func (s *System) wake(streams []string) {
 	wakes.Wait()
 	if len(streams) > 0 {
 		s.log.Info("pending work is taken up", "streams", len(streams), "seconds", time.Since(began).Seconds())
+	}
+}
+
+// wakeOne starts an actor, unless another node does. As long as nobody can run it, it is tried again.
+func (s *System) wakeOne(d *directory, id string) error {
+	pause := backoff.Exponential(100*time.Millisecond, 5*time.Second)
+	for n := 1; ; n++ {
+		_, err := s.ask(s.ctx, d, id, wake{}, true)
+		if elsewhere := (*cluster.ElsewhereError)(nil); errors.As(err, &elsewhere) {
+			return nil
+		}
+		if !errors.Is(err, api.ErrUnavailable) || backoff.Sleep(s.ctx, pause(n)) != nil {
+			return err
+		}
 	}
 }
 

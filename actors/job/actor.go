@@ -114,7 +114,7 @@ func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, err
 	}
 	if err := a.commit(events, more); err != nil {
 		reply(Reply{}, err)
-		persistent.RestartOnConflict(err)
+		persistent.RestartIfBehind(err)
 		return
 	}
 	reply(Reply{Row: a.State.row(a.Seq), Fresh: len(events) > 0}, nil)

@@ -229,10 +229,11 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	return nil
 }
 
-// RestartOnConflict panics where an error of Commit says that another writer was there: the actor starts again from
-// what the journal really holds.
-func RestartOnConflict(err error) {
-	if errors.Is(err, journal.ErrSequence) {
+// RestartIfBehind panics where an error of Commit says that the journal holds more than the actor knows, or may: another
+// writer was there, or what the actor wrote was stored and the answer did not come. The actor starts again from what the
+// journal really holds, and takes up what that calls for.
+func RestartIfBehind(err error) {
+	if errors.Is(err, journal.ErrSequence) || errors.Is(err, journal.ErrUnknown) {
 		panic(err)
 	}
 }

@@ -122,7 +122,9 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 		err = commit(events)
 	}
 	if err != nil {
-		RestartOnConflict(err)
+		if !errors.Is(err, journal.ErrUnknown) { // the result is offered again, and refused as out of sequence where it was stored
+			RestartIfBehind(err)
+		}
 		if errors.Is(err, journal.ErrFenced) {
 			res.Run.cancel()
 			return false

@@ -126,11 +126,11 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 			err = a.commit(events, journal.Append{})
 		}
 		reply(nil, err)
-		persistent.RestartOnConflict(err)
+		persistent.RestartIfBehind(err)
 	case Stop:
 		err := a.stop(cmd)
 		reply(nil, err)
-		persistent.RestartOnConflict(err)
+		persistent.RestartIfBehind(err)
 		a.settle(false, nobodyWaits)
 	case Forget:
 		reply(nil, a.forget(cmd))
@@ -146,7 +146,7 @@ func (a *Actor) put(cmd *Ask, reply func(any, error)) {
 	turn, err := a.ask(cmd)
 	if err != nil {
 		reply(nil, err)
-		persistent.RestartOnConflict(err)
+		persistent.RestartIfBehind(err)
 		return
 	}
 	prepared := func() {}
