@@ -202,12 +202,16 @@ func (en *entity) quarantined(ctx actor.Context) {
 	}
 }
 
-// moved receives for an actor that another node runs by now: it answers what is queued, and nothing of it is begun.
+// moved receives for an actor that another node runs by now: it answers what is queued, and nothing of it is begun. It
+// asks to be put to sleep, as the node may run the actor after all: its beats may have been missing for a moment.
 func (en *entity) moved(ctx actor.Context) {
 	switch msg := ctx.Message().(type) {
 	case *envelope:
+		ctx.Send(ctx.Parent(), passivate{en.entry, msg.n}) // first: who is answered comes again at once
 		msg.request.answer(nil, errMoved)
-	case own, idleCheck, *actor.Stopping, *actor.Stopped, *actor.Restarting:
+	case idleCheck:
+		ctx.Send(ctx.Parent(), passivate{en.entry, msg.n})
+	case own, *actor.Stopping, *actor.Stopped, *actor.Restarting:
 	default:
 		en.unhandled(msg)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -360,6 +361,41 @@ func TestAJournalThatCannotBeReadForLongQuarantinesNobody(t *testing.T) {
 		away(false)
 		if row := w.ask(id, job.Read{Project: "p"}); row.Job.Status != api.JobCompleted || len(w.system.Stats().Quarantined) > 0 {
 			t.Errorf("%+v, quarantined %v", row.Job, w.system.Stats().Quarantined)
+		}
+	})
+}
+
+// lapsing is a place that says for one look that the node may not act.
+type lapsing struct {
+	place
+	looks atomic.Int64 // until then
+}
+
+func (p *lapsing) Here(name string) bool { return p.looks.Add(-1) != 0 && p.place.Here(name) }
+
+// Beats are missing for a moment, at each of the looks that are taken until an actor runs.
+func TestAnActorThatStartsWhileBeatsAreMissingAnswersAfterwards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &lapsing{place: place{new(places), "a"}}
+		p.give("a")
+		w := newWorld(t, func(d *actors.Deps) { d.Place = p }).start()
+		defer w.stop()
+		for look := range 6 {
+			id := newJob()
+			w.create(id, "nothing")
+			w.settled(id)
+			time.Sleep(10 * time.Minute) // it sleeps
+			p.looks.Store(int64(look))
+			_, err := w.system.Jobs().Ask(t.Context(), id, job.Read{Project: "p"})
+			p.looks.Store(0)
+			if elsewhere := (*cluster.ElsewhereError)(nil); err != nil && !errors.As(err, &elsewhere) {
+				t.Errorf("at look %d: %v", look, err)
+			}
+			w.ask(id, job.Read{Project: "p"})
+			time.Sleep(10 * time.Minute)
+			if n := w.system.Stats().Live; n != 0 {
+				t.Errorf("after look %d %d actors live on", look, n)
+			}
 		}
 	})
 }
