@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 const (
@@ -23,23 +24,30 @@ var (
 
 // A kept body can be read again from its beginning until its request is answered.
 type kept struct {
-	src  io.ReadCloser
-	held *atomic.Int64 // of all requests
+	src   io.ReadCloser
+	held  *atomic.Int64 // of all requests
+	whole func()        // called when src has come to its end
 
-	mu   sync.Mutex // a reader that was given up may still be in a read
-	data []byte
-	last *keptReader
-	err  error // of src, behind data
-	over bool  // too large: data is gone
-	done bool  // nothing more is kept
+	mu      sync.Mutex // not held while src is read: a client may never send what it announced
+	read    sync.Cond  // somebody has read from src
+	reading bool       // somebody reads from src; it may be a reader that was given up
+	data    []byte
+	base    int // of data, in the body
+	last    *keptReader
+	err     error // of src, behind data
+	over    bool  // too large: nothing more is kept
+	done    bool  // the answer has begun: only the last reader reads on
 }
 
 // keep keeps the body of a request; nil where there is none.
-func keep(req *http.Request, held *atomic.Int64) *kept {
+func keep(w http.ResponseWriter, req *http.Request, held *atomic.Int64) *kept {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil
 	}
-	return &kept{src: req.Body, held: held}
+	rc := http.NewResponseController(w)
+	k := &kept{src: req.Body, held: held, whole: func() { _ = rc.SetReadDeadline(time.Time{}) }} // where it can
+	k.read.L = &k.mu
+	return k
 }
 
 // reader reads the body from its beginning. The one before reads no more.
@@ -49,14 +57,14 @@ func (k *kept) reader() (io.ReadCloser, error) {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.over || k.done {
+	if k.base > 0 || k.over || k.done {
 		return nil, errNotKept
 	}
 	k.last = &keptReader{k: k}
 	return k.last, nil
 }
 
-// free ends the keeping: the answer has begun, or there is none.
+// free ends the keeping: the answer has begun.
 func (k *kept) free() {
 	if k == nil {
 		return
@@ -64,34 +72,40 @@ func (k *kept) free() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.done = true
-	if k.last == nil || k.last.at >= len(k.data) {
+	if k.last == nil || k.last.at >= k.base+len(k.data) {
 		k.drop()
 	}
+}
+
+// end is the end of the request: nobody reads on.
+func (k *kept) end() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.done, k.last = true, nil
+	k.drop()
+	k.read.Broadcast()
 }
 
 func (k *kept) drop() {
 	k.held.Add(-int64(len(k.data)))
+	k.base += len(k.data)
 	k.data = nil
 }
 
-// fill reads from the client, and keeps what it got.
-func (k *kept) fill(b []byte) (int, error) {
-	if k.err != nil {
-		return 0, k.err
+// left reports whether the client has not sent all of the body yet, and cut with what error it broke off.
+func (k *kept) left() (left bool, cut error) {
+	if k == nil {
+		return false, nil
 	}
-	n, err := k.src.Read(b)
-	k.err = err
-	if k.done || k.over || n == 0 {
-		return n, err
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.err == io.EOF {
+		return false, nil
 	}
-	if len(k.data)+n > bodyBytes || k.held.Load()+int64(n) > allBytes {
-		k.over = true
-		k.drop()
-		return n, err
-	}
-	k.held.Add(int64(n))
-	k.data = append(k.data, b[:n]...)
-	return n, err
+	return k.err == nil, k.err
 }
 
 type keptReader struct {
@@ -103,17 +117,55 @@ func (r *keptReader) Read(b []byte) (int, error) {
 	k := r.k
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.last != r {
+	for {
+		switch {
+		case k.last != r:
+			return 0, errClosed
+		case r.at < k.base:
+			return 0, errNotKept
+		case r.at < k.base+len(k.data):
+			n := copy(b, k.data[r.at-k.base:])
+			if r.at += n; k.done && r.at >= k.base+len(k.data) {
+				k.drop()
+			}
+			return n, nil
+		case k.err != nil:
+			return 0, k.err
+		case !k.reading:
+			return r.fill(b)
+		}
+		k.read.Wait()
+	}
+}
+
+// fill reads from the client, and keeps what it got. The caller holds mu.
+func (r *keptReader) fill(b []byte) (int, error) {
+	k := r.k
+	k.reading = true
+	k.mu.Unlock()
+	n, err := k.src.Read(b)
+	if err == io.EOF {
+		k.whole()
+	}
+	k.mu.Lock()
+	k.reading, k.err = false, err
+	k.read.Broadcast()
+	stale := k.last != r // another reader may need what was read, or nobody
+	switch {
+	case n == 0:
+	case k.over || k.done && !stale || k.last == nil:
+		k.base += n
+	case len(k.data)+n > bodyBytes || k.held.Load()+int64(n) > allBytes:
+		k.over = true
+		k.drop()
+		k.base += n
+	default:
+		k.held.Add(int64(n))
+		k.data = append(k.data, b[:n]...)
+	}
+	if stale {
 		return 0, errClosed
 	}
-	if r.at < len(k.data) {
-		n := copy(b, k.data[r.at:])
-		if r.at += n; k.done && r.at >= len(k.data) {
-			k.drop()
-		}
-		return n, nil
-	}
-	n, err := k.fill(b)
 	r.at += n
 	return n, err
 }

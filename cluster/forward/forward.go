@@ -44,7 +44,7 @@ type Config struct {
 	Refuse  Refuse
 
 	Wait     time.Duration // for a node that can answer; 20 s
-	Patience time.Duration // in which a client has to take in something; 30 s
+	Patience time.Duration // in which a client has to take in something, or send the rest of a body; 30 s
 }
 
 // A Forwarder sends requests to other nodes and takes theirs.
@@ -151,8 +151,8 @@ type entry struct {
 func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	strip(req.Header)
 	before := maps.Clone(w.Header())
-	body := keep(req, &e.f.held)
-	defer body.free()
+	body := keep(w, req, &e.f.held)
+	defer body.end()
 	for range localTries {
 		slot, err := e.here(w, req, body)
 		if slot == nil && err == nil {
@@ -160,6 +160,9 @@ func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		id := w.Header().Get("X-Request-Id")
 		restore(w, before)
+		if left, _ := body.left(); left { // it is read on, for another node, and its client may never send it
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(e.f.Patience)) // where it can
+		}
 		if err == nil {
 			if e.there(w, req, body, slot, id) {
 				return

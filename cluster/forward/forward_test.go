@@ -362,7 +362,7 @@ func TestWhatANodeSentBeforeItWasGivenUpIsNotDone(t *testing.T) {
 	f := nodes["a"].f
 	res := httptest.NewRecorder()
 	req := httptest.NewRequest("POST", "/x", strings.NewReader("body"))
-	err := f.send(res, req, &attempt{node: nodes["b"].self, entry: "edge", body: keep(req, new(atomic.Int64))})
+	err := f.send(res, req, &attempt{node: nodes["b"].self, entry: "edge", body: keep(res, req, new(atomic.Int64))})
 	if !errors.Is(err, errNotOwner) || done {
 		t.Errorf("%v, done: %t", err, done)
 	}
@@ -465,5 +465,79 @@ func TestABodyThatIsTooLargeToKeepIsServedHere(t *testing.T) {
 	}
 	if n := nodes["a"].f.held.Load(); n != 0 {
 		t.Errorf("%d bytes are held", n)
+	}
+}
+
+// A client announces a body and does not send it: it is answered where nobody reads the body, and holds nothing for ever.
+func TestABodyThatDoesNotComeHoldsNobodyUp(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	for _, h := range nodes {
+		h.f.Patience = 200 * time.Millisecond
+		h.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if err := h.Check(req.Context(), "x"); err != nil {
+				return
+			}
+			if req.URL.Path == "/read" {
+				io.Copy(io.Discard, req.Body)
+			}
+			fmt.Fprint(w, "by ", h.self.ID)
+		})
+	}
+	for _, path := range []string{"/unread", "/read"} {
+		conn, err := net.Dial("tcp", nodes["a"].edge.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		conn.SetDeadline(time.Now().Add(20 * time.Second))
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsome", path)
+		answer, err := io.ReadAll(conn)
+		if err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+		if path == "/unread" && !bytes.Contains(answer, []byte("by b")) {
+			t.Errorf("%s: %q", path, answer)
+		}
+	}
+	if n := nodes["a"].f.held.Load(); n != 0 {
+		t.Errorf("%d bytes are held", n)
+	}
+}
+
+// A reader that was given up still waits for the client: what it gets is the next one's.
+func TestWhatAGivenUpReaderGetsIsNotLost(t *testing.T) {
+	client, server := net.Pipe()
+	defer client.Close()
+	req := httptest.NewRequest("POST", "/", server)
+	held := new(atomic.Int64)
+	k := keep(httptest.NewRecorder(), req, held)
+	first, err := k.reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := make(chan error, 1)
+	go func() {
+		_, err := io.ReadAll(first)
+		given <- err
+	}()
+	client.Write([]byte("one "))
+	second, err := k.reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		client.Write([]byte("two "))
+		client.Write([]byte("three"))
+		client.Close()
+	}()
+	if b, err := io.ReadAll(second); string(b) != "one two three" || err != nil {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := <-given; !errors.Is(err, errClosed) {
+		t.Errorf("the first: %v", err)
+	}
+	if k.end(); held.Load() != 0 {
+		t.Errorf("%d bytes are held", held.Load())
 	}
 }
