@@ -352,6 +352,10 @@ func (f *Forwarder) send(w http.ResponseWriter, req *http.Request, a *attempt) e
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.sent.Store(true) }})
 	out := req.WithContext(context.WithValue(ctx, attemptKey{}, a))
 	out.Body = body
+	if out.Header["Upgrade"] != nil { // which the proxy would pass on, and HTTP/2 refuses
+		out.Header = req.Header.Clone()
+		out.Header.Del("Upgrade")
+	}
 	f.proxy.ServeHTTP(&relay{ResponseWriter: w, rc: http.NewResponseController(w), patience: f.Patience}, out)
 	if a.cut != nil {
 		f.metrics.count(outcomeBroken)

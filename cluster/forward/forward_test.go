@@ -541,3 +541,31 @@ func TestWhatAGivenUpReaderGetsIsNotLost(t *testing.T) {
 		t.Errorf("%d bytes are held", held.Load())
 	}
 }
+
+// Clients and proxies offer other protocols, which a server may leave unanswered (RFC 9110, 7.8).
+func TestAnOfferOfAnotherProtocolIsNotPassedOn(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	nodes["a"].f.Wait = 100 * time.Millisecond
+	nodes["b"].serve = func(w http.ResponseWriter, req *http.Request) {
+		fmt.Fprint(w, req.Header["Connection"], req.Header["Upgrade"], req.Header["Http2-Settings"])
+	}
+	for _, upgrade := range []string{"h2c", "websocket", "\xff"} {
+		req, err := http.NewRequest("GET", nodes["a"].edge.URL+"/x", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Connection", "Upgrade, HTTP2-Settings")
+		req.Header.Set("Upgrade", upgrade)
+		req.Header.Set("HTTP2-Settings", "AAMAAABkAAQAAP__")
+		res, err := http.DefaultTransport.RoundTrip(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != http.StatusOK || string(b) != "[] [] []" {
+			t.Errorf("%q: %d %q %v", upgrade, res.StatusCode, b, err)
+		}
+	}
+}
