@@ -7,6 +7,8 @@ package cluster
 
 import (
 	"context"
+	"errors"
+
 	"fmt"
 	"hash/fnv"
 	"sync/atomic"
@@ -43,6 +45,10 @@ type ElsewhereError struct {
 func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s is run by node %s", e.Name, e.Node.Name)
 }
+
+// ErrLeft says that whoever sent a request left while it waited for the node that runs its actor. Unlike with an error of
+// the context, it is sure that nothing of it was begun.
+var ErrLeft = errors.New("whoever sent the request has left before it was begun")
 
 // A Slot holds what was found out while a request was handled: that it belongs to another node.
 type Slot struct {

@@ -98,7 +98,7 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 	request, leave := context.WithCancel(t.Context())
 	request, _ = cluster.WithSlot(request)
 	leave()
-	if err := c.Check(context.WithoutCancel(request), others); !errors.Is(err, context.Canceled) {
+	if err := c.Check(context.WithoutCancel(request), others); !errors.Is(err, cluster.ErrLeft) {
 		t.Errorf("a node that is cut off answers %v to somebody who has left", err)
 	}
 	c.heal()

@@ -150,7 +150,7 @@ func (m *Members) fresh() bool {
 
 // Check returns nil where this node runs what has the name, and an *ElsewhereError where another one does; that is noted
 // in the context's Slot. Where nobody does it waits a while for one that is to come, and then returns an
-// *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with context.Canceled.
+// *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with ErrLeft.
 func (m *Members) Check(ctx context.Context, name string) error {
 	if m == nil {
 		return nil
@@ -166,7 +166,7 @@ func (m *Members) Check(ctx context.Context, name string) error {
 		changed := m.Changed() // before it is looked at: no change is missed
 		select {
 		case <-gone: // whoever sent it may have sent it again by now, to another node
-			return context.Canceled
+			return ErrLeft
 		default:
 		}
 		if m.here(shard) {

@@ -245,7 +245,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	if x.status != 0 {
 		return
 	}
-	if errors.Is(err, context.Canceled) && req.Context().Err() != nil {
+	if errors.Is(err, cluster.ErrLeft) || errors.Is(err, context.Canceled) && req.Context().Err() != nil {
 		x.code, x.aborted = "client_gone", true
 		return // nobody reads it, or one who has half closed the connection: that must not look like an answer
 	}

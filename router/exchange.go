@@ -17,6 +17,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/cluster"
 	"docent/measure"
 )
 
@@ -171,7 +172,7 @@ func (x *exchange) account(method string) account {
 func (s *Server) note(ctx context.Context, a account) {
 	took := time.Since(a.began)
 	if a.status == 0 {
-		if errors.Is(a.err, context.Canceled) {
+		if errors.Is(a.err, context.Canceled) || errors.Is(a.err, cluster.ErrLeft) {
 			a.status = statusGone
 		} else {
 			a.status = http.StatusOK

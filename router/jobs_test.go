@@ -11,6 +11,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/cluster"
 	"docent/persistence/journal"
 )
 
@@ -395,4 +396,32 @@ func TestNobodyIsToldThatNothingHappenedWhereThatIsNotKnown(t *testing.T) {
 	if got := h.quotas.total(); got != used+1 {
 		t.Errorf("%d uses, had %d", got, used)
 	}
+}
+
+// TestWhatWasNotBegunForAClientThatLeftCostsNothing has the clients of a job and of a question leave while their node waits
+// for another one.
+func TestWhatWasNotBegunForAClientThatLeftCostsNothing(t *testing.T) {
+	h, solve := worked(t)
+	used := h.quotas.total()
+	h.jobs.refuse = fmt.Errorf("create: %w", cluster.ErrLeft)
+	h.threads.refuse = h.jobs.refuse
+	solution := solve()
+	for path, with := range map[string][2]string{"/v2/agent/acme/job": {h.admin, `{"prompt":"p"}`}, v2: {h.assistant, ask}} {
+		req, err := http.NewRequest(http.MethodPost, h.url+path, strings.NewReader(with[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+with[0])
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("X-Altcha", solution)
+		if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
+			res.Body.Close()
+			t.Errorf("%s: answered with %d", path, res.StatusCode)
+		}
+	}
+	if got := h.quotas.total(); got != used {
+		t.Errorf("%d uses, had %d", got, used)
+	}
+	h.threads.refuse = nil
+	h.text(200, "POST", v2, h.assistant, ask, "X-Altcha", solution) // which is not used up
 }
