@@ -8,7 +8,6 @@ package cluster
 import (
 	"context"
 	"errors"
-
 	"fmt"
 	"hash/fnv"
 	"sync/atomic"

@@ -153,6 +153,7 @@ func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	before := maps.Clone(w.Header())
 	body := keep(w, req, &e.f.held)
 	defer body.end()
+	once := ""
 	for range localTries {
 		slot, err := e.here(w, req, body)
 		if slot == nil && err == nil {
@@ -164,10 +165,15 @@ func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(e.f.Patience)) // where it can
 		}
 		if err == nil {
-			if e.there(w, req, body, slot, id) {
+			if once == "" {
+				once = api.NewID("", time.Now())
+			}
+			if e.there(w, req, body, slot, id, once) {
 				return
 			}
-			continue // it has come here meanwhile
+			// It has come here meanwhile, and another node may have done it before it died.
+			req = req.WithContext(cluster.WithOnce(req.Context(), once))
+			continue
 		}
 		e.f.refuse(w, req, err)
 		return
@@ -229,10 +235,9 @@ func notOwner(w http.ResponseWriter) {
 }
 
 // there has another node answer. It is false where this node has come to run the actor.
-func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot *cluster.Slot, id string) bool {
+func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot *cluster.Slot, id, once string) bool {
 	f, note := e.f, slot.Elsewhere()
 	until := time.Now().Add(f.Wait)
-	once := api.NewID("", time.Now())
 	for n := 0; ; n++ {
 		a := &attempt{node: note.Node, entry: e.name, id: id, once: once, body: body}
 		err := f.send(w, req, a)

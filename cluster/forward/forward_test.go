@@ -569,3 +569,23 @@ func TestAnOfferOfAnotherProtocolIsNotPassedOn(t *testing.T) {
 		}
 	}
 }
+
+// A node dies that may have done a request, and the first node becomes the owner: it knows the request by the same name.
+func TestARequestThatComesHomeIsTheSame(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	var there, home string
+	nodes["b"].serve = func(_ http.ResponseWriter, req *http.Request) {
+		there = cluster.Once(req.Context())
+		c.own("x", "a")
+		c.die("b")
+		<-req.Context().Done()
+	}
+	nodes["a"].serve = func(_ http.ResponseWriter, req *http.Request) { home = cluster.Once(req.Context()) }
+	if res, body := get(t, nodes["a"], "/x"); res.StatusCode != http.StatusOK || there == "" || home != there {
+		t.Errorf("%d %s: b knew it as %q, a as %q", res.StatusCode, body, there, home)
+	}
+	if get(t, nodes["a"], "/x"); home != "" {
+		t.Errorf("a request that was nowhere else is called %q", home)
+	}
+}
