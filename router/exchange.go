@@ -84,8 +84,8 @@ func (x *exchange) begin() {
 // Unwrap lets http.ResponseController find deadlines and flushing.
 func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 
-// ServeHTTP answers one request: it names it, guards it and writes its line in the log.
-func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+// exchange begins the answer to a request.
+func (s *Server) exchange(w http.ResponseWriter, req *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
 		patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
@@ -93,6 +93,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if x.secure && s.HSTS > 0 {
 		x.Header().Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(s.HSTS.Seconds()), 10))
 	}
+	return x
+}
+
+// ServeHTTP answers one request: it names it, guards it and writes its line in the log.
+func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	x := s.exchange(w, req)
 	if s.isDraining() {
 		x.Header().Set("Connection", "close") // over HTTP/2 it has the client take its next requests elsewhere
 	}
@@ -134,14 +140,22 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// Refuse answers a request with an error, for who stands before the API and cannot hand a request on to it.
+// Refuse answers a request with an error, for who stands before the API and cannot hand a request on to it. The error has
+// the form that the request's operation gives its own. Where there is nothing to answer it panics with
+// http.ErrAbortHandler.
 func (s *Server) Refuse(w http.ResponseWriter, req *http.Request, err error) {
-	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
-		patience: s.Bounds.WriteTimeout}
-	x.client, x.secure = s.peer(req)
-	x.begin()
+	x := s.exchange(w, req)
+	path := req.URL.EscapedPath()
+	for i := range s.routes {
+		if r := &s.routes[i]; r.takes(req.Method) && matches(r.pattern, path) {
+			x.at(r)
+		}
+	}
 	s.fail(x, req, err)
 	s.note(req.Context(), x.account(req.Method))
+	if x.aborted {
+		panic(http.ErrAbortHandler) // an answer without anything would look like one that is whole
+	}
 }
 
 // An account is what the log and the metrics say about a request at its end.

@@ -257,6 +257,19 @@ func (r *route) early() bool { return r.readers() && r.method == http.MethodPost
 // readers is whether readers call it, with an assistant key.
 func (r *route) readers() bool { return r.access == assistant || r.access == asking }
 
+// takes is whether requests of a method may be its.
+func (r *route) takes(method string) bool {
+	return r.method == method || r.method == http.MethodGet && method == http.MethodHead
+}
+
+// at says which operation a request is for, by which its answers have their form, errors too.
+func (x *exchange) at(r *route) {
+	x.route, x.page = r.pattern, r.access == page
+	if r.crossOrigin() {
+		allowOrigin(x.Header())
+	}
+}
+
 // crossOrigin is whether browsers call it from pages of other origins.
 func (r *route) crossOrigin() bool { return r.readers() || r.access == tools }
 
@@ -344,10 +357,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 	successor := r.successor()
 	return func(w http.ResponseWriter, req bunrouter.Request) error {
 		x := w.(*exchange)
-		x.route, x.page = r.pattern, r.access == page
-		if r.crossOrigin() {
-			allowOrigin(x.Header())
-		}
+		x.at(&r)
 		if successor != "" {
 			deprecate(x.Header(), successor, req)
 			if _, told := s.deprecated.LoadOrStore(successor, true); !told {
@@ -413,10 +423,7 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 			continue
 		}
 		if x, ok := w.(*exchange); ok {
-			x.route, x.page = r.pattern, r.access == page
-			if r.crossOrigin() {
-				allowOrigin(x.Header())
-			}
+			x.at(&r)
 		}
 		allow = append(allow, r.method)
 		if r.method == http.MethodGet {
