@@ -252,14 +252,21 @@ func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot
 			f.refuse(w, req, fmt.Errorf("%w: %w", err, busy()))
 			return true
 		}
+		if _, cut := body.left(); cut != nil {
+			f.metrics.count(outcomeBroken)
+			panic(http.ErrAbortHandler) // the client has not sent all of it
+		}
 		if !errors.Is(err, errNotOwner) {
 			f.Log.Warn("another node does not answer", "request", id, "node", note.Node.Name, "address", note.Node.Address,
 				"error", err)
-			if a.sent.Load() && !slot.Repeats() && !mayRepeat(req) {
+			there := errors.As(err, new(streamError))
+			if a.sent.Load() && !slot.Repeats() && !mayRepeat(req) || there && note.Name == "" {
 				f.metrics.count(outcomeBroken)
 				panic(http.ErrAbortHandler) // whether it took place is not known
 			}
-			f.unreachable(note.Node.ID)
+			if !there {
+				f.unreachable(note.Node.ID)
+			}
 		}
 		if note.Name == "" {
 			return false // it is about that node alone; who handles it here finds that it is gone
@@ -274,6 +281,18 @@ func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot
 			return false
 		}
 	}
+}
+
+// A streamError ends one request over a connection that goes on: the node is there. Package net/http tells of it by a
+// struct with these fields.
+type streamError struct {
+	StreamID uint32
+	Code     uint32
+	Cause    error
+}
+
+func (e streamError) Error() string {
+	return fmt.Sprintf("the node broke the request off, code %d", e.Code)
 }
 
 // again looks for who runs the actor now that a node did not answer, or was not the one. Nil is this node.

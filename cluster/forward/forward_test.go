@@ -589,3 +589,55 @@ func TestARequestThatComesHomeIsTheSame(t *testing.T) {
 		t.Errorf("a request that was nowhere else is called %q", home)
 	}
 }
+
+// A node that breaks a request off is there: what is about that node alone still goes to it.
+func TestANodeThatBreaksARequestOffCanBeReached(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	nodes["b"].serve = func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+	res, err := http.Post(nodes["a"].edge.URL+"/x", "text/plain", strings.NewReader("body"))
+	if err == nil {
+		res.Body.Close()
+		t.Errorf("%d, and whether it took place is not known", res.StatusCode)
+	}
+	nodes["a"].f.Wait = 50 * time.Millisecond
+	res, err = http.Get(nodes["a"].edge.URL + "/x") // again and again
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.Body.Close(); res.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("%d", res.StatusCode)
+	}
+	if _, ok := nodes["a"].f.Reach("b"); !ok {
+		t.Error("it counts as one that cannot be reached")
+	}
+}
+
+// A body that breaks off is its client's: no node is asked for it again.
+func TestABodyThatBreaksOffIsNotSentAgain(t *testing.T) {
+	c, nodes := build(t, "a", "b")
+	c.own("x", "b")
+	var asked atomic.Int64
+	for _, h := range nodes {
+		h.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+			if h.Check(req.Context(), "x") == nil {
+				asked.Add(1)
+				io.Copy(io.Discard, req.Body)
+				panic(http.ErrAbortHandler)
+			}
+		})
+	}
+	conn, err := net.Dial("tcp", nodes["a"].edge.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	fmt.Fprint(conn, "PUT /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\nno chunk\r\n")
+	if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
+		t.Errorf("%q, %v", answer, err)
+	}
+	if _, ok := nodes["a"].f.Reach("b"); !ok || asked.Load() > 1 {
+		t.Errorf("asked %d times, can be reached: %t", asked.Load(), ok)
+	}
+}
