@@ -231,3 +231,19 @@ func TestANodeSecretIsGivenOrThereIsNone(t *testing.T) {
 		}
 	}
 }
+
+// An address alone would have a node count as one that others can speak to.
+func TestANodesAddressNeedsAListener(t *testing.T) {
+	t.Parallel()
+	shared := "journal = \"postgres\"\ncatalog_dsn = \"postgres://db.example.com/docent\"\nnode_address = \"db.example.com:8093\"\n"
+	for name, text := range map[string]string{"shared": shared, "alone": "node_address = \"db.example.com:8093\"\n"} {
+		_, err := LoadConfig(configFile(t, text), noEnvironment, nil)
+		if err == nil || !strings.Contains(err.Error(), "set node_listen to HOST:PORT as well, or leave node_address out") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	listening := environment(nodeSecretEnv, strings.Repeat("s", leastNodeSecret))
+	if _, err := LoadConfig(configFile(t, shared+"node_listen = \":8093\"\n"), listening, nil); err != nil {
+		t.Errorf("with a listener: %v", err)
+	}
+}

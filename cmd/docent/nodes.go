@@ -35,6 +35,9 @@ func (c *Config) shared() bool { return c.Journal == journalPostgres }
 
 // checkNodes finds settings of a cluster that cannot be used.
 func (c *Config) checkNodes(list *problemList) {
+	if c.NodeAddress != "" && c.NodeListen == "" {
+		list.add("node_address", "it is the address of node_listen, which is not set: set node_listen to HOST:PORT as well, or leave node_address out")
+	}
 	switch c.Journal {
 	case journalBolt:
 		if c.NodeListen != "" {
@@ -96,8 +99,12 @@ func (a *app) join(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	address := "" // which others take for a node that they can speak to
+	if c.NodeListen != "" {
+		address = cmp.Or(c.NodeAddress, c.NodeListen)
+	}
 	a.nodes, err = cluster.Join(ctx, cluster.Config{
-		DSN: c.databaseDSN, ID: c.nodeID, Name: cmp.Or(name, c.nodeID), Address: cmp.Or(c.NodeAddress, c.NodeListen),
+		DSN: c.databaseDSN, ID: c.nodeID, Name: cmp.Or(name, c.nodeID), Address: address,
 		Version: buildVersion().Version, Keys: keys, Log: a.log,
 	})
 	if err != nil {
