@@ -34,7 +34,7 @@ func (s *Server) ready(x *exchange, req bunrouter.Request) error {
 
 // Serving is nil while work is taken.
 func (s *Server) Serving(ctx context.Context) error {
-	if s.retired.Load() || s.isDraining() {
+	if s.retired.Err() != nil {
 		return &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.Second}
 	}
 	if err := s.Ready(ctx); err != nil {

@@ -133,7 +133,8 @@ type Server struct {
 	streams atomic.Int64  // open now
 	waits   atomic.Int64  // polls held open now
 
-	retired atomic.Bool     // others are to be asked
+	retired context.Context // ends when others are to be asked
+	retire  context.CancelFunc
 	leaving context.Context // ends when new work is refused
 	leave   context.CancelFunc
 	cutting context.Context // ends when streams must end
@@ -194,6 +195,7 @@ func New(deps Deps) (*Server, error) {
 	}
 	s.proofs.Shared = deps.UsedProof
 	s.bodies.Memory = deps.Bounds.BodyMemory
+	s.retired, s.retire = context.WithCancel(context.Background())
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.cutting, s.cut = context.WithCancel(context.Background())
 	s.queue = overload.New(overload.Rule{Working: deps.Bounds.Working, Waiting: deps.Bounds.Waiting, Limit: answerWithin,
@@ -464,13 +466,15 @@ func param(req bunrouter.Request, name string) string {
 }
 
 // Retire says that the service is not ready any more, while it goes on to take work: other nodes take what comes next.
-func (s *Server) Retire() { s.retired.Store(true) }
+// Streams end that wait for nothing that was asked.
+func (s *Server) Retire() { s.retire() }
 
 func (s *Server) isDraining() bool { return s.leaving.Err() != nil }
 
 func (s *Server) isCut() bool { return s.cutting.Err() != nil }
 
 func (s *Server) beginDrain() {
+	s.retire()
 	s.leave()
 	s.queue.Close()
 }

@@ -38,7 +38,7 @@ func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.P
 		defer cancel()
 		ends := s.cutting
 		if req.Method == http.MethodGet {
-			ends = s.leaving // it waits for nothing that was asked
+			ends = s.retired // it waits for nothing that was asked
 		}
 		defer context.AfterFunc(ends, cancel)()
 		serve(x, req.Request.WithContext(ctx), x.project, x.client)
