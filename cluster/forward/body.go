@@ -144,10 +144,10 @@ func (r *keptReader) fill(b []byte) (int, error) {
 	k.reading = true
 	k.mu.Unlock()
 	n, err := k.src.Read(b)
-	if err == io.EOF {
+	k.mu.Lock()
+	if err == io.EOF && k.last != nil { // otherwise the connection may be another request's by now
 		k.whole()
 	}
-	k.mu.Lock()
 	k.reading, k.err = false, err
 	k.read.Broadcast()
 	stale := k.last != r // another reader may need what was read, or nobody
