@@ -359,6 +359,13 @@ func (m *Members) change() {
 	m.changed = make(chan struct{})
 }
 
+// End gives this node up for what it has found out by itself.
+func (m *Members) End(reason string) {
+	if m != nil {
+		m.giveUp(reason)
+	}
+}
+
 // giveUp is called when the tables say that this node does not count any more.
 func (m *Members) giveUp(reason string) {
 	m.mu.Lock()

@@ -15,7 +15,7 @@ import (
 func openJournal(ctx context.Context, dir *datadir.Dir, c *Config, nodes *cluster.Members, log *slog.Logger) (
 	journal.Store, error) {
 	if c.shared() {
-		o := postgres.Options{Log: log, Now: c.now, Node: nodes.Fence()}
+		o := postgres.Options{Log: log, Now: c.now, Node: nodes.Fence(), Lost: nodes.End}
 		if o.Node != "" {
 			o.Application = cluster.Application(o.Node)
 		}

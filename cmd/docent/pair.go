@@ -31,7 +31,7 @@ func catalogDSN(dir *datadir.Dir, c Config) string {
 }
 
 func (c Config) catalogOptions(log *slog.Logger) catalog.Options {
-	o := catalog.Options{Log: log, Now: c.now, Nodes: c.shared()}
+	o := catalog.Options{Log: log, Now: c.now, Nodes: c.shared(), Journal: c.shared()}
 	if c.catalog != nil {
 		o.DSN = c.catalog.Value
 	}

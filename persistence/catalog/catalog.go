@@ -46,6 +46,9 @@ type Options struct {
 	DSN func() string
 	// Nodes says that several nodes serve from the same database, PostgreSQL: each tells the others of its changes.
 	Nodes bool
+	// Journal says that the journal is in the same database. How far it has been followed is then not stored beyond its
+	// end: a server that has lost commits may take the place of the one that they were read from.
+	Journal bool
 	// Application is what connections to PostgreSQL bear as their application_name, where not empty; Admit looks at each
 	// new one before it is used, where not nil.
 	Application string
@@ -83,6 +86,7 @@ type Catalog struct {
 	searched  searchLog
 	texts     chan struct{} // receives when words of questions are to be written
 	watched   watchers
+	journaled bool        // Options.Journal
 	nodes     *otherNodes // that share the database; nil for a single one
 	days      quarters    // of questions
 	cited     quarters    // of pages that answers cite
@@ -107,7 +111,7 @@ func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	o.TouchEvery = cmp.Or(o.TouchEvery, 5*time.Second)
 	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	o.CloseWait = cmp.Or(o.CloseWait, 5*time.Second)
-	c := &Catalog{log: o.Log, now: o.Now, closeWait: o.CloseWait, texts: make(chan struct{}, 1)}
+	c := &Catalog{log: o.Log, now: o.Now, journaled: o.Journal, closeWait: o.CloseWait, texts: make(chan struct{}, 1)}
 	if err := c.open(ctx, dsn, o); err != nil {
 		return nil, err
 	}

@@ -203,3 +203,31 @@ func TestFiguresOfADayFollowWhatAnotherNodeHasListed(t *testing.T) {
 		t.Error("the listing is not whole")
 	}
 }
+
+// TestAListingIsNotStoredBeyondTheJournalsEnd has the server lose commits that a projector has read: a node that starts
+// would find a catalogue that has seen more than there is.
+func TestAListingIsNotStoredBeyondTheJournalsEnd(t *testing.T) {
+	t.Parallel()
+	dsn := catalogtest.Postgres(t)
+	c := must(Open(t.Context(), dsn, Options{Nodes: true, Journal: true}))(t)
+	t.Cleanup(func() { c.Close() })
+	must(c.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/srv/docs"}))(t)
+	must(c.write.Exec("CREATE TABLE journal_head (position BIGINT)"))(t)
+	must(c.write.Exec("INSERT INTO journal_head VALUES (1)"))(t)
+	log := newTestLog()
+	p := NewProjector(c, log, log.load, nil)
+	log.change(jobStream(1), active("docs"))
+	if err := p.step(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	log.change(jobStream(2), active("docs")) // of which the server knows nothing
+	if err := p.step(t.Context()); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("the listing goes on: %v", err)
+	}
+	if err := c.AddEvents(t.Context(), nil, nil, 2); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("webhooks go on: %v", err)
+	}
+	if is := must(c.Identity(t.Context()))(t); is.Position != 1 {
+		t.Errorf("the catalogue says that it has seen position %d", is.Position)
+	}
+}

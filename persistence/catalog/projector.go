@@ -562,11 +562,21 @@ func (p *Projector) write(ctx context.Context, rows []any, gone []string, pos ui
 }
 
 func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) error {
-	return placeFollower(ctx, tx, p.name, pos)
+	return p.catalog.placeFollower(ctx, tx, p.name, pos)
 }
 
 // placeFollower stores how far a follower of the journal has come.
-func placeFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) error {
+func (c *Catalog) placeFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) error {
+	if c.journaled && pos > 0 {
+		var end uint64
+		if err := tx.NewRaw("SELECT position FROM journal_head").Scan(ctx, &end); err != nil {
+			return err
+		}
+		if end < pos {
+			return fmt.Errorf("%w: the journal has lost its events from position %d on, of which %s has those up to %d",
+				api.ErrUnavailable, end+1, name, pos)
+		}
+	}
 	_, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) "+
 		"ON CONFLICT (name) DO UPDATE SET position = EXCLUDED.position", name, pos).Exec(ctx)
 	if err == nil && pos > 0 {

@@ -265,7 +265,7 @@ func (c *Catalog) AddEvents(ctx context.Context, events []api.WebhookEvent, gone
 				return err
 			}
 		}
-		return placeFollower(ctx, tx, WebhookFollower, position)
+		return c.placeFollower(ctx, tx, WebhookFollower, position)
 	})
 }
 
@@ -285,7 +285,7 @@ func (c *Catalog) RestartEvents(ctx context.Context, position uint64) error {
 				return err
 			}
 		}
-		return placeFollower(ctx, tx, WebhookFollower, position)
+		return c.placeFollower(ctx, tx, WebhookFollower, position)
 	})
 }
 

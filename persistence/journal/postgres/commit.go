@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"sync"
@@ -49,11 +48,11 @@ type committer struct {
 	downErr   atomic.Pointer[error]
 	rounds    atomic.Uint64
 	idle      atomic.Bool
+	batch     atomic.Int64 // the number of the last batch that was settled
 
 	// The committer's own.
 	conn      *pgx.Conn
-	batch     int64 // the number of the last batch that was settled
-	unsettled bool  // the next one was sent, and given up
+	unsettled bool // the next one was sent, and given up
 	args      arguments
 }
 
@@ -358,6 +357,9 @@ func (j *Journal) once(f func(context.Context, *pgx.Conn) error) error {
 			j.log.Error("other nodes have given this one up: it writes nothing any more", "journal", j.name)
 		}
 		return journal.ErrFenced
+	case code(err) == codeBatch:
+		j.lose(true)
+		return journal.ErrFenced
 	case passing(err):
 		c.downErr.Store(&err)
 		if c.downSince.CompareAndSwap(0, time.Now().UnixNano()) {
@@ -431,33 +433,19 @@ func (c *committer) failed(ctx context.Context, err error) error {
 func (j *Journal) settle(ctx context.Context, conn *pgx.Conn) error {
 	c := &j.commits
 	var nothing arguments
-	nothing.fill(j, c.batch+1, nil)
+	nothing.fill(j, c.batch.Load()+1, nil)
 	var res result
-	if err := j.query(ctx, conn, &nothing, &res); err != nil {
+	if err := query(ctx, conn, &nothing, &res); err != nil {
 		return err
 	}
 	c.unsettled = false
-	c.batch = nothing.number
+	c.batch.Store(nothing.number)
 	return nil
 }
 
-// query carries out a batch. A database that does not know the batch before has lost commits: a replica took over that
-// had not got them all. It goes on as another writer, and the actors find out by their sequence numbers.
-func (j *Journal) query(ctx context.Context, conn *pgx.Conn, args *arguments, res *result) error {
-	for {
-		err := conn.QueryRow(ctx, commitStatement, args.list()...).Scan(&res.first, &res.statuses, &res.lasts)
-		if code(err) != codeBatch {
-			return err
-		}
-		j.log.Error("the database has lost what it had acknowledged: use synchronous replication", "journal", j.name,
-			"error", err)
-		writer := rand.Text()
-		if _, err := conn.Exec(ctx, registerWriter, writer); err != nil {
-			return err
-		}
-		j.writer.Store(&writer)
-		args.writer, args.number = writer, 1
-	}
+// query carries out a batch.
+func query(ctx context.Context, conn *pgx.Conn, args *arguments, res *result) error {
+	return conn.QueryRow(ctx, commitStatement, args.list()...).Scan(&res.first, &res.statuses, &res.lasts)
 }
 
 // send has the database carry out a batch, once.
@@ -467,14 +455,14 @@ func (j *Journal) send(reqs []*request) (res result, err error) {
 	filled := false
 	err = j.settled(func(ctx context.Context, conn *pgx.Conn) error {
 		if !filled { // not before what came before is settled
-			args.fill(j, c.batch+1, reqs)
+			args.fill(j, c.batch.Load()+1, reqs)
 			filled = true
 		}
-		return j.query(ctx, conn, args, &res)
+		return query(ctx, conn, args, &res)
 	})
 	switch {
 	case err == nil:
-		c.batch = args.number
+		c.batch.Store(args.number)
 	case filled && errors.Is(err, api.ErrUnavailable) && !errors.Is(err, journal.ErrFenced):
 		c.unsettled = true
 		err = fmt.Errorf("%w: %w", journal.ErrUnknown, err)
@@ -611,7 +599,7 @@ func (a *arguments) list() []any {
 func (a *arguments) fill(j *Journal, number int64, reqs []*request) {
 	now := j.now()
 	*a = arguments{
-		node: j.opts.Node, writer: *j.writer.Load(), number: number, nanos: now.UnixNano(), seconds: now.Unix(),
+		node: j.opts.Node, writer: j.writer, number: number, nanos: now.UnixNano(), seconds: now.Unix(),
 		streams: a.streams[:0], afters: a.afters[:0], pendings: a.pendings[:0], shards: a.shards[:0], counts: a.counts[:0],
 		claims: a.claims[:0], replaces: a.replaces[:0], digests: a.digests[:0], owners: a.owners[:0], refs: a.refs[:0],
 		expiries: a.expiries[:0], releases: a.releases[:0],

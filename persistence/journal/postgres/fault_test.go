@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -584,4 +585,111 @@ func TestANodeThatStartsHoldsNobodyUp(t *testing.T) {
 			}
 		}
 	})
+}
+
+// lose takes from the database what came after a position, as where a replica takes over that lagged: events, and what
+// it knows of the batches of a journal. Others have written some events since then.
+func (b *base) lose(after int64, of *Journal, batches, since int) {
+	b.t.Helper()
+	tx, err := b.conn.Begin(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	exec := func(statement string, args ...any) {
+		b.t.Helper()
+		if _, err := tx.Exec(b.t.Context(), statement, args...); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	exec("DELETE FROM journal_events WHERE position > $1", after)
+	exec("UPDATE journal_streams s SET last = (SELECT coalesce(max(seq), 0) FROM journal_events e WHERE e.stream = s.stream)")
+	exec("UPDATE journal_writers SET batch = batch - $1::bigint WHERE writer = $2", batches, of.writer)
+	exec("INSERT INTO journal_events SELECT 'job/since', n, $1 + n, 'test.said.1', '' FROM generate_series(1, $2::bigint) n", after, since)
+	exec("INSERT INTO journal_streams SELECT 'job/since', $1::bigint, false, 0 WHERE $1 > 0", since)
+	exec("UPDATE journal_head SET position = $1::bigint + $2::bigint", after, since)
+	if err := tx.Commit(b.t.Context()); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// A node has heard of events that a failover then loses. It goes by none of what it remembers, and ends, however many
+// events have come in their place; a node that starts goes on from what there is.
+func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		lose    func(t *testing.T, b *base, j, other *Journal)
+		noticed func(j *Journal, f journal.Follower) error
+	}{
+		"others' events": {func(t *testing.T, b *base, j, other *Journal) {
+			b.lose(2, other, 0, 0)
+		}, func(_ *Journal, f journal.Follower) error { _, err := f.Head(); return err }},
+		"its own, and as many have come since": {func(t *testing.T, b *base, j, other *Journal) {
+			b.lose(1, j, 1, 5)
+		}, func(_ *Journal, f journal.Follower) error { _, err := f.Head(); return err }},
+		"its own, seen by its next append": {func(t *testing.T, b *base, j, other *Journal) {
+			b.lose(1, j, 1, 0)
+		}, func(j *Journal, _ journal.Follower) error {
+			_, err := j.Append(context.Background(), journal.Append{Stream: "job/a", After: 1, Events: said("x")})
+			return err
+		}},
+		"its own, seen by its next snapshot": {func(t *testing.T, b *base, j, other *Journal) {
+			b.lose(1, j, 1, 0)
+		}, func(j *Journal, _ journal.Follower) error { return j.checkpoint(true) }},
+		"those of another node, which tells": {func(t *testing.T, b *base, j, other *Journal) {
+			b.lose(2, other, 2, 5)
+			if _, err := other.Append(t.Context(), journal.Append{Stream: "job/b", Events: said("x")}); !errors.Is(err, journal.ErrFenced) {
+				t.Errorf("an append of the node whose events are lost: %v", err)
+			}
+		}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBase(t, catalogtest.Postgres(t))
+			ends := make(chan string, 2)
+			j := open(t, b.dsn, Options{Poll: time.Hour, Lost: func(reason string) { ends <- reason }})
+			other := open(t, b.dsn, Options{Poll: time.Hour})
+			say(t, j, "job/a", 0, "one")
+			say(t, j, "job/a", 1, "two")
+			say(t, other, "job/b", 0, "one")
+			say(t, other, "job/b", 1, "two")
+			f, err := j.Follow("reader")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if head, err := f.Head(); head != 4 || err != nil {
+				t.Fatal(head, err)
+			}
+			j.Snapshot("job/a", 2, []byte("of lost events"))
+			f.Ack(4)
+			test.lose(t, b, j, other)
+			if test.noticed != nil {
+				if err := test.noticed(j, f); !errors.Is(err, journal.ErrFenced) {
+					t.Errorf("what is lost is not noticed: %v", err)
+				}
+			}
+			select {
+			case <-ends:
+			case <-time.After(10 * time.Second):
+				t.Fatal("the node does not end")
+			}
+			if _, err := j.Append(t.Context(), journal.Append{Stream: "job/new", Events: said("x")}); !errors.Is(err, journal.ErrFenced) {
+				t.Errorf("an append: %v", err)
+			}
+			if err := j.Close(); err != nil {
+				t.Error(err)
+			}
+			// Where it had to be told, a mark may have been written before: what it names is there.
+			if n := b.number("SELECT count(*) FROM journal_snapshots") + b.number("SELECT max(acked) FROM journal_followers"); n != 0 && test.noticed != nil {
+				t.Error("something is written that it knew of lost events")
+			}
+			again := open(t, b.dsn, Options{Lost: func(string) { t.Error("the node that starts ends as well") }})
+			say(t, again, "job/new", 0, "one")
+			if got, want := again.Position(), uint64(b.number("SELECT position FROM journal_head")); got != want {
+				t.Errorf("the new node is at %d of %d", got, want)
+			}
+			if len(ends) > 0 {
+				t.Error("the end is told twice")
+			}
+		})
+	}
 }

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"docent/backoff"
 	"docent/persistence/journal"
@@ -64,15 +66,12 @@ func (f *follower) Position() uint64 { return f.j.Position() }
 func (f *follower) Trimmed() uint64  { return f.j.Trimmed() }
 
 func (f *follower) Head() (uint64, error) {
-	var position int64
-	err := f.j.read("read where the journal ends", func(ctx context.Context) error {
-		return f.j.reads.QueryRow(ctx, "SELECT position FROM journal_head").Scan(&position)
+	var position uint64
+	err := f.j.read("read where the journal ends", func(ctx context.Context) (err error) {
+		position, err = f.j.standing(ctx, f.j.reads)
+		return err
 	})
-	if err != nil {
-		return 0, err
-	}
-	f.j.advance(uint64(position))
-	return uint64(position), nil
+	return position, err
 }
 
 func (f *follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
@@ -171,24 +170,84 @@ func (j *Journal) listen(ctx context.Context) error {
 				}
 				break
 			}
-			if pos, err := strconv.ParseUint(told.Payload, 10, 63); err == nil {
-				j.advance(pos)
+			pos, err := strconv.ParseUint(told.Payload, 10, 63)
+			if err != nil { // a node has seen that commits are lost
+				break
 			}
+			j.advance(pos)
 		}
 		cancel()
 	}
 }
 
-func (j *Journal) look(ctx context.Context, c *pgx.Conn) error {
+func (j *Journal) look(ctx context.Context, c querier) error {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	var position, trimmed int64
-	if err := c.QueryRow(ctx, "SELECT position, trimmed FROM journal_head, journal_state").Scan(&position, &trimmed); err != nil {
-		return err
+	_, err := j.standing(ctx, c)
+	return err
+}
+
+// A querier is a connection, or a pool of them.
+type querier interface {
+	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// standing reads where the journal ends, and tells the followers. A server that knows less than was acknowledged before,
+// or of whose losses another node has told, has lost commits: it was a replica that had not got them all.
+func (j *Journal) standing(ctx context.Context, c querier) (uint64, error) {
+	for again := false; ; again = true {
+		if j.lost.Load() {
+			return 0, journal.ErrFenced
+		}
+		known, batch := j.position.Load(), j.commits.batch.Load() // before the server is asked
+		var position, trimmed, losses, written int64
+		var replica bool
+		if err := c.QueryRow(ctx, "SELECT h.position, s.trimmed, s.losses, pg_is_in_recovery(), "+
+			"coalesce((SELECT batch FROM journal_writers WHERE writer = $1), -1) FROM journal_head h, journal_state s", j.writer).
+			Scan(&position, &trimmed, &losses, &replica, &written); err != nil {
+			return 0, err
+		}
+		fewer := uint64(position) < known || written < batch
+		switch {
+		case replica: // it may lag, and become the server, or not
+			return 0, errors.New("the server is a replica for now")
+		case losses != j.losses:
+			j.lose(false)
+		case fewer && again:
+			j.lose(true)
+		case fewer: // a replica that becomes the server may have been asked in between
+		default:
+			j.advance(uint64(position))
+			j.heardTrimmed(uint64(trimmed))
+			return uint64(position), nil
+		}
 	}
-	j.advance(uint64(position))
-	j.heardTrimmed(uint64(trimmed))
-	return nil
+}
+
+// lostReason is why a node ends whose database has lost commits.
+const lostReason = "the database has lost what it had acknowledged: use synchronous replication"
+
+// lose has this process write nothing any more. Where it is the first to see the loss, the others hear of it: by then
+// the server may have got as many events as it had, others, and they could not tell.
+func (j *Journal) lose(first bool) {
+	j.fenced.Store(true)
+	if j.lost.Swap(true) {
+		return
+	}
+	j.snaps.forget()
+	j.log.Error(lostReason, "journal", j.name)
+	if first {
+		ctx, cancel := context.WithTimeout(j.context, time.Second)
+		defer cancel()
+		if _, err := j.reads.Exec(ctx, "WITH told AS (UPDATE journal_state SET losses = losses + 1 WHERE losses = $1 RETURNING 1) "+
+			"SELECT pg_notify($2, 'loss') FROM told", j.losses, j.topic); err != nil {
+			j.log.Warn("other nodes have to see by themselves what the database has lost", "journal", j.name, "error", err)
+		}
+	}
+	if j.opts.Lost != nil {
+		j.opts.Lost(lostReason)
+	}
 }
 
 func (j *Journal) heardTrimmed(to uint64) {
@@ -198,7 +257,7 @@ func (j *Journal) heardTrimmed(to uint64) {
 }
 
 // storeMarks writes what followers have acknowledged.
-func (j *Journal) storeMarks(ctx context.Context) error {
+func (j *Journal) storeMarks(ctx context.Context, conn querier) error {
 	j.follows.mu.Lock()
 	marks := j.follows.marks
 	j.follows.marks = make(map[string]uint64)
@@ -211,7 +270,7 @@ func (j *Journal) storeMarks(ctx context.Context) error {
 	for name, pos := range marks {
 		names, acked = append(names, name), append(acked, number(pos))
 	}
-	_, err := j.reads.Exec(ctx, "UPDATE journal_followers f SET acked = m.acked FROM unnest($1::text[], $2::bigint[]) "+
+	_, err := conn.Exec(ctx, "UPDATE journal_followers f SET acked = m.acked FROM unnest($1::text[], $2::bigint[]) "+
 		"m(name, acked) WHERE f.name = m.name AND f.acked < m.acked", names, acked)
 	if err != nil {
 		j.follows.mu.Lock()

@@ -129,11 +129,19 @@ func (j *Journal) Identity() journal.Identity {
 // Remember is journal.Journal.Remember. The nodes hear of the catalogue's changes at different times: the last counts.
 func (j *Journal) Remember(is journal.Identity) error {
 	err := j.read("remember the catalogue in the journal", func(ctx context.Context) error {
-		_, err := j.reads.Exec(ctx, "UPDATE journal_state SET catalog = $1, revision = CASE WHEN catalog = $1 "+
+		conn, err := j.reads.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		if err := j.look(ctx, conn); err != nil { // the catalogue has lost what the journal has
+			return err
+		}
+		_, err = conn.Exec(ctx, "UPDATE journal_state SET catalog = $1, revision = CASE WHEN catalog = $1 "+
 			"THEN greatest(revision, $2) ELSE $2 END WHERE catalog <> $1 OR revision < $2", is.Catalog, number(is.Revision))
 		return err
 	})
-	if err != nil && j.context.Err() != nil {
+	if err != nil && (j.context.Err() != nil || errors.Is(err, journal.ErrFenced)) {
 		return api.ErrShuttingDown
 	}
 	return err

@@ -37,6 +37,9 @@ type Options struct {
 	// Node is the id of this process in cluster_nodes. Where others give the node up, it writes nothing any more. Empty
 	// where nobody can: for a process that is known to be alone.
 	Node string
+	// Lost is told, once, that the database has lost what it had acknowledged: what this process remembers is wrong, the
+	// journal takes nothing from it any more, and it is to end.
+	Lost func(reason string)
 	// Application is the application_name of the connections.
 	Application string
 	// DSN is that of new connections, where user and password may change; nil where they do not.
@@ -64,14 +67,16 @@ type Journal struct {
 	reads  *pgxpool.Pool
 	name   string // of the database, for messages
 	id     string
-	writer atomic.Pointer[string] // this process, in journal_writers
-	topic  string                 // that the database's notifications have
+	writer string // this process, in journal_writers
+	topic  string // that the database's notifications have
+	losses int64  // as counted in the database when this process began
 
 	context context.Context // ends with Close, but for what waits then
 	cancel  context.CancelFunc
 	stop    chan struct{} // closed by Close
 	loops   sync.WaitGroup
 	fenced  atomic.Bool
+	lost    atomic.Bool // the database has lost commits
 
 	position atomic.Uint64
 	trimmed  atomic.Uint64
@@ -101,10 +106,8 @@ func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {
 	if err != nil { // it may repeat parts of the DSN, which holds a password
 		return nil, errors.New("open the journal: catalog_dsn is not a valid postgres:// URL")
 	}
-	j := &Journal{opts: o, log: o.Log, now: o.Now, config: pool.ConnConfig, stop: make(chan struct{}),
+	j := &Journal{opts: o, log: o.Log, now: o.Now, config: pool.ConnConfig, stop: make(chan struct{}), writer: rand.Text(),
 		name: fmt.Sprintf("%s on PostgreSQL at %s:%d", pool.ConnConfig.Database, pool.ConnConfig.Host, pool.ConnConfig.Port)}
-	writer := rand.Text()
-	j.writer.Store(&writer)
 	j.context, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
 		if err != nil {
@@ -207,7 +210,7 @@ func (j *Journal) makeTables(ctx context.Context) error {
 	if _, err := tx.Exec(ctx, "DELETE FROM journal_writers WHERE seen < now() - interval '30 days'"); err != nil {
 		return err
 	}
-	if _, err := tx.Exec(ctx, registerWriter, *j.writer.Load()); err != nil {
+	if _, err := tx.Exec(ctx, registerWriter, j.writer); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
@@ -251,8 +254,8 @@ const registerWriter = "INSERT INTO journal_writers VALUES ($1, now(), 0, 0, '{}
 
 func (j *Journal) readState(ctx context.Context) error {
 	var position, trimmed int64
-	err := j.reads.QueryRow(ctx, "SELECT id, position, trimmed, 'docent_journal_' || 'journal_head'::regclass::oid "+
-		"FROM journal_head, journal_state").Scan(&j.id, &position, &trimmed, &j.topic)
+	err := j.reads.QueryRow(ctx, "SELECT id, position, trimmed, losses, 'docent_journal_' || 'journal_head'::regclass::oid "+
+		"FROM journal_head, journal_state").Scan(&j.id, &position, &trimmed, &j.losses, &j.topic)
 	j.position.Store(uint64(position))
 	j.trimmed.Store(uint64(trimmed))
 	if err != nil {
@@ -261,7 +264,7 @@ func (j *Journal) readState(ctx context.Context) error {
 	return j.count(ctx)
 }
 
-// Fenced reports whether the node was given up.
+// Fenced reports whether the node was given up, or ends since the database has lost commits.
 func (j *Journal) Fenced() bool { return j.fenced.Load() }
 
 // Close refuses further appends, writes what waits, snapshots included, and closes the connections.

@@ -29,7 +29,7 @@ func (j *Journal) read(doing string, f func(ctx context.Context) error) error {
 		switch {
 		case err == nil:
 			return nil
-		case errors.Is(err, journal.ErrCorrupt) || !passing(err):
+		case errors.Is(err, journal.ErrCorrupt) || errors.Is(err, journal.ErrFenced) || !passing(err):
 			return fmt.Errorf("%s: %w", doing, err)
 		case j.context.Err() != nil:
 			return fmt.Errorf("%s: %w", doing, api.ErrShuttingDown)

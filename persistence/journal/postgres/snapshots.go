@@ -80,6 +80,14 @@ func (s *snapshots) drop(stream string) {
 	}
 }
 
+// forget drops all that waits.
+func (s *snapshots) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.queue)
+	s.bytes = 0
+}
+
 // take takes what one statement writes.
 func (s *snapshots) take() (streams []string, seqs []int64, states [][]byte) {
 	s.mu.Lock()
@@ -127,7 +135,7 @@ func (j *Journal) checkpointLoop() {
 		if write {
 			due = now.Add(j.opts.CheckpointEvery)
 		}
-		if err := j.checkpoint(write); err != nil && !stopping {
+		if err := j.checkpoint(write); err != nil && !stopping && !j.fenced.Load() {
 			j.log.Warn("snapshots and followers' marks wait for the database", "journal", j.name, "error", err)
 		}
 		if stopping {
@@ -141,7 +149,15 @@ func (j *Journal) checkpoint(write bool) error {
 	defer j.snaps.writing.Unlock()
 	ctx, cancel := context.WithTimeout(j.context, answerTimeout)
 	defer cancel()
-	if err := j.storeMarks(ctx); err != nil {
+	conn, err := j.reads.Acquire(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Release()
+	if err := j.look(ctx, conn); err != nil { // nothing is written of events that the server has lost
+		return err
+	}
+	if err := j.storeMarks(ctx, conn); err != nil {
 		return err
 	}
 	for write {
@@ -150,7 +166,7 @@ func (j *Journal) checkpoint(write bool) error {
 			break
 		}
 		var n int
-		err := j.reads.QueryRow(ctx, "SELECT journal_snapshots_1($1, $2, $3, $4)", j.opts.Node, streams, seqs, states).Scan(&n)
+		err := conn.QueryRow(ctx, "SELECT journal_snapshots_1($1, $2, $3, $4)", j.opts.Node, streams, seqs, states).Scan(&n)
 		if err != nil {
 			if passing(err) {
 				for i, stream := range streams {
@@ -165,22 +181,22 @@ func (j *Journal) checkpoint(write bool) error {
 			j.snaps.held[stream] = struct{}{}
 		}
 	}
-	return j.trim(ctx)
+	return j.trim(ctx, conn)
 }
 
 // trim removes the events that snapshots of this node cover, as far as followers have come. Those of streams where some
 // stay are looked at again.
-func (j *Journal) trim(ctx context.Context) error {
+func (j *Journal) trim(ctx context.Context, conn querier) error {
 	held := slices.Sorted(maps.Keys(j.snaps.held))
 	for part := range slices.Chunk(held, groupSnapshots) {
 		var removed int
 		var low int64
-		if err := j.reads.QueryRow(ctx, "SELECT * FROM journal_trim_1($1)", part).Scan(&removed, &low); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT * FROM journal_trim_1($1)", part).Scan(&removed, &low); err != nil {
 			return err
 		}
 		j.metrics.trimmed.Add(uint64(removed))
 		var waits []string
-		if err := j.reads.QueryRow(ctx, "SELECT coalesce(array_agg(DISTINCT s.stream), '{}') FROM journal_snapshots s "+
+		if err := conn.QueryRow(ctx, "SELECT coalesce(array_agg(DISTINCT s.stream), '{}') FROM journal_snapshots s "+
 			"JOIN journal_events e ON e.stream = s.stream AND e.seq > 0 AND e.seq <= s.seq WHERE s.stream = ANY ($1)",
 			part).Scan(&waits); err != nil {
 			return err
@@ -229,7 +245,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 	if err := j.count(ctx); err != nil {
 		return err
 	}
-	if _, err := j.reads.Exec(ctx, "UPDATE journal_writers SET seen = now() WHERE writer = $1", *j.writer.Load()); err != nil {
+	if _, err := j.reads.Exec(ctx, "UPDATE journal_writers SET seen = now() WHERE writer = $1", j.writer); err != nil {
 		return err
 	}
 	c, err := j.reads.Acquire(ctx)

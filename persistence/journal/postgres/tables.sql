@@ -20,7 +20,8 @@ CREATE TABLE IF NOT EXISTS journal_state (
 	one      boolean PRIMARY KEY DEFAULT true CHECK (one),
 	trimmed  bigint NOT NULL, -- the highest position of an event that was removed because a snapshot covers it
 	catalog  text   NOT NULL, -- the identity of the catalogue that the journal works with
-	revision bigint NOT NULL  -- the last change of it that the journal has heard of
+	revision bigint NOT NULL, -- the last change of it that the journal has heard of
+	losses   bigint NOT NULL DEFAULT 0 -- how often nodes have seen that the database had lost commits
 ) WITH (fillfactor = 50);
 
 CREATE TABLE IF NOT EXISTS journal_streams (
