@@ -693,3 +693,55 @@ func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
 		})
 	}
 }
+
+// A node of another version starts while a VACUUM runs, which its statements wait for.
+func TestANodeThatStartsDuringAVacuumHoldsNobodyUp(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	j := open(t, b.dsn, Options{})
+	if _, err := b.conn.Exec(t.Context(), "DELETE FROM journal_made"); err != nil {
+		t.Fatal(err)
+	}
+	vacuum, err := b.conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vacuum.Exec(t.Context(), "LOCK TABLE journal_events IN SHARE UPDATE EXCLUSIVE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error, 1)
+	go func() {
+		j, err := Open(t.Context(), b.dsn, Options{Log: quiet})
+		if err == nil {
+			err = j.Close()
+		}
+		started <- err
+	}()
+	for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
+		if err := vacuum.QueryRow(t.Context(), "SELECT EXISTS (SELECT FROM pg_locks WHERE relation = 'journal_events'::regclass "+
+			"AND NOT granted)").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	written := make(chan error, 1)
+	go func() {
+		_, err := j.Append(t.Context(), journal.Append{Stream: "job/a", Events: said("one")})
+		written <- err
+	}()
+	select {
+	case err := <-written:
+		if err != nil {
+			t.Error(err)
+		}
+	case err := <-started:
+		t.Errorf("the node starts before the VACUUM has ended: %v", err)
+	case <-time.After(8 * time.Second):
+		t.Error("nothing can be written while the node waits")
+	}
+	if err := vacuum.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; err != nil {
+		t.Errorf("the node does not start: %v", err)
+	}
+}

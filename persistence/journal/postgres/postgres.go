@@ -27,6 +27,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"docent/api"
+	"docent/backoff"
 	"docent/persistence/journal"
 )
 
@@ -173,8 +174,31 @@ func (j *Journal) connect(ctx context.Context) (*pgx.Conn, error) {
 
 const connectTimeout = 5 * time.Second
 
-// makeTables makes what is missing, under a lock that other nodes wait for.
+// tablesWait is for how long at most commits wait for a node that makes tables. An autovacuum that is in the way gives
+// way after deadlock_timeout, which is a second; the rest is for that.
+const tablesWait = "1500ms"
+
+// makeTables makes what is missing. Where somebody is in the way, as a VACUUM is, it lets go of all locks for a while
+// and tries again.
 func (j *Journal) makeTables(ctx context.Context) error {
+	pause := backoff.Exponential(500*time.Millisecond, 8*time.Second)
+	for n := 1; ; n++ {
+		err := j.tryTables(ctx)
+		const lockTimeout = "55P03"
+		if code(err) != lockTimeout {
+			return err
+		}
+		if n == 1 {
+			j.log.Warn("this node starts once nothing locks the journal's tables; a VACUUM does", "journal", j.name, "error", err)
+		}
+		if err := backoff.Sleep(ctx, pause(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// tryTables makes what is missing, under a lock that other nodes wait for.
+func (j *Journal) tryTables(ctx context.Context) error {
 	c, err := j.connect(ctx)
 	if err != nil {
 		return err
@@ -217,8 +241,8 @@ func (j *Journal) makeTables(ctx context.Context) error {
 }
 
 // runTables runs the statements of tables.sql where that was not done before. Those that add an index wait for all who
-// write to its table, also where the index is there: the lock of the head keeps commits away meanwhile, and a node that
-// only starts again holds nobody up.
+// write to its table, also where the index is there: the lock of the head keeps commits away meanwhile, for tablesWait at
+// most, and a node that only starts again holds nobody up.
 func runTables(ctx context.Context, tx pgx.Tx, made bool) error {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(tables)))
 	if made {
@@ -231,6 +255,9 @@ func runTables(ctx context.Context, tx pgx.Tx, made bool) error {
 				done {
 				return err
 			}
+		}
+		if _, err := tx.Exec(ctx, "SET LOCAL lock_timeout = '"+tablesWait+"'"); err != nil {
+			return err
 		}
 		if _, err := tx.Exec(ctx, "SELECT FROM journal_head FOR UPDATE"); err != nil {
 			return err
