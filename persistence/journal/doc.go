@@ -26,6 +26,7 @@ var (
 	// ErrCorrupt says that a stored record is damaged or of an unknown form. The stream cannot be used; others can.
 	ErrCorrupt = errors.New("a stored record is damaged")
 	// ErrUnknown says that an append may have been stored or not: the database was asked, and its answer did not come.
+	// Its uses are not to be given back: they count as the database has them.
 	ErrUnknown = errors.New("whether it was stored is not known")
 	// ErrFenced refuses everything from a process whose work others have taken over. It will never write again.
 	ErrFenced = fmt.Errorf("%w: other nodes have given this one up", api.ErrUnavailable)

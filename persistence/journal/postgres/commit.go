@@ -155,6 +155,9 @@ func (j *Journal) Append(ctx context.Context, a journal.Append) (last uint64, er
 	}
 	tracing.At(ctx).Int("docent.journal.group", int64(r.group))
 	if r.err != nil {
+		if errors.Is(r.err, journal.ErrUnknown) {
+			j.quotas.unknown(a.Uses)
+		}
 		j.quotas.refused(a.Uses, r.err)
 		return fail(r.err)
 	}

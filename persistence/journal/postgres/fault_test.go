@@ -262,6 +262,35 @@ func TestABatchThatWasGivenUpIsNotTakenForTheNext(t *testing.T) {
 	}
 }
 
+// Whether a use was stored is not known when its append fails. Afterwards it counts as the database has it: once.
+func TestAUseWhoseAppendHasAnUnknownEndCountsOnce(t *testing.T) {
+	t.Parallel()
+	between, dsn := newWire(t, catalogtest.Postgres(t))
+	j := open(t, dsn, Options{Patience: time.Millisecond})
+	use := []quota.Use{{Name: "n", Key: "k", Window: quota.CalendarMonth, Limit: 9}}
+	say(t, j, "job/a", 0, "one")
+	if err := j.Quotas().Reserve(time.Now(), use); err != nil {
+		t.Fatal(err)
+	}
+	between.refuses.Store(true)
+	between.lose.Store(1)
+	_, err := j.Append(t.Context(), journal.Append{Stream: "job/a", After: 1, Events: said("two"), Uses: use})
+	if !errors.Is(err, journal.ErrUnknown) {
+		t.Fatal(err)
+	}
+	between.refuses.Store(false)
+	back := time.Now()
+	for read := false; !read; time.Sleep(5 * time.Millisecond) {
+		j.Quotas().Remaining(time.Now(), use[0]) // has the counts read
+		j.quotas.mu.Lock()
+		read = j.quotas.counts[countKey{use[0].Window, use[0].Key}].read.After(back)
+		j.quotas.mu.Unlock()
+	}
+	if left, _ := j.Quotas().Remaining(time.Now(), use[0]); left != 8 {
+		t.Errorf("after one use of nine %d are left", left)
+	}
+}
+
 // A scout follows a journal while it is written, and compares in the end.
 type scout struct {
 	t      *testing.T

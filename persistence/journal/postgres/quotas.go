@@ -193,6 +193,24 @@ func (q *quotas) stored(uses []quota.Use) {
 	}
 }
 
+// unknown says that nobody knows whether an append with these uses was stored. The database does, and is asked before
+// they matter again. Their callers do not give them back: see journal.Unsure.
+func (q *quotas) unknown(uses []quota.Use) {
+	if len(uses) == 0 {
+		return
+	}
+	now := q.j.now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for i := range uses {
+		u := &uses[i]
+		if c := q.counts[countKey{u.Window, u.Key}]; c != nil && u.Limit >= 0 {
+			c.reserve(u.Window.End(now), -1)
+			c.read = time.Time{}
+		}
+	}
+}
+
 // limit is why the database refused uses, by its counts; nil where there is room by now.
 func (q *quotas) limit(uses []quota.Use, insist bool) error {
 	var keys []countKey
