@@ -26,6 +26,8 @@ const (
 	laterDelay    = 10 * time.Millisecond // of an append of urgency Later, where others come
 	soonDelay     = 4 * time.Millisecond  // and of one of urgency Soon
 	soonTogether  = 4                     // of the latter, which are delayed no longer
+	againTogether = 3                     // times that an append is sent with others; then it is sent alone
+	againMost     = 6                     // times that it is sent, for a limit
 	delayedMost   = 64
 	reconnectMost = time.Second // between two attempts to connect
 	closePatience = 5 * time.Second
@@ -36,6 +38,7 @@ type committer struct {
 	mu      sync.Mutex
 	queue   []*request
 	ops     []*operation
+	looking int       // batches whose refused appends are being looked at
 	soon    int       // appends of urgency Soon that are delayed
 	delayed int       // appends that are delayed
 	last    time.Time // when the last append came
@@ -60,7 +63,7 @@ type committer struct {
 type request struct {
 	a     *journal.Append
 	bytes int
-	tries int // how often it was sent already; then it is sent alone
+	tries int // how often it was sent already
 	taken atomic.Bool
 	done  chan struct{}
 	last  uint64
@@ -224,14 +227,14 @@ func (c *committer) take() (reqs []*request, ops []*operation, closed bool) {
 	c.soon, c.delayed = 0, 0
 	ops, c.ops = c.ops, nil
 	if len(c.queue) == 0 {
-		return nil, ops, c.closed
+		return nil, ops, c.closed && c.looking == 0
 	}
 	streams := make(map[string]struct{}, len(c.queue))
 	keys := make(map[string]struct{})
 	var rest []*request
 	bytes := 0
 	for i, r := range c.queue {
-		if len(reqs) == batchAppends || bytes > batchBytes || r.tries > 0 && len(reqs) > 0 {
+		if len(reqs) == batchAppends || bytes > batchBytes || r.alone() && len(reqs) > 0 {
 			rest = append(rest, c.queue[i:]...)
 			break
 		}
@@ -245,13 +248,13 @@ func (c *committer) take() (reqs []*request, ops []*operation, closed bool) {
 		}
 		bytes += r.bytes
 		reqs = append(reqs, r)
-		if r.tries > 0 {
+		if r.alone() {
 			rest = append(rest, c.queue[i+1:]...)
 			break
 		}
 	}
 	c.queue = rest
-	return reqs, ops, c.closed
+	return reqs, ops, c.closed && c.looking == 0
 }
 
 // twice reports whether an append needs what another one of the batch changes, and remembers what it changes.
@@ -483,7 +486,7 @@ func (j *Journal) commit(reqs []*request) {
 		}
 		return
 	}
-	var again []*request
+	var open []refused
 	done, events, bytes := 0, 0, 0
 	for i, r := range reqs {
 		r.group = len(reqs)
@@ -495,58 +498,76 @@ func (j *Journal) commit(reqs []*request) {
 			done++
 			events += len(r.a.Events)
 			bytes += r.bytes
+		case res.statuses[i] == movedOn:
+			r.err = fmt.Errorf("%w: its last event is %d, not %d", journal.ErrSequence, res.lasts[i], r.a.After)
 		default:
-			if r.err = j.refusal(r, res.statuses[i], uint64(res.lasts[i]), len(reqs) == 1); errors.Is(r.err, errAgain) {
-				again = append(again, r)
-			}
+			open = append(open, refused{r, res.statuses[i], len(reqs) == 1})
+			reqs[i] = nil
 		}
 	}
-	j.metrics.observe(len(reqs)-len(again), done, events, bytes, time.Since(began), err)
+	j.metrics.observe(len(reqs)-len(open), done, events, bytes, time.Since(began), err)
 	if events > 0 {
 		j.advance(uint64(res.first) + uint64(events) - 1)
 	}
 	for _, r := range reqs {
-		if !errors.Is(r.err, errAgain) {
+		if r != nil {
 			close(r.done)
 		}
 	}
-	if len(again) > 0 {
-		c := &j.commits
-		c.mu.Lock()
-		for _, r := range again {
-			r.err = nil
-			r.tries++
-		}
-		c.queue = append(again, c.queue...)
-		c.mu.Unlock()
+	if len(open) == 0 {
+		return
 	}
+	j.commits.mu.Lock()
+	j.commits.looking++
+	j.commits.mu.Unlock()
+	go j.lookAt(open) // the next batch does not wait for what is read
 }
 
-// errAgain says that an append may be taken when it is sent once more.
-var errAgain = errors.New("send it again")
+// A refused append's reason is to be read, and may be gone by then.
+type refused struct {
+	*request
+	status int16
+	alone  bool // in its batch
+}
 
-// refusal is why an append was refused.
-func (j *Journal) refusal(r *request, status int16, last uint64, alone bool) error {
-	switch status {
-	case movedOn:
-		return fmt.Errorf("%w: its last event is %d, not %d", journal.ErrSequence, last, r.a.After)
-	case claimed:
-		held, ok, err := j.Claim(r.a.Claim.Key, j.now())
-		if err != nil {
-			return err
+// lookAt tells those of a batch that were refused by whom or by what, and has the others sent again.
+func (j *Journal) lookAt(list []refused) {
+	c := &j.commits
+	var again []*request
+	limits := j.quotas.stand(list)
+	for _, r := range list {
+		if r.status == usedUp {
+			r.err = limits(r)
+		} else {
+			r.err = j.holder(r.a.Claim.Key)
 		}
-		if ok {
-			return &journal.ClaimedError{Claim: held}
+		if r.err == nil {
+			again = append(again, r.request)
+			continue
 		}
-	case usedUp:
-		if !alone { // of several that share a limit, one that was refused as well may have been counted: see the function
-			break
-		}
-		if err := j.quotas.limit(r.a.Uses, r.tries > 2); err != nil {
-			return err
-		}
+		j.metrics.refused.Add(1)
+		close(r.done)
 	}
-	return errAgain
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, r := range again {
+		r.tries++
+	}
+	c.queue = append(again, c.queue...)
+	c.looking--
+	c.poke()
+}
+
+// alone reports whether an append is sent without others, since it was refused with them often enough.
+func (r *request) alone() bool { return r.tries >= againTogether }
+
+// holder is a *journal.ClaimedError that says who holds a key; nil where nobody does by now.
+func (j *Journal) holder(key string) error {
+	held, ok, err := j.Claim(key, j.now())
+	if err == nil && ok {
+		err = &journal.ClaimedError{Claim: held}
+	}
+	return err
 }
 
 const (

@@ -594,6 +594,57 @@ func TestALimitIsExactOverAllNodes(t *testing.T) {
 	}
 }
 
+// Hundreds come at once where a limit has room for a few. They do not go through the lock of all nodes one by one.
+func TestALimitThatManyCrossAtOnceTakesAFewCommits(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	j := open(t, b.dsn, Options{})
+	const many, most = 300, 5
+	lock, err := b.conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := lock.Exec(t.Context(), "SELECT FROM journal_head FOR UPDATE"); err != nil {
+		t.Fatal(err)
+	}
+	use := func(i int) (uses []quota.Use) {
+		if i%2 == 0 { // counted towards the second limit as well, also where it is over the first
+			uses = append(uses, quota.Use{Name: "narrow", Key: "narrow", Window: quota.SlidingDay, Limit: 1})
+		}
+		return append(uses, quota.Use{Name: "wide", Key: "wide", Window: quota.CalendarMonth, Limit: most})
+	}
+	var all sync.WaitGroup
+	var taken atomic.Int64
+	for i := range many {
+		all.Go(func() {
+			_, err := j.Append(t.Context(), journal.Append{Stream: fmt.Sprint("thread/", i), Events: said("x"), Uses: use(i)})
+			if err == nil {
+				taken.Add(1)
+			} else if limit := new(api.LimitError); !errors.As(err, &limit) || limit.RetryAfter <= 0 {
+				t.Error(err)
+			}
+		})
+	}
+	for waiting := 0; waiting < many-1; time.Sleep(5 * time.Millisecond) { // one of them alone may be under way
+		j.commits.mu.Lock()
+		waiting = len(j.commits.queue)
+		j.commits.mu.Unlock()
+	}
+	if err := lock.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	all.Wait()
+	if n := b.number("SELECT sum(count) FROM journal_uses WHERE key = 'wide'"); taken.Load() != most || n != most {
+		t.Errorf("%d were taken and %d counted", taken.Load(), n)
+	}
+	if n := j.Stats().Commits; n > 6 {
+		t.Errorf("it took %d commits", n)
+	}
+	if s := j.Stats(); s.Refused != many-most || s.Appends != most {
+		t.Errorf("%d are said to be refused and %d taken", s.Refused, s.Appends)
+	}
+}
+
 // Nodes start, of this version and of another one that brings its own statements, while others write.
 func TestANodeThatStartsHoldsNobodyUp(t *testing.T) {
 	t.Parallel()

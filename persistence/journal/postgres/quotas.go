@@ -211,18 +211,21 @@ func (q *quotas) unknown(uses []quota.Use) {
 	}
 }
 
-// limit is why the database refused uses, by its counts; nil where there is room by now.
-func (q *quotas) limit(uses []quota.Use, insist bool) error {
+// stand reads the counts of what a batch was refused for, once, and tells why each was refused; nil where it is within
+// its limits by now. That may well be: one that is refused for another of its limits counts against those behind it.
+func (q *quotas) stand(list []refused) func(refused) error {
 	var keys []countKey
-	for i := range uses {
-		if uses[i].Limit >= 0 {
-			keys = append(keys, countKey{uses[i].Window, uses[i].Key})
+	for _, r := range list {
+		for _, u := range r.a.Uses {
+			if r.status == usedUp && u.Limit >= 0 {
+				keys = append(keys, countKey{u.Window, u.Key})
+			}
 		}
 	}
-	found, err := q.fetch(keys)
-	if err != nil {
-		return err
+	if len(keys) == 0 {
+		return nil
 	}
+	found, err := q.fetch(keys)
 	now := q.j.now()
 	all := quota.New()
 	for k, slots := range found {
@@ -230,12 +233,20 @@ func (q *quotas) limit(uses []quota.Use, insist bool) error {
 			all.Load(k.window, k.key, end, n)
 		}
 	}
-	err = all.Reserve(now, uses)
-	if err == nil && insist {
-		u := &uses[slices.IndexFunc(uses, func(u quota.Use) bool { return u.Limit >= 0 })]
-		err = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.Length(now), RetryAfter: time.Minute}
+	return func(r refused) error {
+		if err != nil {
+			return err
+		}
+		refusal := all.Reserve(now, r.a.Uses)
+		if refusal == nil {
+			all.Release(now, r.a.Uses) // those behind it are judged by what is stored
+		}
+		if refusal == nil && r.alone && r.tries >= againMost {
+			u := &r.a.Uses[slices.IndexFunc(r.a.Uses, func(u quota.Use) bool { return u.Limit >= 0 })]
+			refusal = &api.LimitError{Name: u.Name, Limit: u.Limit, Window: u.Window.Length(now), RetryAfter: time.Minute}
+		}
+		return refusal
 	}
-	return err
 }
 
 // refused has the counts of what was refused for a limit read again.

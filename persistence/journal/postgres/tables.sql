@@ -153,7 +153,7 @@ BEGIN
 
 	IF cardinality(use_appends) > 0 THEN
 		-- Those that would go over a limit, counted with all before them in the batch. One that is refused for another of
-		-- its uses is counted too: the caller sends what was refused again, alone.
+		-- its uses is counted too: the caller sends again what the stored counts leave room for.
 		SELECT array_agg(DISTINCT append) INTO refused FROM (
 			SELECT append, lim, n + max(CASE WHEN n = 1 THEN (SELECT coalesce(sum(j.count), 0) FROM journal_uses j
 				WHERE j.kind = u.kind AND j.key = u.key AND j.ends > seconds_now) END) OVER (PARTITION BY kind, key) AS total
