@@ -41,7 +41,9 @@ func (s *patientConnector) Connect(ctx context.Context) (driver.Conn, error) {
 			}
 			return conn, nil
 		}
-		if !passes(err) || errors.Is(err, api.ErrUnavailable) || !s.waits() || backoff.Sleep(ctx, outagePace) != nil {
+		// Who waits no longer says nothing about the database.
+		if !passes(err) || errors.Is(err, api.ErrUnavailable) || ctx.Err() != nil || !s.waits() ||
+			backoff.Sleep(ctx, outagePace) != nil {
 			return nil, err
 		}
 	}

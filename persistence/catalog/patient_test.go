@@ -66,6 +66,20 @@ func TestConnectionsWaitForADatabaseThatRestarts(t *testing.T) {
 		if d, err := took(short); !errors.Is(err, refused) || d != time.Second {
 			t.Errorf("who waits for a second: %v after %v", err, d)
 		}
+		time.Sleep(2 * time.Hour) // it is back, and nobody has connected
+		gone, cancel := context.WithCancel(t.Context())
+		cancel()
+		s.since = time.Time{}
+		g.opens = time.Now().Add(time.Hour) // for who does not wait, it is gone
+		if _, err := took(gone); !errors.Is(err, refused) {
+			t.Error(err)
+		}
+		time.Sleep(time.Minute)
+		g.opens = time.Now().Add(3 * time.Second)
+		if d, err := took(t.Context()); err != nil || d < 3*time.Second {
+			t.Errorf("a restart, after somebody has gone who did not wait: %v after %v", err, d)
+		}
+		g.opens = time.Now().Add(time.Hour)
 		for _, err := range []error{errors.New("no such database"), errors.Join(api.ErrUnavailable, refused)} {
 			g.fails, s.since = err, time.Time{}
 			if d, got := took(t.Context()); !errors.Is(got, err) || d != 0 {
