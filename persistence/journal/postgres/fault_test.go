@@ -667,6 +667,33 @@ func TestANodeThatStartsHoldsNobodyUp(t *testing.T) {
 	})
 }
 
+// A crash loses what a new follower has written of itself. Its mark is stored all the same, so that nothing it has yet
+// to read is removed.
+func TestAFollowersMarkIsStoredWhereNothingIsKnownOfTheFollower(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	j := open(t, b.dsn, Options{})
+	f, err := j.Follow("reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	say(t, j, "job/a", 0, "one")
+	say(t, j, "job/a", 1, "two")
+	if _, err := b.conn.Exec(t.Context(), "DELETE FROM journal_followers"); err != nil {
+		t.Fatal(err)
+	}
+	f.Ack(2)
+	flush(t, j)
+	if n := b.number("SELECT coalesce(max(acked), -1) FROM journal_followers"); n != 2 {
+		t.Errorf("its mark is at %d", n)
+	}
+	f.Ack(1) // late, from another node
+	flush(t, j)
+	if n := b.number("SELECT max(acked) FROM journal_followers"); n != 2 {
+		t.Errorf("its mark goes back to %d", n)
+	}
+}
+
 // lose takes from the database what came after a position, as where a replica takes over that lagged: events, and what
 // it knows of the batches of a journal. Others have written some events since then.
 func (b *base) lose(after int64, of *Journal, batches, since int) {

@@ -40,8 +40,13 @@ func (j *Journal) Follow(name string) (journal.Follower, error) {
 		return nil, fmt.Errorf("a follower's name has 1 to 255 bytes")
 	}
 	err := j.read("follow the journal as "+name, func(ctx context.Context) error {
-		_, err := j.reads.Exec(ctx, "INSERT INTO journal_followers VALUES ($1, 0) ON CONFLICT DO NOTHING", name)
-		return err
+		return pgx.BeginFunc(ctx, j.reads, func(tx pgx.Tx) error {
+			if _, err := tx.Exec(ctx, "SET LOCAL synchronous_commit = on"); err != nil { // from now on it holds events
+				return err
+			}
+			_, err := tx.Exec(ctx, "INSERT INTO journal_followers VALUES ($1, 0) ON CONFLICT DO NOTHING", name)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -270,8 +275,8 @@ func (j *Journal) storeMarks(ctx context.Context, conn querier) error {
 	for name, pos := range marks {
 		names, acked = append(names, name), append(acked, number(pos))
 	}
-	_, err := conn.Exec(ctx, "UPDATE journal_followers f SET acked = m.acked FROM unnest($1::text[], $2::bigint[]) "+
-		"m(name, acked) WHERE f.name = m.name AND f.acked < m.acked", names, acked)
+	_, err := conn.Exec(ctx, "INSERT INTO journal_followers AS f SELECT * FROM unnest($1::text[], $2::bigint[]) m(name, acked) "+
+		"ORDER BY name ON CONFLICT (name) DO UPDATE SET acked = excluded.acked WHERE f.acked < excluded.acked", names, acked)
 	if err != nil {
 		j.follows.mu.Lock()
 		for name, pos := range marks {
