@@ -37,7 +37,7 @@ func (p *Projector) heard(what said) {
 	case what.Hurry || p.runs.Load():
 	case what.Position == 0: // it is made anew
 		p.mu.Lock()
-		p.reached, p.whole, p.target = 0, false, p.source.Position()
+		p.reached, p.whole, p.target, p.aimed = 0, false, p.source.Position(), true
 		p.mu.Unlock()
 	default:
 		p.further(what.Position)
@@ -47,10 +47,9 @@ func (p *Projector) heard(what said) {
 // further is reach for what another node has written: what comes late says nothing.
 func (p *Projector) further(pos uint64) {
 	p.mu.Lock()
-	later := pos > p.reached
-	p.mu.Unlock()
-	if later {
-		p.reach(pos)
+	defer p.mu.Unlock()
+	if pos > p.reached && !p.runs.Load() {
+		p.reachTo(pos)
 	}
 }
 
@@ -81,15 +80,17 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 		return err
 	}
 	p.mu.Lock()
-	if p.target == 0 {
-		p.target = head
+	defer p.mu.Unlock()
+	if p.runs.Load() { // since then, and it may have begun anew
+		return nil
 	}
-	later := pos > p.reached || pos >= p.target && !p.whole
-	p.mu.Unlock()
-	if later {
+	if !p.aimed {
+		p.target, p.aimed = head, true
+	}
+	if pos > p.reached || pos >= p.target && !p.whole {
 		p.catalog.days.forgetAll()
 		p.catalog.cited.forgetAll()
-		p.reach(pos)
+		p.reachTo(pos)
 	}
 	return nil
 }

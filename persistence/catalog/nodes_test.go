@@ -204,6 +204,29 @@ func TestFiguresOfADayFollowWhatAnotherNodeHasListed(t *testing.T) {
 	}
 }
 
+// TestAListingThatAnotherNodeMakesAnewIsNotTakenForWhole has a node start meanwhile: the first that it hears is how far
+// the other one is.
+func TestAListingThatAnotherNodeMakesAnewIsNotTakenForWhole(t *testing.T) {
+	t.Parallel()
+	a, b := twoNodes(t)
+	must(a.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/srv/docs"}))(t)
+	log := newTestLog()
+	for n := range 10 {
+		log.change(jobStream(n), active("docs"))
+	}
+	p := NewProjector(b, log, log.load, nil)
+	p.heard(said{Listing: p.name, Position: 3})
+	if err := p.usable(); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("3 of 10 events are listed: %v", err)
+	}
+	_, stop := runProjector(t, a, log)
+	defer stop()
+	soon(t, "the listing is whole", func() bool { return p.usable() == nil })
+	// Of a node that starts now nobody has to wait before it looks.
+	late := NewProjector(b, log, log.load, nil)
+	soon(t, "a node that starts knows that the listing is whole", func() bool { return late.usable() == nil })
+}
+
 // TestAListingIsNotStoredBeyondTheJournalsEnd has the server lose commits that a projector has read: a node that starts
 // would find a catalogue that has seen more than there is.
 func TestAListingIsNotStoredBeyondTheJournalsEnd(t *testing.T) {

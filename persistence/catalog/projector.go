@@ -162,6 +162,7 @@ type Projector struct {
 	reached uint64
 	whole   bool // the listing has come to where the journal ended when this projector began
 	target  uint64
+	aimed   bool // target was read
 	waiting map[chan struct{}]uint64
 }
 
@@ -180,8 +181,12 @@ func newProjector(c *Catalog, source Source, of projection, log *slog.Logger) *P
 	if log == nil {
 		log = slog.Default()
 	}
-	return &Projector{projection: of, catalog: c, source: source, log: log,
+	p := &Projector{projection: of, catalog: c, source: source, log: log,
 		hurry: make(chan struct{}, 1), waiting: make(map[chan struct{}]uint64)}
+	if c.nodes != nil {
+		p.look() // another node may have brought it to the journal's end long ago, and say nothing
+	}
+	return p
 }
 
 // Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries
@@ -308,7 +313,7 @@ func (p *Projector) begin(ctx context.Context) error {
 	}
 	p.begun, p.first, p.stored = true, true, pos
 	p.mu.Lock()
-	p.target = last
+	p.target, p.aimed = last, true
 	p.mu.Unlock()
 	p.reach(pos)
 	return nil
@@ -601,8 +606,13 @@ func (p *Projector) position() uint64 {
 func (p *Projector) reach(pos uint64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.reachTo(pos)
+}
+
+// reachTo is reach for a caller that holds mu.
+func (p *Projector) reachTo(pos uint64) {
 	p.reached = pos
-	p.whole = p.whole || pos >= p.target
+	p.whole = p.whole || p.aimed && pos >= p.target
 	for c, until := range p.waiting {
 		if until <= pos {
 			close(c)
