@@ -563,7 +563,7 @@ func (r *request) alone() bool { return r.tries >= againTogether }
 
 // holder is a *journal.ClaimedError that says who holds a key; nil where nobody does by now.
 func (j *Journal) holder(key string) error {
-	held, ok, err := j.Claim(key, j.now())
+	held, ok, err := j.Claim(key, j.opts.wall())
 	if err == nil && ok {
 		err = &journal.ClaimedError{Claim: held}
 	}
@@ -623,7 +623,7 @@ func (a *arguments) list() []any {
 func (a *arguments) fill(j *Journal, number int64, reqs []*request) {
 	now := j.now()
 	*a = arguments{
-		node: j.opts.Node, writer: j.writer, number: number, nanos: now.UnixNano(), seconds: now.Unix(),
+		node: j.opts.Node, writer: j.writer, number: number, nanos: j.opts.wall().UnixNano(), seconds: now.Unix(),
 		streams: a.streams[:0], afters: a.afters[:0], pendings: a.pendings[:0], shards: a.shards[:0], counts: a.counts[:0],
 		claims: a.claims[:0], replaces: a.replaces[:0], digests: a.digests[:0], owners: a.owners[:0], refs: a.refs[:0],
 		expiries: a.expiries[:0], releases: a.releases[:0],

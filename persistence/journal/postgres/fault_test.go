@@ -594,6 +594,28 @@ func TestALimitIsExactOverAllNodes(t *testing.T) {
 	}
 }
 
+// Machines' clocks are hours apart. What is used up on one node is used up on all, and free again when the hour is over.
+func TestUsesCountAlikeOnNodesWhoseClocksDisagree(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	use := []quota.Use{{Name: "n", Key: "k", Window: quota.SlidingHour, Limit: 2}}
+	for i, off := range []time.Duration{3 * time.Hour, -3 * time.Hour, 3 * time.Hour, 0} {
+		wall := func() time.Time { return time.Now().Add(off) }
+		j := open(t, b.dsn, Options{wall: wall})
+		if left, reset := j.Quotas().Remaining(wall(), use[0]); left != max(0, 2-i) || reset > time.Hour {
+			t.Errorf("node %d: %d are left until %v", i, left, reset)
+		}
+		_, err := j.Append(t.Context(), journal.Append{Stream: fmt.Sprint("thread/", i), Events: said("x"), Uses: use})
+		if limit := new(api.LimitError); (i < 2) != (err == nil) || err != nil && (!errors.As(err, &limit) || limit.RetryAfter > time.Hour) {
+			t.Errorf("node %d, use %d of 2: %v", i, i+1, err)
+		}
+	}
+	if n := b.number("SELECT count(*) FROM journal_uses WHERE ends NOT BETWEEN extract(epoch FROM now()) + 3590 " +
+		"AND extract(epoch FROM now()) + 3670"); n != 0 {
+		t.Error("a use counts for longer or shorter than an hour and a minute")
+	}
+}
+
 // Hundreds come at once where a limit has room for a few. They do not go through the lock of all nodes one by one.
 func TestALimitThatManyCrossAtOnceTakesAFewCommits(t *testing.T) {
 	t.Parallel()

@@ -208,9 +208,11 @@ func (j *Journal) standing(ctx context.Context, c querier) (uint64, error) {
 		known, batch := j.position.Load(), j.commits.batch.Load() // before the server is asked
 		var position, trimmed, losses, written int64
 		var replica bool
-		if err := c.QueryRow(ctx, "SELECT h.position, s.trimmed, s.losses, pg_is_in_recovery(), "+
+		var clock time.Time
+		asked, began := j.opts.wall(), time.Now()
+		if err := c.QueryRow(ctx, "SELECT h.position, s.trimmed, s.losses, pg_is_in_recovery(), clock_timestamp(), "+
 			"coalesce((SELECT batch FROM journal_writers WHERE writer = $1), -1) FROM journal_head h, journal_state s", j.writer).
-			Scan(&position, &trimmed, &losses, &replica, &written); err != nil {
+			Scan(&position, &trimmed, &losses, &replica, &clock, &written); err != nil {
 			return 0, err
 		}
 		fewer := uint64(position) < known || written < batch
@@ -223,6 +225,7 @@ func (j *Journal) standing(ctx context.Context, c querier) (uint64, error) {
 			j.lose(true)
 		case fewer: // a replica that becomes the server may have been asked in between
 		default:
+			j.tells(clock, asked, time.Since(began))
 			j.advance(uint64(position))
 			j.heardTrimmed(uint64(trimmed))
 			return uint64(position), nil

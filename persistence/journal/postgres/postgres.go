@@ -33,8 +33,10 @@ import (
 
 // Options change how a journal is opened.
 type Options struct {
-	Log *slog.Logger     // slog.Default where nil
-	Now func() time.Time // time.Now where nil; decides when claims expire and in which slot a use is stored
+	Log *slog.Logger // slog.Default where nil
+	// Now decides when claims expire and in which slot a use is stored. Where nil, claims go by the machine's clock, as those
+	// who make them do, and uses by the database's: nodes whose machines disagree count alike.
+	Now func() time.Time
 	// Node is the id of this process in cluster_nodes. Where others give the node up, it writes nothing any more. Empty
 	// where nobody can: for a process that is known to be alone.
 	Node string
@@ -51,6 +53,8 @@ type Options struct {
 	Patience time.Duration
 	// Poll is after which time a follower looks for itself whether others have written; 5 s where zero.
 	Poll time.Duration
+
+	wall func() time.Time // the machine's clock, time.Now but in tests
 }
 
 // Format is the version of the tables. A program that does not know it refuses the database.
@@ -63,7 +67,6 @@ var tables string
 type Journal struct {
 	opts   Options
 	log    *slog.Logger
-	now    func() time.Time
 	config *pgx.ConnConfig
 	reads  *pgxpool.Pool
 	name   string // of the database, for messages
@@ -77,7 +80,8 @@ type Journal struct {
 	stop    chan struct{} // closed by Close
 	loops   sync.WaitGroup
 	fenced  atomic.Bool
-	lost    atomic.Bool // the database has lost commits
+	ahead   atomic.Int64 // nanoseconds that the database's clock is ahead of the machine's
+	lost    atomic.Bool  // the database has lost commits
 
 	position atomic.Uint64
 	trimmed  atomic.Uint64
@@ -97,8 +101,11 @@ const tablesLock = 7234150850
 // Open opens the journal in a database, or makes it.
 func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	if o.Now == nil {
-		o.Now = time.Now
+	if o.wall == nil {
+		o.wall = time.Now
+	}
+	if o.Now != nil {
+		o.wall = o.Now
 	}
 	o.CheckpointEvery = cmp.Or(o.CheckpointEvery, 2*time.Second)
 	o.Patience = cmp.Or(o.Patience, 10*time.Second)
@@ -107,7 +114,7 @@ func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {
 	if err != nil { // it may repeat parts of the DSN, which holds a password
 		return nil, errors.New("open the journal: catalog_dsn is not a valid postgres:// URL")
 	}
-	j := &Journal{opts: o, log: o.Log, now: o.Now, config: pool.ConnConfig, stop: make(chan struct{}), writer: rand.Text(),
+	j := &Journal{opts: o, log: o.Log, config: pool.ConnConfig, stop: make(chan struct{}), writer: rand.Text(),
 		name: fmt.Sprintf("%s on PostgreSQL at %s:%d", pool.ConnConfig.Database, pool.ConnConfig.Host, pool.ConnConfig.Port)}
 	j.context, j.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	defer func() {
@@ -281,14 +288,36 @@ const registerWriter = "INSERT INTO journal_writers VALUES ($1, now(), 0, 0, '{}
 
 func (j *Journal) readState(ctx context.Context) error {
 	var position, trimmed int64
-	err := j.reads.QueryRow(ctx, "SELECT id, position, trimmed, losses, 'docent_journal_' || 'journal_head'::regclass::oid "+
-		"FROM journal_head, journal_state").Scan(&j.id, &position, &trimmed, &j.losses, &j.topic)
+	asked, began := j.opts.wall(), time.Now()
+	var clock time.Time
+	err := j.reads.QueryRow(ctx, "SELECT id, position, trimmed, losses, clock_timestamp(), 'docent_journal_' || 'journal_head'::regclass::oid "+
+		"FROM journal_head, journal_state").Scan(&j.id, &position, &trimmed, &j.losses, &clock, &j.topic)
 	j.position.Store(uint64(position))
 	j.trimmed.Store(uint64(trimmed))
 	if err != nil {
 		return err
 	}
+	j.tells(clock, asked, time.Since(began))
 	return j.count(ctx)
+}
+
+// tells takes the time that the database told, who was asked at a time of the machine's clock and has answered after some
+// while.
+func (j *Journal) tells(clock, asked time.Time, took time.Duration) {
+	if took < time.Second || j.ahead.Load() == 0 { // a slow answer says little
+		j.ahead.Store(int64(clock.Sub(asked.Add(took / 2))))
+	}
+}
+
+// now is the time that uses of all nodes go by.
+func (j *Journal) now() time.Time { return j.ours(j.opts.wall()) }
+
+// ours is the time that uses of all nodes go by at a time of the machine's clock.
+func (j *Journal) ours(at time.Time) time.Time {
+	if j.opts.Now != nil {
+		return at
+	}
+	return at.Add(time.Duration(j.ahead.Load()))
 }
 
 // Fenced reports whether the node was given up, or ends since the database has lost commits.

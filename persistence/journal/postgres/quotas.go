@@ -130,6 +130,7 @@ func (q *quotas) counters(now time.Time, uses []quota.Use) *quota.Counters {
 }
 
 func (q *quotas) Reserve(now time.Time, uses []quota.Use) error {
+	now = q.j.ours(now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if err := q.counters(now, uses).Reserve(now, uses); err != nil {
@@ -140,6 +141,7 @@ func (q *quotas) Reserve(now time.Time, uses []quota.Use) error {
 }
 
 func (q *quotas) Release(now time.Time, uses []quota.Use) {
+	now = q.j.ours(now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.add(now, uses, -1)
@@ -171,6 +173,7 @@ func (c *counts) reserve(end int64, n int) {
 }
 
 func (q *quotas) Remaining(now time.Time, use quota.Use) (left int, reset time.Duration) {
+	now = q.j.ours(now)
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.counters(now, []quota.Use{use}).Remaining(now, use)

@@ -265,7 +265,7 @@ func (j *Journal) sweep(ctx context.Context) error {
 	now := j.now()
 	if err := j.sweepAll(ctx, "DELETE FROM journal_claims WHERE key IN (SELECT key FROM journal_claims "+
 		"WHERE expires < $1 ORDER BY expires LIMIT $2 FOR UPDATE SKIP LOCKED) AND expires < $1",
-		now.Add(-claimKeep).UnixNano()); err != nil {
+		j.opts.wall().Add(-claimKeep).UnixNano()); err != nil {
 		return err
 	}
 	if err := j.sweepAll(ctx, "DELETE FROM journal_uses WHERE (kind, key, ends) IN (SELECT kind, key, ends FROM journal_uses "+
