@@ -716,6 +716,46 @@ func TestAFollowersMarkIsStoredWhereNothingIsKnownOfTheFollower(t *testing.T) {
 	}
 }
 
+// A follower lags behind by many streams. They are looked at when it has come further, and not once a second.
+func TestEventsThatAFollowerHasYetToReadAreNotLookedAtUntilItHas(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	j := open(t, b.dsn, Options{})
+	f, err := j.Follow("reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func() int {
+		t.Helper()
+		if err := j.checkpoint(true); err != nil {
+			t.Fatal(err)
+		}
+		j.snaps.writing.Lock()
+		defer j.snaps.writing.Unlock()
+		return len(j.snaps.held)
+	}
+	say(t, j, "job/a", 0, "one")
+	j.Snapshot("job/a", 1, []byte("state"))
+	if n := held(); n != 1 {
+		t.Fatalf("%d streams wait", n)
+	}
+	if _, err := b.conn.Exec(t.Context(), "DELETE FROM journal_events WHERE stream = 'job/a'"); err != nil { // a look would see it
+		t.Fatal(err)
+	}
+	say(t, j, "job/b", 0, "one")
+	j.Snapshot("job/b", 1, []byte("state"))
+	if n := held(); n != 2 {
+		t.Errorf("%d streams wait: those of before were looked at", n)
+	}
+	f.Ack(2)
+	if n := held(); n != 0 {
+		t.Errorf("the follower has read all, and %d streams wait", n)
+	}
+	if n := b.number("SELECT count(*) FROM journal_events"); n != 0 {
+		t.Errorf("%d events stay", n)
+	}
+}
+
 // lose takes from the database what came after a position, as where a replica takes over that lagged: events, and what
 // it knows of the batches of a journal. Others have written some events since then.
 func (b *base) lose(after int64, of *Journal, batches, since int) {

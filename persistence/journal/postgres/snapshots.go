@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -36,12 +35,14 @@ type snapshots struct {
 	bytes int
 	wake  chan struct{}
 
-	writing sync.Mutex          // held while they are written
-	held    map[string]struct{} // streams whose covered events wait for a follower; guarded by writing
+	writing sync.Mutex // held while they are written
+	// Streams whose covered events wait for a follower, with where the followers were when they were looked at; guarded by
+	// writing.
+	held map[string]int64
 }
 
 func (s *snapshots) init() {
-	s.queue, s.held = make(map[string]snapshot), make(map[string]struct{})
+	s.queue, s.held = make(map[string]snapshot), make(map[string]int64)
 	s.wake = make(chan struct{}, 1)
 }
 
@@ -178,20 +179,32 @@ func (j *Journal) checkpoint(write bool) error {
 		j.metrics.snapshots.Add(uint64(n))
 		for i, stream := range streams {
 			j.metrics.bytes.Add(uint64(len(states[i])))
-			j.snaps.held[stream] = struct{}{}
+			j.snaps.held[stream] = -1
 		}
 	}
 	return j.trim(ctx, conn)
 }
 
 // trim removes the events that snapshots of this node cover, as far as followers have come. Those of streams where some
-// stay are looked at again.
+// stay are looked at again once followers have come further.
 func (j *Journal) trim(ctx context.Context, conn querier) error {
-	held := slices.Sorted(maps.Keys(j.snaps.held))
+	if len(j.snaps.held) == 0 {
+		return nil
+	}
+	var low int64
+	if err := conn.QueryRow(ctx, "SELECT coalesce(min(acked), 9223372036854775807) FROM journal_followers").Scan(&low); err != nil {
+		return err
+	}
+	var held []string
+	for stream, seen := range j.snaps.held {
+		if seen < low {
+			held = append(held, stream)
+		}
+	}
+	slices.Sort(held)
 	for part := range slices.Chunk(held, groupSnapshots) {
 		var removed int
-		var low int64
-		if err := conn.QueryRow(ctx, "SELECT * FROM journal_trim_1($1)", part).Scan(&removed, &low); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT removed FROM journal_trim_1($1)", part).Scan(&removed); err != nil {
 			return err
 		}
 		j.metrics.trimmed.Add(uint64(removed))
@@ -202,7 +215,7 @@ func (j *Journal) trim(ctx context.Context, conn querier) error {
 			return err
 		}
 		for _, stream := range part {
-			if !slices.Contains(waits, stream) {
+			if j.snaps.held[stream] = low; !slices.Contains(waits, stream) {
 				delete(j.snaps.held, stream)
 			}
 		}
