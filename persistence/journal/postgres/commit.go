@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -238,13 +239,20 @@ func (c *committer) take() (reqs []*request, ops []*operation, closed bool) {
 			rest = append(rest, c.queue[i:]...)
 			break
 		}
-		if c.twice(r, streams, keys) {
-			rest = append(rest, r)
-			streams[r.a.Stream] = struct{}{} // those of the stream that come after it stay behind it
-			continue
-		}
-		if r.tries == 0 && !r.taken.CompareAndSwap(false, true) {
+		if r.tries == 0 && r.taken.Load() {
 			continue // withdrawn
+		}
+		twice := r.twice(streams, keys)
+		if !twice && r.tries == 0 && !r.taken.CompareAndSwap(false, true) {
+			continue // withdrawn just now
+		}
+		streams[r.a.Stream] = struct{}{}
+		for _, k := range r.keys() {
+			keys[k] = struct{}{}
+		}
+		if twice {
+			rest = append(rest, r) // and those that come after it stay behind it
+			continue
 		}
 		bytes += r.bytes
 		reqs = append(reqs, r)
@@ -257,25 +265,28 @@ func (c *committer) take() (reqs []*request, ops []*operation, closed bool) {
 	return reqs, ops, c.closed && c.looking == 0
 }
 
-// twice reports whether an append needs what another one of the batch changes, and remembers what it changes.
-func (c *committer) twice(r *request, streams, keys map[string]struct{}) bool {
+// twice reports whether an append needs what another one of the batch changes.
+func (r *request) twice(streams, keys map[string]struct{}) bool {
 	_, twice := streams[r.a.Stream]
-	held := make([]string, 0, 2)
-	if r.a.Claim != nil {
-		held = append(held, r.a.Claim.Key)
-	}
-	if r.a.Release != "" {
-		held = append(held, r.a.Release)
-	}
-	for _, k := range held {
+	for _, k := range r.keys() {
 		_, had := keys[k]
 		twice = twice || had
 	}
-	streams[r.a.Stream] = struct{}{}
-	for _, k := range held {
-		keys[k] = struct{}{}
-	}
 	return twice
+}
+
+// keys are those of claims that an append changes.
+func (r *request) keys() []string {
+	switch c := r.a.Claim; {
+	case c == nil && r.a.Release == "":
+		return nil
+	case c == nil:
+		return []string{r.a.Release}
+	case r.a.Release == "":
+		return []string{c.Key}
+	default:
+		return []string{c.Key, r.a.Release}
+	}
 }
 
 // commitLoop is the committer.
@@ -668,7 +679,7 @@ func (a *arguments) fill(j *Journal, number int64, reqs []*request) {
 				a.useKinds = append(a.useKinds, int16(u.Window))
 				a.useKeys = append(a.useKeys, []byte(u.Key))
 				a.useEnds = append(a.useEnds, u.Window.End(now))
-				a.useLimits = append(a.useLimits, int32(u.Limit))
+				a.useLimits = append(a.useLimits, int32(min(u.Limit, math.MaxInt32)))
 			}
 		}
 	}

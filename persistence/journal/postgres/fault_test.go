@@ -756,6 +756,67 @@ func TestEventsThatAFollowerHasYetToReadAreNotLookedAtUntilItHas(t *testing.T) {
 	}
 }
 
+// Two remove events of streams whose events lie between each other's, in two orders. Neither waits for the other.
+func TestASweepDoesNotWaitForWhoRemovesTheSameEvents(t *testing.T) {
+	t.Parallel()
+	b := newBase(t, catalogtest.Postgres(t))
+	j := open(t, b.dsn, Options{})
+	for i, stream := range []string{"job/b", "job/a", "job/b"} {
+		say(t, j, stream, uint64(i/2), "x")
+	}
+	for _, stream := range []string{"job/a", "job/b"} {
+		if _, err := b.conn.Exec(t.Context(), "INSERT INTO journal_snapshots SELECT stream, last, 3, '' FROM journal_streams "+
+			"WHERE stream = $1", stream); err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := b.conn.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := other.Exec(t.Context(), "DELETE FROM journal_events WHERE stream = 'job/a'"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := j.sweepLog(ctx); err != nil {
+		t.Error(err)
+	}
+	if _, err := other.Exec(t.Context(), "DELETE FROM journal_events WHERE stream = 'job/b'"); err != nil {
+		t.Error(err)
+	}
+	if err := other.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := b.number("SELECT count(*) FROM journal_events"); n != 0 {
+		t.Errorf("%d events stay", n)
+	}
+}
+
+// The first of two appends to a stream is withdrawn while it waits. The second goes with the next batch, since nothing
+// else may come that wakes the committer.
+func TestAWithdrawnAppendHoldsNoOtherUp(t *testing.T) {
+	t.Parallel()
+	var c committer
+	c.init()
+	claim := &journal.Claim{Key: "k"}
+	gone, stays := &request{a: &journal.Append{Stream: "job/a", Claim: claim}}, &request{a: &journal.Append{Stream: "job/a", Claim: claim}}
+	gone.taken.Store(true)
+	c.queue = []*request{gone, stays}
+	if reqs, _, _ := c.take(); len(reqs) != 1 || reqs[0] != stays {
+		t.Errorf("%d appends are taken", len(reqs))
+	}
+}
+
+func TestALimitMayBeHigherThanTheDatabaseCounts(t *testing.T) {
+	t.Parallel()
+	j := open(t, catalogtest.Postgres(t), Options{})
+	if _, err := j.Append(t.Context(), journal.Append{Stream: "job/a", Events: said("x"),
+		Uses: []quota.Use{{Name: "n", Key: "k", Window: quota.CalendarMonth, Limit: 1 << 32}}}); err != nil {
+		t.Error(err)
+	}
+}
+
 // lose takes from the database what came after a position, as where a replica takes over that lagged: events, and what
 // it knows of the batches of a journal. Others have written some events since then.
 func (b *base) lose(after int64, of *Journal, batches, since int) {

@@ -280,10 +280,13 @@ BEGIN
 		removed := 0;
 		RETURN;
 	END IF;
-	WITH gone AS (
-		DELETE FROM journal_events e
+	WITH covered AS MATERIALIZED ( -- what others are removing, in the order of streams, is not waited for
+		SELECT e.stream, e.seq FROM journal_events e
 		WHERE e.position > from_position AND e.position <= reached
 			AND (e.seq < 0 OR e.seq <= (SELECT s.seq FROM journal_snapshots s WHERE s.stream = e.stream))
+		FOR UPDATE OF e SKIP LOCKED
+	), gone AS (
+		DELETE FROM journal_events e USING covered c WHERE e.stream = c.stream AND e.seq = c.seq
 		RETURNING e.position
 	)
 	SELECT count(*), max(position) INTO removed, highest FROM gone;
