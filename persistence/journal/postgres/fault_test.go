@@ -917,6 +917,9 @@ func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
 			if got, want := again.Position(), uint64(b.number("SELECT position FROM journal_head")); got != want {
 				t.Errorf("the new node is at %d of %d", got, want)
 			}
+			if seen := again.Identity().Seen; seen != 0 {
+				t.Errorf("the catalogue is to have seen position %d, which it may have lost", seen)
+			}
 			if len(ends) > 0 {
 				t.Error("the end is told twice")
 			}
