@@ -57,6 +57,7 @@ type Forwarder struct {
 	entries  map[string]*entry
 	metrics  metrics
 	held     atomic.Int64 // bytes of bodies
+	left     atomic.Bool  // nothing runs here any more
 
 	end   context.CancelFunc
 	ended chan struct{}
@@ -96,6 +97,9 @@ func (f *Forwarder) Serve(l net.Listener) error {
 	return fmt.Errorf("serve other nodes: %w", err)
 }
 
+// Leave says that this node has handed over what it ran: other nodes that do not know it yet are told so, and look again.
+func (f *Forwarder) Leave() { f.left.Store(true) }
+
 // Shutdown takes no more requests of other nodes, and waits for those in hand until ctx ends.
 func (f *Forwarder) Shutdown(ctx context.Context) error { return f.server.Shutdown(ctx) }
 
@@ -119,6 +123,10 @@ func (f *Forwarder) take(w http.ResponseWriter, req *http.Request) {
 	e := f.entries[req.Header.Get(entryHeader)]
 	if e == nil {
 		http.Error(w, "no such handler: the nodes run versions that do not fit together", http.StatusNotImplemented)
+		return
+	}
+	if f.left.Load() {
+		notOwner(w)
 		return
 	}
 	if from := req.Header.Get(fromHeader); from != "" && !f.member(from) {

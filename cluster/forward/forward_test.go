@@ -641,3 +641,28 @@ func TestABodyThatBreaksOffIsNotSentAgain(t *testing.T) {
 		t.Errorf("asked %d times, can be reached: %t", asked.Load(), ok)
 	}
 }
+
+// A node that has handed over what it ran may be asked for it until the others know: they look again.
+func TestANodeThatHasLeftSendsWhatStillComesBack(t *testing.T) {
+	c, nodes := build(t, "a", "b", "c")
+	c.own("x", "b")
+	b := nodes["b"]
+	b.f.Leave()
+	b.serve = func(http.ResponseWriter, *http.Request) { t.Error("it is still handled where nothing runs any more") }
+	came := make(chan struct{})
+	take := b.f.server.Handler
+	b.f.server.Handler = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		take.ServeHTTP(w, req)
+		select {
+		case came <- struct{}{}:
+		default:
+		}
+	})
+	go func() {
+		<-came
+		c.own("x", "c")
+	}()
+	if res, body := get(t, nodes["a"], "/x"); res.StatusCode != http.StatusOK || !strings.HasSuffix(body, "by c") {
+		t.Errorf("%d %s", res.StatusCode, body)
+	}
+}

@@ -85,6 +85,9 @@ func (a *app) drainNode(ctx context.Context, server *http.Server) {
 	if server.Shutdown(ctx) != nil {
 		server.Close() // what is forwarded goes on at the next node
 	}
+	if a.forward != nil {
+		a.forward.Leave() // the edge would say from here on that the service stops
+	}
 	if err := a.edge.Drain(ctx); err != nil {
 		a.log.Warn("streams were cut off", "error", err)
 	}
