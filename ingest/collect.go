@@ -76,7 +76,8 @@ func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progres
 	if !p.Kind.Collected() {
 		return p, nil
 	}
-	if err := s.take(ctx, p); err != nil {
+	changed, err := s.take(ctx, p)
+	if err != nil {
 		return p, err
 	}
 	dir := s.CollectedDir(p.ID)
@@ -88,7 +89,7 @@ func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progres
 				Reason: fmt.Sprintf("this version does not read %s", p.Kind.Said())}
 		}
 		gather := func(ctx context.Context) error { return s.gather(ctx, collector, p, dir, progress) }
-		if err := s.gatherAlone(ctx, p, dir, gather); err != nil {
+		if err := s.gatherAlone(ctx, p, dir, changed, gather); err != nil {
 			return p, err
 		}
 	}
@@ -96,13 +97,13 @@ func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progres
 	return onDisk(p, pages, last.SiteURL), nil
 }
 
-// take brings what was collected of a source to what the nodes were given last.
-func (s *Reader) take(ctx context.Context, p api.Project) error {
+// take brings what was collected of a source to what the nodes were given last, and reports whether that was something
+// else.
+func (s *Reader) take(ctx context.Context, p api.Project) (changed bool, err error) {
 	if s.Nodes == nil || !p.Kind.Collected() {
-		return nil
+		return false, nil
 	}
-	_, err := s.Nodes.Take(ctx, p, s.CollectedDir(p.ID))
-	return err
+	return s.Nodes.Take(ctx, p, s.CollectedDir(p.ID))
 }
 
 // collected is whether there are pages of a source.
@@ -112,15 +113,20 @@ func (s *Reader) collected(id api.ProjectID) bool {
 	return collected && !errors.Is(err, fs.ErrNotExist)
 }
 
-// gatherAlone gathers while no other node does. What another one has collected while this one waited does.
-func (s *Reader) gatherAlone(ctx context.Context, p api.Project, dir string, gather func(context.Context) error) error {
+// gatherAlone gathers while no other node does. What another one has collected while this one waited does, also where it
+// came before this one began to wait for it.
+func (s *Reader) gatherAlone(
+	ctx context.Context, p api.Project, dir string, came bool, gather func(context.Context) error,
+) error {
 	if s.Nodes == nil {
 		return gather(ctx)
 	}
 	return s.Nodes.Collect(ctx, p, dir, func(ctx context.Context) error {
-		if changed, err := s.Nodes.Take(ctx, p, dir); err != nil {
+		changed, err := s.Nodes.Take(ctx, p, dir)
+		if err != nil {
 			return err
-		} else if changed && p.Kind != api.SourceZip && s.collected(p.ID) && !s.due(p) {
+		}
+		if (came || changed) && p.Kind != api.SourceZip && s.collected(p.ID) && !s.due(p) {
 			return nil
 		}
 		return gather(ctx)

@@ -124,6 +124,9 @@ func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) 
 		return forge.Tip{}, search.Report{}, err
 	}
 	defer end()
+	if _, err := s.take(ctx, p); err != nil { // only what other nodes collect from now on is as new as is asked for
+		return forge.Tip{}, search.Report{}, err
+	}
 	return s.read(ctx, p, true, progress)
 }
 
@@ -439,7 +442,7 @@ func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {
 		return err
 	}
 	defer end()
-	if err := s.take(ctx, p); err != nil {
+	if _, err := s.take(ctx, p); err != nil {
 		return err
 	}
 	fresh, before := s.due(p), s.Index.Commit(p.ID)
