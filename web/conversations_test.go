@@ -30,11 +30,13 @@ type desk struct {
 	threads  map[api.ThreadID]thread.Conversation
 	erasures map[string]web.Erasure
 	changed  chan struct{}
+	listed   func() // waits until the listing has what was told: pages do so for two seconds at most, and then show what there is
 }
 
 func newDesk() *desk {
 	return &desk{Feed: catalogtest.NewFeed(), threads: map[api.ThreadID]thread.Conversation{},
-		erasures: map[string]web.Erasure{}, changed: make(chan struct{}, 1)}
+		erasures: map[string]web.Erasure{}, changed: make(chan struct{}, 1),
+		listed: func() {}}
 }
 
 func (d *desk) Read(_ context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error) {
@@ -49,20 +51,25 @@ func (d *desk) Read(_ context.Context, id api.ThreadID, cmd thread.Read) (thread
 
 func (d *desk) Forget(_ context.Context, id api.ThreadID, cmd thread.Forget) error {
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	if c, ok := d.threads[id]; !ok || c.Project != cmd.Project {
+	c, ok := d.threads[id]
+	if ok = ok && c.Project == cmd.Project; ok {
+		delete(d.threads, id)
+		d.Tell(thread.Stream(id))
+	}
+	d.mu.Unlock()
+	if !ok {
 		return api.ErrNotFound
 	}
-	delete(d.threads, id)
-	d.Tell(thread.Stream(id))
+	d.listed()
 	return nil
 }
 
 func (d *desk) put(c thread.Conversation) {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	d.threads[c.Thread] = c
 	d.Tell(thread.Stream(c.Thread))
+	d.mu.Unlock()
+	d.listed()
 }
 
 // load makes the row of a thread as the actors do.
@@ -100,6 +107,7 @@ func (d *desk) Erase(project api.ProjectID, caller string, ended func(int, error
 	}
 	d.erasures[caller] = web.Erasure{Done: gone, Total: gone, Ended: true, At: time.Now()}
 	d.mu.Unlock()
+	d.listed()
 	ended(gone, nil)
 	return true, nil
 }
@@ -121,6 +129,11 @@ func withDesk(t *testing.T) (*house, *desk) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })
+	d.listed = func() {
+		if err := p.Wait(ctx, d.Position()); err != nil && ctx.Err() == nil {
+			t.Error(err)
+		}
+	}
 	t.Cleanup(func() {
 		cancel()
 		running.Wait()
