@@ -256,9 +256,9 @@ func panelsOfNodes(t testing.TB) []panel {
 }
 
 // checkNodeMetrics fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
-func checkNodeMetrics(t *testing.T, n *node) {
+func checkNodeMetrics(t *testing.T, url string) {
 	t.Helper()
-	status, text := served(t, http.DefaultClient, n.url+"/metrics")
+	status, text := served(t, http.DefaultClient, url+"/metrics")
 	if status != http.StatusOK {
 		t.Fatalf("%d %.300s", status, text)
 	}

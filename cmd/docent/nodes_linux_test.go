@@ -128,7 +128,7 @@ func upgradeUnderOpenStreams(t *testing.T, before balancer) {
 	front := before(t, false, at...)
 	p := newTestProject(t, l.nodes[0].data, "slow", writeFiles(t, harbour), "--model", "slow", "--limit-key-month", plentiful,
 		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)
-	checkNodeMetrics(t, l.nodes[0])
+	checkNodeMetrics(t, l.nodes[0].url)
 	readers := &client.Client{Base: front, Key: p.assistant, HTTP: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: streams}, Timeout: 3 * time.Minute}}
 
