@@ -201,12 +201,13 @@ var servers atomic.Uint32
 
 // ownAddress is a loopback address for a server that is stopped and started again. Where the system has more than one,
 // each server gets one for itself: nobody else can take its port while it is down. The port is below those that the system
-// gives out by itself, which somebody may take on all addresses.
+// gives out by itself, which somebody may take on all addresses, and above the last that browsers refuse, 10080
+// (https://fetch.spec.whatwg.org/#port-blocking).
 func ownAddress() (string, error) {
 	if runtime.GOOS == "linux" {
 		n, pid := servers.Add(1), os.Getpid()
 		own := net.IPv4(127, byte(1+pid%250), byte(1+n/250%250), byte(1+n%250))
-		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), fmt.Sprint(10_000+n%10_000))); err == nil {
+		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), fmt.Sprint(10_100+n%10_000))); err == nil {
 			defer listener.Close()
 			return listener.Addr().String(), nil
 		}
