@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"docent/backoff"
 	"docent/cluster"
 	forwarding "docent/cluster/forward"
 )
@@ -68,8 +69,9 @@ func (a *app) sessionAt(ctx context.Context, node string) bool {
 // drainNode ends the edge of one of several nodes, so that no client sees it go. It says that it is not ready, so that
 // the load balancer sends nothing new; it lets answers that it writes end, for half of the time; it hands what it runs to
 // the others, by which the rest of its streams are broken off and resumed there; and until here, and after, it forwards
-// what comes. Then it closes its listener.
-func (a *app) drainNode(ctx context.Context, server *http.Server) {
+// what comes. Then it closes its listener, and last the connections that are open: a question that is on its way to one
+// that is closed is an error at its client, as no balancer may send it a second time.
+func (a *app) drainNode(ctx context.Context, server *http.Server, listener net.Listener) {
 	a.edge.Retire()
 	settling, cancel := context.WithTimeout(ctx, a.config.DrainTimeout.Duration/2)
 	_ = a.edge.Settle(settling)
@@ -80,8 +82,11 @@ func (a *app) drainNode(ctx context.Context, server *http.Server) {
 	}
 	cancel()
 	a.pages.Leave()
-	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), max(lastForwards, time.Until(deadline(ctx))))
+	ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), max(2*lastRequests+lastForwards, time.Until(deadline(ctx))))
 	defer cancel()
+	_ = backoff.Sleep(ctx, lastRequests) // readers whose streams were broken off come again, some to this node
+	_ = listener.Close()
+	_ = backoff.Sleep(ctx, lastRequests) // a balancer that is refused forgets the connections that it has kept
 	if server.Shutdown(ctx) != nil {
 		server.Close() // what is forwarded goes on at the next node
 	}

@@ -511,7 +511,7 @@ func (a *app) serve(ctx context.Context, listener net.Listener) (err error) {
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
 	if a.nodes != nil {
-		a.drainNode(drain, server)
+		a.drainNode(drain, server, listener)
 	} else {
 		a.drain(drain, server, listener)
 	}
