@@ -307,11 +307,20 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}, Channel: e.Channel}}, nil
 }
 
-// repeat finds the exchange that a question was put in already.
+// repeat finds the exchange that a question was put in already. A request that took long on its way, as between nodes of
+// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns sort by when
+// their requests came to the service, and its own is the older one.
 func (s *state) repeat(cmd *Ask) (Exchange, bool) {
-	for _, list := range [][]Exchange{s.open, s.done} {
+	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		if i, ok := index(list, cmd.Turn); ok {
 			return list[i], true
+		}
+	}
+	for _, list := range [][]Exchange{s.open, s.done} {
+		for i := len(list) - 1; i >= 0 && list[i].Turn > cmd.Turn; i-- {
+			if same(cmd, &list[i]) {
+				return list[i], true
+			}
 		}
 	}
 	newest, ok := s.newest()

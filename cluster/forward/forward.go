@@ -157,6 +157,7 @@ type entry struct {
 }
 
 func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
+	came := time.Now()
 	strip(req.Header)
 	before := maps.Clone(w.Header())
 	body := keep(w, req, &e.f.held)
@@ -174,7 +175,7 @@ func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		}
 		if err == nil {
 			if once == "" {
-				once = api.NewID("", time.Now())
+				once = api.NewID("", came) // names sort by when requests came
 			}
 			if e.there(w, req, body, slot, id, once) {
 				return
