@@ -266,7 +266,11 @@ func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 }
 
 func (e *effect) project(ctx context.Context) (api.Project, error) {
-	p, err := e.deps.Projects.Project(ctx, e.state.project)
+	var p api.Project
+	err := e.patiently(ctx, "look up the project", func(ctx context.Context) (err error) {
+		p, err = e.deps.Projects.Project(ctx, e.state.project)
+		return err
+	})
 	if errors.Is(err, api.ErrNotFound) {
 		return p, &failure{api.HaltMisconfigured, "The project of this job does not exist any more.", err}
 	}
@@ -276,8 +280,8 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 	return p, nil
 }
 
-// patiently tries something again for as long as the code host says that this may help, with growing pauses. The pauses
-// take no slot.
+// patiently tries something again for as long as the code host or the database says that this may help, with growing pauses.
+// The pauses take no slot.
 func (e *effect) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	began := time.Now()
 	for n := 1; ; n++ {
@@ -285,7 +289,13 @@ func (e *effect) patiently(ctx context.Context, what string, try func(context.Co
 		span.Int("docent.try", int64(n))
 		err := try(within)
 		span.Done(err)
-		if !errors.Is(err, forge.ErrTemporary) || ctx.Err() != nil {
+		who := "the code host"
+		if errors.Is(err, api.ErrUnavailable) {
+			who = "the database"
+		} else if !errors.Is(err, forge.ErrTemporary) {
+			return err
+		}
+		if ctx.Err() != nil {
 			return err
 		}
 		pause := e.deps.Backoff(n)
@@ -296,8 +306,7 @@ func (e *effect) patiently(ctx context.Context, what string, try func(context.Co
 		if time.Since(began)+pause > e.deps.Patience {
 			return err
 		}
-		e.deps.Log.WarnContext(ctx, "the code host does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error",
-			err)
+		e.deps.Log.WarnContext(ctx, who+" does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
 		if err := e.slot.Aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
 			return err
 		}

@@ -48,3 +48,42 @@ func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 		}
 	})
 }
+
+func TestADatabaseThatIsAwayIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &effect{deps: &Deps{
+			Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
+				Backoff: func(int) time.Duration { return time.Second }},
+			Patience: 2 * time.Minute,
+		}, slot: persistent.Slot{Slots: free{}}}
+		away := fmt.Errorf("update the pull request: %w: bad connection", api.ErrUnavailable)
+		tries := 0
+		err := e.patiently(context.Background(), "try", func(context.Context) error {
+			if tries++; tries == 1 {
+				return away
+			}
+			return nil
+		})
+		if err != nil || tries != 2 {
+			t.Errorf("%d tries: %v", tries, err)
+		}
+		err = e.patiently(context.Background(), "try", func(context.Context) error { return away })
+		if f := failed(err, time.Now()); f.Message != "The database did not answer for a long time. Send the instruction again later." {
+			t.Errorf("the job says %q", f.Message)
+		}
+		e.deps.Projects = projectsAway{new(int)}
+		if _, err := e.project(context.Background()); err != nil {
+			t.Errorf("the project was not waited for: %v", err)
+		}
+	})
+}
+
+// projectsAway cannot be read the first time.
+type projectsAway struct{ tries *int }
+
+func (p projectsAway) Project(_ context.Context, id api.ProjectID) (api.Project, error) {
+	if *p.tries++; *p.tries == 1 {
+		return api.Project{}, fmt.Errorf("read a project: %w", api.ErrUnavailable)
+	}
+	return api.Project{ID: id}, nil
+}

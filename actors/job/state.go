@@ -444,6 +444,9 @@ func failed(err error, now time.Time) Failed {
 	case errors.Is(err, forge.ErrTemporary):
 		return Failed{Reason: api.HaltError, At: now,
 			Message: "The code host did not answer for a long time. Send the instruction again later."}
+	case errors.Is(err, api.ErrUnavailable):
+		return Failed{Reason: api.HaltError, At: now,
+			Message: "The database did not answer for a long time. Send the instruction again later."}
 	}
 	return Failed{Reason: api.HaltError, At: now, Message: "The agent could not carry this out: " +
 		clip(oneLine(err.Error()), 300)}
