@@ -293,7 +293,7 @@ type tortureCheck struct {
 
 // excuses are the ends of a job that faults of the outside explain.
 var excuses = regexp.MustCompile(
-	`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Gitea asked for fewer requests, for another|^The language model (could not be asked|failed)`)
+	`^The work on this instruction broke off \d+ times|^The code host did not answer for a long time|^Gitea ask(s|ed) for fewer requests|^The language model (could not be asked|failed)`)
 
 // awaitJobs waits until every acknowledged job has ended, for at most so long.
 func (c *tortureCheck) awaitJobs(within time.Duration) {
