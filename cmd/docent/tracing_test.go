@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -24,6 +25,7 @@ import (
 // A testCollector is OpenTelemetry's collector, as a process of its own. It writes what it takes to a file.
 type testCollector struct {
 	url, file string
+	end       func() // has it write down the rest, and end
 }
 
 // A testSpan is a span as the collector has written it.
@@ -96,9 +98,13 @@ func newTestCollector(t *testing.T) *testCollector {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	c.end = sync.OnceFunc(func() {
+		_ = cmd.Process.Signal(os.Interrupt)
+		_ = cmd.Wait()
+	})
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		c.end()
 	})
 	until(t, "the collector takes spans", func() bool {
 		resp, err := http.Post(c.url+"/v1/traces", "application/json", strings.NewReader("{}"))
@@ -205,6 +211,7 @@ func TestAQuestionAndAJobAreOneTraceEach(t *testing.T) {
 		t.Fatalf("%+v\n%s", job, s.log)
 	}
 	s.stop()
+	c.end() // all that it has been sent is in the file now
 
 	list, raw := c.spans(t)
 	for _, marker := range []string{"MARKER", "four coins", "Raise the price", "ferries.md", s.project.admin, s.project.assistant} {
