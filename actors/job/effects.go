@@ -290,12 +290,12 @@ func (e *effect) patiently(ctx context.Context, what string, try func(context.Co
 		err := try(within)
 		span.Done(err)
 		who := "the code host"
-		if errors.Is(err, api.ErrUnavailable) {
-			who = "the database"
-		} else if !errors.Is(err, forge.ErrTemporary) {
+		switch {
+		case ctx.Err() != nil:
 			return err
-		}
-		if ctx.Err() != nil {
+		case errors.Is(err, api.ErrUnavailable):
+			who = "the database"
+		case !errors.Is(err, forge.ErrTemporary):
 			return err
 		}
 		pause := e.deps.Backoff(n)

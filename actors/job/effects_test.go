@@ -18,13 +18,18 @@ type free struct{}
 
 func (free) Acquire(context.Context, api.ProjectID) (func(), error) { return func() {}, nil }
 
+// patient is an effect that tries again every second for two minutes.
+func patient() *effect {
+	return &effect{deps: &Deps{
+		Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
+			Backoff: func(int) time.Duration { return time.Second }},
+		Patience: 2 * time.Minute,
+	}, slot: persistent.Slot{Slots: free{}}}
+}
+
 func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &effect{deps: &Deps{
-			Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
-				Backoff: func(int) time.Duration { return time.Second }},
-			Patience: 2 * time.Minute,
-		}, slot: persistent.Slot{Slots: free{}}}
+		e := patient()
 		busy := func(after time.Duration) error {
 			return fmt.Errorf("publish: %w", &forge.HostError{Kind: forge.ErrTemporary, Say: "Busy.", After: after})
 		}
@@ -51,11 +56,7 @@ func TestACodeHostThatAsksForTimeIsLeftAlone(t *testing.T) {
 
 func TestADatabaseThatIsAwayIsWaitedFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &effect{deps: &Deps{
-			Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
-				Backoff: func(int) time.Duration { return time.Second }},
-			Patience: 2 * time.Minute,
-		}, slot: persistent.Slot{Slots: free{}}}
+		e := patient()
 		away := fmt.Errorf("update the pull request: %w: bad connection", api.ErrUnavailable)
 		tries := 0
 		err := e.patiently(context.Background(), "try", func(context.Context) error {
