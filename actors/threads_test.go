@@ -228,8 +228,9 @@ func TestAMessageThatComesAgainIsNotAskedTwice(t *testing.T) {
 		if n := len(w.talker.seen()); n != 1 {
 			t.Errorf("asked %d times", n)
 		}
-		q.Turn = newTurn()
-		if again := w.put(id, q); !again.Fresh { // it is answered: the reader wants another answer
+		// It is answered, so the reader wants another answer, here in the millisecond of the first.
+		q.Turn = api.TurnID(api.FirstID(api.TurnPrefix, time.Now()) + strings.Repeat("0", 22))
+		if again := w.put(id, q); !again.Fresh {
 			t.Error("a reader who asks for another answer gets the old one")
 		}
 		synctest.Wait()

@@ -56,6 +56,13 @@ func FirstID(prefix string, at time.Time) string {
 	return prefix + digits(uint64(max(0, at.UnixMilli())), 8)
 }
 
+// Earlier reports whether a was made in an earlier millisecond than b, of the same prefix. The order of those that were
+// made in the same one says nothing.
+func Earlier(prefix, a, b string) bool {
+	n := len(prefix) + 8
+	return a[:min(n, len(a))] < b[:min(n, len(b))]
+}
+
 // digits writes n in exactly width base62 digits, the lowest ones when it does not fit.
 func digits(n uint64, width int) string {
 	out := make([]byte, width)

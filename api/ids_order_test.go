@@ -47,3 +47,13 @@ func TestIDsOfCallersAMomentApartSayTheirOwnTime(t *testing.T) {
 	g.After(JobPrefix, "job_no-such-form")
 	g.After(JobPrefix, "")
 }
+
+func TestOfTwoIDsTheOneOfAnEarlierMillisecondIsEarlier(t *testing.T) {
+	now := time.Now()
+	for range 100 { // the rest of an identifier is random
+		a, same, b := NewID(TurnPrefix, now), NewID(TurnPrefix, now), NewID(TurnPrefix, now.Add(time.Millisecond))
+		if !Earlier(TurnPrefix, a, b) || Earlier(TurnPrefix, b, a) || Earlier(TurnPrefix, a, same) || Earlier(TurnPrefix, same, a) {
+			t.Fatalf("%s, %s, and a millisecond later %s", a, same, b)
+		}
+	}
+}

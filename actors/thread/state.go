@@ -308,8 +308,8 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 }
 
 // repeat finds the exchange that a question was put in already. A request that took long on its way, as between nodes of
-// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns sort by when
-// their requests came to the service, and its own is the older one.
+// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when their
+// requests came to the service, and its own is the earlier one.
 func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		if i, ok := index(list, cmd.Turn); ok {
@@ -317,7 +317,7 @@ func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 		}
 	}
 	for _, list := range [][]Exchange{s.open, s.done} {
-		for i := len(list) - 1; i >= 0 && list[i].Turn > cmd.Turn; i-- {
+		for i := len(list) - 1; i >= 0 && api.Earlier(api.TurnPrefix, string(cmd.Turn), string(list[i].Turn)); i-- {
 			if same(cmd, &list[i]) {
 				return list[i], true
 			}
