@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -62,9 +63,18 @@ func Run(t *testing.T, k Kind) {
 type subject struct {
 	Kind
 	*testing.T
-	open func(now func() time.Time) journal.Store
-	now  func() time.Time
-	j    journal.Store
+	open  func(now func() time.Time) journal.Store
+	clock atomic.Pointer[time.Time] // nil is the machine's; a journal may look at it at any time
+	j     journal.Store
+}
+
+func (s *subject) set(now time.Time) { s.clock.Store(&now) }
+
+func (s *subject) now() time.Time {
+	if at := s.clock.Load(); at != nil {
+		return *at
+	}
+	return time.Now()
 }
 
 func (s *subject) reopen() {
@@ -74,12 +84,7 @@ func (s *subject) reopen() {
 			s.Fatal(err)
 		}
 	}
-	s.j = s.open(func() time.Time {
-		if s.now != nil {
-			return s.now()
-		}
-		return time.Now()
-	})
+	s.j = s.open(s.now)
 }
 
 func (s *subject) flush() { s.Helper(); s.Flush(s.T, s.j) }
@@ -338,7 +343,7 @@ func closing(t *testing.T, s *subject) {
 
 func claims(t *testing.T, s *subject) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
-	s.now = func() time.Time { return now }
+	s.set(now)
 	digest := sha256.Sum256([]byte("body"))
 	claim := func(i int) *journal.Claim {
 		return &journal.Claim{Key: "key/create/\x00\xff", Digest: digest, Owner: fmt.Sprint("job/", i), Ref: "r",
@@ -381,9 +386,8 @@ func claims(t *testing.T, s *subject) {
 		t.Fatal(c, ok, err)
 	}
 	// An expired claim is as good as none.
-	mu.Lock()
 	now = now.Add(time.Hour)
-	mu.Unlock()
+	s.set(now)
 	if _, ok, err := s.j.Claim(key, now); ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -628,9 +632,6 @@ func since(t *testing.T, s *subject) {
 
 func counts(t *testing.T, s *subject) {
 	noon := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	var mu sync.Mutex // a journal may look at the clock at any time
-	at := noon
-	s.now = func() time.Time { mu.Lock(); defer mu.Unlock(); return at }
 	uses := []quota.Use{
 		{Name: "project-hour", Key: "project/p", Window: quota.SlidingHour, Limit: 10},
 		{Name: "key-month", Key: "key/k", Window: quota.CalendarMonth, Limit: 10},
@@ -639,9 +640,7 @@ func counts(t *testing.T, s *subject) {
 	}
 	var seq uint64
 	for i := range 6 {
-		mu.Lock()
-		at = noon.Add(time.Duration(i) * 20 * time.Minute)
-		mu.Unlock()
+		s.set(noon.Add(time.Duration(i) * 20 * time.Minute))
 		if err := s.j.Quotas().Reserve(s.now(), uses); err != nil {
 			t.Fatal(err)
 		}
