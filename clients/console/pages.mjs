@@ -69,6 +69,7 @@ async function looks(scheme) {
       await axe(page, where);
       await fits(page, where);
       await page.setViewportSize(second);
+      await settled(page); // the page is told of its new size before the next frame
       await fits(page, where);
     } catch (error) {
       problem(where, error.message);
