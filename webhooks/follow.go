@@ -84,11 +84,18 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !begun || pos > last {
-		if begun {
-			f.Log.Warn("the journal is older than the events of webhooks: those that were not delivered are given up",
-				"events", pos, "journal", last)
+	if !begun {
+		if err := f.Catalog.BeginEvents(ctx, last); err != nil {
+			return err
 		}
+		if pos, _, err = f.Catalog.WebhookPosition(ctx); err != nil { // the first webhook may have come meanwhile
+			return err
+		}
+		last = max(last, pos)
+	}
+	if pos > last {
+		f.Log.Warn("the journal is older than the events of webhooks: those that were not delivered are given up",
+			"events", pos, "journal", last)
 		if err := f.Catalog.RestartEvents(ctx, last); err != nil {
 			return err
 		}

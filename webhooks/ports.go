@@ -23,6 +23,7 @@ type Catalog interface {
 
 	WebhookPosition(ctx context.Context) (pos uint64, begun bool, err error)
 	AddEvents(ctx context.Context, events []api.WebhookEvent, gone []string, position uint64) error
+	BeginEvents(ctx context.Context, position uint64) error
 	RestartEvents(ctx context.Context, position uint64) error
 	NewestEvents(ctx context.Context) (map[api.ProjectID]map[api.EventKind]uint64, error)
 	NextEvent(ctx context.Context, project api.ProjectID, kinds []api.EventKind, after uint64) (api.WebhookEvent, error)

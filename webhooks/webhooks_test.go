@@ -124,6 +124,7 @@ type house struct {
 	hooks   *Hooks
 	stop    func()
 	broken  *broken
+	late    bool // events are made when the test says so
 }
 
 // broken is a catalogue that fails to store attempts as often as a test says.
@@ -144,8 +145,8 @@ func (b *broken) SaveAttempt(ctx context.Context, s api.WebhookState, d *api.Web
 	return b.Catalog.SaveAttempt(ctx, s, d)
 }
 
-func newHouse(t *testing.T) *house {
-	h := &house{t: t, dir: t.TempDir(), post: &post{}, vault: &vault{all: map[string]string{}}}
+func newHouse(t *testing.T, late bool) *house {
+	h := &house{t: t, dir: t.TempDir(), post: &post{}, vault: &vault{all: map[string]string{}}, late: late}
 	h.open()
 	if _, err := h.catalog.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/src"}); err != nil {
 		t.Fatal(err)
@@ -174,7 +175,9 @@ func (h *house) open() {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	h.hooks.Start()
+	if !h.late {
+		h.hooks.Start()
+	}
 	h.stop = sync.OnceFunc(func() {
 		h.hooks.Close()
 		events.Close()
@@ -269,7 +272,7 @@ func settle() {
 func inBubble(t *testing.T, test func(t *testing.T, h *house)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t)
+		h := newHouse(t, false)
 		defer h.close()
 		test(t, h)
 	})
@@ -387,6 +390,24 @@ func TestACrashRepeatsEventsAndLosesNone(t *testing.T) {
 		}
 		if s := h.status(w.ID).State; s.Position != h.journal.Position() || s.Error != "" {
 			t.Errorf("its state is %+v, the journal's end %d", s, h.journal.Position())
+		}
+	})
+}
+
+func TestAWebhookMayBeThereBeforeTheFirstEventsAreMade(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t, true)
+		defer h.close()
+		h.ends(1)
+		h.add(url1)
+		h.ends(2)
+		h.add(url2)
+		h.ends(3)
+		h.hooks.Start()
+		settle()
+		if first, second := h.post.taken(url1), h.post.taken(url2); len(first) != 2 || len(second) != 1 || second[0] != first[1] {
+			t.Errorf("taken are %v and %v", first, second)
 		}
 	})
 }

@@ -570,6 +570,16 @@ func (p *Projector) storePosition(ctx context.Context, tx bun.Tx, pos uint64) er
 	return p.catalog.placeFollower(ctx, tx, p.name, pos)
 }
 
+// beginFollower stores where a follower begins. It says false where one has begun already.
+func beginFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) (bool, error) {
+	res, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, pos).Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	n, err := res.RowsAffected()
+	return n > 0, err
+}
+
 // placeFollower stores how far a follower of the journal has come.
 func (c *Catalog) placeFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) error {
 	if c.journaled && pos > 0 {

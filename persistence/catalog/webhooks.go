@@ -133,6 +133,14 @@ func (c *Catalog) AddWebhook(ctx context.Context, w api.Webhook, position uint64
 		if n >= webhooksMost {
 			return conflict("the project has %d webhooks, and no more are taken: remove one first", n)
 		}
+		if n, err = tx.NewSelect().Model((*webhookRow)(nil)).Limit(1).Count(ctx); err != nil {
+			return err
+		}
+		if n == 0 { // events are made from here on, also where those who make them begin later
+			if _, err := beginFollower(ctx, tx, WebhookFollower, position); err != nil {
+				return err
+			}
+		}
 		if _, err := tx.NewInsert().Model(row).Exec(ctx); err != nil {
 			if violates(err, reference) {
 				return noProject(w.Project)
@@ -269,24 +277,38 @@ func (c *Catalog) AddEvents(ctx context.Context, events []api.WebhookEvent, gone
 	})
 }
 
+// BeginEvents has every webhook begin after a position, where nobody has begun to make events of the journal yet.
+func (c *Catalog) BeginEvents(ctx context.Context, position uint64) error {
+	return c.update(ctx, "begin with events", func(ctx context.Context, tx bun.Tx) error {
+		if first, err := beginFollower(ctx, tx, WebhookFollower, position); err != nil || !first {
+			return err
+		}
+		return c.restartEvents(ctx, tx, position)
+	})
+}
+
 // RestartEvents forgets all events and has every webhook begin after a position: the journal is another one.
 func (c *Catalog) RestartEvents(ctx context.Context, position uint64) error {
 	return c.update(ctx, "begin anew with events", func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.NewDelete().Model((*webhookEventRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
-			return err
-		}
-		states, err := list[api.WebhookState, webhookStateRow](ctx, c, forUpdate(tx.NewSelect()), "webhooks")
-		if err != nil {
-			return err
-		}
-		for _, s := range states {
-			s = api.WebhookState{Webhook: s.Webhook, Version: s.Version + 1, Position: position, Reached: s.Reached}
-			if err := c.storeState(ctx, tx, s, s.Version-1); err != nil {
-				return err
-			}
-		}
-		return c.placeFollower(ctx, tx, WebhookFollower, position)
+		return c.restartEvents(ctx, tx, position)
 	})
+}
+
+func (c *Catalog) restartEvents(ctx context.Context, tx bun.Tx, position uint64) error {
+	if _, err := tx.NewDelete().Model((*webhookEventRow)(nil)).Where("TRUE").Exec(ctx); err != nil {
+		return err
+	}
+	states, err := list[api.WebhookState, webhookStateRow](ctx, c, forUpdate(tx.NewSelect()), "webhooks")
+	if err != nil {
+		return err
+	}
+	for _, s := range states {
+		s = api.WebhookState{Webhook: s.Webhook, Version: s.Version + 1, Position: position, Reached: s.Reached}
+		if err := c.storeState(ctx, tx, s, s.Version-1); err != nil {
+			return err
+		}
+	}
+	return c.placeFollower(ctx, tx, WebhookFollower, position)
 }
 
 // NewestEvents are the positions of the newest events of each project and kind.

@@ -175,6 +175,16 @@ func TestOldEventsGoAndWhoLacksThemIsNamed(t *testing.T) {
 		if _, begun, err := c.WebhookPosition(t.Context()); begun || err != nil {
 			t.Errorf("with another journal it goes on: %v", err)
 		}
+		addWebhook(t, c, api.Webhook{ID: "whk_new", Project: "docs", URL: "https://a.example/"}, 3)
+		for _, position := range []uint64{7, 9} { // by two nodes
+			if err := c.BeginEvents(t.Context(), position); err != nil {
+				t.Fatal(err)
+			}
+		}
+		pos, _, err = c.WebhookPosition(t.Context())
+		if w = must(c.Webhook(t.Context(), "whk_late"))(t); w.State.Position != 7 || pos != 7 || err != nil {
+			t.Errorf("begun with another journal at %+v, %d, %v", w.State, pos, err)
+		}
 	})
 }
 
@@ -204,6 +214,23 @@ func TestAProjectHasSoManyWebhooksAndDeliveriesAreBounded(t *testing.T) {
 		}
 		if err := c.SaveSingle(t.Context(), api.WebhookDelivery{Webhook: "whk_gone", Event: "evt_1"}); err != nil {
 			t.Errorf("of a webhook that was removed: %v", err)
+		}
+	})
+}
+
+func TestTheFirstWebhookSaysFromWhereEventsAreMade(t *testing.T) {
+	eachPlace(t, func(t *testing.T, p place) {
+		c := p.open(Options{})
+		addProject(t, c, "docs")
+		addWebhook(t, c, api.Webhook{ID: "whk_1", Project: "docs", URL: "https://a.example/"}, 3)
+		addWebhook(t, c, api.Webhook{ID: "whk_2", Project: "docs", URL: "https://a.example/"}, 5)
+		if err := c.BeginEvents(t.Context(), 9); err != nil {
+			t.Fatal(err)
+		}
+		first, second := must(c.Webhook(t.Context(), "whk_1"))(t), must(c.Webhook(t.Context(), "whk_2"))(t)
+		if pos, begun, err := c.WebhookPosition(t.Context()); pos != 3 || !begun || err != nil ||
+			first.State.Position != 3 || second.State.Position != 5 {
+			t.Errorf("begun at %d, %v, %v, with %+v and %+v", pos, begun, err, first.State, second.State)
 		}
 	})
 }
