@@ -37,6 +37,9 @@ const (
 // base62 in ASCII order, so that encoded numbers of equal width sort as the numbers do.
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
+// timeDigits is how many digits of an identifier say when it was made.
+const timeDigits = 8
+
 // NewID returns an opaque, URL-safe identifier: the prefix, the milliseconds of now in 8 base62 digits (IDs of one
 // prefix sort by creation time), and 22 base62 digits from 128 random bits (an ID cannot be guessed).
 func NewID(prefix string, now time.Time) string {
@@ -45,7 +48,7 @@ func NewID(prefix string, now time.Time) string {
 	var b strings.Builder
 	b.Grow(len(prefix) + 30)
 	b.WriteString(prefix)
-	b.WriteString(digits(uint64(now.UnixMilli()), 8))
+	b.WriteString(digits(uint64(now.UnixMilli()), timeDigits))
 	b.WriteString(digits(binary.BigEndian.Uint64(random[:8]), 11))
 	b.WriteString(digits(binary.BigEndian.Uint64(random[8:]), 11))
 	return b.String()
@@ -53,13 +56,13 @@ func NewID(prefix string, now time.Time) string {
 
 // FirstID sorts before every identifier that was made at that time or later, and after every earlier one.
 func FirstID(prefix string, at time.Time) string {
-	return prefix + digits(uint64(max(0, at.UnixMilli())), 8)
+	return prefix + digits(uint64(max(0, at.UnixMilli())), timeDigits)
 }
 
 // Earlier reports whether a was made in an earlier millisecond than b, of the same prefix. The order of those that were
 // made in the same one says nothing.
 func Earlier(prefix, a, b string) bool {
-	n := len(prefix) + 8
+	n := len(prefix) + timeDigits
 	return a[:min(n, len(a))] < b[:min(n, len(b))]
 }
 
@@ -132,7 +135,7 @@ func (g *IDs) After(prefix, id string) {
 		return
 	}
 	var ms int64
-	for i := range 8 {
+	for i := range timeDigits {
 		ms = ms*62 + int64(strings.IndexByte(base62, id[len(prefix)+i]))
 	}
 	g.milli(ms + 1)

@@ -165,7 +165,7 @@ func TestAnswersWithoutAnOwnerAreUnavailable(t *testing.T) {
 	g := newGroup(t)
 	config := g.config("a", g.dsn.String())
 	config.Wait = beat
-	m, err := cluster.Join(t.Context(), config) // it takes no shards yet
+	m, err := g.tryJoin(config) // it takes no shards yet
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -335,7 +335,7 @@ func TestTablesOfAnotherFormAreRefused(t *testing.T) {
 	}
 	for _, change := range []string{"shards = 512", "shards = 256, format = 2"} {
 		g.exec("UPDATE cluster_state SET "+change, "INSERT INTO cluster_version VALUES (99) ON CONFLICT DO NOTHING")
-		if m, err := cluster.Join(t.Context(), g.config("b", g.dsn.String())); err == nil {
+		if m, err := g.tryJoin(g.config("b", g.dsn.String())); err == nil {
 			m.Close()
 			t.Error("tables with " + change + " were taken")
 		} else if !strings.Contains(err.Error(), "use the version that made them") {

@@ -269,10 +269,12 @@ func settle() {
 	synctest.Wait()
 }
 
-func inBubble(t *testing.T, test func(t *testing.T, h *house)) {
+func inBubble(t *testing.T, test func(t *testing.T, h *house)) { inHouse(t, false, test) }
+
+func inHouse(t *testing.T, late bool, test func(t *testing.T, h *house)) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, false)
+		h := newHouse(t, late)
 		defer h.close()
 		test(t, h)
 	})
@@ -395,10 +397,7 @@ func TestACrashRepeatsEventsAndLosesNone(t *testing.T) {
 }
 
 func TestAWebhookMayBeThereBeforeTheFirstEventsAreMade(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		h := newHouse(t, true)
-		defer h.close()
+	inHouse(t, true, func(t *testing.T, h *house) {
 		h.ends(1)
 		h.add(url1)
 		h.ends(2)
