@@ -13,7 +13,13 @@ const hits = [
 ];
 const answer = ["To moor a boat, tie it to the quay [1].\n\n```bash\nharbour moor BOAT\n```\n\n", "> [!NOTE]\n> It takes a minute [2].\n\n| Rope | Length |\n| --- | --- |\n| long | 20 m |\n",
   "\n\n```suggestions\n(How do I leave?)[/guides/mooring]\n(How long is a rope?)[/guides/ropes]\n```"];
-let goOn = () => {}; // lets the stream go on
+let leave = 0; // steps of the answer that may be taken: each of them waits for one, so that each state lasts until it was read
+let waiting = () => {};
+const goOn = () => { leave++; waiting(); };
+async function step() {
+  while (leave === 0) await new Promise((go) => { waiting = go; });
+  leave--;
+}
 let fails = "";
 
 const server = createServer(async (req, res) => {
@@ -25,11 +31,12 @@ const server = createServer(async (req, res) => {
   if (pathname.includes("/feedback/")) return res.writeHead(204).end();
   if (pathname.endsWith("/message")) {
     if (fails) return json(429, { code: "rate_limited", message: fails });
+    await step();
     res.writeHead(200, { "Content-Type": "text/event-stream", "X-Thread-Id": "thr_1" });
     const say = (part) => res.write(`data: ${JSON.stringify(part)}\n\n`);
     say({ type: "start", messageId: "msg_1", messageMetadata: { threadId: "thr_1" } });
     for (const delta of answer) {
-      await new Promise((go) => { goOn = go; });
+      await step();
       say({ type: "text-delta", id: "t", delta });
     }
     say({ type: "source-url", sourceId: "1", url: "/guides/mooring", title: "Mooring" });
@@ -148,6 +155,7 @@ const focus = async (page, when) => lines.push(`focus ${when}: ${await page.eval
   await page.locator("article").waitFor();
   await tell("asked", there);
   await said(page);
+  goOn(); // the stream begins
   goOn();
   await page.locator(".answer pre").waitFor();
   await tell("the answer is being written", there);
