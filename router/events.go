@@ -94,7 +94,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	w := s.jobWriter(x, req.Request, stream.UIMessages)
 	defer w.end()
 	if !w.send(0, []byte("retry: 1000\n\n")) {
-		w.m.end(w.left())
+		w.ended(w.left())
 		return nil
 	}
 	return s.tail(x, req.Request, w, after, reply, func(reply job.Reply) bool {
@@ -175,17 +175,17 @@ func (s *Server) tail(
 		switch {
 		case first || len(reply.Log) > 0 || reply.Row.Job.Status != api.JobActive:
 			if !show(reply) {
-				w.m.end(w.left())
+				w.ended(w.left())
 				return nil
 			}
 		case w.mustProbe():
 			if !w.send(0, w.enc.KeepAlive(nil)) {
-				w.m.end(w.left())
+				w.ended(w.left())
 				return nil
 			}
 		}
 		if reply.Row.Job.Status != api.JobActive {
-			w.m.end("finished")
+			w.ended("finished")
 			return nil
 		}
 		seen := max(after, reply.Row.Seq)
@@ -209,16 +209,16 @@ func (s *Server) tail(
 			reply.Log, after = nil, seen // the reader may have gone
 		case errors.As(err, new(*cluster.ElsewhereError)) || s.Together && (s.isDraining() || errors.Is(err, api.ErrUnavailable)):
 			x.aborted = true // who comes again goes on at another node
-			w.m.end(sockets.EndedMoved)
+			w.ended(sockets.EndedMoved)
 			return nil
 		case s.isDraining() || errors.Is(err, api.ErrShuttingDown):
 			cut("the service is restarting; the job goes on and can be followed again")
-			w.m.end("cut")
+			w.ended("cut")
 			return nil
 		default:
 			x.err = err
 			cut("the job cannot be followed now; read it again later")
-			w.m.end("broken")
+			w.ended("broken")
 			return nil
 		}
 	}

@@ -44,6 +44,7 @@ type exchange struct {
 	bytes   int64
 	code    string // of the error
 	err     error  // for the log
+	how     string // a stream has ended
 	slot    bool   // one of Server.slots is held
 	stream  func() // gives the slot back: the answer is a stream of events
 	aborted bool   // the connection ends without an answer
@@ -172,14 +173,15 @@ type account struct {
 	status  int
 	bytes   int64
 	code    string
+	how     string // a stream has ended
 	err     error
 	traced  context.Context
 }
 
 func (x *exchange) account(method string) account {
 	return account{id: x.id, client: x.client, began: x.began, method: method, route: x.route, key: x.key.ID,
-		project: x.project.ID, job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, err: x.err,
-		traced: x.traced}
+		project: x.project.ID, job: x.job, thread: x.thread, status: x.status, bytes: x.bytes, code: x.code, how: x.how,
+		err: x.err, traced: x.traced}
 }
 
 // note writes the request's line in the log and counts it.
@@ -205,12 +207,12 @@ func (s *Server) note(ctx context.Context, a account) {
 	if !s.logs(ctx, &a) {
 		return
 	}
-	attrs := make([]slog.Attr, 0, 14)
+	attrs := make([]slog.Attr, 0, 15)
 	attrs = append(attrs, slog.String("request", a.id), slog.String("method", a.method), slog.String("route", a.route),
 		slog.Int("status", a.status), slog.Duration("took", took), slog.Int64("bytes", a.bytes),
 		slog.String("client", a.client.String()))
 	for _, v := range []struct{ name, value string }{{"key", string(a.key)}, {"project", string(a.project)},
-		{"job", string(a.job)}, {"thread", string(a.thread)}, {"code", a.code}} {
+		{"job", string(a.job)}, {"thread", string(a.thread)}, {"how", a.how}, {"code", a.code}} {
 		if v.value != "" {
 			attrs = append(attrs, slog.String(v.name, v.value))
 		}

@@ -74,7 +74,7 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 	r.m.open.Inc()
 	x.moved = s.sockets.Take(x.ResponseWriter, req, r, func(a sockets.Account) {
 		defer done()
-		account.bytes, account.err = a.Bytes, a.Err
+		account.bytes, account.how, account.err = a.Bytes, a.How, a.Err
 		if a.Err != nil {
 			s.Log.Error("a stream is cut off", "request", account.id, "thread", account.thread, "error", a.Err)
 		}
@@ -123,6 +123,12 @@ func (s *Server) newWriter(x *exchange, req *http.Request, r *reading) *writer {
 	return &writer{reading: r, x: x, rc: http.NewResponseController(x.ResponseWriter), ctx: req.Context()}
 }
 
+// ended says how the stream has ended, to the metrics and the log.
+func (w *writer) ended(how string) {
+	w.x.how = how
+	w.m.end(how)
+}
+
 func (w *writer) end() {
 	w.count()
 	w.m.open.Dec()
@@ -147,7 +153,7 @@ func (w *writer) follow() {
 	for first := true; ; first = false {
 		how, wait := w.step(first)
 		if how != "" {
-			w.m.end(how)
+			w.ended(how)
 			w.x.aborted = w.x.aborted || how == sockets.EndedMoved
 			return
 		}

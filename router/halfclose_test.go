@@ -104,6 +104,7 @@ func TestAHalfClosedConnectionKeepsFollowingItsJob(t *testing.T) {
 	for figures := ""; !strings.Contains(figures, `docent_streams_ended_total{form="job",how="gone"} 1`); {
 		figures, _ = h.text(200, "GET", "/metrics", h.admin, "")
 	}
+	until(t, "the log says so", func() bool { return strings.Contains(h.log.String(), `"how":"gone"`) })
 	h.jobs.change(api.JobID(id), func(r *api.JobRow) { r.Job.Status = api.JobCompleted })
 	rest, err := io.ReadAll(lines)
 	if err != nil || !strings.Contains(string(rest), "event: end") {

@@ -75,6 +75,10 @@ func TestAReaderThatTakesNothingInLosesItsStreamAndNoOther(t *testing.T) {
 				t.Errorf("the figures lack %s", want)
 			}
 		}
+		until(t, "the log says how both ended", func() bool {
+			lines := h.log.String()
+			return strings.Contains(lines, `"how":"stalled"`) && strings.Contains(lines, `"how":"finished"`)
+		})
 	})
 }
 

@@ -286,7 +286,7 @@ func TestAStreamOnASocketIsAccountedFor(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]any{"method": "POST", "status": 200.0, "bytes": float64(len(got)),
-		"project": "acme", "thread": res.Header.Get("X-Thread-Id"),
+		"how": "finished", "project": "acme", "thread": res.Header.Get("X-Thread-Id"),
 		"client": "127.0.0.1", "route": "/discovery/v2/assistant/:domain/message"} {
 		if entry[name] != want {
 			t.Errorf("%s is %v in the log, want %v", name, entry[name], want)
