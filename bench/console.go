@@ -135,6 +135,15 @@ func (c Console) Run(ctx context.Context) (ConsoleFigures, error) {
 	if len(out.Pages) == 0 {
 		return out, errors.New("the console leads to no page of a project: is the key of an organization with one project?")
 	}
+	var followers []*consoleVisit // each has as many live parts as one session may have; sign-ins are not measured
+	for i := 0; i < c.Live && len(live) > 0; i += liveOfSession {
+		f, _, err := c.signIn(ctx)
+		if err != nil {
+			return out, err
+		}
+		defer f.client.CloseIdleConnections()
+		followers = append(followers, f)
+	}
 	ctx, cancel := context.WithTimeout(ctx, c.For)
 	defer cancel()
 	var all recorder
@@ -144,13 +153,8 @@ func (c Console) Run(ctx context.Context) (ConsoleFigures, error) {
 		if len(live) == 0 {
 			break
 		}
-		if i%liveOfSession == 0 { // as many as one session may have
-			if v, _, err = c.signIn(ctx); err != nil {
-				return out, errors.Join(err, group.Wait())
-			}
-		}
 		group.Go(func() error {
-			follow(ctx, v, live[i%len(live)], &events, &open)
+			follow(ctx, followers[i/liveOfSession], live[i%len(live)], &events, &open)
 			return nil
 		})
 	}
