@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
+import { patient } from "./reader.mjs";
 
 const { chromium: executablePath, dist } = JSON.parse(process.env.DOCENT_HEARD);
 
@@ -54,7 +55,9 @@ const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", 
 const lines = [];
 
 async function visit(query) {
-  const page = await (await browser.newContext({ viewport: { width: 1100, height: 800 } })).newPage();
+  const context = await browser.newContext({ viewport: { width: 1100, height: 800 } });
+  await patient(context);
+  const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   await page.goto(`http://127.0.0.1:${server.address().port}/${query}`);
   await page.getByRole("button").nth(1).waitFor();
@@ -168,6 +171,7 @@ const focus = async (page, when) => lines.push(`focus ${when}: ${await page.eval
   await said(page);
   await tabs(there);
   await page.getByRole("button", { name: "Not helpful" }).click();
+  await page.getByRole("button", { name: "Not helpful", pressed: true }).waitFor(); // it is stored: its answer comes before that of the comment
   await page.getByLabel("What was wrong or missing?").waitFor();
   await page.getByLabel("What was wrong or missing?").fill("no picture");
   await page.keyboard.press("Enter");

@@ -4,6 +4,7 @@
 import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { chromium } from "playwright-core";
+import { complete, patient } from "./reader.mjs";
 
 const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, enter, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
 const problems = [];
@@ -31,15 +32,18 @@ const browser = await chromium.launch({ executablePath, args: ["--disable-gpu", 
 /** visit opens the site and watches what it loads and complains of. */
 async function visit(name, options, query = {}) {
   const context = await browser.newContext({ viewport: { width: 1100, height: 800 }, ...options });
+  context.setDefaultTimeout(60_000);
+  await patient(context);
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
+  const loaded = [];
+  page.on("request", (r) => loaded.push(r.url()));
   page.on("pageerror", (error) => problems.push(`${name}: ${error}`));
   page.on("dialog", (dialog) => { problems.push(`${name}: a dialog said ${dialog.message()}`); dialog.dismiss(); });
   page.on("console", (m) => /Content.Security.Policy|violates|Refused to/i.test(m.text()) && problems.push(`${name}: ${m.text()}`));
   page.on("request", (r) => { const at = new URL(r.url()); if (![new URL(server).host, new URL(home).host].includes(at.host) && at.protocol.startsWith("http")) problems.push(`${name}: a request to ${r.url()}`); });
   await page.goto(`${home}?${new URLSearchParams(query)}`);
   await page.locator("docent-assistant").waitFor({ state: "attached" });
-  return { context, page };
+  return { context, page, loaded };
 }
 
 async function accessible(name, page) {
@@ -48,15 +52,12 @@ async function accessible(name, page) {
   for (const v of violations) problems.push(`${name}: ${v.help}: ${v.nodes.slice(0, 3).map((n) => n.html.slice(0, 160)).join(" | ")}`);
 }
 
-const complete = (page) => page.locator("article[aria-busy=false] .sources").last().waitFor();
-
 // A reader on a screen.
 {
   const name = "a screen";
-  const { context, page } = await visit(name, {});
-  const loaded = [];
-  page.on("request", (r) => loaded.push(r.url()));
-  const more = loaded.filter((url) => url !== `${server}/widget/settings/${domain}`);
+  const { context, page, loaded } = await visit(name, {});
+  await page.getByRole("button", { name: "Ask the documentation" }).waitFor();
+  const more = loaded.filter((url) => ![page.url(), `${server}/widget/v1.js`, `${server}/widget/settings/${domain}`].includes(url));
   check("before it is used, only the loader and the project's settings are there", more.length === 0, more);
   const frames = await page.evaluateHandle(() => window.requestAnimationFrame);
   await page.evaluate(() => { window.requestAnimationFrame = () => 0; }); // a busy page: its next frame takes long
@@ -80,6 +81,7 @@ const complete = (page) => page.locator("article[aria-busy=false] .sources").las
   check("the source leads to the page", (await page.locator(".sources a").first().getAttribute("href"))?.includes("/guides/mooring"), await page.locator(".sources a").first().getAttribute("href"));
   await accessible(`${name}, answered`, page);
   await page.getByRole("button", { name: "Not helpful" }).click();
+  await page.getByRole("button", { name: "Not helpful", pressed: true }).waitFor(); // it is stored: its answer comes before that of the comment
   await page.getByLabel("What was wrong or missing?").fill("it does not say how long the rope is");
   await page.keyboard.press("Enter");
   await page.getByText("Thank you.").waitFor();
@@ -88,8 +90,14 @@ const complete = (page) => page.locator("article[aria-busy=false] .sources").las
   await page.locator("article").nth(1).waitFor();
   await complete(page);
   check("a follow-up is in the same conversation", await page.locator("article").count() === 2);
+  let write; // the other answer waits until the first has gone from the page, which would pass for it
+  const gone = new Promise((resolve) => { write = resolve; });
+  await page.route("**/message", (route) => gone.then(() => route.continue()));
   await page.getByRole("button", { name: "Answer again" }).click();
+  await page.locator("article:last-of-type[aria-busy=true]").waitFor();
+  write();
   await complete(page);
+  await page.unroute("**/message");
   check("another answer takes the place of the first", await page.locator("article").count() === 2);
   await page.reload();
   await page.locator("article").nth(1).waitFor();
@@ -97,6 +105,7 @@ const complete = (page) => page.locator("article[aria-busy=false] .sources").las
   await page.keyboard.press("Escape");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.reload();
+  await page.getByRole("button", { name: "Ask the documentation" }).waitFor(); // and with it what was open would open
   check("closed stays closed over a reload", await page.getByRole("dialog").count() === 0);
   await page.locator("#opener").click();
   await page.locator("article").nth(2).waitFor();
@@ -172,9 +181,7 @@ for (const [name, options, query] of [
 // A project that asks for a proof of work, and has stored how the widget looks.
 {
   const name = "guarded";
-  const { context, page } = await visit(name, {}, { domain: guardedDomain, key: guardedKey });
-  const loaded = [];
-  page.on("request", (r) => loaded.push(`${r.method()} ${new URL(r.url()).pathname}`));
+  const { context, page, loaded } = await visit(name, {}, { domain: guardedDomain, key: guardedKey });
   const button = page.getByRole("button", { name: "Ask <us>" });
   await button.waitFor();
   const box = await button.boundingBox();
@@ -292,8 +299,9 @@ for (const way of ["kill", "reload"]) {
 // The console shows the widget as it is changed, under the console's own policy, and what is stored there reaches the site.
 {
   const context = await browser.newContext({ viewport: { width: 1100, height: 900 } });
+  context.setDefaultTimeout(60_000);
+  await patient(context);
   const page = await context.newPage();
-  page.setDefaultTimeout(60_000);
   page.on("pageerror", (error) => problems.push(`console: ${error}`));
   page.on("console", (m) => /Content.Security.Policy|violates|Refused to/i.test(m.text()) && problems.push(`console: ${m.text()}`));
   await page.goto(enter);
