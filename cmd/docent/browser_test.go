@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -40,6 +41,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 		t.Run(page, func(t *testing.T) {
 			t.Parallel() // each has a server of its own, which it restarts
 			server, data, harbour, slow := newChatServer(t, 30, 100)
+			endless := newEndlessProject(t, data)
 
 			files := http.NewServeMux()
 			files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
@@ -54,7 +56,12 @@ func TestExamplePagesInABrowser(t *testing.T) {
 			control.HandleFunc("GET /requests", func(w http.ResponseWriter, _ *http.Request) {
 				_ = json.NewEncoder(w).Encode(recorder.requests())
 			})
-			controls := httptest.NewServer(control)
+			control.HandleFunc("POST /hold", func(http.ResponseWriter, *http.Request) { recorder.hold() })
+			controls := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				if control.ServeHTTP(w, req); req.URL.Path == "/restart" {
+					recorder.cut() // what a server had not handed over is lost with it
+				}
+			}))
 			defer controls.Close()
 
 			settings, err := json.Marshal(map[string]any{
@@ -63,6 +70,8 @@ func TestExamplePagesInABrowser(t *testing.T) {
 					"key": newTestKey(t, data, harbour.id, "assistant", "--origin", origin)},
 				"slow": map[string]string{"domain": slow.domain,
 					"key": newTestKey(t, data, slow.id, "assistant", "--origin", origin)},
+				"endless": map[string]string{"domain": endless.domain,
+					"key": newTestKey(t, data, endless.id, "assistant", "--origin", origin)},
 				"foreign": map[string]string{"domain": harbour.domain,
 					"key": newTestKey(t, data, harbour.id, "assistant", "--origin", "https://www.example.com")},
 			})
@@ -193,6 +202,67 @@ type recorder struct {
 	url  string
 	mu   sync.Mutex
 	seen []seenRequest
+	next *heldAnswer // what becomes of the next answer to a question, nil where it passes
+	last *heldAnswer
+}
+
+// hold has the next answer pass no further than to its midst, however fast the server writes it, and however slowly the
+// page takes it in.
+func (r *recorder) hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next = &heldAnswer{cut: make(chan struct{})}
+}
+
+// cut breaks off the answer that is held.
+func (r *recorder) cut() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last != nil {
+		close(r.last.cut)
+		r.last = nil
+	}
+}
+
+// A heldAnswer is the body of an answer that is read up to its midst, and no further until its reader has gone or it is
+// cut.
+type heldAnswer struct {
+	io.ReadCloser
+	ctx  context.Context // of its reader
+	cut  chan struct{}
+	rest []byte // may be read
+	seen []byte
+	full bool // the midst is reached
+}
+
+// midst is a piece of the slow model's answer. A server that was late has others after it in the same event.
+const midst = "part-9 "
+
+func (h *heldAnswer) Read(p []byte) (int, error) {
+	for len(h.rest) == 0 {
+		if h.full {
+			select {
+			case <-h.ctx.Done():
+			case <-h.cut:
+			}
+			return 0, io.ErrUnexpectedEOF
+		}
+		piece := make([]byte, len(p))
+		n, err := h.ReadCloser.Read(piece)
+		if n == 0 && err != nil {
+			return 0, err
+		}
+		before := len(h.seen)
+		h.seen = append(h.seen, piece[:n]...)
+		if at := bytes.Index(h.seen, []byte(midst)); at >= 0 {
+			h.full = true
+			h.seen = append(h.seen[:at+len(midst)], "\"}\n\n"...) // the event ends here
+		}
+		h.rest = h.seen[before:]
+	}
+	n := copy(p, h.rest)
+	h.rest = h.rest[n:]
+	return n, nil
 }
 
 func newRecorder(t *testing.T, server string) *recorder {
@@ -207,6 +277,10 @@ func newRecorder(t *testing.T, server string) *recorder {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.seen = append(r.seen, seenRequest{res.Request.Method, res.Request.URL.Path, res.Request.Header, res.StatusCode})
+			if h := r.next; h != nil && res.Request.Method == http.MethodPost {
+				h.ReadCloser, h.ctx = res.Body, res.Request.Context()
+				res.Body, r.next, r.last = h, nil, h
+			}
 			return nil
 		},
 		ErrorLog: log.New(io.Discard, "", 0), // the server is killed while it answers

@@ -112,12 +112,23 @@ func fromAddress(t *testing.T, server, address string) string {
 	return "http://" + listener.Addr().String()
 }
 
+// endlessModel writes for longer than any test looks at an answer: what is seen of one, or stopped of it, is in its midst
+// however late it is looked at.
+const endlessModel = "[models.endless]\nprovider = \"scripted\"\nrate = 40\nparts = 40000\n"
+
+// newEndlessProject has the endless model, which the server's configuration names.
+func newEndlessProject(t *testing.T, data string) testProject {
+	t.Helper()
+	return newTestProject(t, data, "endless", writeFiles(t, map[string]string{"a.md": "# Ferry\n\nThe ferry is here.\n"}),
+		"--model", "endless")
+}
+
 // newChatServer starts a server for chats: one project answers at once, the other from a model that writes parts
-// pieces, so many a second.
+// pieces, so many a second. There is an endless model too.
 func newChatServer(t *testing.T, rate, parts int) (server *testServer, data string, harbour, slow testProject) {
 	t.Helper()
 	return newChatServerWith(t, configFile(t,
-		fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts)))
+		fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts)+endlessModel))
 }
 
 // newChatServerWith is newChatServer with a configuration that has a model named slow.
