@@ -12,7 +12,7 @@ const React = (await import("react")).default;
 const { createRoot } = await import("react-dom/client");
 const { SWRConfig } = await import("swr");
 
-export const { url, otherUrl, domain, key, slowDomain, slowKey, lockedDomain, lockedKey, control, behindProxy } = JSON.parse(process.env.DOCENT_CLIENTS);
+export const { url, otherUrl, domain, key, slowDomain, slowKey, endlessDomain, endlessKey, lockedDomain, lockedKey, control, behindProxy } = JSON.parse(process.env.DOCENT_CLIENTS);
 
 /** mount opens a page whose only content is the hook, and gives access to what the hook last returned. A page shares no
  * memory with another: SDK 4 keeps its messages in a cache that would otherwise outlive a reload. */

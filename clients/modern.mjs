@@ -1,6 +1,6 @@
 // The chat SDK from version 5 on, against version 2 of the assistant operation.
 import assert from "node:assert/strict";
-import { behindProxy, conversation, domain, end, key, lockedDomain, lockedKey, mount, otherUrl, reloadProxy, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
+import { behindProxy, conversation, domain, end, endlessDomain, endlessKey, key, lockedDomain, lockedKey, mount, otherUrl, reloadProxy, restart, scenario, slowDomain, slowKey, until, url } from "./harness.mjs";
 
 const version = process.argv[2]; // the suffix of the packages' names
 const { DefaultChatTransport } = await import(`ai${version}`);
@@ -62,11 +62,13 @@ await scenario("three turns in one thread, with sources and the thread's id", as
 });
 
 await scenario("the answer appears piece by piece", async () => {
-  const c = open({ d: slowDomain, k: slowKey });
+  const c = open({ d: endlessDomain, k: endlessKey });
   await until("the page is there", () => c.chat);
-  await ask(c, "Tell me slowly.");
-  const lengths = new Set(c.page.renders.map((r) => r.messages.at(-1)).filter((m) => m?.role === "assistant").map((m) => text(m).length));
-  assert.ok(lengths.size > 5, `the text was rendered in ${lengths.size} steps`);
+  c.chat.sendMessage({ text: "Tell me slowly." });
+  const lengths = () => new Set(c.page.renders.map((r) => r.messages.at(-1)).filter((m) => m?.role === "assistant").map((m) => text(m).length));
+  await until("the text is rendered in several steps", () => c.errors.length > 0 || lengths().size > 5); // the answer is far from its end
+  assert.deepEqual(c.errors, []);
+  await c.chat.stop();
   c.page.unmount();
 });
 

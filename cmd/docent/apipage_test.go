@@ -12,14 +12,16 @@ func TestTheAPIPageInABrowser(t *testing.T) {
 	chromium := needsBrowser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data, "--config",
-		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 400\n"))
+		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 100\n"+endlessModel))
 	pages := map[string]string{
 		"index.md":          "# Harbour\n\nHarbour keeps boats.\n",
 		"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n",
 	}
 	p := newTestProject(t, data, "harbour", writeFiles(t, pages))
 	slow := newTestProject(t, data, "slow", writeFiles(t, pages), "--model", "slow")
+	endless := newEndlessProject(t, data)
 	settings := map[string]any{"chromium": chromium, "domain": p.domain, "project": p.id, "admin": p.admin,
-		"assistant": p.assistant, "slowDomain": slow.domain, "slowAssistant": slow.assistant, "pictures": os.Getenv("DOCENT_TEST_PICTURES")}
+		"assistant": p.assistant, "slowDomain": slow.domain, "slowAssistant": slow.assistant,
+		"endlessDomain": endless.domain, "endlessAssistant": endless.assistant, "pictures": os.Getenv("DOCENT_TEST_PICTURES")}
 	inBrowser(t, "api.mjs", settings, server)
 }

@@ -29,12 +29,13 @@ func TestRealChatClients(t *testing.T) {
 			server, data, harbour, slow := newChatServer(t, 40, 60)
 			locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
 				"slow", "--require-thread-key")
+			endless := newEndlessProject(t, data)
 			control := httptest.NewServer(chatControl(server, harbour, slow))
 			defer control.Close()
 			settings, err := json.Marshal(map[string]string{"url": server.url,
 				"otherUrl": fromAddress(t, server.url, "127.0.0.2"), "domain": harbour.domain, "key": harbour.assistant,
 				"slowDomain": slow.domain, "slowKey": slow.assistant, "lockedDomain": locked.domain, "lockedKey": locked.assistant,
-				"control": control.URL})
+				"endlessDomain": endless.domain, "endlessKey": endless.assistant, "control": control.URL})
 			if err != nil {
 				t.Fatal(err)
 			}

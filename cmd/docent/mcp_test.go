@@ -367,8 +367,8 @@ func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
 	}
 }
 
-// TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model that
-// writes slowly enough to be cancelled and cut off.
+// TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model whose
+// answer is cut off, and one that is cancelled in its midst.
 func TestTheOfficialMCPClientWorks(t *testing.T) {
 	t.Parallel()
 	const clients = "../../clients"
@@ -376,14 +376,16 @@ func TestTheOfficialMCPClientWorks(t *testing.T) {
 		t.Skip("the official MCP client is left out: scripts/install-clients installs it (it needs npm)")
 	}
 	data := t.TempDir()
-	config := configFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n")
+	config := configFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n"+endlessModel)
 	server := newTestServer(t, data, "--config", config)
 	p := newTestProject(t, data, "harbour", writeFiles(t, mcpPages))
-	settings, err := json.Marshal(map[string]string{"url": server.url + "/mcp/" + p.domain, "key": p.assistant})
+	endless := newTestProject(t, data, "endless", writeFiles(t, mcpPages), "--model", "endless")
+	settings, err := json.Marshal(map[string]any{"url": server.url + "/mcp/" + p.domain, "key": p.assistant,
+		"endless": map[string]string{"url": server.url + "/mcp/" + endless.domain, "key": endless.assistant}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "mcp.mjs")
 	cmd.Dir = clients

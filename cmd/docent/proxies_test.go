@@ -342,10 +342,11 @@ func TestChatClientsBehindRealProxies(t *testing.T) {
 		for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "7"}} {
 			t.Run(strings.Join(client, " "), func(t *testing.T) {
 				t.Parallel()
-				config := configFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n")
+				config := configFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n"+endlessModel)
 				server, data, harbour, slow := newChatServerWith(t, config)
 				locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
 					"slow", "--require-thread-key")
+				endless := newEndlessProject(t, data)
 				front := program.start(t, server.listen)
 				operate := chatControl(server, harbour, slow)
 				operate.HandleFunc("POST /reload", func(w http.ResponseWriter, _ *http.Request) {
@@ -357,7 +358,8 @@ func TestChatClientsBehindRealProxies(t *testing.T) {
 				defer control.Close()
 				settings, err := json.Marshal(map[string]any{"url": front.from("127.0.0.2"), "otherUrl": front.from("127.0.0.3"),
 					"domain": harbour.domain, "key": harbour.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant,
-					"lockedDomain": locked.domain, "lockedKey": locked.assistant, "control": control.URL, "behindProxy": true})
+					"lockedDomain": locked.domain, "lockedKey": locked.assistant,
+					"endlessDomain": endless.domain, "endlessKey": endless.assistant, "control": control.URL, "behindProxy": true})
 				if err != nil {
 					t.Fatal(err)
 				}
