@@ -1,7 +1,7 @@
 // The first hour with a server: from the link that it prints to an answer that a merged pull request has changed. Everything is
 // found as people find it, by roles and labels.
 import assert from "node:assert/strict";
-import { axe, end, person, settings, step } from "./harness.mjs";
+import { axe, end, person, sent, settings, step, until } from "./harness.mjs";
 
 const operator = await person("the operator");
 await operator.grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -53,7 +53,7 @@ await step("both keys are made, shown once, and copied", page, async () => {
     const shown = page.locator("code", { hasText: new RegExp(`^${prefix}\\w+$`) });
     keys[name] = (await shown.innerText()).trim();
     await shown.locator("xpath=ancestor::*[.//button][1]").getByRole("button", { name: "Copy" }).click();
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), keys[name]);
+    await until("the key is copied", async () => await page.evaluate(() => navigator.clipboard.readText()) === keys[name]);
   }
   await page.reload();
   assert.equal(await page.getByText(keys.admin).count(), 0, "the key is shown a second time");
@@ -223,7 +223,7 @@ await step("a session that is ended is out at once", guestPage, async () => {
   await button("Sign in", other).click();
   await other.waitForURL("**/console/**");
   await guestPage.goto(`${settings.server}/console/account`);
-  await guestPage.getByRole("button", { name: /^End the session of/ }).click();
+  await sent(guestPage, guestPage.getByRole("button", { name: /^End the session of/ }));
   await other.getByRole("navigation", { name: "Console" }).getByRole("link", { name: "Jobs" }).click();
   await other.waitForURL("**/login**");
   await heading("Sign in", other).waitFor();

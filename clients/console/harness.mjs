@@ -12,13 +12,15 @@ const browser = await chromium.launch({
 export const version = browser.version();
 const axeSource = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 
+const patience = 120_000; // milliseconds that anything may take: a machine may be busy with much else
+
 export const problems = [];
 export const problem = (where, what) => problems.push(`${where}: ${what}`);
 
 /** person opens a browser of somebody's own, with cookies of its own. What goes wrong on its pages is a problem. */
 export async function person(name, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1280, height: 844 }, timezoneId: "Europe/Helsinki", locale: "en-GB", ...options });
-  context.setDefaultTimeout(settings.patience ?? 30_000);
+  context.setDefaultTimeout(patience);
   // Violations of the policy are console errors too; this says what was refused.
   if (options.javaScriptEnabled !== false) {
     await context.addInitScript(() => addEventListener("securitypolicyviolation",
@@ -50,6 +52,23 @@ export async function enter(context, link = settings.enter) {
   await page.getByRole("button", { name: "Enter" }).click(); // a link is followed by programs too; a button is not
   await page.waitForURL("**/console**");
   await page.close();
+}
+
+/** sent clicks what sends a form, and returns once the page that the server answers has come: who goes on at once may be there before the
+ * server, or take the page away before it has sent anything. */
+export async function sent(page, button) {
+  const answered = page.waitForEvent("framenavigated");
+  await button.click();
+  await answered;
+}
+
+/** until asks again and again whether something is so, where the page itself shows no sign of it. */
+export async function until(what, holds) {
+  const began = Date.now();
+  while (!(await holds())) {
+    if (Date.now() - began > patience) throw new Error(`timed out waiting until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
 }
 
 /** axe names what keeps people out of the page as it is shown now. */

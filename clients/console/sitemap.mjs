@@ -1,5 +1,5 @@
 // Which pages there are: the program's own table of routes, with an address for each that some other page leads to.
-import { problem, settings } from "./harness.mjs";
+import { problem, sent, settings } from "./harness.mjs";
 
 const samples = 2; // addresses of one pattern that are looked at
 
@@ -30,15 +30,14 @@ export async function furnish(context) {
 
   const project = `${settings.server}/console/${settings.org}/${settings.domain}`;
   await page.goto(`${project}/sources`);
-  await button("Check all pages").first().click();
+  await sent(page, button("Check all pages").first());
   await page.goto(`${project}/sources`);
   await button("Read again now").click();
   await page.waitForURL("**/sources/updates/**");
   paths.push(here());
   await page.goto(`${project}/settings`);
   await page.getByLabel("Leave out").fill("drafts/");
-  await button("Store the settings").click();
-  await page.getByRole("heading", { level: 1 }).waitFor();
+  await sent(page, button("Store the settings"));
   // What the playground shows of a question, at an address of its own.
   await page.goto(`${project}/playground`);
   await page.getByLabel("Question or words to search for").fill("How do I install Tidepool?");
