@@ -118,7 +118,7 @@ func (c *town) house(t testing.TB, id string, secrets ...string) *house {
 	}
 	h := &house{inner: l, member: &member{c, cluster.Node{ID: id, Name: id, Address: l.Addr().String()}}}
 	c.change(func() { c.nodes = append(c.nodes, h.self) })
-	h.f, err = New(Config{Members: h, Secrets: secrets, Log: slog.New(slog.DiscardHandler), Wait: 5 * time.Second,
+	h.f, err = New(Config{Members: h, Secrets: secrets, Log: slog.New(slog.DiscardHandler), Wait: time.Minute,
 		Refuse: func(w http.ResponseWriter, _ *http.Request, err error) {
 			w.Header().Set("Retry-After", "1")
 			http.Error(w, err.Error(), http.StatusServiceUnavailable)
@@ -398,11 +398,12 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 	c.own("x", "b")
 	nodes["b"].f.server.Close()
 	nodes["a"].f.Wait = 100 * time.Millisecond
+	asked := time.Now()
 	res, _ := get(t, nodes["a"], "/x")
 	if res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") == "" {
 		t.Errorf("%d %v", res.StatusCode, res.Header)
 	}
-	if _, ok := nodes["a"].f.Reach("b"); ok {
+	if _, ok := nodes["a"].f.Reach("b"); ok && time.Since(asked) < lostFor { // afterwards it may be back
 		t.Error("a node that cannot be reached counts as one that can")
 	}
 }
@@ -473,7 +474,7 @@ func TestABodyThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 	c, nodes := build(t, "a", "b")
 	c.own("x", "b")
 	for _, h := range nodes {
-		h.f.Patience = 200 * time.Millisecond
+		h.f.Patience = 7 * time.Second // longer than the nodes may take to answer where a machine stands still for five
 		h.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if err := h.Check(req.Context(), "x"); err != nil {
 				return
@@ -484,22 +485,26 @@ func TestABodyThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 			fmt.Fprint(w, "by ", h.self.ID)
 		})
 	}
+	var both sync.WaitGroup
 	for _, path := range []string{"/unread", "/read"} {
 		conn, err := net.Dial("tcp", nodes["a"].edge.Listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		conn.SetDeadline(time.Now().Add(20 * time.Second))
-		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsome", path)
-		answer, err := io.ReadAll(conn)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		if path == "/unread" && !bytes.Contains(answer, []byte("by b")) {
-			t.Errorf("%s: %q", path, answer)
-		}
+		both.Go(func() {
+			conn.SetDeadline(time.Now().Add(time.Minute))
+			fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nsome", path)
+			answer, err := io.ReadAll(conn)
+			if err != nil {
+				t.Errorf("%s: %v", path, err)
+			}
+			if path == "/unread" && !bytes.Contains(answer, []byte("by b")) {
+				t.Errorf("%s: %q", path, answer)
+			}
+		})
 	}
+	both.Wait()
 	if n := nodes["a"].f.held.Load(); n != 0 {
 		t.Errorf("%d bytes are held", n)
 	}
@@ -632,7 +637,7 @@ func TestABodyThatBreaksOffIsNotSentAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(20 * time.Second))
+	conn.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprint(conn, "PUT /x HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nsome\r\nno chunk\r\n")
 	if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
 		t.Errorf("%q, %v", answer, err)
