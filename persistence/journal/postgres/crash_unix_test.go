@@ -4,6 +4,7 @@ package postgres
 
 import (
 	"crypto/rand"
+	mathrand "math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -19,7 +20,8 @@ func TestNothingIsLostOrDoneTwiceWhenTheDatabaseCrashes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
 	b := newBase(t, s.dsn())
-	journals := []*Journal{open(t, b.dsn, Options{}), open(t, b.dsn, Options{}), open(t, b.dsn, Options{})}
+	o := Options{Patience: patience}
+	journals := []*Journal{open(t, b.dsn, o), open(t, b.dsn, o), open(t, b.dsn, o)}
 	faults(t, b, journals, 2, s.crash)
 }
 
@@ -43,12 +45,16 @@ func newServer(t *testing.T) *server {
 		}
 		t.Skip("PostgreSQL is not installed here: a test's own server cannot be started")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	s := &server{t: t, bin: filepath.Dir(found[len(found)-1])}
+	for s.port == 0 {
+		// Below those that the system gives out by itself: no connection takes it while the server is down.
+		port := 20_000 + mathrand.IntN(12_000)
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			listener.Close()
+			s.port = port
+		}
 	}
-	s := &server{t: t, bin: filepath.Dir(found[len(found)-1]), port: listener.Addr().(*net.TCPAddr).Port}
-	listener.Close()
+	var err error
 	s.dir, err = os.MkdirTemp("", "journal-"+rand.Text())
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +98,7 @@ func (s *server) run(program string, args ...string) {
 		uid, gid := s.owner()
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid}}
 	}
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = time.Minute
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("%s %v: %v\n%s", program, args, err, out)
 	}

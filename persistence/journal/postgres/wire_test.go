@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -188,8 +189,9 @@ func (b *base) number(query string, args ...any) (n int64) {
 // cluster makes the tables of a cluster.
 func (b *base) cluster() {
 	b.t.Helper()
+	// A beat is how long it waits for the lock of the tables, for which other tests wait as well.
 	m, err := cluster.Join(b.t.Context(), cluster.Config{DSN: func() string { return b.dsn }, Name: "first", Address: "first:1",
-		Log: quiet})
+		Log: quiet, Beat: time.Minute})
 	if err != nil {
 		b.t.Fatal(err)
 	}
