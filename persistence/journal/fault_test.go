@@ -596,6 +596,11 @@ func TestBackupIsAJournal(t *testing.T) {
 
 const killWriters = 8
 
+// killUse counts a writer's appends, over a window that does not end while they are counted, as a month may.
+func killUse(stream string) quota.Use {
+	return quota.Use{Key: stream, Window: quota.SlidingDay, Limit: 1 << 30}
+}
+
 // TestJournalWriterProcess is the process that TestNothingAcknowledgedIsLostWhenTheProcessIsKilled kills.
 func TestJournalWriterProcess(t *testing.T) {
 	path := os.Getenv("DOCENT_TEST_JOURNAL")
@@ -618,7 +623,7 @@ func TestJournalWriterProcess(t *testing.T) {
 			rec, err := j.Load(s)
 			for seq := rec.Seq; err == nil; {
 				n := 1 + int(seq)%3
-				a := Append{Stream: s, After: seq, Uses: []quota.Use{{Key: s, Window: quota.CalendarMonth, Limit: 1 << 30}}}
+				a := Append{Stream: s, After: seq, Uses: []quota.Use{killUse(s)}}
 				for i := range n {
 					a.Events = append(a.Events, Event{"test.counted.1", binary.BigEndian.AppendUint64(nil, seq+uint64(i)+1)})
 				}
@@ -696,7 +701,7 @@ func TestNothingAcknowledgedIsLostWhenTheProcessIsKilled(t *testing.T) {
 					t.Fatalf("round %d: %s: event %d is another", round, s, i)
 				}
 			}
-			left, _ := j.Quotas().Remaining(time.Now(), quota.Use{Key: s, Window: quota.CalendarMonth, Limit: 1 << 30})
+			left, _ := j.Quotas().Remaining(time.Now(), killUse(s))
 			if used := 1<<30 - left; used < appends[w] {
 				t.Fatalf("round %d: %d uses of %s are counted, and %d were accepted", round, used, s, appends[w])
 			}

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -299,8 +300,11 @@ func logLength(t testing.TB, j *Journal) (n uint64) {
 
 func TestExpiredClaimsAndCountsAreSwept(t *testing.T) {
 	now := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	var clock atomic.Pointer[time.Time] // the journal may look at it at any time
+	set := func(to time.Time) { now = to; clock.Store(&to) }
+	set(now)
 	path := filepath.Join(t.TempDir(), "journal.db")
-	j := openAt(t, path, Options{Now: func() time.Time { return now }, UnsafeNoSync: true})
+	j := openAt(t, path, Options{Now: func() time.Time { return *clock.Load() }, UnsafeNoSync: true})
 	for i := range 3000 {
 		s := fmt.Sprint("job/", i)
 		expires := now.Add(time.Hour)
@@ -310,7 +314,7 @@ func TestExpiredClaimsAndCountsAreSwept(t *testing.T) {
 		mustAppend(t, j, Append{Stream: s, Events: events("x"), Claim: &Claim{Key: s, Owner: s, Expires: expires},
 			Uses: []quota.Use{{Name: "ip-day", Key: "ip/" + s, Window: quota.SlidingDay, Limit: 10}}})
 	}
-	now = now.Add(60 * time.Hour)
+	set(now.Add(60 * time.Hour))
 	j.sweep()
 	var state fileState
 	if err := j.do(func(c *commit) error { state = c.state; return nil }); err != nil {
