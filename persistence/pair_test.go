@@ -405,6 +405,10 @@ func TestListingFollowsTheJournal(t *testing.T) {
 		}
 		check := func(c *catalog.Catalog, projector *catalog.Projector) {
 			t.Helper()
+			// A listing waits for the journal's end by itself, but not for as long as a machine may stand still.
+			if err := projector.Wait(t.Context(), catalog.Newest); err != nil {
+				t.Fatal(err)
+			}
 			got := map[string]string{}
 			for _, r := range jobs(t, c) {
 				got["job/"+string(r.Job.ID)] = r.Job.Title

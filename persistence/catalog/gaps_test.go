@@ -15,7 +15,7 @@ import (
 func TestOpenQuestionsAreThoseThatWereNotAnsweredWell(t *testing.T) {
 	eachPlace(t, func(t *testing.T, p place) {
 		c, l := p.open(Options{}), newThreadLog()
-		runThreadProjector(t, c, l)
+		projector, _ := runThreadProjector(t, c, l)
 		l.edit(1, calls("ann", asked("a", 0), asked("b", 2, unanswered), asked("c", 3, rated(api.RatedDown, 50))))
 		l.edit(2, asks(asked("d", 4, failed), asked("e", 5, unanswered, replaced), asked("f", 6, rated(api.RatedUp, 7))))
 		l.edit(3, asks(asked("g", 7, unanswered, rated(api.RatedUp, 9))))
@@ -23,6 +23,7 @@ func TestOpenQuestionsAreThoseThatWereNotAnsweredWell(t *testing.T) {
 			r.Project = "blog"
 			r.Questions = append(r.Questions, asked("h", 5, unanswered))
 		})
+		reach(t, projector)
 
 		names := func(marks []QuestionMark) string {
 			var out []string
@@ -53,6 +54,7 @@ func TestOpenQuestionsAreThoseThatWereNotAnsweredWell(t *testing.T) {
 			t.Errorf("read are %+v, %v", rows, err)
 		}
 		l.edit(1, func(r *api.ThreadRow) { r.Questions[1].Comment = "another" })
+		reach(t, projector)
 		changed, _, err := c.OpenQuestions(t.Context(), AnalyticsQuery{Project: "docs", Limit: 10})
 		if err != nil || changed[2].ID != "msg_b" || changed[2].Version == marks[2].Version {
 			t.Errorf("a question that has changed has the same mark: %+v, %v", changed, err)

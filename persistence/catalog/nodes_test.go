@@ -36,17 +36,19 @@ func hears(t *testing.T, c *Catalog) {
 	t.Helper()
 	select {
 	case <-c.Changes():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the node does not listen to the others")
 	}
 }
 
-// soon waits until something holds.
+// soon waits until something holds. A quarter of an hour of questions that a machine took five seconds to count is counted
+// anew after a hundred (quarterShare).
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+	const patience = 4 * time.Minute
+	for deadline := time.Now().Add(patience); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not within 10 s", what)
+			t.Fatalf("%s: not within %v", what, patience)
 		}
 	}
 }
@@ -79,7 +81,7 @@ func TestWatchersHearOfChangesOfOtherNodes(t *testing.T) {
 	for _, c := range []<-chan struct{}{changed, b.Changes()} {
 		select {
 		case <-c:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the other node does not hear of a change")
 		}
 	}
@@ -126,19 +128,19 @@ func TestAJobCreatedOnOneNodeIsListedOnAnother(t *testing.T) {
 	_, stop := runProjector(t, a, log) // the node that keeps the listing
 	defer stop()
 	NewProjector(b, &journalOfNodes{testLog: log}, log.load, nil)
-	began := time.Now()
+	late := 0
 	for n := range 20 {
 		log.change(jobStream(n), active("docs"))
-		if got := listed(t, b, JobQuery{Project: "docs", MinPos: Newest}); len(got) != n+1 {
+		if got := current(t, b, JobQuery{Project: "docs", MinPos: Newest}, &late); len(got) != n+1 {
 			t.Fatalf("after job %d the other node lists %v", n+1, got)
 		}
 		log.change("thread/other", func(*api.JobRow) {}) // what the listing does not show
-		if got := listed(t, b, JobQuery{Project: "docs", MinPos: Newest}); len(got) != n+1 {
+		if got := current(t, b, JobQuery{Project: "docs", MinPos: Newest}, &late); len(got) != n+1 {
 			t.Fatalf("after job %d and a thread the other node lists %v", n+1, got)
 		}
 	}
-	if took := time.Since(began); took > 20*listingWait/2 {
-		t.Errorf("40 listings took %v: they wait for what does not come", took)
+	if late > 10 {
+		t.Errorf("of 40 listings %d waited for as long as they may: they wait for what does not come", late)
 	}
 }
 
@@ -151,7 +153,7 @@ func TestAnotherNodeTakesAListingUp(t *testing.T) {
 	log := newTestLog()
 	_, stopA := runProjector(t, a, log)
 	log.change(jobStream(1), active("docs"))
-	listed(t, a, JobQuery{Project: "docs", MinPos: Newest})
+	current(t, a, JobQuery{Project: "docs", MinPos: Newest}, new(int))
 	stopA()
 	// The journal's end is not known to the node that takes it up: what is listed is not thrown away for it.
 	behind := &journalOfNodes{testLog: log}
@@ -162,10 +164,12 @@ func TestAnotherNodeTakesAListingUp(t *testing.T) {
 	defer func() { cancel(); <-ended }()
 	log.change(jobStream(2), active("docs"))
 	for _, c := range []*Catalog{a, b} {
-		if got := listed(t, c, JobQuery{Project: "docs", MinPos: Newest}); len(got) != 2 {
+		if got := current(t, c, JobQuery{Project: "docs", MinPos: Newest}, new(int)); len(got) != 2 {
 			t.Errorf("listed: %v", got)
 		}
 	}
+	log.mu.Lock()
+	defer log.mu.Unlock()
 	if n := log.loads[jobStream(1)]; n != 1 {
 		t.Errorf("a job that was listed already is read %d times", n)
 	}

@@ -164,7 +164,8 @@ func TestANodeWhoseWorkWasTakenStoresNothing(t *testing.T) {
 		if _, err := n[1].c.write.Exec("UPDATE shared_leases SET ends_at = now() - interval '1 second'"); err != nil {
 			t.Error(err)
 		}
-		ran, err := n[1].Alone(ctx, "w", true, func(ctx context.Context, held *Lease) error {
+		// Not in this one's context, which ends once it finds that its lease is lost.
+		ran, err := n[1].Alone(t.Context(), "w", true, func(ctx context.Context, held *Lease) error {
 			_, err := n[1].Put(ctx, "x", bytes.NewReader([]byte("theirs")), held)
 			return err
 		})
