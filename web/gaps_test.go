@@ -34,6 +34,10 @@ func (h *house) ask(caller, text string, change ...func(*api.QuestionRow)) strin
 	}
 	h.audience.Put(api.ThreadRow{ID: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Project: "acme", Caller: caller,
 		Questions: []api.QuestionRow{q}})
+	// Pages wait for the listing by themselves, but not for as long as a machine may stand still.
+	if err := h.listing.Wait(h.t.Context(), catalog.Newest); err != nil {
+		h.t.Fatal(err)
+	}
 	return string(q.ID)
 }
 
@@ -142,6 +146,7 @@ func (h *house) insights(deps *web.Deps) {
 	h.agent = &agentStub{made: map[string]api.JobID{}, secrets: map[string]string{}}
 	log := slog.New(slog.DiscardHandler)
 	p := catalog.NewThreadProjector(h.catalog, h.audience, h.audience.Load, log)
+	h.listing = p
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()

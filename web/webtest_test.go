@@ -42,6 +42,7 @@ type house struct {
 	below    *conditions
 	admin    string               // secret of an admin key of org-a
 	audience *catalogtest.Threads // who asks questions
+	listing  *catalog.Projector   // of their questions
 	agent    *agentStub
 	jobs     *jobs
 }

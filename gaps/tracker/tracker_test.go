@@ -31,6 +31,10 @@ func (b *bench) ask(asker, text string, at time.Time, change ...func(*api.Questi
 	}
 	b.threads.Put(api.ThreadRow{ID: api.ThreadID(fmt.Sprintf("thr_%d", b.threads.Position()+1)), Project: "docs",
 		Caller: asker, Questions: []api.QuestionRow{q}})
+	// Topics wait for the listing by themselves, but not for as long as a machine may stand still.
+	if err := b.listing.Wait(context.Background(), catalog.Newest); err != nil {
+		panic(err)
+	}
 	return string(q.ID)
 }
 
@@ -119,6 +123,7 @@ func (o *outside) PullState(context.Context, api.Project, string) (api.PullState
 type bench struct {
 	*tracker.Tracker
 	threads *catalogtest.Threads
+	listing *catalog.Projector
 	*outside
 	catalog *catalog.Catalog
 	now     time.Time
@@ -141,6 +146,7 @@ func newBench(t testing.TB) *bench {
 		t.Fatal(err)
 	}
 	p := catalog.NewThreadProjector(c, b.threads, b.threads.Load, log)
+	b.listing = p
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()
