@@ -119,7 +119,7 @@ func withReaders(t testing.TB, r *readers) func(*web.Deps) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
 			system.Stop(ctx)
 			j.Close()
@@ -206,11 +206,10 @@ func (b *browser) try(form url.Values) (page, at string) {
 // until opens a page again and again until it has a text.
 func (b *browser) until(at, text string) string {
 	b.t.Helper()
-	for range 200 {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if page := b.open(at); strings.Contains(page, text) {
 			return page
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	b.t.Fatalf("%s never says %q: %s", at, text, b.open(at))
 	return ""
