@@ -111,7 +111,21 @@ type house struct {
 	*receiver
 	stub *stub
 	url  string
-	now  time.Time
+
+	setting sync.Mutex // the catalogue looks at the clock by itself now and then
+	now     time.Time  // set by the test alone
+}
+
+func (h *house) set(now time.Time) {
+	h.setting.Lock()
+	defer h.setting.Unlock()
+	h.now = now
+}
+
+func (h *house) clock() time.Time {
+	h.setting.Lock()
+	defer h.setting.Unlock()
+	return h.now
 }
 
 // monday is one hour before reports are due.
@@ -124,7 +138,7 @@ func newHouse(t *testing.T, answers ...int) *house {
 	t.Cleanup(server.Close)
 	h.url = server.URL + "/hook"
 	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"),
-		catalog.Options{Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return h.now }})
+		catalog.Options{Log: slog.New(slog.DiscardHandler), Now: h.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +151,7 @@ func newHouse(t *testing.T, answers ...int) *house {
 		t.Fatal(err)
 	}
 	h.restart()
-	h.now = monday
+	h.set(monday)
 	return h
 }
 
@@ -147,7 +161,7 @@ const testSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
 func (h *house) restart() {
 	h.t.Helper()
 	r, err := New(Deps{Catalog: h.stub, Topics: h.stub, Secrets: secrets{"docs.s": testSecret},
-		Now: func() time.Time { return h.now }, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)),
+		Now: h.clock, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)),
 		PublicURL: "https://docent.example.com", Loopback: true})
 	if err != nil {
 		h.t.Fatal(err)
@@ -179,7 +193,7 @@ func TestAReportIsDeliveredOnMondayOnce(t *testing.T) {
 	if len(h.got) != 0 {
 		t.Fatalf("before it is due: %d requests", len(h.got))
 	}
-	h.now = monday.Add(time.Hour)
+	h.set(monday.Add(time.Hour))
 	for range 3 {
 		h.step()
 		h.restart()
@@ -213,7 +227,7 @@ func TestAReportIsDeliveredOnMondayOnce(t *testing.T) {
 	if d := h.last(); d.Status != api.ReportDelivered || d.Attempts != 1 || d.Code != 204 {
 		t.Errorf("stored is %+v", d)
 	}
-	h.now = h.now.AddDate(0, 0, 7)
+	h.set(h.now.AddDate(0, 0, 7))
 	h.step()
 	if len(h.got) != 2 || h.got[1].Header.Get("webhook-id") != "rpt_docs_2026-W48" {
 		t.Errorf("a week later: %d requests", len(h.got))
@@ -224,7 +238,7 @@ func TestAReceiverThatFailsFirstGetsItLaterUnderTheSameID(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, 500, 302, 429)
 	h.header = http.Header{"Retry-After": {"600"}, "Location": {"http://169.254.169.254/"}}
-	h.now = monday.Add(time.Hour)
+	h.set(monday.Add(time.Hour))
 	h.step()
 	if d := h.last(); d.Status != api.ReportPending || d.Code != 500 || !strings.Contains(d.Error, "500") ||
 		d.Next.Sub(h.now) != 10*time.Minute {
@@ -236,7 +250,7 @@ func TestAReceiverThatFailsFirstGetsItLaterUnderTheSameID(t *testing.T) {
 	}
 	for range 3 {
 		h.restart()
-		h.now = h.now.Add(10 * time.Minute)
+		h.set(h.now.Add(10 * time.Minute))
 		h.step()
 	}
 	if d := h.last(); d.Status != api.ReportDelivered || d.Attempts != 4 {
@@ -256,7 +270,7 @@ func TestAReceiverThatFailsFirstGetsItLaterUnderTheSameID(t *testing.T) {
 func TestAReportWhoseDeliveryWasNotStoredIsSentAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.now = monday.Add(time.Hour)
+	h.set(monday.Add(time.Hour))
 	h.stub.failSave = 5
 	h.step()
 	if d := h.last(); d.Status != api.ReportPending || len(h.got) != 1 {
@@ -316,12 +330,12 @@ func TestATestIsSentAtOnceAndIsOneOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.step()
-	h.now = h.now.Add(time.Minute)
+	h.set(h.now.Add(time.Minute))
 	h.step()
 	if len(h.got) != 2 || h.got[1].Header.Get("webhook-id") != id || !strings.Contains(string(h.bodies[1]), `"report.test"`) {
 		t.Errorf("%d requests: %s", len(h.got), h.bodies)
 	}
-	h.now = monday.Add(2 * time.Hour)
+	h.set(monday.Add(2 * time.Hour))
 	h.step()
 	if len(h.got) != 3 {
 		t.Errorf("the weekly one is not sent beside it: %d requests", len(h.got))
@@ -338,7 +352,7 @@ func TestReportsReachThisMachineOnlyWhereTheOperatorAllowsIt(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	r, err := New(Deps{Catalog: h.stub, Topics: h.stub, Secrets: secrets{"docs.s": testSecret},
-		Now: func() time.Time { return h.now }, Log: slog.New(slog.DiscardHandler)})
+		Now: h.clock, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,7 +362,7 @@ func TestReportsReachThisMachineOnlyWhereTheOperatorAllowsIt(t *testing.T) {
 			t.Errorf("%s: %q", url, say)
 		}
 	}
-	h.now = monday.Add(time.Hour)
+	h.set(monday.Add(time.Hour))
 	if _, err := r.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
