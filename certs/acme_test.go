@@ -135,7 +135,7 @@ func TestCertificatesAreGotOverEachChallenge(t *testing.T) {
 
 			p.Stop() // whoever asks now gets nothing
 			s.run(p, challenge == "http-01", "docs.example.com", "help.example.com")
-			eventually(t, 20*time.Second, "the certificate is there again", func() bool {
+			eventually(t, time.Minute, "the certificate is there again", func() bool {
 				again := s.leaf(pool, "docs.example.com")
 				return again != nil && again.Equal(first)
 			})
@@ -174,7 +174,7 @@ func TestACertificateIsRenewed(t *testing.T) {
 	s.run(p, false, "docs.example.com")
 	pool := p.Pool()
 	var first *x509.Certificate
-	eventually(t, 30*time.Second, "a certificate is shown", func() bool {
+	eventually(t, time.Minute, "a certificate is shown", func() bool {
 		first = s.leaf(pool, "docs.example.com")
 		return first != nil
 	})

@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -130,12 +129,7 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 	}})
 	defer upstream.Close()
 
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	l.Close()
+	port := forgetest.FreePort(t)
 	cmd := exec.CommandContext(t.Context(), prism, "proxy", description, upstream.URL, "--errors", "--host", "127.0.0.1",
 		"--port", port)
 	out, err := cmd.StdoutPipe()

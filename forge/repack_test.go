@@ -320,7 +320,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 		if !errors.Is(err, errStop) {
 			t.Errorf("shut down: %v", err)
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("it waits for a packing although its time is up")
 	}
 	close(goesOn)

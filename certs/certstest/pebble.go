@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -112,7 +113,7 @@ func (p *Pebble) Start() {
 	if err := p.process.Start(); err != nil {
 		p.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		_, err := p.ask(p.Directory)
 		if err == nil {
 			return
@@ -157,15 +158,19 @@ func (p *Pebble) ask(url string) ([]byte, error) {
 	return io.ReadAll(res.Body)
 }
 
-// FreePort is a port of this machine that nobody listens on.
+// FreePort is a port of this machine that nobody listens on. It is below those that the system gives out by itself, so that
+// no connection takes it before it is used.
 func FreePort(t testing.TB) int {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for t.Context().Err() == nil {
+		port := 20_000 + rand.IntN(12_000)
+		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
+			l.Close()
+			return port
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port
+	t.Fatal("no port is free")
+	return 0
 }
 
 type lockedBuffer struct {

@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -94,12 +93,7 @@ func Start(t testing.TB) *Server {
 	}
 	forgetest.GitPath(t)
 	s := &Server{t: t, dir: t.TempDir(), log: &bounded{}, people: map[string]*Person{}}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, s.port, _ = net.SplitHostPort(l.Addr().String())
-	l.Close()
+	s.port = forgetest.FreePort(t)
 	s.URL = "http://127.0.0.1:" + s.port
 	s.configure()
 	s.run("migrate")

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/cookiejar"
@@ -18,6 +19,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -71,12 +73,15 @@ func Start(t *testing.T, redirects ...string) *Provider {
 	if _, err := os.Stat(Program()); err != nil {
 		t.Skip("the provider of OpenID Connect is left out: scripts/install-oidc-provider builds it")
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	port := ""
+	for port == "" {
+		// Below those that the system gives out by itself: no connection takes it before the provider does, or while it is down.
+		try := strconv.Itoa(20_000 + rand.IntN(12_000))
+		if listener, err := net.Listen("tcp", "127.0.0.1:"+try); err == nil {
+			listener.Close()
+			port = try
+		}
 	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	listener.Close()
 	users, err := json.Marshal(map[string]User{Maria.ID: Maria, Eve.ID: Eve, Olga.ID: Olga})
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +108,7 @@ func (p *Provider) Run() {
 	ended := make(chan struct{})
 	go func() { defer close(ended); _ = cmd.Wait() }()
 	p.stop = func() { _ = cmd.Process.Kill(); <-ended }
-	for deadline := time.Now().Add(20 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		resp, err := http.Get(p.Issuer + ".well-known/openid-configuration")
 		if err == nil {
 			resp.Body.Close()
@@ -139,7 +144,7 @@ func (p *Provider) SignIn(address string, u User) (back string, err error) {
 	if err != nil {
 		return "", err
 	}
-	browser := &http.Client{Jar: jar, Timeout: 20 * time.Second, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+	browser := &http.Client{Jar: jar, Timeout: time.Minute, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
 		if !strings.HasPrefix(r.URL.String(), p.Issuer) {
 			return http.ErrUseLastResponse // it is sent back
 		}
