@@ -540,13 +540,15 @@ func TestRequestsToAHostHaveAPauseBetweenThem(t *testing.T) {
 	r := newReading(t, o)
 	other := reading{t, r.crawler, Place{t.TempDir(), t.TempDir()}}
 	var both sync.WaitGroup
+	began := time.Now()
 	for _, r := range []reading{r, other} { // two sources on one host share its pace
 		both.Go(func() { _, _ = r.try(Settings{Start: site.URL}) })
 	}
 	both.Wait()
 	mu.Lock()
 	defer mu.Unlock()
-	if took := at[len(at)-1].Sub(at[0]); took < time.Duration(len(at)-1)*25*time.Millisecond {
+	// From before the first one, which the site may have noticed late.
+	if took := at[len(at)-1].Sub(began); took < time.Duration(len(at)-1)*25*time.Millisecond {
 		t.Errorf("%d requests in %s", len(at), took)
 	}
 }

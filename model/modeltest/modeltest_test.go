@@ -128,13 +128,15 @@ func TestFaults(t *testing.T) {
 	}
 	for _, fault := range modeltest.Faults() {
 		t.Run(fault, func(t *testing.T) {
+			t.Parallel()
 			each(t, func(t *testing.T, provider string) {
+				t.Parallel()
 				for _, step := range []modeltest.Step{{Fault: fault},
 					{Fault: fault, Text: "Half of an answer", Calls: []modeltest.Call{{Name: "edit", Arguments: `{"a":"b"}`}}}} {
 					s, r := open(t, provider, func(n *registry.Named) {
 						n.Remote.Attempts = 2
-						if fault == modeltest.Stall {
-							n.Remote.Idle = 50 * time.Millisecond
+						if fault == modeltest.Stall { // longer than the good answer may take, on a machine that stands still
+							n.Remote.Idle = 7 * time.Second
 						}
 					}, modeltest.Script{Steps: []modeltest.Step{step, {Text: "Good."}}})
 					reply, err := r.Chat(t.Context(), "", user("Go."))
