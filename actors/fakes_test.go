@@ -448,7 +448,7 @@ func (w *world) start() *world {
 
 func (w *world) stop() {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	if err := w.system.Stop(ctx); err != nil {
 		w.t.Error(err)

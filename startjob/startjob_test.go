@@ -76,7 +76,7 @@ func (anyModel) Resolve(name string) (string, error) { return "resolved " + name
 func newStarter(limit int) (startjob.Starter, *jobs) {
 	j := &jobs{claims: map[string]journal.Claim{}, made: map[api.JobID]job.Create{}}
 	return startjob.Starter{
-		Gate:   startjob.Gate{Jobs: j, Claims: j, Now: time.Now, Timeout: time.Second},
+		Gate:   startjob.Gate{Jobs: j, Claims: j, Now: time.Now, Timeout: time.Minute},
 		Quotas: quota.New(), Models: anyModel{}, IDs: new(api.IDs), ProjectHour: limit,
 	}, j
 }

@@ -180,7 +180,7 @@ func (n *node) finds(t *testing.T, source api.ProjectID, word string) bool {
 // soon waits until something holds.
 func soon(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what)
 		}
