@@ -223,12 +223,10 @@ func newDatabase(t testing.TB, host string, replicated, fsync bool) *database {
 		"max_connections = 300\nwal_retrieve_retry_interval = 200ms\nhot_standby = on\nlog_line_prefix = '%%m %%a '\n"+
 		"tcp_user_timeout = 0\n", host, dir, fsync))
 	for n := range d.ports {
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-		if err != nil {
+		// Nobody takes it before the database is there, nor while it is away.
+		if d.ports[n], err = ownPort(host); err != nil {
 			t.Fatal(err)
 		}
-		_, d.ports[n], _ = net.SplitHostPort(listener.Addr().String())
-		listener.Close()
 	}
 	d.start(0)
 	if !replicated {

@@ -44,7 +44,11 @@ func newTLSServer(t *testing.T) *tlsServer {
 	dir := t.TempDir()
 	s := &tlsServer{ca: certstest.NewCA(t), host: host, cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
 	s.renew(t, 1)
-	redirect := net.JoinHostPort(host, fmt.Sprint(certstest.FreePort(t)))
+	port, err := ownPort(host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	redirect := net.JoinHostPort(host, port)
 	s.plain = "http://" + redirect
 	config := configFile(t, fmt.Sprintf("tls_cert = %q\ntls_key = %q\nredirect_listen = %q\nhsts = \"24h\"\n"+
 		"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n", s.cert, s.key, redirect))
@@ -306,7 +310,7 @@ func TestAServerOverTLS(t *testing.T) {
 	if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(30 * time.Second); serial() != 2; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); serial() != 2; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the renewed certificate is not shown:\n%s", s.log)
 		}
@@ -321,7 +325,7 @@ func TestAServerOverTLS(t *testing.T) {
 	}
 	setenv(t, "SSL_CERT_FILE", root)
 	docent(t, "job", "list", "--project", "slow", "--url", s.url, "--key", s.slow.admin)
-	docent(t, "health", "--data", s.data)
+	docent(t, "health", "--data", s.data, "--timeout", "1m")
 }
 
 func encodeForm(values map[string][]string) string {
