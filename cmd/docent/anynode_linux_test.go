@@ -34,15 +34,17 @@ import (
 func TestAnyNodeAnswersForTheOneThatRunsIt(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t, "127.0.0.1", false, false)
-	l := newNodesLab(t, 2, nil, db, 1, "--config", configFile(t,
-		"[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 30\n[models.endless]\nprovider = \"scripted\"\nrate = 20\nparts = 100000\n"))
+	model := newGatedModel(t)
+	l := newNodesLab(t, 2, nil, db, 1, "--config", configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"openai\"\nbase_url = %q\n"+
+		"model = \"gated\"\nrewrite = \"off\"\nclaims = \"off\"\nfallback = false\n"+
+		"[models.endless]\nprovider = \"scripted\"\nrate = 20\nparts = 100000\n", model.URL+"/v1")))
 	l.open()
 	free := []string{"--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
 	add := func(id, model string) testProject {
 		return newTestProject(t, l.nodes[0].data, id, writeFiles(t, harbour), slices.Concat(free, []string{"--model", model})...)
 	}
-	p := &passed{t: t, lab: l, here: l.nodes[0], there: l.nodes[1], harbour: add("harbour", "builtin"), slow: add("slow", "slow"),
-		endless: add("endless", "endless")}
+	p := &passed{t: t, lab: l, model: model, here: l.nodes[0], there: l.nodes[1], harbour: add("harbour", "builtin"),
+		slow: add("slow", "slow"), endless: add("endless", "endless")}
 	for _, n := range l.nodes { // both have an index, so that both find the same
 		for _, project := range []testProject{p.harbour, p.slow, p.endless} {
 			p.send(n, "POST", "/discovery/v1/search/"+project.domain, project.assistant, `{"query":"ferry"}`).want(200)
@@ -70,6 +72,7 @@ func TestAnyNodeAnswersForTheOneThatRunsIt(t *testing.T) {
 type passed struct {
 	t                      *testing.T
 	lab                    *nodesLab
+	model                  *gatedModel // of slow
 	here, there            *node
 	harbour, slow, endless testProject
 }
@@ -239,9 +242,12 @@ func (p *passed) conversation(form string) {
 	p.both("GET", resume, p.slow.assistant, "")
 }
 
-// An answer that is being written is read by two more: through the other node while it goes on.
+// An answer that is being written is read by two more: through the other node while it goes on. Its second half is written
+// only when the first one has come through.
 func (p *passed) liveAnswer() {
-	res := p.open(p.here, "POST", "/discovery/v2/assistant/"+p.slow.domain+"/message", p.slow.assistant, question("Tell me all.", ""))
+	const first, second = "It is told so on the page", "It leaves from pier two"
+	res := p.open(p.here, "POST", "/discovery/v2/assistant/"+p.slow.domain+"/message", p.slow.assistant,
+		question("When does the ferry leave?", ""))
 	id := res.Header.Get("X-Thread-Id")
 	p.runs(p.here, id)
 	resume := "/discovery/v2/assistant/" + p.slow.domain + "/message/" + id + "/stream?fp=user-1"
@@ -258,13 +264,15 @@ func (p *passed) liveAnswer() {
 		}
 	}
 	// A part has come through; the answer has not ended.
-	if s := p.send(p.here, "GET", "/v1/analytics/"+p.slow.id+"/assistant/threads/"+id, p.slow.admin, "").want(200); strings.Contains(s.body, "part-29") {
+	if s := p.send(p.here, "GET", "/v1/analytics/"+p.slow.id+"/assistant/threads/"+id, p.slow.admin, "").want(200); strings.Contains(s.body, second) {
 		p.t.Errorf("what is passed on came when all was written: %s", s.body)
 	}
-	if s := p.read(p.there, oldLive); strings.Count(s.body, "part-") != 30 || !strings.Contains(s.body, `2:[{"type":"finish"`) {
+	p.model.second <- struct{}{}
+	whole := func(body string) bool { return strings.Count(body, first) == 1 && strings.Count(body, second) == 1 }
+	if s := p.read(p.there, oldLive); !whole(s.body) || !strings.Contains(s.body, `2:[{"type":"finish"`) {
 		p.t.Errorf("version 1 of a live answer: %s", s.body)
 	}
-	if s := p.read(p.here, res); strings.Count(s.body, "part-") != 30 || !strings.HasSuffix(s.body, "data: [DONE]\n\n") {
+	if s := p.read(p.here, res); !whole(s.body) || !strings.HasSuffix(s.body, "data: [DONE]\n\n") {
 		p.t.Errorf("the answer: %s", s.body)
 	}
 	for {
@@ -323,7 +331,7 @@ func (p *passed) chat() {
 
 // What a job does and says is the same at both nodes; instructions through either reach it.
 func (p *passed) jobs() {
-	ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Minute)
 	defer cancel()
 	at, over := p.here.client(p.harbour.admin), p.there.client(p.harbour.admin)
 	made, err := at.CreateJob(ctx, p.harbour.id, client.CreateJob{Prompt: `create page far.md titled "Far" with content: "made"`})
@@ -384,7 +392,8 @@ func (p *passed) oneKey() {
 		var all sync.WaitGroup
 		for i := range ids {
 			all.Go(func() {
-				for range 20 {
+				// A node says that it is busy, and to come back, for as long as the other one has begun and not ended.
+				for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					s := p.send([]*node{p.here, p.there}[i%2], "POST", "/v2/agent/"+p.harbour.id+"/job", p.harbour.admin, body,
 						"Idempotency-Key", fmt.Sprintf("round-%d", round))
 					var j struct{ ID string }
@@ -481,6 +490,7 @@ func (p *passed) pages() {
 	asked, _ := url.Parse(to)
 	id := asked.Query().Get("a.thread")
 	p.runs(p.here, id)
+	at(p.here).await(to, "part-0") // something is said before it is stopped
 	if status, page, _ := at(p.there).send(to, base+"/playground/answers/"+id+"/stop", nil); status != http.StatusSeeOther {
 		p.t.Fatalf("stopped: %d %s", status, page)
 	}
@@ -536,7 +546,7 @@ func (p *passed) comparison() {
 		}
 		for _, look := range p.lab.nodes {
 			b := at(look)
-			ctx, cancel := context.WithTimeout(p.t.Context(), 20*time.Second)
+			ctx, cancel := context.WithTimeout(p.t.Context(), time.Minute)
 			for page := b.open(path); strings.Count(page, "class=\"answer\"") != 2 || strings.Contains(page, "aria-busy"); page = b.open(path) {
 				if ctx.Err() != nil {
 					p.t.Fatalf("%s never shows both answers: %s", look.name, page)
