@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"html"
 	"io"
 	"mime/multipart"
@@ -13,7 +12,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"docent/api"
 	"docent/client"
@@ -240,13 +238,7 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 		t.Helper()
 		got, page, to := who.uploadOf(base, fields, file)
 		if _, task, waits := strings.Cut(to, "/task/"); waits { // a slow machine: the page of the task says it
-			for now, err := h.app.tasks.Task(task); err != nil || now.Running(); now, err = h.app.tasks.Task(task) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				<-h.app.tasks.Watch(t.Context(), task)
-			}
-			if now, _ := h.app.tasks.Task(task); now.Failed() {
+			if h.ended(task).Failed() {
 				got, page = status, want
 			}
 		}
@@ -283,11 +275,9 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 		}
 		b.open(to)
 		b.await(base+"/sources", "staff")
-		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-		for task, ok := h.app.tasks.Newest("tea"); ok && task.Running() && ctx.Err() == nil; task, ok = h.app.tasks.Newest("tea") {
-			<-h.app.tasks.Watch(ctx, task.ID)
+		if task, ok := h.app.tasks.Newest("tea"); ok {
+			h.ended(task.ID)
 		}
-		cancel()
 		raw, err := os.ReadFile(filepath.Join(h.data, "sources", "tea@manual", "pages", "apples.md"))
 		if err != nil || !strings.Contains(string(raw), text) {
 			t.Errorf("%s: %s, %v", text, raw, err)

@@ -20,6 +20,7 @@ import (
 
 	"docent/api"
 	"docent/datadir"
+	"docent/ingest"
 )
 
 // A consoleHouse is the whole program in the test's process, so that a test may sign in as anybody.
@@ -177,25 +178,45 @@ func (b *visitorOf) open(path string) string {
 
 var formToken = regexp.MustCompile(`name="token" value="([^"]+)"`)
 
-// send sends a form of a page, and gives the status, the page and where it leads.
-func (b *visitorOf) send(from, path string, form url.Values) (int, string, string) {
+// send sends a form of a page, and gives the status, the page and where it leads. Where it leads to a task that takes longer
+// than a page waits, as on a slow machine, that has ended afterwards. One that failed has changed nothing: the form is sent
+// again, since only its own page says what is wrong with it.
+func (b *visitorOf) send(from, path string, form url.Values) (status int, page, to string) {
 	b.t.Helper()
-	m := formToken.FindStringSubmatch(b.open(from))
-	if m == nil {
-		b.t.Fatalf("%s has no form", from)
-	}
 	if form == nil {
 		form = url.Values{}
 	}
-	form.Set("token", html.UnescapeString(m[1]))
-	return b.do(http.MethodPost, path, form)
+	until(b.t, path+" is answered", func() bool {
+		m := formToken.FindStringSubmatch(b.open(from))
+		if m == nil {
+			b.t.Fatalf("%s has no form", from)
+		}
+		form.Set("token", html.UnescapeString(m[1]))
+		status, page, to = b.do(http.MethodPost, path, form)
+		_, task, waits := strings.Cut(to, "/sources/task/")
+		return !waits || !b.ended(task).Failed()
+	})
+	return status, page, to
+}
+
+// ended waits until a task has ended, and gives it as it is then.
+func (h *consoleHouse) ended(id string) (task ingest.Task) {
+	h.t.Helper()
+	until(h.t, "the task has ended", func() bool {
+		var err error
+		if task, err = h.app.tasks.Task(id); err != nil {
+			h.t.Fatal(err)
+		}
+		return !task.Running()
+	})
+	return task
 }
 
 // await opens a page until it has a text.
 func (b *visitorOf) await(path, text string) string {
 	b.t.Helper()
 	page := ""
-	ctx, cancel := context.WithTimeout(b.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	for ctx.Err() == nil {
 		if page = b.open(path); strings.Contains(page, text) {

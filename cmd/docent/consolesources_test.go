@@ -70,7 +70,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	}
 	_, _, to = b.send(base+"/sources", base+"/sources/reindex", nil)
 	b.await(to, "not set up correctly")
-	wants(t, b.open(base+"/sources"), "could not be read when it was last looked at", "answers are from the state before", "no such file")
+	wants(t, b.await(base+"/sources", "could not be read when it was last looked at"), "answers are from the state before", "no such file")
 	if status, _, _ := b.do(http.MethodGet, base+"/sources/task/another", nil); status != http.StatusNotFound {
 		t.Errorf("a task that there is not: %d", status)
 	}
