@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -30,8 +31,11 @@ func TestFunctionsAreOfASizeThatOneReadsAtOnce(t *testing.T) {
 	found := map[string]bool{}
 	seen := 0
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if path != root && errors.Is(err, fs.ErrNotExist) { // what tests beside this one build comes and goes
+			return nil
+		}
 		if err != nil || entry.IsDir() {
-			if name := entry.Name(); name == "node_modules" || name == "testdata" || name == "bin" || name == "data" {
+			if name := entry.Name(); name == "node_modules" || name == "testdata" || name == "bin" || name == "data" || name == ".git" {
 				return fs.SkipDir
 			}
 			return err

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -90,6 +91,8 @@ func TestEveryFieldOfTheLogIsDocumented(t *testing.T) {
 	set := token.NewFileSet()
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
+		case path != root && errors.Is(err, fs.ErrNotExist): // what tests beside this one build comes and goes
+			return nil
 		case err != nil:
 			return err
 		case d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "node_modules" || d.Name() == "testdata"):
