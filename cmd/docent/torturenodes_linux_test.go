@@ -105,6 +105,7 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 		}
 	}
 	x.healing.Wait()
+	until(t, "clients have done enough for it to tell something", func() bool { return x.enough(faults) })
 	quiet()
 	x.wasLoaded(faults)
 	for _, n := range x.lab.nodes {
