@@ -25,7 +25,7 @@ func TestAFollowUpIsRewrittenAnsweredAndExplained(t *testing.T) {
 		{Match: "", Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour from pier two [1]."}}},
 	}, "--window", "16000")
 	config := configFile(t, "default_model = \"large\"\n"+
-		strings.Replace(peer.config("large", "openai"), `rewrite = "off"`, "rewrite = \"small\"\nprompt_price = 1.0", 1)+
+		strings.Replace(peer.config("large", "openai"), `rewrite = "off"`, "rewrite = \"small\"\nrewrite_timeout = \"1m\"\nprompt_price = 1.0", 1)+
 		peer.config("small", "openai"))
 	data := t.TempDir() + "/data"
 	p := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{

@@ -32,16 +32,18 @@ func TestAHealthCheckEndsAsTheServerFares(t *testing.T) {
 		t.Errorf("without a server: %s", said)
 	}
 	server := newTestServer(t, data, "--log-level", "debug")
-	if out := docent(t, "health", "--data", data); out != server.url+": ready\n" {
+	// Where the server has to be well the check waits for long: without being told it gives up after five seconds, for which a
+	// machine may stand still.
+	if out := docent(t, "health", "--data", data, "--timeout", "1m"); out != server.url+": ready\n" {
 		t.Errorf("it says %q", out)
 	}
-	if out := docent(t, "health", "--data", data, "--live"); out != server.url+": ok\n" {
+	if out := docent(t, "health", "--data", data, "--live", "--timeout", "1m"); out != server.url+": ok\n" {
 		t.Errorf("it says %q", out)
 	}
-	if out := docent(t, "health", "--url", server.url+"/"); out != server.url+": ready\n" {
+	if out := docent(t, "health", "--url", server.url+"/", "--timeout", "1m"); out != server.url+": ready\n" {
 		t.Errorf("it says %q", out)
 	}
-	found := decodeOutput[healthAnswer](t, docent(t, "health", "--data", data, "--json"))
+	found := decodeOutput[healthAnswer](t, docent(t, "health", "--data", data, "--json", "--timeout", "1m"))
 	if want := (healthAnswer{Healthy: true, URL: server.url, Status: "ready", Version: buildVersion().Version}); found != want {
 		t.Errorf("%+v, not %+v", found, want)
 	}
@@ -61,7 +63,7 @@ func TestAHealthCheckEndsAsTheServerFares(t *testing.T) {
 	if err := server.cmd.Process.Signal(syscall.SIGCONT); err != nil {
 		t.Fatal(err)
 	}
-	docent(t, "health", "--data", data)
+	docent(t, "health", "--data", data, "--timeout", "1m")
 	server.kill()
 	said := unhealthy(t, "--data", data, "--json")
 	found = healthAnswer{}

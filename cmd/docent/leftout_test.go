@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -66,10 +67,8 @@ func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T
 		"project hostile is left out: the server ended 2 times while it read commit") {
 		t.Errorf("it says %q", why)
 	}
-	if !strings.Contains(server.log.String(), "the server before this one crashed") ||
-		!strings.Contains(server.log.String(), "hostile content") {
-		t.Errorf("the log does not say what happened:\n%s", server.log)
-	}
+	server.printed(regexp.MustCompile("the server before this one crashed"))
+	server.printed(regexp.MustCompile("hostile content"))
 	if q, err := ask(t.Context(), server.client(good.assistant), good, "", "What do tickets cost?"); err != nil ||
 		!strings.Contains(q.answer, "four coins") {
 		t.Errorf("%v: %q", err, q.answer)
