@@ -297,7 +297,7 @@ func checkThreads(t *testing.T, data, config string, p testProject, questions []
 // finished now.
 func awaitAnswer(t *testing.T, a *app, p testProject, q acceptedQuestion) *thread.Exchange {
 	t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for {
 		c, err := a.system.Threads().Read(t.Context(), q.thread, thread.Read{Project: api.ProjectID(p.id)})
 		if err != nil {

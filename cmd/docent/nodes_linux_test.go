@@ -132,7 +132,7 @@ func upgradeUnderOpenStreams(t *testing.T, before balancer) {
 	readers := &client.Client{Base: front, Key: p.assistant, HTTP: &http.Client{Transport: &http.Transport{
 		MaxIdleConnsPerHost: streams}, Timeout: 3 * time.Minute}}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 4*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	done := make(chan struct{}) // the upgrade
 	u := &upgradeReaders{answers: map[string]int{}}

@@ -254,7 +254,7 @@ func TestTheDashboardShowsARunningServer(t *testing.T) {
 	for _, m := range regexp.MustCompile(`record: (\S+)`).FindAllStringSubmatch(string(rules), -1) {
 		queries[m[1]] = "recorded"
 	}
-	deadline := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(5 * time.Minute)
 	for expr, title := range queries {
 		for {
 			n, err := s.query(expr)

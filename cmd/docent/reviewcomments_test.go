@@ -137,7 +137,7 @@ func (c *commented) fault(*http.Request) forgetest.Fault {
 // answered delivers the webhook and kills the server, until a pull request has so many answers.
 func (c *commented) answered(number, want, kills int) {
 	c.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); len(c.host.Replies(number)) < want; {
+	for end := time.Now().Add(5 * time.Minute); len(c.host.Replies(number)) < want; {
 		if time.Now().After(end) {
 			c.t.Fatalf("%d answers, want %d: %+v\n%s", len(c.host.Replies(number)), want, c.host.Said(number), c.log)
 		}

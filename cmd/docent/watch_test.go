@@ -23,7 +23,7 @@ func TestFolderIsFollowed(t *testing.T) {
 	client := server.client(p.assistant)
 	finds := func(query, want string) {
 		t.Helper()
-		deadline := time.Now().Add(30 * time.Second)
+		deadline := time.Now().Add(time.Minute)
 		for {
 			var hits []struct {
 				Path    string `json:"path"`
