@@ -97,8 +97,24 @@ func Join(ctx context.Context, c Config) (*Members, error) {
 	return m, nil
 }
 
-// join makes the tables where they are not there, and this node's row.
+// join enters the cluster. Where somebody locks its tables, as another node does that makes them, it tries again.
 func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
+	for told := false; ; told = true {
+		err := m.tryJoin(ctx, conn)
+		if !locked(err) {
+			return err
+		}
+		if !told {
+			m.log.Warn("this node joins the cluster once nothing locks its tables", "error", err)
+		}
+		if m.pause(ctx); ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// tryJoin makes the tables where they are not there, and this node's row.
+func (m *Members) tryJoin(ctx context.Context, conn *pgx.Conn) error {
 	if err := makeTables(ctx, conn); err != nil {
 		return err
 	}

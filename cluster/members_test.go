@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"docent/api"
 	"docent/cluster"
@@ -184,14 +183,11 @@ func (g *group) config(name, dsn string) cluster.Config {
 	}
 }
 
-// tryJoin tries again where a loaded machine is too slow for a beat: itself, or another node, that of another test as
-// well, which holds the lock of the tables for so long.
+// tryJoin tries again where a loaded machine is too slow for a beat.
 func (g *group) tryJoin(config cluster.Config) (*cluster.Members, error) {
-	const lockTimeout = "55P03"
 	for {
 		m, err := cluster.Join(g.t.Context(), config)
-		refused := new(pgconn.PgError)
-		if !errors.Is(err, context.DeadlineExceeded) && !(errors.As(err, &refused) && refused.Code == lockTimeout) {
+		if !errors.Is(err, context.DeadlineExceeded) {
 			return m, err
 		}
 	}
@@ -299,6 +295,62 @@ func owned(t *testing.T, p *peer) (name string) {
 		return false
 	})
 	return name
+}
+
+// warned tells of the first warning.
+type warned struct {
+	slog.Handler
+	first chan struct{}
+	once  *sync.Once
+}
+
+func (w warned) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn {
+		w.once.Do(func() { close(w.first) })
+	}
+	return w.Handler.Handle(ctx, r)
+}
+
+// A node that starts while another makes the tables, or while a VACUUM holds them, waits for that.
+func TestANodeJoinsWhoseTablesSomebodyLocks(t *testing.T) {
+	for what, lock := range map[string]string{"tables that are made": "SELECT pg_advisory_xact_lock(7234150849)",
+		"state that is locked": "LOCK TABLE cluster_state"} {
+		t.Run(what, func(t *testing.T) {
+			g := newGroup(t)
+			if what == "state that is locked" {
+				g.join("first").Close() // the tables are there
+			}
+			tx, err := g.db.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := tx.Exec(t.Context(), lock); err != nil {
+				t.Fatal(err)
+			}
+			config := g.config("late", g.dsn.String())
+			log := warned{config.Log.Handler(), make(chan struct{}), new(sync.Once)}
+			config.Log = slog.New(log)
+			joined := make(chan error, 1)
+			go func() {
+				m, err := g.tryJoin(config)
+				if err == nil {
+					m.Close()
+				}
+				joined <- err
+			}()
+			select {
+			case <-log.first:
+			case err := <-joined:
+				t.Fatalf("it joined, or gave up, while the tables were locked: %v", err)
+			}
+			if err := tx.Rollback(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-joined; err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 func TestAServerThatIsAloneRunsEverything(t *testing.T) {

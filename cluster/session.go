@@ -246,11 +246,17 @@ func kept(conn *pgx.Conn, err error, m *Members) error {
 	if err == nil || !errors.As(err, &refused) || conn.IsClosed() {
 		return err
 	}
-	const lockTimeout = "55P03"
-	if refused.Code != lockTimeout {
+	if !locked(err) {
 		m.log.Error("a step of the cluster failed; it is tried again", "error", err)
 	}
 	return nil
+}
+
+// locked is whether somebody else held a lock for too long.
+func locked(err error) bool {
+	const lockTimeout = "55P03"
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.Code == lockTimeout
 }
 
 // beaten notes that a beat arrived that was sent at a time since base.
