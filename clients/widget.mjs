@@ -6,7 +6,7 @@ import { createServer } from "node:http";
 import { chromium } from "playwright-core";
 import { complete, patient } from "./reader.mjs";
 
-const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, enter, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
+const { server, control, domain, key, slowDomain, slowKey, guardedDomain, guardedKey, endlessDomain, endlessKey, enter, chromium: executablePath } = JSON.parse(process.env.DOCENT_WIDGET);
 const problems = [];
 const check = (what, ok, got = "") => ok || problems.push(`${what} ${typeof got === "string" ? got.slice(0, 300) : JSON.stringify(got)}`);
 const axe = readFileSync(new URL("./node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -249,6 +249,55 @@ for (const way of ["kill", "reload"]) {
   const text = (await page.locator(".answer").textContent()).trim();
   const parts = text.match(/part-\d+/g) ?? [];
   check(`${way}: the whole answer, once`, await page.locator("article").count() === 1 && parts.length === 60 && new Set(parts).size === 60, `${await page.locator("article").count()} articles, ${parts.length} parts`);
+  await context.close();
+}
+
+// A question that is asked while another answer is written waits in the field, over a reload as well, and the answer goes on.
+for (const way of ["closed", "reloaded"]) {
+  const { context, page } = await visit(`a second question, ${way}`, {}, { domain: endlessDomain, key: endlessKey });
+  const field = page.getByRole("textbox", { name: "Ask a follow-up question" });
+  const written = () => page.waitForFunction((from) => {
+    const n = (document.querySelector("docent-assistant").shadowRoot.querySelector(".answer")?.textContent ?? "").length;
+    return n > from && n;
+  }, before).then((n) => n.jsonValue());
+  let before = 40;
+  await page.locator("#opener").click();
+  before = await written();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  if (way === "reloaded") await page.reload();
+  await page.locator("#opener").click();
+  await field.waitFor();
+  before = await written();
+  check(`${way}: the second question waits`, await field.inputValue() === "How do I moor a boat?" && await page.locator("article").count() === 1, `${await page.locator("article").count()} articles, ${await field.inputValue()}`);
+  await page.getByRole("button", { name: "Stop" }).click();
+  await page.locator("article[aria-busy=false]").waitFor();
+  await field.focus();
+  await page.keyboard.press("Enter");
+  await page.locator("article").nth(1).waitFor();
+  await context.close();
+}
+
+// The comment to a rating holds, however late the rating itself is stored.
+{
+  const { context, page } = await visit("a rating that is late", {});
+  await page.locator("#opener").click();
+  await complete(page);
+  const sent = [];
+  let store;
+  const late = new Promise((resolve) => { store = resolve; });
+  await page.route("**/feedback/**", async (route) => {
+    if (sent.push(route.request().postDataJSON()) === 1) await late;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Not helpful" }).click();
+  await page.getByLabel("What was wrong or missing?").fill("no picture");
+  await page.keyboard.press("Enter");
+  check("the comment waits for the rating", sent.length <= 1, sent);
+  store();
+  await page.getByText("Thank you.").waitFor();
+  check("the comment is stored last", sent.length === 2 && sent[1].comment === "no picture", sent);
+  check("it is asked for once", await page.getByLabel("What was wrong or missing?").count() === 0);
   await context.close();
 }
 

@@ -21,7 +21,7 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	chromium := withBrowser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data, "--config",
-		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 60\n"))
+		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 60\n"+endlessModel))
 	pages := map[string]string{
 		"index.md": "# Harbour\n\nHarbour keeps boats.\n",
 		"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n\n" +
@@ -32,8 +32,10 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	guarded := newTestProject(t, data, "guarded", writeFiles(t, pages), "--proof-of-work", "20000",
 		"--widget-accent", "#7A0000", "--widget-button", "start", "--widget-label", "Ask <us>", "--widget-greeting", "Ahoy.",
 		"--widget-suggestion", "How do I moor a boat?", "--widget-language", "de")
+	endless := newEndlessProject(t, data)
 	control := restarts(t, server)
 	settings, err := json.Marshal(map[string]string{"server": server.url, "control": control.URL, "domain": p.domain,
+		"endlessDomain": endless.domain, "endlessKey": endless.assistant,
 		"key": p.assistant, "slowDomain": slow.domain, "slowKey": slow.assistant, "guardedDomain": guarded.domain, "guardedKey": guarded.assistant, "chromium": chromium,
 		"enter": oneTimeLink.FindString(docent(t, "console", "--data", data))})
 	if err != nil {

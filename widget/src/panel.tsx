@@ -93,13 +93,14 @@ function Dialog({ api, store, words, opener }: Props) {
     if (!dialog.current!.open) dialog.current!.showModal();
     input.current?.focus(); // at once: a reader types before the next frame
     store.open = true;
-    if (question) ask(question);
     talk.current!.takeUp();
+    if (question) ask(question);
     toField();
   });
 
   function ask(question: string) {
-    if (!question.trim() || talk.current!.busy) return;
+    if (!question.trim()) return;
+    if (talk.current!.busy) return setText(question); // it waits in the field for the end of the answer before it
     setSearching(false);
     setText("");
     talk.current!.ask(question, about);
@@ -366,14 +367,17 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
   const down = useRef<HTMLButtonElement>(null);
   useEffect(() => { reason.current?.focus(); }, [why === undefined]);
   useLayoutEffect(() => { copy.current?.replaceChildren(copyButton(() => turn.text, t)); }, [turn.text]);
-  const rate = (rating: "up" | "down", comment?: string) => talk.rate(turn, rating, comment).then(() => setThanked(rating === "up" || comment !== undefined), () => {});
+  const rated = useRef(Promise.resolve()); // ratings are sent one after the other: the last one holds
+  const rate = (rating: "up" | "down", comment?: string) => {
+    rated.current = rated.current.then(() => talk.rate(turn, rating, comment)).then(() => setThanked(rating === "up" || comment !== undefined), () => {});
+  };
   return (
     <>
       <div class="tools">
         {turn.messageId && turn.text ? (
           <>
-            <button type="button" aria-pressed={turn.rating === "up"} aria-label={t.helpful} title={t.helpful} onClick={() => { setWhy(undefined); void rate("up"); }}><Thumb /></button>
-            <button ref={down} type="button" aria-pressed={turn.rating === "down"} aria-label={t.unhelpful} title={t.unhelpful} onClick={() => { setWhy(""); void rate("down"); }}><Thumb down /></button>
+            <button type="button" aria-pressed={turn.rating === "up"} aria-label={t.helpful} title={t.helpful} onClick={() => { setWhy(undefined); rate("up"); }}><Thumb /></button>
+            <button ref={down} type="button" aria-pressed={turn.rating === "down"} aria-label={t.unhelpful} title={t.unhelpful} onClick={() => { setWhy(""); rate("down"); }}><Thumb down /></button>
           </>
         ) : null}
         {turn.text ? <span ref={copy} /> : null}
@@ -382,7 +386,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
         <span class="dim" role="status">{thanked ? t.thanks : ""}</span>
       </div>
       {why === undefined || thanked ? null : (
-        <form onSubmit={(event) => { event.preventDefault(); down.current?.focus(); void rate("down", why); }}>
+        <form onSubmit={(event) => { event.preventDefault(); down.current?.focus(); rate("down", why); }}>
           <input ref={reason} value={why} aria-label={t.why} placeholder={t.why} maxLength={1000} onInput={(event) => setWhy(event.currentTarget.value)} />
           <button>{t.send}</button>
         </form>
