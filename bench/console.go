@@ -135,8 +135,11 @@ func (c Console) Run(ctx context.Context) (ConsoleFigures, error) {
 	if len(out.Pages) == 0 {
 		return out, errors.New("the console leads to no page of a project: is the key of an organization with one project?")
 	}
+	if len(live) == 0 {
+		c.Live = 0
+	}
 	var followers []*consoleVisit // each has as many live parts as one session may have; sign-ins are not measured
-	for i := 0; i < c.Live && len(live) > 0; i += liveOfSession {
+	for i := 0; i < c.Live; i += liveOfSession {
 		f, _, err := c.signIn(ctx)
 		if err != nil {
 			return out, err
@@ -150,9 +153,6 @@ func (c Console) Run(ctx context.Context) (ConsoleFigures, error) {
 	var events, open atomic.Int64
 	var group errgroup.Group
 	for i := range c.Live {
-		if len(live) == 0 {
-			break
-		}
 		group.Go(func() error {
 			follow(ctx, followers[i/liveOfSession], live[i%len(live)], &events, &open)
 			return nil

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"docent/certs/certstest"
+	"docent/internal/freeport"
 )
 
 // An acmeServer has a TLS listener whose certificate comes from an authority, and a plain one.
@@ -114,7 +115,7 @@ func TestCertificatesAreGotOverEachChallenge(t *testing.T) {
 			s := newACMEServer(t)
 			httpPort, tlsPort := port(s.http), port(s.tls)
 			if challenge == "http-01" {
-				tlsPort = certstest.FreePort(t) // nobody answers there
+				tlsPort = freeport.On(t, "127.0.0.1") // nobody answers there
 			}
 			p := certstest.NewPebble(t, httpPort, tlsPort, 90*24*time.Hour, 20)
 			p.Start()

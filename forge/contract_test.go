@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -23,6 +24,7 @@ import (
 
 	"docent/api"
 	"docent/forge/forgetest"
+	"docent/internal/freeport"
 )
 
 // The parts of GitHub's API that are used.
@@ -129,7 +131,7 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 	}})
 	defer upstream.Close()
 
-	port := forgetest.FreePort(t)
+	port := strconv.Itoa(freeport.On(t, "127.0.0.1"))
 	cmd := exec.CommandContext(t.Context(), prism, "proxy", description, upstream.URL, "--errors", "--host", "127.0.0.1",
 		"--port", port)
 	out, err := cmd.StdoutPipe()

@@ -8,8 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -19,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"docent/internal/freeport"
 )
 
 // scripts/install-pebble reads it, too.
@@ -64,7 +64,7 @@ func NewPebble(t testing.TB, httpPort, tlsPort int, life time.Duration, rejects 
 	}
 	p := &Pebble{t: t, HTTPPort: httpPort, TLSPort: tlsPort, life: life, rejects: rejects, ca: NewCA(t)}
 	dir := t.TempDir()
-	own, manage := FreePort(t), FreePort(t)
+	own, manage := freeport.On(t, "127.0.0.1"), freeport.On(t, "127.0.0.1")
 	p.Directory = fmt.Sprintf("https://localhost:%d/dir", own)
 	p.manage = fmt.Sprintf("https://localhost:%d", manage)
 	cert, key := p.ca.Issue(t, 1, 24*time.Hour, "localhost", "127.0.0.1")
@@ -86,7 +86,7 @@ func NewPebble(t testing.TB, httpPort, tlsPort int, life time.Duration, rejects 
 			t.Fatal(err)
 		}
 	}
-	p.dns = "127.0.0.1:" + strconv.Itoa(FreePort(t))
+	p.dns = "127.0.0.1:" + strconv.Itoa(freeport.On(t, "127.0.0.1"))
 	names := exec.Command(filepath.Join(folder(), "pebble-challtestsrv"), "-dnsserver", p.dns, "-defaultIPv6", "",
 		"-http01", "", "-https01", "", "-tlsalpn01", "", "-doh", "", "-management", "")
 	names.Stdout, names.Stderr = &p.log, &p.log
@@ -156,21 +156,6 @@ func (p *Pebble) ask(url string) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	return io.ReadAll(res.Body)
-}
-
-// FreePort is a port of this machine that nobody listens on. It is below those that the system gives out by itself, so that
-// no connection takes it before it is used.
-func FreePort(t testing.TB) int {
-	t.Helper()
-	for t.Context().Err() == nil {
-		port := 20_000 + rand.IntN(12_000)
-		if l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return 0
 }
 
 type lockedBuffer struct {

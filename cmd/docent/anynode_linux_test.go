@@ -36,8 +36,7 @@ func TestAnyNodeAnswersForTheOneThatRunsIt(t *testing.T) {
 	db := newDatabase(t, "127.0.0.1", false, false)
 	model := newGatedModel(t)
 	l := newNodesLab(t, 2, nil, db, 1, "--config", configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"openai\"\nbase_url = %q\n"+
-		"model = \"gated\"\nrewrite = \"off\"\nclaims = \"off\"\nfallback = false\n"+
-		"[models.endless]\nprovider = \"scripted\"\nrate = 20\nparts = 100000\n", model.URL+"/v1")))
+		"model = \"gated\"\nrewrite = \"off\"\nclaims = \"off\"\nfallback = false\n", model.URL+"/v1")+endlessModel))
 	l.open()
 	free := []string{"--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
 	add := func(id, model string) testProject {

@@ -216,22 +216,6 @@ func ownAddress() (string, error) {
 	return lab.FreeAddress()
 }
 
-// ownPort is a port of an address that a server of a test keeps though it is down now and then. Like ownAddress's it is none
-// that the system gives out by itself. Two processes of tests do not begin to look at the same one.
-func ownPort(host string) (string, error) {
-	for range 1000 {
-		n := servers.Add(1) + 37*uint32(os.Getpid()%250)
-		listener, err := net.Listen("tcp", net.JoinHostPort(host, fmt.Sprint(10_100+n%10_000)))
-		if err != nil {
-			continue // somebody has it
-		}
-		defer listener.Close()
-		_, port, err := net.SplitHostPort(listener.Addr().String())
-		return port, err
-	}
-	return "", fmt.Errorf("%s has no port that is free", host)
-}
-
 func self(t testing.TB) string {
 	t.Helper()
 	path, err := os.Executable()

@@ -27,6 +27,7 @@ import (
 
 	"docent/backoff"
 	"docent/bench/lab"
+	"docent/internal/freeport"
 )
 
 // A network is a switch with a host address, and name spaces that are plugged into it: machines, as far as their
@@ -223,10 +224,7 @@ func newDatabase(t testing.TB, host string, replicated, fsync bool) *database {
 		"max_connections = 300\nwal_retrieve_retry_interval = 200ms\nhot_standby = on\nlog_line_prefix = '%%m %%a '\n"+
 		"tcp_user_timeout = 0\n", host, dir, fsync))
 	for n := range d.ports {
-		// Nobody takes it before the database is there, nor while it is away.
-		if d.ports[n], err = ownPort(host); err != nil {
-			t.Fatal(err)
-		}
+		d.ports[n] = strconv.Itoa(freeport.On(t, host))
 	}
 	d.start(0)
 	if !replicated {

@@ -12,12 +12,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"docent/certs/certstest"
+	"docent/internal/freeport"
 )
 
 // A tlsServer is the real binary with a certificate of a test's own authority.
@@ -44,11 +46,7 @@ func newTLSServer(t *testing.T) *tlsServer {
 	dir := t.TempDir()
 	s := &tlsServer{ca: certstest.NewCA(t), host: host, cert: filepath.Join(dir, "tls.crt"), key: filepath.Join(dir, "tls.key")}
 	s.renew(t, 1)
-	port, err := ownPort(host)
-	if err != nil {
-		t.Fatal(err)
-	}
-	redirect := net.JoinHostPort(host, port)
+	redirect := net.JoinHostPort(host, strconv.Itoa(freeport.On(t, host)))
 	s.plain = "http://" + redirect
 	config := configFile(t, fmt.Sprintf("tls_cert = %q\ntls_key = %q\nredirect_listen = %q\nhsts = \"24h\"\n"+
 		"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n", s.cert, s.key, redirect))

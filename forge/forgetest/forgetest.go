@@ -7,9 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
-	"net"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -45,21 +42,6 @@ type Host struct {
 	Narrow func(t *testing.T)
 	// Rename gives the repository another name, to which those who ask for the old one are sent; nil where it has none.
 	Rename func(t *testing.T)
-}
-
-// FreePort is a port of this machine that nobody listens on. It is below those that the system gives out by itself, so that
-// no connection takes it before its server is up, or while that is down.
-func FreePort(t testing.TB) string {
-	t.Helper()
-	for t.Context().Err() == nil {
-		port := strconv.Itoa(20_000 + rand.IntN(12_000))
-		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
-			l.Close()
-			return port
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // Files are what a Host starts with.

@@ -16,6 +16,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -23,6 +24,7 @@ import (
 
 	"docent/api"
 	"docent/forge/forgetest"
+	"docent/internal/freeport"
 )
 
 // scripts/install-gitea reads it, too.
@@ -93,7 +95,7 @@ func Start(t testing.TB) *Server {
 	}
 	forgetest.GitPath(t)
 	s := &Server{t: t, dir: t.TempDir(), log: &bounded{}, people: map[string]*Person{}}
-	s.port = forgetest.FreePort(t)
+	s.port = strconv.Itoa(freeport.On(t, "127.0.0.1"))
 	s.URL = "http://127.0.0.1:" + s.port
 	s.configure()
 	s.run("migrate")

@@ -4,8 +4,6 @@ package postgres
 
 import (
 	"crypto/rand"
-	mathrand "math/rand/v2"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -14,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"docent/internal/freeport"
 )
 
 func TestNothingIsLostOrDoneTwiceWhenTheDatabaseCrashes(t *testing.T) {
@@ -45,15 +45,7 @@ func newServer(t *testing.T) *server {
 		}
 		t.Skip("PostgreSQL is not installed here: a test's own server cannot be started")
 	}
-	s := &server{t: t, bin: filepath.Dir(found[len(found)-1])}
-	for s.port == 0 {
-		// Below those that the system gives out by itself: no connection takes it while the server is down.
-		port := 20_000 + mathrand.IntN(12_000)
-		if listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port)); err == nil {
-			listener.Close()
-			s.port = port
-		}
-	}
+	s := &server{t: t, bin: filepath.Dir(found[len(found)-1]), port: freeport.On(t, "127.0.0.1")}
 	var err error
 	s.dir, err = os.MkdirTemp("", "journal-"+rand.Text())
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"html"
 	"io"
-	"math/rand/v2"
-	"net"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -23,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"docent/internal/freeport"
 )
 
 // ClientID is what the provider knows this installation as.
@@ -73,15 +73,7 @@ func Start(t *testing.T, redirects ...string) *Provider {
 	if _, err := os.Stat(Program()); err != nil {
 		t.Skip("the provider of OpenID Connect is left out: scripts/install-oidc-provider builds it")
 	}
-	port := ""
-	for port == "" {
-		// Below those that the system gives out by itself: no connection takes it before the provider does, or while it is down.
-		try := strconv.Itoa(20_000 + rand.IntN(12_000))
-		if listener, err := net.Listen("tcp", "127.0.0.1:"+try); err == nil {
-			listener.Close()
-			port = try
-		}
-	}
+	port := strconv.Itoa(freeport.On(t, "127.0.0.1"))
 	users, err := json.Marshal(map[string]User{Maria.ID: Maria, Eve.ID: Eve, Olga.ID: Olga})
 	if err != nil {
 		t.Fatal(err)
