@@ -2,7 +2,7 @@
 GO      ?= go
 BIN     := bin/docent
 
-.PHONY: all help build run dev demo test torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
+.PHONY: all help build run dev demo test test-all torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -21,8 +21,11 @@ dev: ## like run, and build and restart when a file changes
 demo: build ## show the whole of Docent at work; KEEP=1 leaves the server running
 	$(BIN) demo $(if $(KEEP),--keep)
 
-test: ## run every test, with the race detector where a C compiler is there
+test: ## run the tests; RACE=1 for the race detector, which needs a C compiler
 	@./scripts/test
+
+test-all: ## run everything, for an hour: installs browsers, hosts, generators (Debian, as root)
+	@./scripts/test-all
 
 torture: ## kill the server again and again under load; KILLS=200 CLIENTS=200 GAP=3s DURATION=2h SEED=1
 	@./scripts/torture

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // errInternal is what a command gets whose actor failed. The cause is in the log.

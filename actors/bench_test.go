@@ -20,9 +20,9 @@ import (
 	"docent/actors/thread"
 	"docent/agent"
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/model"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // What follows answers: what does an idle actor cost, what does asking one cost, how many durable turns a second does

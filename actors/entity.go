@@ -11,8 +11,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // A behaviour is what an actor does: that of a job or a thread. One goroutine at a time calls it.

@@ -199,6 +199,7 @@ func (h *host) TipAfter(_ context.Context, p api.Project, branch, published stri
 		}
 		return forge.Tip{}, &forge.HostError{Kind: forge.ErrLost, Say: "The commit " + published + " is lost."}
 	}
+	tip.There = len(h.branches[branch]) > 0
 	if commits := h.branches[branch]; len(commits) > 0 && (tip.Pull == "" || tip.Pull == api.PullOpen) {
 		tip.Commit = commits[len(commits)-1]
 	}

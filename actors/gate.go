@@ -3,6 +3,7 @@ package actors
 import (
 	"context"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -10,7 +11,8 @@ import (
 )
 
 // A gate lets a bounded number through at once. Those who wait go project by project in turn, and within a project in
-// the order in which they came: one project's hundred jobs do not hold up another's one.
+// the order in which their work was given: one project's hundred jobs do not hold up another's one, and what was given
+// long ago does not wait behind what came later, however often a restart made all of them queue again.
 type gate struct {
 	mu      sync.Mutex
 	free    int
@@ -23,15 +25,15 @@ type gate struct {
 // A waiter waits for its turn.
 type waiter struct {
 	turn  chan struct{}
-	since time.Time
+	since time.Time // its work was given
 }
 
 func newGate(n int) *gate {
 	return &gate{free: n, queues: make(map[api.ProjectID][]waiter)}
 }
 
-// Acquire waits for its turn. Release gives it back, once.
-func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func(), err error) {
+// Acquire waits for its turn, as one whose work was given at a time; zero stands for now. Release gives it back, once.
+func (g *gate) Acquire(ctx context.Context, project api.ProjectID, given time.Time) (release func(), err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -43,12 +45,7 @@ func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func
 		return sync.OnceFunc(g.release), nil
 	}
 	turn := make(chan struct{})
-	since := time.Now()
-	if len(g.queues[project]) == 0 {
-		g.order = append(g.order, project)
-	}
-	g.queues[project] = append(g.queues[project], waiter{turn, since})
-	g.waiting++
+	g.queue(project, waiter{turn, given})
 	g.mu.Unlock()
 	select {
 	case <-turn:
@@ -72,6 +69,25 @@ func (g *gate) Acquire(ctx context.Context, project api.ProjectID) (release func
 		g.order = slices.DeleteFunc(g.order, func(p api.ProjectID) bool { return p == project })
 	}
 	return nil, ctx.Err()
+}
+
+// queue lets one wait in the order of its project. Nothing was given later than now, whatever the clock said then. The
+// caller holds the lock.
+func (g *gate) queue(project api.ProjectID, w waiter) {
+	now := time.Now()
+	if w.since.IsZero() || w.since.After(now) {
+		w.since = now
+	}
+	queue := g.queues[project]
+	if len(queue) == 0 {
+		g.order = append(g.order, project)
+	}
+	for i := len(queue) - 1; i >= 0 && queue[i].since.After(now); i-- {
+		queue[i].since = now
+	}
+	i := sort.Search(len(queue), func(i int) bool { return queue[i].since.After(w.since) })
+	g.queues[project] = slices.Insert(queue, i, w)
+	g.waiting++
 }
 
 func (g *gate) release() {
@@ -100,7 +116,7 @@ func (g *gate) passOn() {
 	g.order = append(g.order, project)
 }
 
-// oldest is how long the one has waited that has waited longest: 0 where nobody waits.
+// oldest is how long ago the work was given that waits and was given first: 0 where nobody waits.
 func (g *gate) oldest() (waited time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // Jobs finds or starts the actor of a job and asks it.
@@ -58,7 +58,7 @@ func (j jobBehaviour) command(r *request) {
 func (s *System) newJobs() *directory {
 	deps := &job.Deps{Deps: s.outside(s.jobGate), Editor: s.deps.Editor, Forge: s.deps.Forge, Open: s.openGate,
 		Patience: s.deps.Patience, RunLimit: s.deps.RunLimit,
-		Ended: s.counts.jobEnded}
+		Ended: s.counts.jobEnded, Oldest: s.counts.oldest.set}
 	return s.newDirectory("job", func(id string,
 		self self) behaviour {
 		return jobBehaviour{job.New(api.JobID(id), deps, self)}

@@ -651,3 +651,54 @@ func TestAtMostSoManyRunsWorkAtOnceInAFairOrder(t *testing.T) {
 		}
 	})
 }
+
+// The age of the oldest instruction is that since it was given, over restarts, whether it waits or is worked on; and the
+// jobs that a restart makes queue again go on in the order in which their instructions were given.
+func TestTheAgeOfTheOldestInstructionAndItsTurnSurviveRestarts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, func(d *actors.Deps) { d.RunningJobs, d.OpenJobs = 1, 1 })
+		w.writer.begun = make(chan string, 1000)
+		w.start()
+		if age := w.system.Stats().OldestInstruction; age != 0 {
+			t.Errorf("nothing was given, %v ago", age)
+		}
+		var ids []api.JobID
+		for i := range 6 {
+			ids = append(ids, newJob())
+			w.create(ids[i], fmt.Sprint("block ", i))
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		for n := range 3 {
+			w.crash()
+			w.start()
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if age, want := w.system.Stats().OldestInstruction.Round(time.Second), time.Duration(6+10*(n+1))*time.Minute; age != want {
+				t.Errorf("after restart %d the oldest was given %v ago, not %v", n+1, age, want)
+			}
+		}
+		late := newJob()
+		w.create(late, "block late")
+		synctest.Wait()
+		for len(w.writer.begun) > 0 {
+			<-w.writer.begun
+		}
+		close(w.writer.letGo)
+		for _, id := range append(ids, late) {
+			w.settled(id)
+		}
+		synctest.Wait()
+		var order []string
+		for len(w.writer.begun) > 0 {
+			order = append(order, <-w.writer.begun)
+		}
+		if !slices.IsSorted(order) || len(order) < 6 {
+			t.Errorf("they went on as %q", order)
+		}
+		if age := w.system.Stats().OldestInstruction; age != 0 {
+			t.Errorf("all have ended, and one was given %v ago", age)
+		}
+		w.stop()
+	})
+}

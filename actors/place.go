@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"docent/api"
-	"docent/backoff"
-	"docent/cluster"
+	"docent/internal/background"
+	"docent/internal/backoff"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
 
@@ -50,7 +50,7 @@ func (s *System) askPlaced(ctx context.Context, d *directory, id string, command
 // release is a message to a supervisor: children in these shards end.
 type release struct {
 	shards *[cluster.Shards]bool
-	ended  *sync.WaitGroup
+	ended  *background.Work
 }
 
 // release ends the children that another node is to run. What is queued for them is done before.
@@ -105,10 +105,13 @@ func (s *shard) moved(e *entry) {
 	delete(s.entries, e.id)
 }
 
+// Open returns how many answers of a shard's threads are written here.
+func (s *System) Open(shard int) int { return int(s.open[shard].Load()) }
+
 // Release ends the actors of shards that another node is to run: Place says so already. Runs are cancelled without a
 // result, readers are broken off, and commands that wait look for the other node. It returns when the actors have ended.
 func (s *System) Release(ctx context.Context, shards []int) error {
-	msg := release{shards: new([cluster.Shards]bool), ended: new(sync.WaitGroup)}
+	msg := release{shards: new([cluster.Shards]bool), ended: new(background.Work)}
 	for _, n := range shards {
 		msg.shards[n] = true
 	}
@@ -119,7 +122,7 @@ func (s *System) Release(ctx context.Context, shards []int) error {
 		}
 	}
 	done := make(chan struct{})
-	go func() { msg.ended.Wait(); close(done) }()
+	background.Go("actors.Release", func() { msg.ended.Wait(); close(done) })
 	select {
 	case <-done:
 		return nil
@@ -136,7 +139,7 @@ func (s *System) Wake(shards []int) {
 	for _, n := range shards {
 		mine[n] = true
 	}
-	go func() {
+	background.Go("actors.Wake", func() {
 		pause := backoff.Exponential(100*time.Millisecond, 5*time.Second)
 		for n := 1; s.ctx.Err() == nil; n++ {
 			var pending []string
@@ -155,5 +158,5 @@ func (s *System) Wake(shards []int) {
 				return
 			}
 		}
-	}()
+	})
 }

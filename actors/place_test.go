@@ -14,9 +14,9 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/cluster"
+	"docent/api/stream"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
-	"docent/stream"
 )
 
 // places are which node runs what, for two nodes of a test.

@@ -20,9 +20,9 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/backoff"
+	"docent/api/stream"
+	"docent/internal/backoff"
 	"docent/persistence/journal"
-	"docent/stream"
 )
 
 // TestJournals holds the journal in memory to what the real one does, as far as actors rely on it: then what the other

@@ -2,6 +2,7 @@ package actors
 
 import (
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -31,9 +32,41 @@ type Stats struct {
 	WaitingTurns int
 	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 where none waits
 	OldestTurn   time.Duration // the same of answers
+	// how long ago the oldest instruction of a job was given that has not ended; 0 where all have
+	OldestInstruction time.Duration
+}
+
+// oldest holds when the oldest instruction was given of each job that has one.
+type oldest struct {
+	mu    sync.Mutex
+	given map[api.JobID]time.Time
+}
+
+func (o *oldest) set(id api.JobID, given time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if given.IsZero() {
+		delete(o.given, id)
+		return
+	}
+	if o.given == nil {
+		o.given = make(map[api.JobID]time.Time)
+	}
+	o.given[id] = given
+}
+
+// age is how long ago the oldest of them was given; 0 where there is none.
+func (o *oldest) age(now time.Time) (age time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, given := range o.given {
+		age = max(age, now.Sub(given))
+	}
+	return age
 }
 
 type counts struct {
+	oldest                                                                                 oldest
 	live, passivations, failures, restarts, deadLetters, unhandled, recoveries, recovering atomic.Int64
 	recoverySeconds                                                                        prometheus.Histogram
 	jobs, answers                                                                          *prometheus.CounterVec
@@ -105,6 +138,7 @@ func (s *System) Stats() Stats {
 	st.WaitingJobs += before
 	st.RunningTurns, st.WaitingTurns = s.turnGate.load()
 	st.OldestJob, st.OldestTurn = max(s.openGate.oldest(), s.jobGate.oldest()), s.turnGate.oldest()
+	st.OldestInstruction = c.oldest.age(time.Now())
 	s.quarantineMu.Lock()
 	defer s.quarantineMu.Unlock()
 	st.Quarantined = slices.Clone(s.quarantined)
@@ -142,7 +176,9 @@ var descriptions = []struct {
 
 var (
 	descOldestJob = prometheus.NewDesc("docent_jobs_oldest_waiting_seconds",
-		"How long the run of a job has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long ago the instruction was given that has waited longest for its turn; 0 where none waits.", nil, nil)
+	descOldestInstruction = prometheus.NewDesc("docent_jobs_oldest_instruction_seconds",
+		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 where all have ended.", nil, nil)
 	descOldestTurn = prometheus.NewDesc("docent_answers_oldest_waiting_seconds",
 		"How long the answer has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
 )
@@ -157,6 +193,7 @@ func (s *System) Describe(ch chan<- *prometheus.Desc) {
 		ch <- d.desc
 	}
 	ch <- descOldestJob
+	ch <- descOldestInstruction
 	ch <- descOldestTurn
 	for _, v := range s.counts.vectors() {
 		v.Describe(ch)
@@ -170,6 +207,7 @@ func (s *System) Collect(ch chan<- prometheus.Metric) {
 		ch <- prometheus.MustNewConstMetric(d.desc, d.kind, float64(d.value(&st)))
 	}
 	ch <- prometheus.MustNewConstMetric(descOldestJob, prometheus.GaugeValue, st.OldestJob.Seconds())
+	ch <- prometheus.MustNewConstMetric(descOldestInstruction, prometheus.GaugeValue, st.OldestInstruction.Seconds())
 	ch <- prometheus.MustNewConstMetric(descOldestTurn, prometheus.GaugeValue, st.OldestTurn.Seconds())
 	for _, v := range s.counts.vectors() {
 		v.Collect(ch)

@@ -20,11 +20,12 @@ import (
 	"docent/actors/persistent"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/backoff"
-	"docent/cluster"
+	"docent/internal/background"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 	"docent/model"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // A global of cmap: the runtime's registry is 1,024 of its maps; with 32 shards in each an idle actor takes 250 bytes
@@ -128,10 +129,11 @@ type System struct {
 	openGate *gate
 	turnGate *gate
 	counts   counts
+	open     [cluster.Shards]atomic.Int32 // answers that are written, by the shards of their threads
 
 	effects  effects
-	shards   sync.WaitGroup // that have not ended
-	woken    chan struct{}  // closed when every pending stream was woken
+	shards   background.Work // that have not ended
+	woken    chan struct{}   // closed when every pending stream was woken
 	stopping atomic.Bool
 	stopOnce sync.Once
 	stopErr  error
@@ -181,10 +183,10 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 			d.shards[i] = pid
 		}
 	}
-	go func() {
+	background.Go("actors.Start", func() {
 		defer close(s.woken)
 		s.wake(pending)
-	}()
+	})
 	return s, nil
 }
 
@@ -220,7 +222,7 @@ func (s *System) Woken() <-chan struct{} { return s.woken }
 func (s *System) wake(streams []string) {
 	began := time.Now()
 	free := make(chan struct{}, s.deps.Waking)
-	var wakes sync.WaitGroup
+	var wakes background.Work
 	for _, stream := range streams {
 		kind, id, _ := strings.Cut(stream, "/")
 		var d *directory
@@ -238,7 +240,7 @@ func (s *System) wake(streams []string) {
 		case <-s.ctx.Done():
 			return
 		}
-		wakes.Go(func() {
+		wakes.Go("actors.wake", func() {
 			defer func() { <-free }()
 			if err := s.wakeOne(d, id); err != nil && s.ctx.Err() == nil {
 				s.log.Error("a pending stream did not wake", "stream", stream, "error", err)
@@ -294,7 +296,7 @@ func (s *System) stop(ctx context.Context) error {
 
 func wait(ctx context.Context, f func()) bool {
 	done := make(chan struct{})
-	go func() { f(); close(done) }()
+	background.Go("actors.wait", func() { f(); close(done) })
 	select {
 	case <-done:
 		return true
@@ -363,10 +365,10 @@ func (s *System) Retry(ctx context.Context, id string) error {
 }
 
 // effects counts the goroutines that reach outside. Actors start them; when the actors have ended, no more come.
-type effects struct{ sync.WaitGroup }
+type effects struct{ background.Work }
 
 // Go starts an effect.
-func (e *effects) Go(f func()) { e.WaitGroup.Go(f) }
+func (e *effects) Go(f func()) { e.Work.Go("effect of an actor", f) }
 
 // quiet passes on what the runtime logs as a warning or worse: what it logs below, such as each panic without its
 // stack, is logged better by us.

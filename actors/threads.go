@@ -6,7 +6,8 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/tracing"
+	"docent/internal/tracing"
+	"docent/persistence/cluster"
 )
 
 // Threads finds or starts the actor of a thread and asks it.
@@ -97,6 +98,7 @@ func (s *System) newThreads() *directory {
 	deps := &thread.Deps{Deps: s.outside(s.turnGate), Searcher: s.deps.Searcher, Model: s.deps.Model,
 		Rewriter: s.deps.Rewriter, Pages: s.deps.Pages, Budget: s.deps.AnswerBudget,
 		TurnLimit: s.deps.TurnLimit, AnswerLimit: s.deps.AnswerLimit,
+		Open:  func(id api.ThreadID, by int32) { s.open[cluster.Shard(thread.Stream(id))].Add(by) },
 		Ended: func(result string) { s.counts.answers.WithLabelValues(result).Inc() }}
 	return s.newDirectory("thread", func(id string,
 		self self) behaviour {

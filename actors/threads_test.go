@@ -13,9 +13,9 @@ import (
 	"docent/actors"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/api/stream"
 	"docent/persistence/journal"
 	"docent/search"
-	"docent/stream"
 )
 
 func newThread() api.ThreadID { return api.ThreadID(api.NewID(api.ThreadPrefix, time.Now())) }

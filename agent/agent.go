@@ -92,7 +92,8 @@ type Spent struct {
 type Failure struct {
 	Reason  api.HaltReason
 	Message string
-	Err     error // for the log; may be nil
+	Output  string // what the project's own check printed, for those who may edit
+	Err     error  // for the log; may be nil
 }
 
 func (f *Failure) Error() string {
@@ -181,8 +182,8 @@ func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (R
 	if a.opts.Models != nil {
 		m, err := a.opts.Models.LanguageModel(task.Model)
 		if err != nil {
-			return Result{}, &Failure{api.HaltError, fmt.Sprintf("The language model %s cannot be used: it is not configured.",
-				say.Quote(task.Model)), err}
+			return Result{}, &Failure{Reason: api.HaltError, Message: fmt.Sprintf("The language model %s cannot be used: it is not configured.",
+				say.Quote(task.Model)), Err: err}
 		}
 		if m != nil {
 			return a.loop(ctx, m, task, progress)

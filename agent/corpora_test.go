@@ -11,27 +11,16 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"docent/agent"
-	"docent/markup"
+	"docent/internal/testing/need"
+	"docent/site/markup"
 )
-
-// quick tells whether a part of the runs on whole documentation sets is enough: with -short, and under the race
-// detector, which looks for other faults.
-func quick() bool { return raceDetector || testing.Short() }
 
 // sampled is how many of a large set a test takes.
 func sampled(n int) int {
-	if quick() {
+	if !need.All {
 		return max(n/4, 1)
 	}
 	return n
-}
-
-// skipQuick is for tests in one goroutine that take long. CI runs them without the race detector.
-func skipQuick(t *testing.T) {
-	t.Helper()
-	if quick() {
-		t.Skip("one goroutine on whole documentation sets: run it without -short and -race")
-	}
 }
 
 var sets = []string{"prometheus", "mintlify", "vite"}
@@ -74,12 +63,12 @@ func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
 		{"vite", "plugin", "zyxwv"},
 	} {
 		t.Run(c.set+" "+c.from, func(t *testing.T) {
-			if quick() && c.from != "Alertmanager" && (c.set != "vite" || testing.Short()) {
+			if !need.All && c.from != "Alertmanager" {
 				t.Skip("one of each kind is enough")
 			}
 			files := corpus(t, c.set)
 			j := newJob(t, files)
-			j.once = quick()
+			j.once = !need.All
 			if c.set == "prometheus" {
 				j.project.SiteURL = "https://prometheus.io/docs"
 			}
@@ -262,7 +251,7 @@ func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
 }
 
 func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
-	skipQuick(t)
+	need.Everything(t, "one goroutine on whole documentation sets")
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {
 			files := corpus(t, set)
@@ -334,9 +323,9 @@ func TestInverseInstructionsGiveBackTheBytes(t *testing.T) {
 }
 
 func TestWholeSetOperationsKeepEveryPageSound(t *testing.T) {
-	skipQuick(t)
+	need.Everything(t, "one goroutine on whole documentation sets")
 	for _, set := range sets {
-		if quick() && set == "mintlify" {
+		if !need.All && set == "mintlify" {
 			continue
 		}
 		files := corpus(t, set)
@@ -380,10 +369,10 @@ func TestARunStopsWhenItsContextEnds(t *testing.T) {
 // not told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original,
 // and so must "undo".
 func TestEveryOperationOnRealDocumentation(t *testing.T) {
-	skipQuick(t)
+	need.Everything(t, "one goroutine on whole documentation sets")
 	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
 	for _, set := range sets {
-		if quick() && set != "vite" {
+		if !need.All && set != "vite" {
 			continue
 		}
 		files := corpus(t, set)

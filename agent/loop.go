@@ -14,7 +14,7 @@ import (
 
 	"docent/agent/say"
 	"docent/api"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // Limits bound what the loop with a language model may use for one instruction, over all its runs. Each is looked at
@@ -91,6 +91,7 @@ type loop struct {
 	answer   string // of the operator's command, for the state of the edits that it belongs to
 	passed   string
 	answerOf string
+	printed  bool // what the call in hand gives has the answer in it
 }
 
 // errNewRound says that recorded steps do not fit the tree any more.
@@ -271,12 +272,12 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		pause := time.Second << min(failures, 5)
 		switch {
 		case errors.Is(err, ErrRefused):
-			return s, &Failure{api.HaltError, "The language model declined to work on this instruction. Nothing was published.",
-				err}
+			return s, &Failure{Reason: api.HaltError, Message: "The language model declined to work on this instruction. Nothing was published.",
+				Err: err}
 		case errors.Is(err, ErrTooLong):
 			if tooLong++; tooLong > 1 {
-				return s, &Failure{api.HaltError,
-					"The instruction and the pages that it needs are longer than the language model's window, even shortened. Ask for less at a time, or use a model with a larger window. Nothing was published.", err}
+				return s, &Failure{Reason: api.HaltError, Message: "The instruction and the pages that it needs are longer than the language model's window, even shortened. Ask for less at a time, or use a model with a larger window. Nothing was published.",
+					Err: err}
 			}
 			l.talk.shrink()
 			continue
@@ -287,16 +288,15 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			}
 			waited := time.Since(since)
 			if waited >= l.limits.Patience {
-				return s, &Failure{api.HaltError,
-					fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
-						waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), err}
+				return s, &Failure{Reason: api.HaltError, Message: fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
+					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), Err: err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
 			l.tell("The language model cannot be asked now; waiting")
 		default:
 			if failures++; failures > l.limits.Transient {
-				return s, &Failure{api.HaltError, "The language model failed: " + say.OneLine(err.Error(), 300) +
-					". Nothing was published.", err}
+				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + say.OneLine(err.Error(), 300) +
+					". Nothing was published.", Err: err}
 			}
 		}
 		if err := l.aside(ctx, func(ctx context.Context) error { return sleep(ctx, pause) }); err != nil {
@@ -394,6 +394,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 	budget := maxResults
 	broken := 0
 	for i, c := range s.Reply.Calls {
+		l.printed = false
 		text, failed, finished, err := l.call(ctx, c, s.Reply.Reason == "length" && i == len(s.Reply.Calls)-1)
 		if err != nil {
 			return false, Result{}, err
@@ -416,7 +417,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 				text += l.warning()
 			}
 		}
-		l.add(Turn{Role: "tool", CallID: c.ID, Text: text, Failed: failed})
+		l.add(Turn{Role: "tool", CallID: c.ID, Text: text, Failed: failed, Printed: l.printed})
 	}
 	l.show(ctx)
 	return false, Result{}, nil

@@ -730,6 +730,37 @@ func TestTheOperatorsCheckIsObeyed(t *testing.T) {
 	}
 }
 
+// What a check printed may be what code of the repository found: the word to everybody has none of it.
+func TestTheAgentsWordHasNothingThatACheckPrinted(t *testing.T) {
+	j := newLoop(t, small(), read("guide.md"), replace("guide.md", "do this", "utilise this"), finish, finish, finish, finish)
+	j.opts.Checks = &checks{says: func(f map[string]string) string {
+		if strings.Contains(f["guide.md"], "utilise") {
+			return "the secret of the machine"
+		}
+		return ""
+	}}
+	_, err := j.run()
+	var f *agent.Failure
+	if !errors.As(err, &f) || strings.Contains(f.Message, "secret") || !strings.Contains(f.Message, "own check fails") ||
+		!strings.Contains(f.Output, "the secret of the machine") {
+		t.Errorf("%+v", err)
+	}
+	printed := 0
+	for _, s := range j.steps {
+		for _, turn := range s.Before {
+			if turn.Printed != strings.Contains(turn.Text, "the secret of the machine") {
+				t.Errorf("%v: %s", turn.Printed, turn.Text)
+			}
+			if turn.Printed {
+				printed++
+			}
+		}
+	}
+	if printed == 0 {
+		t.Error("no turn says that it has what the check printed")
+	}
+}
+
 func TestTheLoopStopsWhenItsContextEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	m := &script{say: []any{func(agent.Chat) agent.Reply { cancel(); return read("guide.md") }}}

@@ -49,6 +49,8 @@ type Turn struct {
 	Calls  []Call `cbor:"3,keyasint,omitempty"`
 	CallID string `cbor:"4,keyasint,omitempty"`
 	Failed bool   `cbor:"5,keyasint,omitempty"`
+	// Printed says that Text has what the project's own check printed: only those who may edit see it.
+	Printed bool `cbor:"6,keyasint,omitempty"`
 }
 
 // A Tool is what the model may call.

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"docent/agent"
-	"docent/markup"
+	"docent/internal/testing/need"
+	"docent/site/markup"
 )
 
 // planted stands at the end of every page of the property test, so that each operation finds something to do in each
@@ -176,7 +177,7 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 			done, refused := map[string]int{}, 0
 			for pi, ph := range scopedPhrases {
 				for oi, op := range allOperations {
-					if (pi+oi)%len(sets) != si || quick() && oi%5 > 0 { // each with one of the sets
+					if (pi+oi)%len(sets) != si || !need.All && oi%5 > 0 { // each with one of the sets
 						continue
 					}
 					for _, phrase := range []string{ph.lead, ph.trail} {
@@ -221,7 +222,7 @@ func TestNoOperationReachesBeyondItsScope(t *testing.T) {
 				total += n
 			}
 			t.Logf("%d carried out, %d refused: %v", total, refused, done)
-			if len(done) < 24 && !quick() {
+			if len(done) < 24 && need.All {
 				t.Errorf("only %d of the operations were carried out in any scope", len(done))
 			}
 		})

@@ -9,13 +9,12 @@ import (
 	"testing"
 
 	"docent/agent"
+	"docent/internal/testing/need"
 )
 
 // TestManyRunsOnOneSiteShareItsPages has many runs hold the same large site at once.
 func TestManyRunsOnOneSiteShareItsPages(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it measures memory")
-	}
+	need.Everything(t, "it measures memory")
 	files := map[string]string{}
 	for i := range 300 {
 		files[fmt.Sprintf("p%03d.md", i)] = fmt.Sprintf("# Page %d\n\n",

@@ -22,8 +22,8 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
-	"docent/tracing"
+	"docent/internal/tracing"
+	"docent/site/markup"
 )
 
 // A tool is one thing that a model may ask for. What it gives is text for the model; a refusal is a failed result.
@@ -850,17 +850,42 @@ func (l *loop) faults(ctx context.Context, changes []Change) (faults, checked []
 		span.Bool("docent.passed", l.answer == "")
 		span.Done(err)
 		if err != nil {
-			return nil, nil, err
+			return nil, nil, notRun(err)
 		}
 		l.answerOf = now
 	}
-	if l.answer != "" {
+	if l.printed = l.answer != ""; l.printed {
 		return []string{l.answer}, checked, nil
 	}
 	if l.passed != "" {
 		checked = append(checked, l.passed)
 	}
 	return nil, checked, nil
+}
+
+// failedChecks is the end of an instruction whose result the checks never agreed to. What the project's own check printed
+// stands apart: code of the repository may have run there, and not everybody who sees the job may see what that found.
+func (l *loop) failedChecks(faults []string) error {
+	what, output := say.OneLine(strings.Join(faults, "; "), 1000), ""
+	if l.printed {
+		what, output = check.Fails, strings.Join(faults, "\n")
+	}
+	err := l.ends("The result still failed the checks after %s: %s.", say.Count(l.limits.Repairs, "repair"), what)
+	var f *Failure
+	if errors.As(err, &f) {
+		f.Output = output
+	}
+	return err
+}
+
+// notRun is the end of an instruction whose check could not be run.
+func notRun(err error) error {
+	var n *check.NotRunError
+	if !errors.As(err, &n) {
+		return err
+	}
+	return &Failure{Reason: api.HaltError, Message: fmt.Sprintf(
+		"The project's own check could not be run (%v). Nothing was published.", n.Err), Output: n.Output, Err: err}
 }
 
 func runFinish(l *loop, ctx context.Context, text string) (string, bool, *Result, error) {
@@ -896,8 +921,7 @@ func (l *loop) finish(ctx context.Context, a finishArgs) (string, bool, *Result,
 	}
 	if len(faults) > 0 {
 		if l.repairs++; l.repairs > l.limits.Repairs {
-			return "", true, nil, l.ends("The result still failed the checks after %s: %s.",
-				say.Count(l.limits.Repairs, "repair"), say.OneLine(strings.Join(faults, "; "), 1000))
+			return "", true, nil, l.failedChecks(faults)
 		}
 		l.tell(fmt.Sprintf("The check found %s; repairing", say.Count(len(faults), "problem")))
 		return "It is not finished: the check found " + faultList(faults) +

@@ -32,6 +32,8 @@ const (
 	RequestPrefix = "req_"
 
 	AutomationPrefix = "aut_"
+
+	ReaderSecretPrefix = "rds_"
 )
 
 // base62 in ASCII order, so that encoded numbers of equal width sort as the numbers do.

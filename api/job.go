@@ -148,4 +148,7 @@ type PullRequest struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	UpdatedAt time.Time  `json:"updatedAt"`
 	ClosedAt  *time.Time `json:"closedAt,omitempty"`
+
+	// Change is a digest of what it changes: equal changes have the same one. It is empty where nobody has computed it.
+	Change string `json:"-"`
 }

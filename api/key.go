@@ -21,6 +21,7 @@ import (
 const (
 	adminPrefix     = "dct_adm_"
 	assistantPrefix = "dct_pub_"
+	serverPrefix    = "dct_srv_"
 
 	secretDigits   = 43 // 62^43 > 2^256
 	checksumDigits = 6  // 62^6 > 2^32
@@ -34,8 +35,11 @@ var highestSecret = base62Bytes([]byte(strings.Repeat("\xff", 32)), secretDigits
 // NewSecret makes the secret of a new key of that kind.
 func NewSecret(kind KeyKind) string {
 	prefix := adminPrefix
-	if kind == AssistantKey {
+	switch kind {
+	case AssistantKey:
 		prefix = assistantPrefix
+	case ServerKey:
+		prefix = serverPrefix
 	}
 	var random [32]byte
 	rand.Read(random[:]) // never fails: crypto/rand crashes the program instead
@@ -55,6 +59,8 @@ func ParseSecret(s string) (KeyKind, bool) {
 		kind = AdminKey
 	case assistantPrefix:
 		kind = AssistantKey
+	case serverPrefix:
+		kind = ServerKey
 	default:
 		return "", false
 	}
@@ -122,9 +128,25 @@ func (k Key) Validate(now time.Time) error {
 				p.add(indexed("origins", i), "%s", problem)
 			}
 		}
+	case ServerKey:
+		if k.Project == "" {
+			p.add("project", "a server key serves one project: name it")
+		}
+		for i := range k.Scopes {
+			p.add(indexed("scopes", i), "only an admin key has scopes")
+		}
+		for i := range k.Origins {
+			p.add(indexed("origins", i), "a server key is never used in browsers: limit it to the addresses of your servers with allowIp")
+		}
 	default:
-		p.add("kind", "must be %q or %q", AdminKey, AssistantKey)
+		p.add("kind", "must be %q, %q or %q", AdminKey, AssistantKey, ServerKey)
 	}
+	if k.Kind != ServerKey {
+		for i := range k.Groups {
+			p.add(indexed("groups", i), "only a server key has groups")
+		}
+	}
+	p.groups("groups", k.Groups)
 	p.text("name", k.Name, 100)
 	if k.ExpiresAt != nil && !k.ExpiresAt.After(now) {
 		p.add("expiresAt", "must lie in the future")
@@ -279,6 +301,26 @@ func (p *problems) add(field, format string, args ...any) {
 	*p = append(*p, Problem{Field: field, Message: fmt.Sprintf(format, args...)})
 }
 
+// What groups may be, wherever they are named.
+const (
+	MaxGroups = 100 // of one reader, key or source
+	MaxGroup  = 200 // characters of a group's name
+)
+
+// groups checks the names of groups.
+func (p *problems) groups(field string, list []string) {
+	if len(list) > MaxGroups {
+		p.add(field, "must have at most %d entries", MaxGroups)
+		return
+	}
+	for i, g := range list {
+		if strings.TrimSpace(g) == "" {
+			p.add(indexed(field, i), "must not be empty")
+		}
+		p.text(indexed(field, i), g, MaxGroup)
+	}
+}
+
 // text checks a text for people: one line, not longer than it can be shown.
 func (p *problems) text(field, s string, longest int) {
 	switch {
@@ -323,6 +365,9 @@ func lets(entry string, client netip.Addr) bool {
 	a, err := netip.ParseAddr(entry)
 	return err == nil && client.IsValid() && a.Unmap().WithZone("") == client
 }
+
+// Reads reports whether the key is for what readers do: to ask, search, read pages and rate.
+func (k Key) Reads() bool { return k.Kind == AssistantKey || k.Kind == ServerKey }
 
 // Allows reports whether an admin key has a scope. A key without scopes has all of them.
 func (k Key) Allows(scope string) bool { return len(k.Scopes) == 0 || slices.Contains(k.Scopes, scope) }

@@ -12,10 +12,11 @@ import (
 
 func TestSecretTellsItsKind(t *testing.T) {
 	seen := map[string]bool{}
-	for _, kind := range []KeyKind{AdminKey, AssistantKey} {
+	for _, kind := range []KeyKind{AdminKey, AssistantKey, ServerKey} {
 		form := regexp.MustCompile(map[KeyKind]string{
 			AdminKey:     `^dct_adm_[0-9A-Za-z]{49}$`,
 			AssistantKey: `^dct_pub_[0-9A-Za-z]{49}$`,
+			ServerKey:    `^dct_srv_[0-9A-Za-z]{49}$`,
 		}[kind])
 		for range 200 {
 			s := NewSecret(kind)
@@ -158,6 +159,10 @@ func TestKeyOptions(t *testing.T) {
 			[]string{"origins[0]", "origins[10]", "origins[1]", "origins[2]", "origins[3]", "origins[4]", "origins[5]",
 				"origins[6]", "origins[7]", "origins[8]", "origins[9]"}},
 		"origins of an admin key": {admin(Key{Origins: []string{"https://docs.example.com"}}), []string{"origins[0]"}},
+		"a server key":            {Key{Kind: ServerKey, Project: "docs", Groups: []string{"staff"}, AllowIP: []string{"203.0.113.7"}}, nil},
+		"a server key for nobody": {Key{Kind: ServerKey, Groups: []string{""}}, []string{"groups[0]", "project"}},
+		"a server key in pages":   {Key{Kind: ServerKey, Project: "docs", Origins: []string{"https://docs.example.com"}}, []string{"origins[0]"}},
+		"groups of an assistant":  {assistant(Key{Groups: []string{"staff"}}), []string{"groups[0]"}},
 		"everything at once": {Key{Kind: AdminKey, Name: "two\nlines", Scopes: []string{"x"}, Origins: []string{"x"},
 			AllowIP: []string{"x"}, ExpiresAt: at(-1)},
 			[]string{"allowIp[0]", "expiresAt", "name", "origins[0]", "scopes[0]"}},

@@ -54,9 +54,11 @@ type Person struct {
 	Email       string         `json:"email"`
 	Name        string         `json:"name"`
 	HasPassword bool           `json:"hasPassword"`
-	Issuer      string         `json:"issuer,omitempty"`  // of the OpenID Connect provider that knows this person
-	Subject     string         `json:"subject,omitempty"` // the person's name at that provider
-	Roles       map[OrgID]Role `json:"roles"`             // shared with other callers: read only
+	Issuer      string         `json:"issuer,omitempty"`   // of the OpenID Connect provider that knows this person
+	Subject     string         `json:"subject,omitempty"`  // the person's name at that provider
+	Roles       map[OrgID]Role `json:"roles"`              // shared with other callers: read only
+	Home        OrgID          `json:"-"`                  // where this person was first; empty if in several from the start
+	Operator    bool           `json:"operator,omitempty"` // runs the server; follows from no role
 	CreatedAt   time.Time      `json:"createdAt"`
 	DisabledAt  *time.Time     `json:"disabledAt,omitempty"` // since when this person may not sign in
 	SeenAt      *time.Time     `json:"seenAt,omitempty"`     // some seconds late
@@ -136,10 +138,12 @@ func (s SignIn) Live(now time.Time) bool {
 	return s.EndedAt == nil && now.Before(s.ExpiresAt) && now.Before(s.SeenAt.Add(s.Idle))
 }
 
-// A SessionQuery says whose sessions are meant: a person's, or those of a key by the hash of its secret.
+// A SessionQuery says whose sessions are meant: a person's, those of a key by the hash of its secret, or those that began
+// with the operator's one-time links.
 type SessionQuery struct {
 	Person PersonID
 	Key    []byte
+	Links  bool
 	Except SessionID // not this one
 }
 

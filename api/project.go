@@ -50,8 +50,12 @@ type Project struct {
 	// the variables. The secrets themselves are nowhere else.
 	TokenFile   string `json:"tokenFile,omitempty"`
 	WebhookFile string `json:"webhookFile,omitempty"`
-	AppID       int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
-	Labels      string `json:"labels,omitempty"` // that pull requests get, separated by commas
+	// What reader tokens are signed with: secrets of the project, and the keys at an address.
+	ReaderSecrets []ReaderSecret `json:"readerSecrets,omitempty"`
+	ReaderJWKS    string         `json:"readerJwks,omitempty"`
+
+	AppID  int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
+	Labels string `json:"labels,omitempty"` // that pull requests get, separated by commas
 	// commit to the documentation's branch itself; a pull request only where it is protected
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model where empty
@@ -66,12 +70,35 @@ type Project struct {
 	CreatedAt time.Time  `json:"createdAt"`
 }
 
+// MaxReaderSecrets is how many reader secrets a project has at a time: the one in use, and during a rotation the next.
+const MaxReaderSecrets = 2
+
+// A ReaderSecret signs reader tokens, by which a site's own server says who a reader is.
+type ReaderSecret struct {
+	ID        string    `json:"id"`
+	File      string    `json:"file"` // its name among the data directory's secrets
+	CreatedAt time.Time `json:"createdAt"`
+}
+
 // Credentials is how messages name what the project's repository is reached with.
 func (p Project) Credentials() string {
 	if p.TokenFile != "" {
 		return "the stored token"
 	}
 	return p.TokenEnv
+}
+
+// SecretFiles are the names of the stored secrets that the project refers to.
+func (p Project) SecretFiles() (names []string) {
+	for _, name := range []string{p.TokenFile, p.WebhookFile} {
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	for _, s := range p.ReaderSecrets {
+		names = append(names, s.File)
+	}
+	return names
 }
 
 // LabelList is the labels one by one.
@@ -132,6 +159,8 @@ type KeyKind string
 const (
 	AdminKey     KeyKind = "admin"     // agent and management operations
 	AssistantKey KeyKind = "assistant" // assistant, search, page and feedback operations
+	// The same operations for the site's own servers: secret, refused from browsers, and believed about who a reader is.
+	ServerKey KeyKind = "server"
 )
 
 // Scopes of an admin key.
@@ -146,12 +175,15 @@ type Key struct {
 	Kind KeyKind `json:"kind"`
 	Org  OrgID   `json:"organization"`
 	// the project that the key was made for; an assistant key serves only its domain
-	Project   ProjectID  `json:"project,omitempty"`
-	Name      string     `json:"name,omitempty"`
-	Hint      string     `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
-	Scopes    []string   `json:"scopes,omitempty"`
-	AllowIP   []string   `json:"allowIp,omitempty"` // addresses and CIDR ranges; any where empty
-	Origins   []string   `json:"origins,omitempty"` // browser origins; any where empty
+	Project ProjectID `json:"project,omitempty"`
+	Name    string    `json:"name,omitempty"`
+	Hint    string    `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
+	Scopes  []string  `json:"scopes,omitempty"`
+	AllowIP []string  `json:"allowIp,omitempty"` // addresses and CIDR ranges; any where empty
+	Origins []string  `json:"origins,omitempty"` // browser origins; any where empty
+	// Groups of the readers that a server key is for, and the only ones that it may name. Where there are none, it may
+	// name any.
+	Groups    []string   `json:"groups,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	RevokedAt *time.Time `json:"revokedAt,omitempty"`

@@ -284,11 +284,11 @@ func (p *problems) sources(project Project) {
 		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= mostWeight) {
 			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, mostWeight)
 		}
-		if len(s.Groups) > 100 {
-			p.add(at+"groups", "must have at most 100 groups")
+		if len(s.Groups) > MaxGroups {
+			p.add(at+"groups", "must have at most %d groups", MaxGroups)
 		}
 		for j, g := range s.Groups {
-			p.text(indexed(at+"groups", j), g, 200)
+			p.text(indexed(at+"groups", j), g, MaxGroup)
 		}
 	}
 }

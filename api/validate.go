@@ -225,6 +225,14 @@ func (p *problems) secretNames(project Project) {
 	if project.TokenFile != "" && !ValidSecretFile(project.TokenFile) {
 		p.add("tokenFile", "is not the name of a stored secret")
 	}
+	for i, secret := range project.ReaderSecrets {
+		if i == MaxReaderSecrets || !ValidSecretFile(secret.File) || secret.ID == "" {
+			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
+		}
+	}
+	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
+		p.add("readerJwks", "must be an https URL without credentials, such as https://id.example.com/.well-known/jwks.json")
+	}
 }
 
 // projectIDProblem keeps IDs to what is safe in a URL and as the name of a folder or file, on every system.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 func load(url string, form stream.Form) Streams {

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // A checker reads one answer, event by event, as strictly as a client does and cheaply enough to read tens of

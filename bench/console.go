@@ -3,6 +3,7 @@ package bench
 import (
 	"bufio"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"html"
@@ -15,8 +16,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Console is people who work in the console while readers are answered: each page of a project is opened once in a
@@ -151,7 +150,7 @@ func (c Console) Run(ctx context.Context) (ConsoleFigures, error) {
 	defer cancel()
 	var all recorder
 	var events, open atomic.Int64
-	var group errgroup.Group
+	var group background.Group
 	for i := range c.Live {
 		group.Go(func() error {
 			follow(ctx, followers[i/liveOfSession], live[i%len(live)], &events, &open)

@@ -2,13 +2,12 @@ package bench
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // History is long conversations: so many turns in each of a few threads, one after another.
@@ -61,7 +60,7 @@ func (s History) Run(ctx context.Context) (Result, error) {
 		for _, to := range s.segments() {
 			before, unmetered := ServerUsage(ctx, s.URL)
 			var took recorder
-			var group errgroup.Group
+			var group background.Group
 			for i := range threads {
 				group.Go(func() error {
 					for turn := from; turn < to; turn++ {

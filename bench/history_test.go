@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 func TestLongConversationsGoOnInTheirThreads(t *testing.T) {

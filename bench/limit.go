@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // A Script is what a scripted model writes and when.

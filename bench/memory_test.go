@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 func TestMemoryOfAProcessWithoutItsFiles(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // Overload is more than a server can carry, and what becomes of it: a low rate of questions first, Factor times what

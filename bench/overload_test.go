@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // A server that lets in four at once and refuses the others is past saturation at twice what four callers get from it.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // What the bench itself pays for each part that it reads and checks: it shares the machine with the server.

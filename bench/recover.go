@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // Recover is what becomes of streams whose server is killed: Number of them begin over Ramp, the server is killed After
@@ -54,7 +55,7 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		broken, breakOff := context.WithCancel(ctx)
 		defer breakOff()
 		begun := make(chan error, 1)
-		go func() {
+		background.Go("bench.Run", func() {
 			begun <- onSchedule(broken, Streams{Number: s.Number, Ramp: s.Ramp}.starts(),
 				func(_ context.Context, n int, due time.Time) error {
 					// Who has begun reads until the server breaks it off.
@@ -66,7 +67,7 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 					return nil
 				})
 			close(heads)
-		}()
+		})
 		err := wait(ctx, time.Now().Add(s.After))
 		if err == nil {
 			if _, some := <-heads; !some {
@@ -90,9 +91,9 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		for range s.Number - len(accepted) {
 			m.end(true, nil)
 		}
-		var wg sync.WaitGroup
+		var wg background.Work
 		for n, a := range accepted {
-			wg.Go(func() { m.end(false, r.resume(ctx, n, a, killed)) })
+			wg.Go("bench.Run", func() { m.end(false, r.resume(ctx, n, a, killed)) })
 		}
 		wg.Wait()
 		return ctx.Err()

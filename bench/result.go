@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+	"docent/internal/background"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -207,10 +208,10 @@ func (m *meter) run(ctx context.Context, work func(ctx context.Context) error) (
 	}
 	seen := make(chan watched, 1)
 	began := time.Now()
-	go func() {
+	background.Go("bench.run", func() {
 		most, series := m.watch(watching, began, before, meterErr == nil)
 		seen <- watched{most, series}
-	}()
+	})
 	err := work(ctx)
 	elapsed := time.Since(began)
 	stop()

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 func TestSearchesThatFindNothingAreLost(t *testing.T) {

@@ -3,14 +3,13 @@ package bench
 import (
 	"bytes"
 	"context"
+	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 )
 
 // Searches is a load of searches: Rate a second for as long as For says, whatever becomes of them.
@@ -68,7 +67,7 @@ func (s Searches) Run(ctx context.Context) (Result, error) {
 func onSchedule(ctx context.Context, starts []time.Duration,
 	do func(ctx context.Context, n int, due time.Time) error) error {
 	begin := time.Now()
-	var group errgroup.Group
+	var group background.Group
 	for n, start := range starts {
 		due := begin.Add(start)
 		if err := wait(ctx, due); err != nil {

@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,9 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // Streams is a load of assistant streams.
@@ -117,7 +116,7 @@ func (s Streams) Run(ctx context.Context) (Result, error) {
 	r.turns = make([]recorder, max(s.Turns, 1))
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		begin := time.Now()
-		var group errgroup.Group
+		var group background.Group
 		for i, start := range starts {
 			group.Go(func() error { return r.caller(ctx, i, begin.Add(start), begin.Add(s.For)) })
 		}

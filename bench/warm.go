@@ -10,7 +10,7 @@ import (
 	"net/url"
 	"time"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // Questions are about Docent's own documentation, for a server that serves it.

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -65,11 +66,11 @@ func (w Widgets) Run(ctx context.Context) (WidgetFigures, error) {
 	figures := WidgetFigures{Readers: w.Number}
 	var (
 		mu    sync.Mutex
-		group sync.WaitGroup
+		group background.Work
 		begin = make(chan struct{})
 	)
 	for n := range w.Number {
-		group.Go(func() {
+		group.Go("bench.Run", func() {
 			transport := &http.Transport{MaxConnsPerHost: 6, DisableCompression: true} // of a browser
 			defer transport.CloseIdleConnections()
 			r := &widgetReader{widgetRun: run, n: n, client: &http.Client{Transport: transport}}

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"docent/internal/testing/need"
 )
 
 // top is the top folder of the repository.
@@ -33,16 +35,13 @@ func nfpm(t testing.TB) string {
 		t.Fatal(err)
 	}
 	program := filepath.Join(cache, "docent-tests", "nfpm-"+version)
-	if _, err := os.Stat(program); err != nil {
-		leaveOut(t, "scripts/install-nfpm installs what builds packages")
-	}
-	return program
+	return need.Peer(t, "what builds packages", nfpmNeeds, program)
 }
 
 // leaveOut skips a test that this machine cannot run, and fails it where nothing may be left out.
 func leaveOut(t testing.TB, why string) {
 	t.Helper()
-	if os.Getenv("DOCENT_TEST_ALL") != "" {
+	if need.All {
 		t.Fatal(why)
 	}
 	t.Skip(why)
@@ -154,11 +153,4 @@ func buildPackage(t testing.TB, format, version string) string {
 	return list[0]
 }
 
-func need(t testing.TB, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		if _, err := exec.LookPath(name); err != nil {
-			leaveOut(t, "scripts/install-nfpm installs "+name)
-		}
-	}
-}
+const nfpmNeeds = "scripts/install-nfpm" // installs what builds and judges packages

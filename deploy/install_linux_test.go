@@ -21,8 +21,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/api"
-	"docent/client"
+	"docent/api/client"
 	"docent/docs"
+	"docent/internal/testing/need"
 )
 
 const (
@@ -38,7 +39,7 @@ func TestThePackageIsInstalledUsedUpgradedAndRemoved(t *testing.T) {
 	if os.Getenv("DOCENT_TEST_INSTALL") == "" {
 		t.Skip("it installs a package on this machine: DOCENT_TEST_INSTALL=1 lets it, for root on Debian; CI does in a step of its own")
 	}
-	need(t, "dpkg", "bwrap", "setpriv", "unshare", "systemd-analyze")
+	need.Peer(t, "the packages", nfpmNeeds, "dpkg", "bwrap", "setpriv", "unshare", "systemd-analyze")
 	alone(t)
 	first, second := buildPackage(t, "deb", "0.0.1"), buildPackage(t, "deb", "0.0.2")
 	source := documentation(t)

@@ -4,12 +4,14 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // Debian's own judge finds no error in the package, and warns of nothing.
 func TestThePackageForDebianIsInOrder(t *testing.T) {
 	t.Parallel()
-	need(t, "lintian", "dpkg-deb")
+	need.Peer(t, "the packages", nfpmNeeds, "lintian", "dpkg-deb")
 	deb := buildPackage(t, "deb", "0.0.1")
 	out, err := command(t, "lintian", "--fail-on", "error,warning", deb).CombinedOutput()
 	if err != nil {
@@ -20,7 +22,7 @@ func TestThePackageForDebianIsInOrder(t *testing.T) {
 // The package of rpm has the same files, keeps configuration that was changed, and its scripts are programs of sh.
 func TestThePackageForRPMIsInOrder(t *testing.T) {
 	t.Parallel()
-	need(t, "rpm", "rpm2cpio", "cpio")
+	need.Peer(t, "the packages", nfpmNeeds, "rpm", "rpm2cpio", "cpio")
 	file := buildPackage(t, "rpm", "0.0.1")
 	listed := run(t, command(t, "rpm", "-qp", "--queryformat", `[%{FILEMODES:perms} %{FILEFLAGS:fflags} %{FILENAMES}\n]`, file))
 	for _, want := range []string{`-rwxr-xr-x +/usr/bin/docent`, `-rw-r--r-- cn /etc/docent/docent.toml`,

@@ -16,11 +16,16 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	checks "docent/agent/check/sandbox"
 )
 
 // launchEnv has this test binary become a service: it takes on what only a process itself can, and then executes the
 // program.
 const launchEnv = "DOCENT_TEST_LAUNCH"
+
+// findEnv has this test binary look for a sandbox of checks, with its files in that folder.
+const findEnv = "DOCENT_TEST_FIND"
 
 // A launch is what remains to be done for a process in its sandbox.
 type launch struct {
@@ -42,6 +47,11 @@ func TestMain(m *testing.M) {
 		if err := l.run(); err != nil {
 			fail(err)
 		}
+		os.Exit(0)
+	}
+	if folder := os.Getenv(findEnv); folder != "" {
+		kind, err := checks.Find(folder, 0)
+		fmt.Println(kind, err)
 		os.Exit(0)
 	}
 	if os.Getenv(systemctlEnv) != "" {
@@ -505,6 +515,7 @@ func probe() map[string]string {
 	try("+run a program within limits", func() error {
 		return exec.Command("/bin/sh", "-c", "ulimit -d 1000000 && ulimit -t 10 && ulimit -f 1000 && exec true").Run()
 	})
+	try("+keep a check apart", func() error { _, err := checks.Find("/var/lib/docent", 0); return err })
 	try("+listen", func() error { l, err := net.Listen("tcp", "127.0.0.1:0"); _ = l; return err })
 	_ = os.Remove("/var/lib/docent/probe")
 	return said

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // A unit is what unit files say: for each setting, such as Service.User, its values in their order.
@@ -103,7 +105,7 @@ func readUnits(t testing.TB) map[string]string {
 // systemd reads the units without a word, and rates what the service may do as little.
 func TestSystemdTakesTheUnits(t *testing.T) {
 	t.Parallel()
-	need(t, "systemd-analyze")
+	need.Peer(t, "the packages", nfpmNeeds, "systemd-analyze")
 	units := readUnits(t)
 	if said := verified(t, units); said != "" {
 		t.Errorf("systemd-analyze verify: %s", said)
@@ -128,7 +130,7 @@ func TestSystemdTakesTheUnits(t *testing.T) {
 // What the documentation puts over the units, systemd takes.
 func TestWhatIsPutOverTheUnits(t *testing.T) {
 	t.Parallel()
-	need(t, "systemd-analyze")
+	need.Peer(t, "the packages", nfpmNeeds, "systemd-analyze")
 	page, err := os.ReadFile(filepath.Join(top, "docs", "deploy", "install.mdx"))
 	if err != nil {
 		t.Fatal(err)

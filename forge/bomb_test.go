@@ -19,6 +19,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
+	"docent/internal/testing/need"
 )
 
 // A hostile repository is made here, not kept: it is small and stands for very much.
@@ -136,7 +137,7 @@ func listing(t *testing.T, r *rig, commit string) error {
 func TestAMillionNamesInAFewObjectsAreRefused(t *testing.T) {
 	for _, kind := range []string{"names", "folders", "depth", "long paths", "one tree"} {
 		t.Run(kind, func(t *testing.T) {
-			if testing.Short() && kind != "names" {
+			if !need.All && kind != "names" {
 				t.Skip("one of each kind takes seconds")
 			}
 			limit := "200000 files"
@@ -221,12 +222,7 @@ func TestAMillionChangedNamesAreRefused(t *testing.T) {
 // A file that is sent in some kilobytes and is hundreds of megabytes is kept, and never held in memory. The limit of
 // what is read is for it too.
 func TestZerosBeyondTheLimitAreNotHeldInMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it makes large files")
-	}
-	if testing.Short() {
-		t.Skip("inflates hundreds of megabytes")
-	}
+	need.Everything(t, "inflates hundreds of megabytes")
 	const size = 256 << 20 // four times what is read of one object
 	h := newHostile(t)
 	zeros := h.add("blob", size, io.LimitReader(zero{}, size))

@@ -24,7 +24,8 @@ import (
 
 	"docent/api"
 	"docent/forge/forgetest"
-	"docent/internal/freeport"
+	"docent/internal/testing/freeport"
+	"docent/internal/testing/need"
 )
 
 // The parts of GitHub's API that are used.
@@ -105,17 +106,14 @@ func published(t *testing.T, file string) []byte {
 }
 
 // TestGitHubByItsPublishedDescription runs the contract with a proxy in between that holds each request, and each
-// answer of the stand-in, against GitHub's OpenAPI description. scripts/install-host-contract installs both; without
-// them this says that they are left out.
+// answer of the stand-in, against GitHub's OpenAPI description.
 func TestGitHubByItsPublishedDescription(t *testing.T) {
 	const dir = "contract/node_modules"
 	prism, err := filepath.Abs(filepath.Join(dir, ".bin", "prism"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(prism); err != nil {
-		t.Skip("GitHub's published description is left out: scripts/install-host-contract installs it (it needs Node.js and npm)")
-	}
+	need.Peer(t, "GitHub's published description", "scripts/install-host-contract", prism)
 	description := filepath.Join(t.TempDir(), "github.json")
 	if err := os.WriteFile(description, published(t, filepath.Join(dir, "@octokit/openapi/generated/api.github.com.json")),
 		0o644); err != nil {

@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"docent/internal/corpora"
+	"docent/bench/corpora"
 )
 
 // prometheus is a bare repository with real history.

@@ -1,6 +1,7 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -24,17 +25,33 @@ func (h *Hub) equalPull(ctx context.Context, st *git.Store, c proposal) (Publish
 	if !c.Join {
 		return Published{}, false, nil
 	}
-	open, err := h.pulls.Pulls(ctx, c.Project.ID, api.PullOpen)
+	from, err := st.Commit(c.parent)
 	if err != nil {
 		return Published{}, false, err
 	}
-	for _, pull := range open[:min(len(open), mostCompared)] {
-		if pull.Base != c.Base || pull.Head == c.Branch {
+	digest, err := st.DigestOf(from.Tree, c.Changes)
+	if err != nil {
+		return Published{}, false, err
+	}
+	open, err := h.pulls.EqualPulls(ctx, c.Project.ID, digest, mostCompared)
+	if err != nil {
+		return Published{}, false, err
+	}
+	for _, pull := range open {
+		if pull.Head == c.Branch {
 			continue
 		}
 		head, err := st.Head(pull.Head)
 		if err != nil {
 			return Published{}, false, err
+		}
+		if pull.Change == "" { // of before digests were kept: it is compared this once
+			if err := h.digestPull(ctx, st, pull, head); err != nil {
+				return Published{}, false, err
+			}
+		}
+		if pull.Base != c.Base {
+			continue
 		}
 		if same, err := c.sameAs(st, head); err != nil || !same {
 			if err != nil {
@@ -45,6 +62,44 @@ func (h *Hub) equalPull(ctx context.Context, st *git.Store, c proposal) (Publish
 		return Published{Commit: head.String(), Number: pull.Number, Link: PullLink(pull.ID), Joined: pull.Head}, true, nil
 	}
 	return Published{}, false, nil
+}
+
+// unknownChange is the digest of a pull request whose change cannot be read.
+const unknownChange = "unknown"
+
+// digestPull stores the digest of a pull request's change.
+func (h *Hub) digestPull(ctx context.Context, st *git.Store, pull api.PullRequest, head plumbing.Hash) error {
+	pull.Change = unknownChange
+	base, err := st.Head(pull.Base)
+	if err != nil {
+		return err
+	}
+	if !head.IsZero() && !base.IsZero() {
+		digest, err := changeOf(st, base, head)
+		if notWhole(err) != nil {
+			return err
+		}
+		pull.Change = cmp.Or(digest, unknownChange)
+	}
+	_, err = h.pulls.UpdatePull(ctx, pull)
+	return err
+}
+
+// changeOf is a digest of what a branch changes since it left its base.
+func changeOf(st *git.Store, base, head plumbing.Hash) (string, error) {
+	fork, err := st.MergeBase(base, head)
+	if err != nil {
+		return "", err
+	}
+	var trees [2]plumbing.Hash
+	for i, hash := range []plumbing.Hash{fork, head} {
+		c, err := st.Commit(hash)
+		if err != nil {
+			return "", err
+		}
+		trees[i] = c.Tree
+	}
+	return st.Digest(trees[0], trees[1])
 }
 
 // equalHosted is the same where the code host keeps the pull requests: the branches of jobs that are known here are

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"docent/internal/background"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -19,12 +20,11 @@ import (
 	"github.com/go-git/go-git/v5/plumbing/cache"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 	"github.com/go-git/go-git/v5/storage/filesystem"
-	"golang.org/x/sync/errgroup"
 
-	"docent/datadir"
 	"docent/forge/failure"
 	"docent/forge/git"
-	"docent/site/pattern"
+	"docent/internal/glob"
+	"docent/persistence/datadir"
 )
 
 // neverImported are folders and files that tools leave behind. What a .gitignore names is left out too.
@@ -83,7 +83,7 @@ type importer struct {
 	had     bool            // there were files at the last import
 	tracked map[string]bool // files that belong to it whatever is ignored
 	dirs    map[string]bool // folders on the way to those
-	ignored pattern.GitIgnore
+	ignored glob.GitIgnore
 
 	files   []found
 	skipped []string // why something was left out
@@ -324,7 +324,7 @@ func (im *importer) read(ctx context.Context, progress func(string)) error {
 
 func (im *importer) readBatch(ctx context.Context, batch []found) error {
 	contents := make([]*git.Object, len(batch))
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := background.WithContext(ctx)
 	g.SetLimit(runtime.GOMAXPROCS(0))
 	for i := range batch {
 		f := &batch[i]

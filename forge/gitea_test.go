@@ -12,7 +12,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
-	"docent/forge/giteatest"
+	"docent/forge/forgetest/giteatest"
 )
 
 // A realGitea is a repository on a real server, as a project with the token that the documentation asks for.
@@ -36,9 +36,6 @@ func onGitea(t *testing.T, s *giteatest.Server, name string, o forge.Options) *r
 }
 
 func TestARealGiteaKeepsTheContract(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the contract is kept by the stand-in, which answers as a real Gitea does")
-	}
 	s := giteatest.Start(t)
 	n := 0
 	forgetest.Test(t, func(t *testing.T) forgetest.Host {

@@ -12,7 +12,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
-	"docent/forge/giteatest"
+	"docent/forge/forgetest/giteatest"
 )
 
 // A giteaSide is a Gitea, real or played, with a job's pull request.

@@ -12,6 +12,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
+	"docent/internal/testing/need"
 )
 
 // The system's git judges what was written.
@@ -170,9 +171,7 @@ func TestFolderKeepsTheContract(t *testing.T) {
 }
 
 func TestRepositoryWithBuiltinPullRequestsKeepsTheContract(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the contract is kept by the other hosts")
-	}
+	need.Everything(t, "the contract is kept by the other hosts")
 	forgetest.Test(t, func(t *testing.T) forgetest.Host {
 		bare := bareSource(t)
 		r := open(t, t.TempDir(), project("file://"+bare), &forgetest.Pulls{}, forge.Options{})
@@ -197,9 +196,7 @@ func TestRepositoryWithBuiltinPullRequestsKeepsTheContract(t *testing.T) {
 }
 
 func TestPlainRemoteKeepsTheContract(t *testing.T) {
-	if testing.Short() {
-		t.Skip("the contract is kept by the other hosts")
-	}
+	need.Everything(t, "the contract is kept by the other hosts")
 	forgetest.Test(t, func(t *testing.T) forgetest.Host {
 		bare := bareSource(t)
 		p := project("file://" + bare)

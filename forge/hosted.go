@@ -10,7 +10,7 @@ import (
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/host"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // Access says whether the project's code host can be published to: the repository is there, and the credentials may

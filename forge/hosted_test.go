@@ -30,11 +30,12 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/forge/forgetest"
+	"docent/internal/testing/need"
 )
 
-// hostKinds are the code hosts that keep pull requests; with -short one of them.
+// hostKinds are the code hosts that keep pull requests; one of them unless everything runs.
 func hostKinds() []api.HostKind {
-	if testing.Short() {
+	if !need.All {
 		return []api.HostKind{api.HostGitHub}
 	}
 	return []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea}

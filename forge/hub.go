@@ -3,6 +3,7 @@ package forge
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,12 +18,12 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"docent/api"
-	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
 	"docent/forge/remote"
 	"docent/forge/shared"
+	"docent/internal/disk"
 )
 
 // Options of a Hub. None is needed.
@@ -74,7 +75,7 @@ type Hub struct {
 
 	work       context.Context // of what is done in the background; ends with the hub
 	stop       context.CancelFunc
-	background sync.WaitGroup // added to under mu, and not once repos is nil
+	background background.Work // added to under mu, and not once repos is nil
 }
 
 // Quiesce runs f while no publication, merge or closing of a pull request is half done; those that come meanwhile wait.
@@ -94,7 +95,8 @@ type repo struct {
 	known   map[string]seen // files of the source folder, as last read
 	listed  *remote.Listing // the source's branches, as last listed; nil where nobody waits who may use it
 	waiting atomic.Int32    // who waits for the turn
-	suspect atomic.Bool     // damage was met: the next sync builds the repository anew
+	suspect atomic.Bool     // damage was met: the next sync looks again, and builds the repository again
+	hurt    func(err error) // is told of the first damage
 	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
 	free    func()          // called when a turn ends
 	copied  copied          // of a repository that several nodes have
@@ -110,8 +112,23 @@ func (r *repo) damaged(err error) error {
 		}
 		return err
 	}
-	r.suspect.Store(true)
+	r.suspects(err)
 	return fmt.Errorf("%w: %w", ErrTemporary, err)
+}
+
+func (r *repo) suspects(err error) {
+	if r.suspect.CompareAndSwap(false, true) {
+		r.hurt(err)
+	}
+}
+
+// hurt logs the first damage that was met in a repository, and notes it there: the next to open the repository, if
+// this process ends before it is mended, looks too.
+func (h *Hub) hurt(id api.ProjectID, err error) {
+	h.o.Log.Error("repository damaged", "project", id, "folder", h.path(id), "error", err)
+	if err := git.NoteDamage(h.path(id), err, h.disk); err != nil {
+		h.o.Log.Warn("damage could not be noted in the repository", "project", id, "error", err)
+	}
 }
 
 // Open prepares the directory that holds the bare repositories. One process at a time may have it open: what a crash
@@ -173,10 +190,10 @@ func (h *Hub) Shutdown(ctx context.Context) error {
 	h.mu.Unlock()
 	h.stop()
 	packed := make(chan struct{})
-	go func() {
+	background.Go("forge.Shutdown", func() {
 		h.background.Wait()
 		close(packed)
-	}()
+	})
 	select {
 	case <-packed:
 	case <-ctx.Done():
@@ -207,6 +224,7 @@ func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	if r == nil {
 		r = &repo{project: id, turn: make(chan struct{}, 1)}
 		r.free = func() { h.packInBackground(r) }
+		r.hurt = func(err error) { h.hurt(id, err) }
 		r.turn <- struct{}{}
 		h.repos[id] = r
 	}
@@ -248,6 +266,12 @@ func (h *Hub) open(r *repo) (*git.Store, error) {
 		return nil, fmt.Errorf("open the repository of %s: %w", r.project, r.damaged(err))
 	}
 	r.store = s
+	if why, err := s.Damage(); err != nil {
+		return nil, err
+	} else if why != "" && r.suspect.CompareAndSwap(false, true) {
+		h.o.Log.Error("repository damaged, and not mended yet", "project", r.project, "folder", h.path(r.project),
+			"error", why)
+	}
 	return s, nil
 }
 

@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/datadir"
 	"docent/forge"
 	"docent/forge/forgetest"
+	"docent/internal/testing/need"
+	"docent/persistence/datadir"
 )
 
 func (r *rig) tip(t *testing.T, branch string) forge.Tip {
@@ -559,7 +560,7 @@ func TestPublicationIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	} {
 		for _, crash := range []bool{false, true} {
 			for i, step := range steps {
-				if testing.Short() && (crash || i%3 != 1) {
+				if !need.All && (crash || i%3 != 1) {
 					continue // a sample
 				}
 				t.Run(fmt.Sprintf("%s/crash=%v/%s", kind, crash, step), func(t *testing.T) {
@@ -661,7 +662,7 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	} {
 		for _, crash := range []bool{false, true} {
 			for i, step := range steps {
-				if testing.Short() && (crash || i%3 != 1) {
+				if !need.All && (crash || i%3 != 1) {
 					continue // a sample
 				}
 				t.Run(fmt.Sprintf("%s/crash=%v/%s", kind, crash, step), func(t *testing.T) {

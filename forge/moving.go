@@ -104,13 +104,13 @@ func (h *Hub) moveTo(ctx context.Context, r *repo, at shared.Place) (Moved, bool
 // readBack checks that the database holds references with all that they reach.
 func (h *Hub) readBack(ctx context.Context, r *repo, refs map[string]plumbing.Hash) error {
 	dir := filepath.Join(h.dir, ".new-"+string(r.project))
-	if err := os.RemoveAll(dir); err != nil {
+	if err := h.disk.RemoveAll(dir); err != nil {
 		return err
 	}
-	if err := git.Create(dir, defaultFolderBranch); err != nil {
+	if err := git.Create(dir, defaultFolderBranch, h.disk); err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer h.disk.RemoveAll(dir)
 	st, err := git.Open(dir, string(r.project), h.disk)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package forge
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -15,7 +16,6 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
-	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
@@ -101,7 +101,7 @@ func (h *Hub) pull(ctx context.Context, r *repo) (*git.Store, error) {
 // copyOf opens a node's copy, or makes an empty one.
 func (h *Hub) copyOf(r *repo) (*git.Store, error) {
 	if _, err := os.Lstat(h.path(r.project)); errors.Is(err, fs.ErrNotExist) {
-		if err := git.Create(h.path(r.project), defaultFolderBranch); err != nil {
+		if err := git.Create(h.path(r.project), defaultFolderBranch, h.disk); err != nil {
 			return nil, fmt.Errorf("create the repository: %w", err)
 		}
 	}
@@ -202,25 +202,25 @@ func (h *Hub) startOver(r *repo, aside string) (*git.Store, error) {
 	r.mu.Lock()
 	var err error
 	if aside != "" {
-		if err = disk.Rename(h.path(r.project), aside); err == nil {
-			err = disk.SyncFolder(h.dir)
+		if err = h.disk.Rename(h.path(r.project), aside); err == nil {
+			err = h.disk.SyncFolder(h.dir)
 		}
 	} else {
-		err = os.RemoveAll(h.path(r.project))
+		err = h.disk.RemoveAll(h.path(r.project))
 	}
 	r.store, r.known, r.listed, r.copied = nil, nil, nil, copied{}
 	r.mu.Unlock()
 	r.packing.Unlock()
 	if err != nil {
-		return nil, fmt.Errorf("begin the copy of the repository anew: %w", err)
+		return nil, fmt.Errorf("begin the copy of the repository again: %w", err)
 	}
 	return h.copyOf(r)
 }
 
 // mend replaces a damaged repository: by what the database has, or by what is sound of it.
-func (h *Hub) mend(ctx context.Context, r *repo, p api.Project) error {
+func (h *Hub) mend(ctx context.Context, r *repo, p api.Project, why error) error {
 	if !h.shares(p) {
-		return h.salvage(ctx, r, p)
+		return h.salvage(ctx, r, p, why)
 	}
 	_, err := h.startOver(r, "")
 	if err == nil {
@@ -275,7 +275,9 @@ func (h *Hub) bring(ctx context.Context, r *repo, st *git.Store) (*git.Store, er
 		}
 		old, err := st.Ref(name)
 		if hash := plumbing.NewHash(value); err == nil && old != hash {
-			err = st.SetRef(name, old, hash)
+			if err = connected(st, []refMove{{name, old, hash}}); err == nil {
+				err = st.SetRef(name, old, hash)
+			}
 		}
 		if err != nil {
 			return nil, err
@@ -308,6 +310,9 @@ func (h *Hub) setRefs(ctx context.Context, s *session, moves ...refMove) error {
 	if h.shares(s.project) {
 		return h.push(ctx, s.repo, s.store, moves)
 	}
+	if err := connected(s.store, moves); err != nil {
+		return err
+	}
 	for _, m := range moves {
 		if err := s.store.SetRef(m.name, m.old, m.new); err != nil {
 			return err
@@ -316,9 +321,22 @@ func (h *Hub) setRefs(ctx context.Context, s *session, moves ...refMove) error {
 	return nil
 }
 
+// connected fails where a reference is about to name a commit that is not here with all that it reaches.
+func connected(st *git.Store, moves []refMove) error {
+	for _, m := range moves {
+		if err := st.CheckConnected(m.new); err != nil {
+			return fmt.Errorf("set %s: %w", m.name, err)
+		}
+	}
+	return nil
+}
+
 // push sends to the database what references reach that is not there, moves them there and then here. Notes of the copy
 // that differ go along.
 func (h *Hub) push(ctx context.Context, r *repo, st *git.Store, moves []refMove) error {
+	if err := connected(st, moves); err != nil {
+		return err
+	}
 	c := &r.copied
 	var all []shared.Move
 	var heads []plumbing.Hash
@@ -396,7 +414,7 @@ func (h *Hub) joinInBackground(r *repo) {
 		defer r.joining.Store(false)
 		ctx, cancel := context.WithTimeout(h.work, time.Hour)
 		defer cancel()
-		err := api.Guard(func() error { return h.o.Shared.Join(ctx, string(r.project)) })
+		err := background.Guard(func() error { return h.o.Shared.Join(ctx, string(r.project)) })
 		if err != nil && h.work.Err() == nil {
 			h.o.Log.Error("the packs of a repository could not be joined in the database", "project", r.project, "error", err)
 		}
@@ -427,7 +445,7 @@ func (h *Hub) holding(ctx context.Context, r *repo, p api.Project, commit string
 		return st, err
 	}
 	if err == nil {
-		if there, err := st.Has(plumbing.NewHash(commit)); err != nil || there {
+		if there, err := st.HasFiles(plumbing.NewHash(commit)); err != nil || there {
 			return st, r.damaged(err)
 		}
 	}

@@ -566,6 +566,41 @@ func TestPacksInTheDatabaseAreJoined(t *testing.T) {
 	}
 }
 
+// Branches that hold the same files have objects in common, which come in several packs.
+func TestAJoinedPackHoldsEachObjectOnce(t *testing.T) {
+	folder := t.TempDir()
+	write(t, folder, forgetest.Files)
+	c := newCluster(t, project(folder), 2)
+	const publications = 40
+	for i := range publications {
+		c.nodes[i%2].publish(t, fmt.Sprintf("docent/%d", i), put("same/page.md", "The same on each branch.\n"),
+			put(fmt.Sprintf("p%d.md", i), fmt.Sprint(i)))
+	}
+	for _, n := range c.nodes {
+		if err := n.Shutdown(t.Context()); err != nil { // waits for what is joined
+			t.Fatal(err)
+		}
+	}
+	if err := c.store.Join(t.Context(), "docs"); err != nil {
+		t.Fatal(err)
+	}
+	var most int
+	if err := c.db.QueryRow("SELECT max(objects) FROM host_packs").Scan(&most); err != nil {
+		t.Fatal(err)
+	}
+	if most < publications {
+		t.Fatalf("no pack was joined: the largest has %d objects", most)
+	}
+	fresh := c.node(t, forge.Options{})
+	fresh.sync(t)
+	fsck(t, fresh.repository())
+	dir := t.TempDir()
+	if _, err := forge.FromShared(t.Context(), c.store, dir, []api.Project{c.project}, forge.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	fsck(t, filepath.Join(dir, "docs.git"))
+}
+
 // A pack of many parts is there whole or not at all.
 func TestALargePackIsThereWholeOrNotAtAll(t *testing.T) {
 	folder := t.TempDir()

@@ -18,9 +18,11 @@ type PullStore interface {
 	// AddPull stores a pull request under the next number of its project. Where the head branch has an open one already
 	// it stores nothing and answers with that one.
 	AddPull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error)
-	// UpdatePull changes title, text, state and times, and answers with what is stored then.
+	// UpdatePull changes title, text, state, digest and times, and answers with what is stored then.
 	UpdatePull(ctx context.Context, pull api.PullRequest) (api.PullRequest, error)
 	Pull(ctx context.Context, id string) (api.PullRequest, error)
+	// EqualPulls lists a project's open pull requests with a digest of their change or without one, the newest first.
+	EqualPulls(ctx context.Context, project api.ProjectID, digest string, limit int) ([]api.PullRequest, error)
 	// Pulls lists a project's pull requests, newest first; of any state where state is empty.
 	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
 }

@@ -15,7 +15,7 @@ import (
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // ErrNoChange says that a publication's changes leave every file as it is.
@@ -126,7 +126,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 		}, nil
 	}
 	ctx, span := tracing.Start(ctx, "open the pull request")
-	opened, err := h.openPull(ctx, c, done, c.newest(head))
+	opened, err := h.openPull(ctx, st, c, done, c.newest(head))
 	span.Done(err)
 	return opened, err
 }
@@ -138,7 +138,7 @@ func (h *Hub) holdingParent(ctx context.Context, r *repo, p Publication, asked t
 	if err != nil {
 		return nil, err
 	}
-	if there, err := st.Has(plumbing.NewHash(p.Parent)); err != nil || there {
+	if there, err := st.Connected(plumbing.NewHash(p.Parent)); err != nil || there {
 		return st, err
 	}
 	if _, _, err := h.tip(ctx, r, p.Project, p.Branch, "", asked); err != nil {
@@ -195,7 +195,7 @@ func (c proposal) newest(head plumbing.Hash) bool {
 // propose makes the commit that a publication asks for.
 func (h *Hub) propose(ctx context.Context, st *git.Store, docs string, p Publication) (proposal, error) {
 	c := proposal{Publication: p, parent: plumbing.NewHash(p.Parent)}
-	there, err := st.Has(c.parent)
+	there, err := st.Connected(c.parent)
 	if err != nil {
 		return c, err
 	}
@@ -328,7 +328,10 @@ func (h *Hub) advance(ctx context.Context, s *session, branch string, old, new, 
 
 // openPull finds the branch's pull request or opens it. Its title and its being a draft stay; its body says what the
 // newest publication says.
-func (h *Hub) openPull(ctx context.Context, p proposal, repeated, newest bool) (Published, error) {
+func (h *Hub) openPull(
+	ctx context.Context, st *git.Store, p proposal, repeated, newest bool,
+) (Published, error) {
+	change := h.changeWith(st, p)
 	pull, err := h.pulls.FindPull(ctx, p.Project.ID, p.Branch)
 	if errors.Is(err, api.ErrNotFound) && repeated {
 		// The pull request may have been merged or closed since; a second one would be one too many.
@@ -341,6 +344,7 @@ func (h *Hub) openPull(ctx context.Context, p proposal, repeated, newest bool) (
 		fresh := api.PullRequest{
 			ID: api.NewID(api.PullPrefix, now), Project: p.Project.ID, Job: p.Job, Head: p.Branch, Base: p.Base,
 			Title: oneLine(p.Title), Body: p.Body, Draft: p.Draft, State: api.PullOpen, CreatedAt: now, UpdatedAt: now,
+			Change: change,
 		}
 		if pull, err = h.pulls.AddPull(ctx, fresh); err != nil {
 			return Published{}, fmt.Errorf("open the pull request: %w", err)
@@ -348,8 +352,9 @@ func (h *Hub) openPull(ctx context.Context, p proposal, repeated, newest bool) (
 		isNew = pull.ID == fresh.ID
 	case err != nil:
 		return Published{}, fmt.Errorf("find the pull request: %w", err)
-	case newest && pull.State == api.PullOpen && p.Body != "" && (pull.Body != p.Body || !repeated):
-		pull.Body, pull.UpdatedAt = p.Body, h.o.Now().UTC()
+	case newest && pull.State == api.PullOpen &&
+		(pull.Change != change || p.Body != "" && (pull.Body != p.Body || !repeated)):
+		pull.Body, pull.Change, pull.UpdatedAt = cmp.Or(p.Body, pull.Body), change, h.o.Now().UTC()
 		if pull, err = h.pulls.UpdatePull(ctx, pull); err != nil {
 			return Published{}, fmt.Errorf("update the pull request: %w", err)
 		}
@@ -358,6 +363,20 @@ func (h *Hub) openPull(ctx context.Context, p proposal, repeated, newest bool) (
 		return Published{}, err
 	}
 	return Published{Commit: p.hash(), Number: pull.Number, Link: PullLink(pull.ID), New: isNew}, nil
+}
+
+// changeWith is the digest of what the branch changes with a publication. The branch has moved already: trouble in
+// reading it leaves the digest unknown until the pull request is compared, and does not fail what is published.
+func (h *Hub) changeWith(st *git.Store, p proposal) string {
+	base, err := st.Head(p.Base)
+	if err != nil {
+		return unknownChange
+	}
+	digest, err := changeOf(st, base, p.commit.Hash)
+	if err != nil {
+		return unknownChange
+	}
+	return cmp.Or(digest, unknownChange)
 }
 
 // PullLink is the path of a pull request's page under the service's own address.

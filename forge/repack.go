@@ -1,24 +1,27 @@
 package forge
 
 import (
-	"docent/api"
+	"docent/internal/background"
 )
 
 // packAfter is how many loose objects are put into a pack.
 const packAfter = 2000
 
-// packInBackground packs a repository's loose objects in the background where there are many.
+// maxSmallPacks is how many small packs, such as each fetch leaves one, are put together into one; as many as git has.
+const maxSmallPacks = 50
+
+// packInBackground packs a repository's loose objects and small packs in the background if there are many.
 func (h *Hub) packInBackground(r *repo) {
 	r.mu.Lock()
 	st := r.store
 	r.mu.Unlock()
-	if st == nil || st.Unpacked() < h.o.packAfter || r.suspect.Load() || !r.packing.TryLock() {
+	if st == nil || st.Unpacked() < h.o.packAfter && st.Small() < maxSmallPacks || r.suspect.Load() || !r.packing.TryLock() {
 		return
 	}
 	if !h.inBackground(func() {
 		defer r.packing.Unlock()
 		before := st.Loose()
-		err := api.Guard(func() error { return st.Pack(h.work, h.step, h.unlessPinned) })
+		err := background.Guard(func() error { return st.Pack(h.work, h.step, h.unlessPinned) })
 		switch {
 		case h.work.Err() != nil:
 		case err != nil:
@@ -38,7 +41,7 @@ func (h *Hub) inBackground(f func()) bool {
 	if h.repos == nil {
 		return false
 	}
-	h.background.Go(f)
+	h.background.Go("forge.inBackground", f)
 	return true
 }
 

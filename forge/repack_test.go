@@ -253,6 +253,7 @@ func TestDamagedObjectsAreLeftWhereTheyAre(t *testing.T) {
 	if n := looseObjects(t, dir); n < 20 {
 		t.Fatalf("%d loose objects", n)
 	}
+	r = packed(t, dir, folder, r.pulls, nil) // which remembers nothing of what was published
 	// one that was not read, and so is not in memory
 	page := plumbing.ComputeHash(plumbing.BlobObject, []byte("# Page 3\n")).String()
 	hurt := filepath.Join(dir, "docs.git", "objects", page[:2], page[2:])

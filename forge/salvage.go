@@ -15,8 +15,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
-	"docent/disk"
 	"docent/forge/git"
+	"docent/internal/disk"
 )
 
 // A damaged repository is read as far as it is sound, and a new one is made beside it. Only when that is whole and on
@@ -45,7 +45,8 @@ func (h *Hub) setAside(id api.ProjectID) ([]string, error) {
 	return list, nil
 }
 
-// exchange completes the exchange of two repositories that a crash has cut in two.
+// exchange completes the exchange of two repositories that a crash has cut in two. It is called before anything else is
+// done with the damaged one: the new one is whole, and nothing has changed since it was made.
 func (h *Hub) exchange(id api.ProjectID) error {
 	switch _, err := os.Lstat(h.mended(id)); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -54,27 +55,35 @@ func (h *Hub) exchange(id api.ProjectID) error {
 		return err
 	}
 	switch _, err := os.Lstat(h.path(id)); {
-	case err == nil: // the damaged one has not made way: it will be found damaged again
-		return os.RemoveAll(h.mended(id))
+	case err == nil: // the damaged one has not made way
+		if err := h.disk.Rename(h.path(id), h.asideName(id)); err != nil {
+			return err
+		}
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := disk.Rename(h.mended(id), h.path(id)); err != nil {
+	if err := h.disk.Rename(h.mended(id), h.path(id)); err != nil {
 		return err
 	}
-	return disk.SyncFolder(h.dir)
+	return h.disk.SyncFolder(h.dir)
+}
+
+// asideName is where a damaged repository goes.
+func (h *Hub) asideName(id api.ProjectID) string {
+	return fmt.Sprintf("%s.damaged-%d", strings.TrimSuffix(h.path(id), ".git"), h.o.Now().UnixNano())
 }
 
 // salvage puts a damaged repository aside and a new one in its place. What the source still has is taken from there,
 // the rest from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. Where an
-// earlier salvage has put the repository aside and broken off, it goes on from there.
-func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
+// earlier salvage has put the repository aside and broken off, it goes on from there. Why is what is wrong with it.
+// While the source does not answer, a rebuild that would lose something waits.
+func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project, why error) error {
 	r.packing.Lock() // it works by names of files, which will be others
 	defer r.packing.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	dir := h.path(r.project)
-	from, aside := dir, fmt.Sprintf("%s.damaged-%d", strings.TrimSuffix(dir, ".git"), h.o.Now().UnixNano())
+	from, aside := dir, h.asideName(r.project)
 	switch _, err := os.Lstat(dir); {
 	case errors.Is(err, fs.ErrNotExist):
 		list, err := h.setAside(r.project)
@@ -96,64 +105,84 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project) error {
 		return err
 	}
 	next := filepath.Join(h.dir, ".new-"+string(r.project))
-	if err := os.RemoveAll(next); err != nil {
+	if err := h.disk.RemoveAll(next); err != nil {
 		return fmt.Errorf("clear what an earlier try left: %w", err)
 	}
-	if err := git.Create(next, head); err != nil {
-		return fmt.Errorf("create the repository anew: %w", err)
+	if err := git.Create(next, head, h.disk); err != nil {
+		return fmt.Errorf("create the repository: %w", err)
 	}
-	defer os.RemoveAll(next) // gone by its name when all went well
+	defer h.disk.RemoveAll(next) // gone by its name when all went well
 	fresh, err := git.Open(next, string(r.project), h.disk)
 	if err != nil {
 		return err
 	}
-	if err := h.refill(ctx, fresh, p); err != nil {
+	away := h.refill(ctx, fresh, old, p)
+	if err := away; err != nil {
 		if ctx.Err() != nil || disk.Exhausted(err) {
 			return err
+		}
+		if errors.Is(why, errSeveralEnds) {
+			return fmt.Errorf("%w: %w", errSeveralEnds, err)
 		}
 		h.o.Log.Warn("the source did not help to mend the repository", "project", r.project, "error", err)
 	}
 	when := h.o.Now().UTC().Format(time.DateTime + " MST")
 	lost, err := fresh.CarryOver(old, func(name string, why error) string {
+		if errors.Is(away, ErrTemporary) {
+			return ""
+		}
 		h.o.Log.Error("reference lost to damage", "project", r.project, "reference", name, "error", why)
-		return "its commits could not be read any more when the repository was built anew on " + when +
+		return "its commits could not be read any more when the repository was rebuilt on " + when +
 			"; they are lost, unless the job's next instruction finds them or a backup has them"
 	})
 	if err != nil {
 		return err
 	}
+	if len(lost) > 0 && errors.Is(away, ErrTemporary) {
+		return fmt.Errorf("%w: %d references of the damaged repository cannot be read, and the source that may have their commits does not answer: %w",
+			ErrTemporary, len(lost), away)
+	}
 	if err := h.step("salvage written"); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(h.mended(r.project)); err != nil {
+	if err := h.replace(r, next, aside); err != nil {
 		return err
 	}
-	if err := disk.Rename(next, h.mended(r.project)); err != nil {
+	h.o.Log.Warn("repository rebuilt", "project", r.project, "aside", cmp.Or(aside, from), "lost", len(lost),
+		"error", why)
+	h.tellOwners(ctx, r.project, lost)
+	return nil
+}
+
+// replace puts a repository that is whole in the place of a damaged one, which goes aside where it is still there.
+// Called with the repository's lock.
+func (h *Hub) replace(r *repo, next, aside string) error {
+	dir := h.path(r.project)
+	if err := h.disk.RemoveAll(h.mended(r.project)); err != nil {
 		return err
 	}
-	if err := disk.SyncFolder(h.dir); err != nil {
+	if err := h.disk.Rename(next, h.mended(r.project)); err != nil {
+		return err
+	}
+	if err := h.disk.SyncFolder(h.dir); err != nil {
 		return err
 	}
 	if err := h.step("salvage whole"); err != nil {
 		return err
 	}
 	if aside != "" {
-		if err := disk.Rename(dir, aside); err != nil {
+		if err := h.disk.Rename(dir, aside); err != nil {
 			return fmt.Errorf("put the damaged repository aside: %w", err)
 		}
 		if err := h.step("damaged put aside"); err != nil {
 			return err
 		}
 	}
-	if err := disk.Rename(h.mended(r.project), dir); err != nil {
+	if err := h.disk.Rename(h.mended(r.project), dir); err != nil {
 		return err
 	}
 	r.store, r.known = nil, nil
-	if err := disk.SyncFolder(h.dir); err != nil {
-		return err
-	}
-	h.tellOwners(ctx, r.project, lost)
-	return nil
+	return h.disk.SyncFolder(h.dir)
 }
 
 // tellOwners writes into open pull requests that their repository was damaged. What was lost is also noted in the
@@ -165,15 +194,18 @@ func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]
 			"project", id, "error", err)
 		return
 	}
+	st := git.OpenDamaged(h.path(id), string(id), h.disk) // to read from
 	for _, pull := range pulls {
 		note := "its commits are all there"
 		if why, ok := lost["refs/heads/"+pull.Head]; ok {
 			note = why
+		} else if head, err := st.Head(pull.Head); err != nil || head.IsZero() {
+			note = "its branch was not there before either"
 		}
 		now := h.o.Now().UTC()
 		pull.Body = strings.TrimSpace(
 			pull.Body + fmt.Sprintf(
-				"\n\n---\n\nThe repository of this pull request was found damaged and was built anew on %s: %s.",
+				"\n\n---\n\nThe repository of this pull request was found damaged and was rebuilt on %s: %s.",
 				now.Format(time.DateTime+" MST"), note))
 		pull.UpdatedAt = now
 		if _, err := h.pulls.UpdatePull(ctx, pull); err != nil {
@@ -185,7 +217,7 @@ func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]
 
 // refill stores what the source holds now, without a reference to it: contents have the same names wherever they come
 // from.
-func (h *Hub) refill(ctx context.Context, st *git.Store, p api.Project) error {
+func (h *Hub) refill(ctx context.Context, st, old *git.Store, p api.Project) error {
 	src, err := resolve(p)
 	if err != nil {
 		return err
@@ -195,7 +227,22 @@ func (h *Hub) refill(ctx context.Context, st *git.Store, p api.Project) error {
 		if err != nil {
 			return err
 		}
-		_, _, _, err = origin.Fetch(ctx, st, p.Branch, nil)
+		// All of the history that the damaged one has, down to the first of its ends; all that there is where it has none.
+		var haves []plumbing.Hash
+		switch end, err := st.TakeEnd(old); {
+		case err != nil:
+			return err
+		case !end.IsZero():
+			haves = []plumbing.Hash{end}
+		}
+		origin.Whole = true
+		_, _, _, err = origin.Fetch(ctx, st, p.Branch, haves)
+		if errors.Is(err, git.ErrTooMuch) {
+			h.o.Log.Warn("the source has more history than a fetch may bring: the newest commit alone is fetched", "project", p.ID,
+				"error", err)
+			origin.Whole = false
+			_, _, _, err = origin.Fetch(ctx, st, p.Branch, nil)
+		}
 		return err
 	}
 	root, err := os.OpenRoot(src.path)

@@ -57,13 +57,14 @@ func (h *Hub) Sync(ctx context.Context, p api.Project, progress func(text string
 func (h *Hub) sync(
 	ctx context.Context, r *repo, p api.Project, asked time.Time, progress func(string),
 ) (*session, plumbing.Hash, bool, error) {
-	err := git.ErrDamaged
-	for try := 1; !r.suspect.Load(); try++ {
+	err := h.sound(ctx, r, p)
+	for try := 1; err == nil; try++ {
 		var s *session
 		var head plumbing.Hash
 		var changed bool
 		s, head, changed, err = h.syncOnce(ctx, r, p, asked, progress)
 		if errors.Is(err, ErrMoved) && h.shares(p) && try < 5 {
+			err = nil
 			continue // another node was faster: its state is brought, and the source read on top of it
 		}
 		if errors.Is(err, git.ErrDamaged) {
@@ -71,14 +72,74 @@ func (h *Hub) sync(
 		}
 		return s, head, changed, r.damaged(err)
 	}
-	h.o.Log.Error("repository damaged, building it anew", "project", p.ID, "error", err)
-	if saveErr := h.mend(ctx, r, p); saveErr != nil {
+	if err != nil && !errors.Is(err, git.ErrDamaged) && !errors.Is(err, errSeveralEnds) {
+		return nil, plumbing.ZeroHash, false, r.damaged(err)
+	}
+	if errors.Is(err, git.ErrDamaged) {
+		r.suspects(err)
+	}
+	h.o.Log.Warn("rebuilding the repository", "project", p.ID, "error", err)
+	switch saveErr := h.mend(ctx, r, p, err); {
+	case saveErr == nil:
+	case errors.Is(err, errSeveralEnds):
+		h.o.Log.Warn("the repository's history stays as short as it is until its source answers", "project", p.ID,
+			"error", saveErr)
+	default:
 		return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
 	}
 	r.suspect.Store(false)
 	r.listed = nil
 	s, head, _, err := h.syncOnce(ctx, r, p, time.Now(), progress)
 	return s, head, true, r.damaged(err)
+}
+
+// errSeveralEnds says that a repository's history ends at several places: a rebuild by a version of Docent before may
+// have left it so, with less history than it had.
+var errSeveralEnds = errors.New("the history ends at several commits")
+
+// sound says whether a repository may be used as it is. Where damage was met, it is looked for in all that references
+// reach; else the repository is checked once in its life.
+func (h *Hub) sound(ctx context.Context, r *repo, p api.Project) error {
+	st, err := h.open(r)
+	if errors.Is(err, git.ErrNoRepository) {
+		return nil
+	}
+	if errors.Is(err, git.ErrDamaged) {
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if r.suspect.Load() {
+		if err := st.Check(); err != nil {
+			return err
+		}
+		h.o.Log.Warn("damage not found again", "project", p.ID)
+		if err := st.NoDamage(); err != nil {
+			return err
+		}
+		r.suspect.Store(false)
+	}
+	if st.Verified() {
+		return nil
+	}
+	if err := st.Verify(); err != nil {
+		return err
+	}
+	r.packing.Lock()
+	err = st.MendPacks(ctx, h.unlessPinned)
+	r.packing.Unlock()
+	if err != nil {
+		return err
+	}
+	if ends, err := st.Ends(); err != nil {
+		return err
+	} else if ends > 1 && !h.shares(p) {
+		if src, err := resolve(p); err == nil && src.kind == gitRemote {
+			return errSeveralEnds
+		}
+	}
+	return st.SetVerified()
 }
 
 // defaultFolderBranch is the branch of a folder's repository where the project names none.
@@ -138,7 +199,7 @@ func (h *Hub) openOrCreate(ctx context.Context, r *repo, p api.Project) (*git.St
 	if !errors.Is(err, git.ErrNoRepository) {
 		return st, err
 	}
-	if err := git.Create(h.path(p.ID), cmp.Or(p.Branch, defaultFolderBranch)); err != nil {
+	if err := git.Create(h.path(p.ID), cmp.Or(p.Branch, defaultFolderBranch), h.disk); err != nil {
 		return nil, fmt.Errorf("create the repository: %w", err)
 	}
 	return h.open(r)
@@ -162,16 +223,18 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 	if err != nil {
 		return nil, none, false, err
 	}
-	var haves []plumbing.Hash
-	if old.IsZero() {
+	haves, err := s.haves(old)
+	if err != nil {
+		return nil, none, false, err
+	}
+	if len(haves) == 0 {
 		progress("fetching the repository")
 		origin.Progress = progress
-	} else {
-		if haves, err = s.store.History(old, 64); err != nil {
-			return nil, none, false, err
-		}
 	}
 	branch, head, err := s.bring(ctx, origin, s.project.Branch, haves)
+	if errors.Is(err, git.ErrTooMuch) && old.IsZero() && len(haves) > 0 { // its newest commit alone, as of a first branch
+		branch, head, err = s.bring(ctx, origin, s.project.Branch, nil)
+	}
 	if errors.Is(err, ErrTemporary) && !old.IsZero() && !s.pushes() {
 		if _, err := s.store.Commit(old); err != nil {
 			return nil, none, false, err
@@ -214,6 +277,21 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 	return s, head, head != old, nil
 }
 
+// haves are commits that the source need not send again: the newest of a branch, or of the default branch where that is
+// another one. What both have in common then stays one history.
+func (s *session) haves(head plumbing.Hash) ([]plumbing.Hash, error) {
+	if head.IsZero() {
+		branch, err := s.store.Default()
+		if err != nil {
+			return nil, err
+		}
+		if head, err = s.store.Head(branch); err != nil || head.IsZero() {
+			return nil, err
+		}
+	}
+	return s.store.History(head, 64)
+}
+
 // bring brings a branch of the source into the store, without a reference to it. The source is asked only where the
 // newest listing does not tell where the branch stands, or the store does not have that. An empty name is the default
 // branch.
@@ -236,7 +314,7 @@ func (s *session) bring(
 			return "", plumbing.ZeroHash, remote.NoBranch(name)
 		}
 		if ok {
-			if there, err := s.store.Has(head); err != nil || there {
+			if there, err := s.store.Connected(head); err != nil || there {
 				return name, head, err
 			}
 		}

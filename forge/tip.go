@@ -98,7 +98,7 @@ func (h *Hub) tip(
 	}
 	t, err := h.tipOf(ctx, s, base, branch, published)
 	if errors.Is(err, git.ErrDamaged) {
-		r.suspect.Store(true)
+		r.suspects(err)
 		if s, base, moved, err = h.sync(ctx, r, p, time.Now(), func(string) {}); err != nil {
 			return Tip{}, false, err
 		}
@@ -114,6 +114,7 @@ func (h *Hub) tip(
 func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch, published string) (Tip, error) {
 	t := Tip{Branch: branch, Base: s.base, Commit: base.String(), Repo: s.source.name}
 	if branch == s.base {
+		t.There = true
 		return t, nil
 	}
 	if host.KeepsPulls(s.project.Host) {
@@ -132,7 +133,7 @@ func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch,
 			t.Pull = api.PullMerged
 			return t, nil
 		}
-		t.Pull, t.Commit = api.PullOpen, head.String()
+		t.Pull, t.Commit, t.There = api.PullOpen, head.String(), true
 		return t, nil
 	}
 	head, err := s.store.Head(branch)
@@ -157,7 +158,8 @@ func (h *Hub) tipOf(ctx context.Context, s *session, base plumbing.Hash, branch,
 			return Tip{}, err
 		}
 	}
-	if !head.IsZero() && (t.Pull == "" || t.Pull == api.PullOpen) {
+	t.There = !head.IsZero()
+	if t.There && (t.Pull == "" || t.Pull == api.PullOpen) {
 		t.Commit = head.String()
 	}
 	return t, nil
@@ -199,15 +201,10 @@ func (h *Hub) ensureHolds(
 					published)}
 		}
 	}
-	if err := h.setRefs(ctx, s, refMove{"refs/heads/" + branch, head, want}); err != nil {
+	if err := h.bringBack(ctx, s, branch, head, want); err != nil {
 		return head, false, err
 	}
-	h.o.Log.Warn("a branch had lost a published commit, which was found and brought back", "project", s.project.ID,
-		"branch", branch, "commit", published)
-	if err := s.store.Found("refs/heads/" + branch); err != nil {
-		return want, true, err
-	}
-	return want, true, h.setRefs(ctx, s)
+	return want, true, nil
 }
 
 // findCommit makes sure that a commit is there with all that it reaches: in the repository, or in a damaged one that
@@ -270,8 +267,8 @@ func (h *Hub) hostedTip(ctx context.Context, s *session, t Tip, base plumbing.Ha
 	if err != nil {
 		return t, err
 	}
-	t.Pull = pull.State
-	if !head.IsZero() && (t.Pull == "" || t.Pull == api.PullOpen) {
+	t.Pull, t.There = pull.State, !head.IsZero()
+	if t.There && (t.Pull == "" || t.Pull == api.PullOpen) {
 		t.Commit = head.String()
 	}
 	return t, nil
@@ -286,5 +283,6 @@ type Tip struct {
 	Repo   string        // the repository as the API shows it
 	Fork   string        // newest commit that the base has too: changes are counted from it; empty where there is none
 
+	There    bool // the branch exists
 	Restored bool // the branch had lost a commit that was published to it, and has it again
 }

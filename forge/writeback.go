@@ -13,9 +13,9 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/filemode"
 
-	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
+	"docent/internal/disk"
 )
 
 func (h *Hub) intendWriteBack(s *session, from, to plumbing.Hash) error {
@@ -32,7 +32,7 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *session, head plumbing.Has
 		return err
 	}
 	merged := false
-	there, err := s.store.Has(to)
+	there, err := s.store.Connected(to)
 	if err != nil {
 		return err
 	}

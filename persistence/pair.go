@@ -8,6 +8,7 @@ package persistence
 import (
 	"context"
 	"crypto/rand"
+	"docent/internal/background"
 	"fmt"
 	"sync"
 
@@ -130,10 +131,10 @@ func bind(ctx context.Context, j journal.Store, c *catalog.Catalog, is journal.I
 		}
 	}
 	stop, ended := make(chan struct{}), make(chan struct{})
-	go func() {
+	background.Essential("persistence.bind", func() {
 		defer close(ended)
 		j.Hear(is, c.Revision, stop)
-	}()
+	})
 	return sync.OnceFunc(func() {
 		close(stop)
 		<-ended

@@ -213,7 +213,7 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		projector := catalog.NewProjector(c, follower, func(ctx context.Context, stream string) (api.JobRow, bool, error) {
+		projector := c.NewProjector(follower, func(ctx context.Context, stream string) (api.JobRow, bool, error) {
 			return api.JobRow{Project: "docs", Seq: 1}, true, nil
 		}, nil)
 		running, stop := context.WithCancel(t.Context())
@@ -382,7 +382,7 @@ func TestListingFollowsTheJournal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			projector := catalog.NewProjector(c, follower, load, slog.New(slog.DiscardHandler))
+			projector := c.NewProjector(follower, load, slog.New(slog.DiscardHandler))
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan struct{})
 			go func() {

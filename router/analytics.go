@@ -12,7 +12,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/persistence/catalog/insights"
 	"docent/router/reqbody"
 )
 
@@ -30,11 +30,11 @@ const (
 
 // analyticsQuery reads which part of what happened is wanted.
 func analyticsQuery(x *exchange, req bunrouter.Request, most, otherwise int) (
-	q catalog.AnalyticsQuery, ps *reqbody.Problems,
+	q insights.AnalyticsQuery, ps *reqbody.Problems,
 ) {
 	ps = new(reqbody.Problems)
 	query := req.URL.Query()
-	q = catalog.AnalyticsQuery{Project: x.project.ID, Limit: ps.QueryInt(query, "limit", 1, most, otherwise)}
+	q = insights.AnalyticsQuery{Project: x.project.ID, Limit: ps.QueryInt(query, "limit", 1, most, otherwise)}
 	q.From = ps.QueryTime(query, "dateFrom")
 	q.To = ps.QueryTime(query, "dateTo")
 	if !q.From.IsZero() && !q.To.IsZero() && q.To.Before(q.From) {
@@ -395,7 +395,7 @@ func (s *Server) listPageFeedback(x *exchange, req bunrouter.Request) error {
 	if err := ps.Err(); err != nil {
 		return err
 	}
-	var rows []catalog.PageCount
+	var rows []insights.PageCount
 	var next string
 	var err error
 	if wanted {

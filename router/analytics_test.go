@@ -14,7 +14,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/persistence/catalog/insights"
 )
 
 // updates stands in for what reads documentation anew.
@@ -57,16 +57,16 @@ func (u *updates) change(id api.UpdateID, f func(*api.Update)) {
 type analytics struct {
 	mu       sync.Mutex
 	rows     []api.QuestionRow
-	totals   catalog.QuestionTotals
-	callers  []catalog.CallerCount
-	pages    []catalog.PageCount
-	searches []catalog.SearchCount
+	totals   insights.QuestionTotals
+	callers  []insights.CallerCount
+	pages    []insights.PageCount
+	searches []insights.SearchCount
 	next     string
-	last     catalog.AnalyticsQuery
+	last     insights.AnalyticsQuery
 	counted  []string
 }
 
-func (a *analytics) ask(q catalog.AnalyticsQuery) (string, error) {
+func (a *analytics) ask(q insights.AnalyticsQuery) (string, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.last = q
@@ -76,31 +76,31 @@ func (a *analytics) ask(q catalog.AnalyticsQuery) (string, error) {
 	return a.next, nil
 }
 
-func (a *analytics) Questions(_ context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error) {
+func (a *analytics) Questions(_ context.Context, q insights.AnalyticsQuery) ([]api.QuestionRow, string, error) {
 	next, err := a.ask(q)
 	return a.rows, next, err
 }
 
-func (a *analytics) Totals(context.Context, catalog.AnalyticsQuery) (catalog.QuestionTotals, error) {
+func (a *analytics) Totals(context.Context, insights.AnalyticsQuery) (insights.QuestionTotals, error) {
 	return a.totals, nil
 }
 
-func (a *analytics) Callers(_ context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error) {
+func (a *analytics) Callers(_ context.Context, q insights.AnalyticsQuery) ([]insights.CallerCount, string, error) {
 	next, err := a.ask(q)
 	return a.callers, next, err
 }
 
-func (a *analytics) Feedback(_ context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error) {
+func (a *analytics) Feedback(_ context.Context, q insights.AnalyticsQuery) ([]api.QuestionRow, string, error) {
 	next, err := a.ask(q)
 	return a.rows, next, err
 }
 
-func (a *analytics) PageFeedback(_ context.Context, q catalog.AnalyticsQuery) ([]catalog.PageCount, string, error) {
+func (a *analytics) PageFeedback(_ context.Context, q insights.AnalyticsQuery) ([]insights.PageCount, string, error) {
 	next, err := a.ask(q)
 	return a.pages, next, err
 }
 
-func (a *analytics) Searches(_ context.Context, q catalog.AnalyticsQuery) ([]catalog.SearchCount, string, int, error) {
+func (a *analytics) Searches(_ context.Context, q insights.AnalyticsQuery) ([]insights.SearchCount, string, int, error) {
 	next, err := a.ask(q)
 	return a.searches, next, 7, err
 }
@@ -282,11 +282,11 @@ func TestAnalyticsAreShown(t *testing.T) {
 		{ID: second, Thread: id, Caller: "ann", Question: "Why?", Error: "down", Model: "builtin", Asked: at, Ended: at,
 			Rating: api.RatedUp, Rated: at, Replaced: true},
 	}
-	h.stats.totals = catalog.QuestionTotals{Threads: 1, Callers: 1, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1,
+	h.stats.totals = insights.QuestionTotals{Threads: 1, Callers: 1, Questions: 5, Answered: 3, Unanswered: 1, Failed: 1,
 		Web: 2, API: 1, Up: 1, Down: 1}
-	h.stats.callers = []catalog.CallerCount{{Caller: "ann", Threads: 1, Questions: 2, Last: at}}
-	h.stats.pages = []catalog.PageCount{{Page: "/a", Up: 1, Down: 2}}
-	h.stats.searches = []catalog.SearchCount{{Query: "api keys", Count: 3, Results: 9, Last: at}}
+	h.stats.callers = []insights.CallerCount{{Caller: "ann", Threads: 1, Questions: 2, Last: at}}
+	h.stats.pages = []insights.PageCount{{Page: "/a", Up: 1, Down: 2}}
+	h.stats.searches = []insights.SearchCount{{Query: "api keys", Count: 3, Results: 9, Last: at}}
 
 	base := "/v1/analytics/acme/"
 	const stamp = "2026-11-21T10:00:00.123Z"
@@ -317,7 +317,7 @@ func TestAnalyticsAreShown(t *testing.T) {
 	h.stats.next = "n2"
 	same("assistant?cursor=n1&limit=1000&dateFrom=2026-11-01&dateTo=2026-11-21T12:00:00%2B02:00",
 		`{`+conversations+`,"nextCursor":"n2","hasMore":true}`)
-	want := catalog.AnalyticsQuery{Project: "acme", From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
+	want := insights.AnalyticsQuery{Project: "acme", From: time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC),
 		To: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC), After: "n1", Limit: 1000}
 	if h.stats.last != want {
 		t.Errorf("asked for %+v, want %+v", h.stats.last, want)

@@ -3,6 +3,7 @@ package router
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"net/http"
 	"net/netip"
 
@@ -10,12 +11,13 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/cluster"
+	"docent/api/stream"
+	"docent/internal/budget"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router/overload"
 	"docent/router/reqbody"
-	"docent/stream"
 )
 
 // anonymous is the caller that sends no id of a user.
@@ -44,6 +46,10 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if err := mayAsk(x.key.Kind, q.Explain); err != nil {
 		return turn, nil, err
 	}
+	if q.Query.Filter.Groups, err = x.audience("filter.groups", q.Query.Filter.Groups); err != nil {
+		return turn, nil, err
+	}
+	caller, reader := x.asks(q.Caller)
 	id, fresh := api.ThreadID(q.Thread), q.Thread == ""
 	if fresh {
 		id = api.ThreadID(s.IDs.New(api.ThreadPrefix, x.started))
@@ -51,7 +57,8 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		return turn, nil, api.Missing("thread")
 	}
 	x.thread = id
-	again, err := s.proven(x, req)
+	uses, unproven := s.askUses(x)
+	again, err := s.proven(x, req, uses, unproven)
 	if err != nil {
 		return turn, nil, err
 	}
@@ -61,7 +68,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 			again()
 		}
 	}()
-	end, err := s.open() // before the question is accepted: an answer that nobody may read is not begun
+	end, err := s.open(x, budget.Streams) // before the question is accepted: an answer that nobody may read is not begun
 	if err != nil {
 		return turn, nil, err
 	}
@@ -74,7 +81,6 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	if err != nil {
 		return turn, nil, err
 	}
-	uses := s.askUses(x)
 	give, err := s.reserve(x, uses)
 	if err != nil {
 		ticket.Done()
@@ -93,7 +99,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	turn, err = s.Threads.Ask(ctx, id, thread.Ask{
 		Project: x.project, New: fresh, Turn: api.TurnID(name),
-		Message: q.Message, Chat: s.chat(x, req, q.Chat), Caller: q.Caller, Channel: channel(req),
+		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID, Uses: uses,
 	})
@@ -113,7 +119,7 @@ func (s *Server) put(x *exchange, req *http.Request, form stream.Form) (turn thr
 		ticket.Done()
 		return turn, end, nil
 	}
-	go s.prepared(ticket, &turn)
+	background.Go("router.put", func() { s.prepared(ticket, &turn) })
 	return turn, end, nil
 }
 
@@ -168,6 +174,6 @@ func (s *Server) Put(ctx context.Context, client netip.Addr, id api.ThreadID, as
 		}
 		return thread.Turn{}, err
 	}
-	go s.prepared(ticket, &turn)
+	background.Go("router.Put", func() { s.prepared(ticket, &turn) })
 	return turn, nil
 }

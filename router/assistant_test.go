@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -15,10 +14,10 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
 	"docent/router"
 	"docent/search"
-	"docent/stream"
 )
 
 const (
@@ -92,7 +91,7 @@ func header(t *testing.T, res *http.Response, name, want string) {
 
 func TestAQuestionIsUnderstood(t *testing.T) {
 	h := build(t)
-	h.text(200, "POST", v2, h.assistant,
+	h.text(200, "POST", v2, h.key(api.Key{Kind: api.ServerKey, Org: "org-a", Project: "acme"}),
 		`{"fp":"user-1","id":"chat-0123456789abcdef","trigger":"regenerate-message","messageId":"m1","threadId":null,
 		"retrievalPageSize":7.0,"filter":{"version":"v2","language":null,"tag":"t","groups":["a","b"],"unknown":1},"currentPath":"guide/start",
 		"context":[{"type":"code","value":"x := 1","path":"a.mdx","elementId":"e"},{"type":"textSelection","value":"y"}],
@@ -100,7 +99,7 @@ func TestAQuestionIsUnderstood(t *testing.T) {
 		{"id":"m9","role":"user","parts":[{"type":"text","text":"What is"},{"type":"file","url":"data:x"},{"type":"text","text":"a \u00e9?\n"}],"content":"not this"}]}`)
 	got := h.threads.last
 	want := thread.Ask{Project: h.catalog.projects["acme"], New: true, Turn: got.Turn, Message: "m9", Chat: got.Chat,
-		Caller: "user-1", Channel: api.ChannelAPI,
+		Caller: "user-1", Reader: "user-1", Channel: api.ChannelAPI,
 		Text: "What is\na é?", Regenerate: true, Instead: "m1", Key: got.Key, Uses: got.Uses,
 		Context: []model.Snippet{{Kind: "code", Text: "x := 1", Path: "a.mdx"}, {Kind: "textSelection", Text: "y"}},
 		Query: search.Query{Limit: 7, CurrentPath: "guide/start",
@@ -429,32 +428,54 @@ func TestTooManyRequestsAreRefused(t *testing.T) {
 		// A stream is no request in work: others are served beside it.
 		stream1 := h.do("POST", v2, h.assistant, ask)
 		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
-		// A request whose body does not come is one. It is asked for its body when it has its place.
+		// A request whose body does not come is none either.
 		body := `{"prompt":"p"}`
-		var post net.Conn
-		var from *bufio.Reader
-		for status := 0; status != http.StatusContinue; {
-			post = h.dial()
-			fmt.Fprintf(post, "POST /v2/agent/acme/job HTTP/1.1\r\nHost: docs\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
-				"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.admin, len(body))
-			from = bufio.NewReader(post)
-			res, err := http.ReadResponse(from, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if status = res.StatusCode; status != http.StatusContinue && status != 503 { // the one before had its place still
-				t.Fatalf("a request that is to be asked for its body: %d", status)
+		post := h.dial()
+		fmt.Fprintf(post, "POST /v2/agent/acme/job HTTP/1.1\r\nHost: docs\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+			"Content-Length: %d\r\nExpect: 100-continue\r\n\r\n", h.admin, len(body))
+		from := bufio.NewReader(post)
+		if res, err := http.ReadResponse(from, nil); err != nil || res.StatusCode != http.StatusContinue {
+			t.Fatalf("a request that is to be asked for its body: %v, %v", res, err)
+		}
+		h.json(200, "GET", "/v2/agent/acme/jobs", h.admin, "")
+		// One that is worked on is.
+		inside, goOn := h.held()
+		answers := make(chan int, 1)
+		for held := false; !held; { // the one before may have its place still
+			asked := h.dial()
+			fmt.Fprint(asked, h.posed(v2, ""))
+			go func() {
+				status := 0
+				if res, err := http.ReadResponse(bufio.NewReader(asked), nil); err == nil {
+					status = res.StatusCode
+				}
+				answers <- status
+			}()
+			select {
+			case <-inside:
+				held = true
+			case status := <-answers:
+				if status != 503 {
+					t.Fatalf("a question: %d", status)
+				}
 			}
 		}
-		if refusal := h.json(503, "GET", "/v2/agent/acme/jobs", h.admin, ""); refusal["code"] != "overloaded" {
+		if refusal := h.json(503, "GET", "/v2/agent/acme/jobs", h.admin, ""); refusal["code"] != "overloaded" ||
+			refusal["limit"] != "requests" {
 			t.Errorf("%v", refusal)
 		}
 		h.json(200, "GET", "/healthz", "", "") // probes are always answered
+		close(goOn)
+		(<-logs).Close()
+		(<-logs).Close()
+		if status := <-answers; status != 200 {
+			t.Errorf("the question in work: %d", status)
+		}
+		until(t, "the place is free", func() bool { return h.do("GET", "/v2/agent/acme/jobs", h.admin, "").StatusCode == 200 })
 		io.WriteString(post, body)
 		if res, err := http.ReadResponse(from, nil); err != nil || res.StatusCode != 201 {
-			t.Errorf("the request in work: %v, %v", res, err)
+			t.Errorf("the request whose body came: %v, %v", res, err)
 		}
-		(<-logs).Close()
 		io.Copy(io.Discard, stream1.Body)
 	})
 }
@@ -463,7 +484,7 @@ func TestAskingIsLimitedInThreeWays(t *testing.T) {
 	h := build(t)
 	_, res := h.text(200, "POST", v2, h.assistant, ask, "X-Forwarded-For", "2001:db8:1:2:3::9")
 	if got, want := res.Header.Get("RateLimit-Policy"),
-		`"key-month";q=10000;w=2592000, "org-hour";q=10000;w=3600, "ip-day";q=10000;w=86400`; got != want {
+		`"key-month";q=10000;w=2592000, "org-hour";q=10000;w=3600, "ip-day";q=10000;w=86400, "ip-share";q=500;w=86400`; got != want {
 		t.Errorf("policy %s, want %s", got, want)
 	}
 	// All addresses of one /64 are one caller.
@@ -555,6 +576,7 @@ func TestManyReadersOfManyAnswers(t *testing.T) {
 
 func TestTheDocumentationIsSearchedAndRead(t *testing.T) {
 	h := build(t)
+	server := h.key(api.Key{Kind: api.ServerKey, Org: "org-a", Project: "acme"})
 	for _, prefix := range []string{"", "/discovery"} {
 		body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant,
 			`{"query":" run ","pageSize":3,"scoreThreshold":0.5,"filter":{"tag":"x"}}`)
@@ -571,7 +593,7 @@ func TestTheDocumentationIsSearchedAndRead(t *testing.T) {
 			t.Errorf("found %s", body)
 		}
 		h.json(200, "POST", prefix+"/v1/page/docs.acme.example", h.assistant, `{"path":"guide/start"}`)
-		h.json(200, "POST", prefix+"/v1/page/docs.acme.example", h.assistant, `{"path":"staff","groups":["staff"]}`)
+		h.json(200, "POST", prefix+"/v1/page/docs.acme.example", server, `{"path":"staff","groups":["staff"]}`)
 		if got := h.json(404, "POST", prefix+"/v1/page/docs.acme.example", h.assistant,
 			`{"path":"staff"}`); got["message"] != "there is no such page" {
 			t.Errorf("%v", got)
@@ -595,7 +617,7 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 		}
 	}
 	_, res := h.text(204, "OPTIONS", v2, "", "", "Access-Control-Request-Headers", "a;b")
-	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Thread-Key, X-Altcha")
+	header(t, res, "Access-Control-Allow-Headers", "Authorization, Content-Type, X-Request-Id, X-Thread-Key, X-Docent-Reader, X-Altcha")
 	// Errors can be read too: of the key, of the body, of the method.
 	for _, res := range []*http.Response{
 		h.do("POST", v2, "", ask, "Origin", "https://site.example"),

@@ -67,8 +67,9 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind,
 	if admins && key.Kind == api.AdminKey {
 		want = api.AdminKey
 	}
-	if key.Kind != want {
-		other := map[api.KeyKind]string{api.AdminKey: "an admin key", api.AssistantKey: "an assistant key"}
+	if key.Kind != want && !(want == api.AssistantKey && key.Reads()) {
+		other := map[api.KeyKind]string{api.AdminKey: "an admin key", api.AssistantKey: "an assistant key",
+			api.ServerKey: "a server key"}
 		return &keyError{kind: api.ErrForbidden,
 			reason: fmt.Sprintf("this operation needs %s, and this is %s", other[want], other[key.Kind])}
 	}
@@ -144,10 +145,7 @@ func (s *Server) keyByHash(ctx context.Context, hash [32]byte, client netip.Addr
 
 // scope refuses an admin key that may not read, or not write. A key without scopes may do both.
 func scope(key api.Key, method string) error {
-	need := api.ScopeWrite
-	if safe(method) {
-		need = api.ScopeRead
-	}
+	need := api.ScopeOf(method)
 	if key.Allows(need) {
 		return nil
 	}
@@ -155,9 +153,13 @@ func scope(key api.Key, method string) error {
 		challenge: fmt.Sprintf(`error="insufficient_scope", scope="%s"`, need)}
 }
 
-// origin refuses a browser page that an assistant key is not meant for. A browser leaves Origin out of a GET to the
+// origin refuses every browser page a server key, and one that an assistant key is not meant for. A browser leaves Origin out of a GET to the
 // page's own host; there its Referer says the same.
 func origin(key api.Key, req bunrouter.Request) error {
+	if key.Kind == api.ServerKey && req.Header.Get("Origin") != "" {
+		return &keyError{kind: api.ErrForbidden, reason: "this is a server key, and the request comes from a browser (it has an Origin): " +
+			"a server key is secret and never in a page. Revoke it if it was published, and use an assistant key in pages"}
+	}
 	if len(key.Origins) == 0 {
 		return nil
 	}

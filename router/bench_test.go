@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"docent/actors/thread"
+	"docent/api/stream"
 	"docent/router"
-	"docent/stream"
 )
 
 // BenchmarkAnswer is what the edge adds to an answer of 200 parts that is there already: key, quotas, decoding,
@@ -58,6 +59,27 @@ func BenchmarkPoll(b *testing.B) {
 			b.Fatal(res, err)
 		}
 		res.Body.Close()
+	}
+}
+
+// BenchmarkAdmission is a request for a small resource in this process: of an address that nothing is counted for, and
+// of one that has a share.
+func BenchmarkAdmission(b *testing.B) {
+	h := build(b, func(d *router.Deps) { d.Log = nil })
+	for name, client := range map[string]string{"unlimited": "127.0.0.1", "client": attacker} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				req := httptest.NewRequest("GET", "/discovery/v1/assistant/docs.acme.example/challenge", nil)
+				req.Header.Set("Authorization", "Bearer "+h.assistant)
+				req.Header.Set("X-Forwarded-For", client)
+				req.RemoteAddr = "127.0.0.1:1"
+				res := httptest.NewRecorder()
+				if h.server.ServeHTTP(res, req); res.Code != http.StatusOK {
+					b.Fatal(res.Code)
+				}
+			}
+		})
 	}
 }
 

@@ -17,7 +17,12 @@ import (
 
 // Listener has what comes through l answered as the API answers also where net/http answers by itself. It is for a
 // plain listener of the http.Server that was attached.
-func (s *Server) Listener(l net.Listener) net.Listener { return &listener{l, s} }
+func (s *Server) Listener(l net.Listener) net.Listener {
+	return s.listener(&countedListener{Listener: l, server: s, plain: true})
+}
+
+// listener is Listener for connections that are counted already.
+func (s *Server) listener(l net.Listener) net.Listener { return &listener{l, s} }
 
 type listener struct {
 	net.Listener
@@ -129,7 +134,7 @@ func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 func (s *Server) outsideAnswer(a answer, from net.Addr) []byte {
 	now := time.Now()
 	id := api.NewID(api.RequestPrefix, now)
-	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Details: a.details, RequestID: id})
+	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit, Details: a.details, RequestID: id})
 	if err != nil {
 		return nil // strings only: cannot happen
 	}
@@ -138,6 +143,9 @@ func (s *Server) outsideAnswer(a answer, from net.Addr) []byte {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Type", "application/json")
 	h.Set("Cache-Control", "no-store")
+	if a.retry != "" {
+		h.Set("Retry-After", a.retry)
+	}
 	h.Set("Date", now.UTC().Format(http.TimeFormat))
 	allowOrigin(h) // a page that sends too many cookies, say
 	res := http.Response{StatusCode: a.status, ProtoMajor: 1, ProtoMinor: 1, Header: h, Close: true,

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/router/openapi/openapitest"
+	"docent/api/openapi/openapitest"
 )
 
 // TestMain asks, after a whole run, whether every operation of the document was seen to succeed: what no test calls

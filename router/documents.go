@@ -36,6 +36,9 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	if q.Filter.Groups, err = x.audience("filter.groups", q.Filter.Groups); err != nil {
+		return err
+	}
 	ticket, err := s.enqueue(req.Context())
 	if err != nil {
 		return err
@@ -61,7 +64,11 @@ func (s *Server) readPage(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := s.Documents.Page(req.Context(), x.project.ID, wanted.Path, wanted.Groups)
+	groups, err := x.audience("groups", wanted.Groups)
+	if err != nil {
+		return err
+	}
+	p, err := s.Documents.Page(req.Context(), x.project.ID, wanted.Path, groups)
 	if err != nil {
 		return api.Named(err, "page")
 	}

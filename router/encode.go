@@ -3,22 +3,25 @@ package router
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
 	"time"
 
-	"docent/api"
+	"docent/router/reqbody"
 )
 
 // body reads a request's body, which is JSON. The caller releases it.
 func (s *Server) body(x *exchange, req *http.Request, limit int64) (raw []byte, release func(), err error) {
-	raw, release, err = s.bodies.JSON(x.ResponseWriter, req, limit)
-	if errors.Is(err, api.ErrOverloaded) {
-		s.metrics.refuse("body_memory")
+	raw, release, err = reqbody.JSON(x.ResponseWriter, req, limit, x)
+	if err != nil {
+		return nil, nil, err
 	}
-	return raw, release, err
+	if err := x.arrived(); err != nil {
+		release()
+		return nil, nil, err
+	}
+	return raw, release, nil
 }
 
 // decode reads what a request's body says.

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,8 +12,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/cluster"
 	"docent/forge"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/router/reqbody"
 	"docent/search"
@@ -24,6 +25,9 @@ const statusGone = 499
 // errPanic answers a request whose handler panicked. What happened stands in the log.
 var errPanic = errors.New("panic")
 
+// errHead answers a request with more header fields than are taken.
+var errHead = errors.New("too many header fields")
+
 // A methodError says which methods the path does take.
 type methodError struct {
 	method string
@@ -34,11 +38,13 @@ func (e *methodError) Error() string {
 	return fmt.Sprintf("this path does not take the method %s; it takes %s", e.method, strings.Join(e.allow, ", "))
 }
 
-// A keyError refuses a key; challenge is what the WWW-Authenticate header says beyond the scheme.
+// A keyError refuses a key or a reader token; challenge is what the WWW-Authenticate header says beyond the scheme, and
+// code is that of the answer where it is not the one of its kind.
 type keyError struct {
 	kind      error // api.ErrUnauthorized or api.ErrForbidden
 	reason    string
 	challenge string
+	code      string
 }
 
 func (e *keyError) Error() string { return e.reason }
@@ -53,6 +59,7 @@ type answer struct {
 	limit   string
 
 	challenge string
+	retry     string // seconds, where there is no header for it yet
 }
 
 func refusal(status int, code, message string) answer {
@@ -79,13 +86,15 @@ func read(err error, h http.Header) answer {
 		size    *reqbody.SizeError
 		media   *reqbody.MediaError
 		method  *methodError
-		key     *keyError
 		limit   *api.LimitError
+		taken   *budgetError
 		work    *workError
 	)
 	switch {
 	case errors.As(err, new(*cluster.ElsewhereError)): // the request is sent there, and nobody reads this
 		return refusal(http.StatusMisdirectedRequest, "elsewhere", "another node of this service answers this")
+	case errors.Is(err, errHead):
+		return unread(http.StatusRequestHeaderFieldsTooLarge, "")
 	case errors.As(err, &syntax):
 		return answer{status: http.StatusBadRequest, code: "invalid_json", message: syntax.Reason,
 			details: []api.Problem{{Field: "body", Message: syntax.Reason}}}
@@ -96,17 +105,11 @@ func read(err error, h http.Header) answer {
 		return refusal(http.StatusBadRequest, "invalid_request", words(err, api.ErrInvalid))
 	case errors.Is(err, api.ErrUnauthorized):
 		h.Set("WWW-Authenticate", `Bearer realm="docent"`)
-		if errors.As(err, &key) && key.challenge != "" {
-			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
-		}
-		return refusal(http.StatusUnauthorized, "unauthorized", words(err, api.ErrUnauthorized))
+		return refuseKey(err, h, refusal(http.StatusUnauthorized, "unauthorized", words(err, api.ErrUnauthorized)))
 	case errors.As(err, &work):
 		return answer{status: http.StatusForbidden, code: "proof_of_work", message: work.Error(), challenge: work.challenge}
 	case errors.Is(err, api.ErrForbidden):
-		if errors.As(err, &key) && key.challenge != "" {
-			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
-		}
-		return refusal(http.StatusForbidden, "forbidden", words(err, api.ErrForbidden))
+		return refuseKey(err, h, refusal(http.StatusForbidden, "forbidden", words(err, api.ErrForbidden)))
 	case errors.Is(err, api.ErrNotFound):
 		return refusal(http.StatusNotFound, "not_found", words(err, api.ErrNotFound))
 	case errors.As(err, &method):
@@ -124,18 +127,14 @@ func read(err error, h http.Header) answer {
 	case errors.As(err, &limit):
 		h.Set("Retry-After", seconds(limit.RetryAfter))
 		return answer{status: http.StatusTooManyRequests, code: "rate_limited", message: usedUp(limit), limit: limit.Name}
+	case errors.As(err, &taken):
+		return taken.answer(h)
 	case errors.Is(err, api.ErrLimited):
 		h.Set("Retry-After", "60")
 		return refusal(http.StatusTooManyRequests, "rate_limited", "Too many requests came. Please try again in a minute.")
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
 		h.Set("Retry-After", seconds(retryAfter(err)))
-		switch {
-		case errors.Is(err, api.ErrShuttingDown):
-			return refusal(http.StatusServiceUnavailable, "shutting_down", api.ErrShuttingDown.Error())
-		case errors.Is(err, api.ErrUnavailable):
-			return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrUnavailable.Error())
-		}
-		return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrOverloaded.Error())
+		return busy(err)
 	case errors.Is(err, search.ErrNotIndexed):
 		h.Set("Retry-After", "2")
 		return refusal(http.StatusServiceUnavailable, "overloaded", "the documentation is being indexed, try again shortly")
@@ -147,6 +146,29 @@ func read(err error, h http.Header) answer {
 		return refusal(http.StatusInternalServerError, "internal",
 			"something went wrong here; the log knows it under this request id")
 	}
+}
+
+// refuseKey adds to a refusal what its error knows of the key or the reader token.
+func refuseKey(err error, h http.Header, a answer) answer {
+	var key *keyError
+	if errors.As(err, &key) {
+		if key.challenge != "" {
+			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
+		}
+		a.code = cmp.Or(key.code, a.code)
+	}
+	return a
+}
+
+// busy says why a request was not accepted.
+func busy(err error) answer {
+	switch {
+	case errors.Is(err, api.ErrShuttingDown):
+		return refusal(http.StatusServiceUnavailable, "shutting_down", api.ErrShuttingDown.Error())
+	case errors.Is(err, api.ErrUnavailable):
+		return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrUnavailable.Error())
+	}
+	return refusal(http.StatusServiceUnavailable, "overloaded", api.ErrOverloaded.Error())
 }
 
 // retryAfter is when somebody who was refused may come back.
@@ -203,7 +225,7 @@ func usedUp(e *api.LimitError) string {
 		what = "The assistant has answered as many questions as it may this month."
 	case orgHour:
 		what = "The assistant is asked more than it may answer at the moment."
-	case ipDay:
+	case ipDay, ipShare:
 		what = "Too many questions came from your network today."
 	}
 	return what + " Please try again in " + inWords(e.RetryAfter) + "."
@@ -259,6 +281,9 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 	}
 	a := read(err, h)
 	x.code = a.code
+	if taken := (*budgetError)(nil); errors.As(err, &taken) || err == errHead {
+		x.cutBody(req)
+	}
 	if a.status < 500 && a.limit == "" {
 		x.err = nil // the code says it
 	}

@@ -2,6 +2,8 @@ package router
 
 import (
 	"context"
+	"docent/internal/background"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -45,6 +47,12 @@ func (s *Server) evaluate(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	for i := range e.Questions {
+		f := &e.Questions[i].Query.Filter
+		if f.Groups, err = x.audience(fmt.Sprintf("questions[%d].filter.groups", i), f.Groups); err != nil {
+			return err
+		}
+	}
 	answers, err := s.Evaluate(req.Context(), x.project, e)
 	if err != nil {
 		return err
@@ -84,7 +92,7 @@ func (s *Server) Evaluate(ctx context.Context, p api.Project, e reqbody.Evaluati
 		if err != nil {
 			return nil, err
 		}
-		answers = append(answers, s.evaluated(ctx, p.ID, &exchange))
+		answers = append(answers, s.evaluated(ctx, p.ID, &exchange, q.Query.Filter.Groups))
 	}
 	return answers, nil
 }
@@ -104,7 +112,7 @@ func (s *Server) evaluateOne(ctx context.Context, id api.ThreadID, ask thread.As
 		ticket.Done()
 		return thread.Exchange{}, err
 	}
-	go s.prepared(ticket, &turn)
+	background.Go("router.evaluateOne", func() { s.prepared(ticket, &turn) })
 	log := turn.Log.Reader(0)
 	defer log.Close()
 	for more := true; more; {
@@ -123,7 +131,7 @@ func (s *Server) evaluateOne(ctx context.Context, id api.ThreadID, ask thread.As
 	return c.Turns[at], nil
 }
 
-func (s *Server) evaluated(ctx context.Context, project api.ProjectID, e *thread.Exchange) EvaluatedAnswer {
+func (s *Server) evaluated(ctx context.Context, project api.ProjectID, e *thread.Exchange, groups []string) EvaluatedAnswer {
 	a := EvaluatedAnswer{Question: e.Question, Answer: e.Answer, Answered: e.Answered, Model: e.Model,
 		Sources: []EvaluatedSource{}, FallbackFor: optional(e.FallbackFor), Error: optional(e.Error),
 		Degraded: e.Degraded, TookMS: max(0, e.Ended.Sub(e.Asked).Milliseconds())}
@@ -133,7 +141,7 @@ func (s *Server) evaluated(ctx context.Context, project api.ProjectID, e *thread
 	for _, source := range e.Sources {
 		address, anchor, _ := strings.Cut(source.URL, "#")
 		out := EvaluatedSource{Anchor: anchor, URL: source.URL, Title: source.Title}
-		if p, err := s.Documents.Page(ctx, project, address, nil); err == nil {
+		if p, err := s.Documents.Page(ctx, project, address, groups); err == nil {
 			out.Path = p.Path
 		}
 		a.Sources = append(a.Sources, out)

@@ -7,7 +7,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // A conversation that is judged is had in a thread that is gone afterwards, and counts against no quota.

@@ -12,11 +12,12 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/cluster"
+	"docent/api/stream"
+	"docent/internal/budget"
+	"docent/persistence/cluster"
 	"docent/persistence/quota"
 	"docent/router/reqbody"
 	"docent/router/sockets"
-	"docent/stream"
 )
 
 // eventBody is one entry of a job's log on the wire.
@@ -76,7 +77,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 		x.WriteHeader(http.StatusNoContent) // a browser that knows the end asks no more
 		return nil
 	}
-	done, err := s.open()
+	done, err := s.open(x, budget.Streams)
 	if err != nil {
 		return err
 	}
@@ -240,7 +241,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	done, err := s.open()
+	done, err := s.open(x, budget.Streams)
 	if err != nil {
 		return err
 	}

@@ -13,8 +13,8 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/api/openapi/openapitest"
 	"docent/router"
-	"docent/router/openapi/openapitest"
 )
 
 // An event is one server-sent event as a browser would hand it on.

@@ -17,8 +17,9 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
-	"docent/cluster"
-	"docent/measure"
+	"docent/internal/budget"
+	"docent/internal/measure"
+	"docent/persistence/cluster"
 )
 
 // An exchange is one request and its response: the response writer that handlers get, with what the log and the metrics
@@ -37,6 +38,7 @@ type exchange struct {
 	page    bool   // errors are pages
 	key     api.Key
 	project api.Project
+	reader  *api.Reader // as a token says; nil without one
 	job     api.JobID
 	thread  api.ThreadID
 
@@ -45,12 +47,18 @@ type exchange struct {
 	code    string // of the error
 	err     error  // for the log
 	how     string // a stream has ended
-	slot    bool   // one of Server.slots is held
 	stream  func() // gives the slot back: the answer is a stream of events
 	aborted bool   // the connection ends without an answer
 	moved   bool   // package sockets answers; what it did is accounted for at its end
 
 	traced context.Context // nil where the request is not traced
+
+	server *Server
+	holds  *budget.Account // what the client holds; nil where nothing bounds it
+	work   budget.Kind     // of what it needs a place to be worked on
+	place  budget.Kind     // that it has, where placed
+	placed bool
+	free   func() // gives the memory of its body back
 }
 
 func (x *exchange) WriteHeader(status int) {
@@ -88,13 +96,44 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // exchange begins the answer to a request.
 func (s *Server) exchange(w http.ResponseWriter, req *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
-		patience: s.Bounds.WriteTimeout}
+		server: s, patience: s.Bounds.WriteTimeout}
 	x.client, x.secure = s.peer(req)
 	x.begin()
 	if x.secure && s.HSTS > 0 {
 		x.Header().Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(s.HSTS.Seconds()), 10))
 	}
 	return x
+}
+
+// tooManyFields refuses a request that would hold many times the bytes that were sent.
+func tooManyFields(h http.Header) bool {
+	if len(h) > maxHeaderFields {
+		return true
+	}
+	n := 0
+	for _, values := range h {
+		n += len(values)
+	}
+	return n > maxHeaderFields
+}
+
+// refusedBody is how long the body of a request is waited for that was refused without it: who is sending it gets to
+// read the answer.
+const refusedBody = time.Second
+
+// cutBody ends the connection of a request whose body nobody wants. Over HTTP/2 the end of the answer ends the stream.
+func (x *exchange) cutBody(req *http.Request) {
+	if req.ContentLength != 0 && req.ProtoMajor == 1 {
+		x.Header().Set("Connection", "close")
+		http.NewResponseController(x.ResponseWriter).SetReadDeadline(time.Now().Add(refusedBody))
+	}
+}
+
+// refuseHead answers a request whose head is too large, and reads no body of it.
+func (s *Server) refuseHead(x *exchange, req *http.Request) {
+	s.metrics.refuse("header_fields")
+	s.fail(x, req, errHead)
+	s.note(req.Context(), x.account(req.Method))
 }
 
 // ServeHTTP answers one request: it names it, guards it and writes its line in the log.
@@ -104,6 +143,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		x.Header().Set("Connection", "close") // over HTTP/2 it has the client take its next requests elsewhere
 	}
 	handle(req)
+	if tooManyFields(req.Header) {
+		s.refuseHead(x, req)
+		return
+	}
 	if req.ContentLength != 0 {
 		// Also for a body that nobody reads: the server reads it to its end after the answer.
 		http.NewResponseController(w).SetReadDeadline(time.Now().Add(s.Bounds.ReadTimeout))
@@ -115,7 +158,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 			x.err = fmt.Errorf("panic: %v\n%s", v, debug.Stack())
 			s.fail(x, req, errPanic)
 		}
-		s.release(x)
+		s.finish(x)
 		if x.moved {
 			return
 		}
@@ -232,26 +275,6 @@ func (a *account) level() slog.Level {
 
 // logs is whether the log wants to know of a request.
 func (s *Server) logs(ctx context.Context, a *account) bool { return s.Log.Enabled(ctx, a.level()) }
-
-// admit takes one of the slots for requests that are worked on at once.
-func (s *Server) admit(x *exchange) error {
-	select {
-	case s.slots <- struct{}{}:
-		x.slot = true
-		return nil
-	default:
-		s.metrics.refuse("requests")
-		return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
-	}
-}
-
-// release gives the slot back: at the end, or when a stream begins, which is counted for itself.
-func (s *Server) release(x *exchange) {
-	if x.slot {
-		x.slot = false
-		<-s.slots
-	}
-}
 
 // requestID is the caller's own, when it is sane, or a new one.
 func requestID(req *http.Request) string {

@@ -24,3 +24,24 @@ func (s *Server) Queue() (working, waiting int) {
 	q := s.queue.Stats()
 	return q.Working, q.Waiting
 }
+
+// JSONOperations are the method and pattern of each operation that takes a body of JSON with a project known: those in which
+// somebody might name groups.
+func (s *Server) JSONOperations() (list [][2]string) {
+	for _, r := range s.routes {
+		if r.method == http.MethodPost && (r.readers() || r.access == agent) {
+			list = append(list, [2]string{r.method, r.pattern})
+		}
+	}
+	return list
+}
+
+// ReaderOperations are the method and pattern of each operation of readers, those of tools included.
+func (s *Server) ReaderOperations() (list [][2]string) {
+	for _, r := range s.routes {
+		if r.crossOrigin() {
+			list = append(list, [2]string{r.method, r.pattern})
+		}
+	}
+	return list
+}

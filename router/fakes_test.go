@@ -20,13 +20,13 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/api/openapi/openapitest"
+	"docent/api/stream"
+	"docent/persistence/catalog/listing"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router"
-	"docent/router/openapi/openapitest"
 	"docent/search"
-	"docent/stream"
 )
 
 // A house is a server with stand-ins for the rooms below, and what a test may look at and change in them.
@@ -621,7 +621,7 @@ func (c *fakeCatalog) TouchKey(id api.KeyID, at time.Time) {
 	c.touched = append(c.touched, id)
 }
 
-func (c *fakeCatalog) Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error) {
+func (c *fakeCatalog) Jobs(ctx context.Context, q listing.JobQuery) ([]api.JobRow, error) {
 	c.jobs.mu.Lock()
 	defer c.jobs.mu.Unlock()
 	var rows []api.JobRow

@@ -13,7 +13,8 @@ import (
 )
 
 // rateAnswer stores what a reader thinks of an answer. Anyone who knows the ids of a thread and of an answer
-// in it may rate that answer; fp and threadKey must be right where they are sent, or where the project requires them.
+// in it may rate that answer; fp and threadKey must be right where they are sent, or where the project requires them. The
+// answers of a reader whom the site's server names are rated by that reader alone.
 func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	v, err := decode(s, x, req.Request, reqbody.DecodeVerdict)
 	if err != nil {
@@ -30,7 +31,8 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	defer ticket.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
-	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: v.Caller,
+	caller, reader := x.asks(v.Caller)
+	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: caller, Reader: reader,
 		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
 		Turn:      api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
 	if err != nil {

@@ -10,24 +10,9 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/api/stream"
 	"docent/router/sockets"
-	"docent/stream"
 )
-
-// open counts one more open stream, or refuses it.
-func (s *Server) open() (done func(), err error) {
-	if s.streams.Add(1) > int64(s.Bounds.Streams) {
-		s.streams.Add(-1)
-		return nil, s.overloaded("streams")
-	}
-	return func() {
-		s.streams.Add(-1)
-		select {
-		case s.ended <- struct{}{}:
-		default: // whoever drains looks at the count, one hint is enough
-		}
-	}, nil
-}
 
 // follow writes an answer to one reader as it grows: all that there is in one write for each time that it has grown.
 // The reader's own slowness, or its end, is nobody else's: the turn goes on. done is called at the stream's end,

@@ -13,12 +13,12 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/persistence/catalog/listing"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/router/reqbody"
-	"docent/startjob"
 )
 
 const (
@@ -354,7 +354,7 @@ func match(headers []string, tag string) bool {
 func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {
 	var ps reqbody.Problems
 	query := req.URL.Query()
-	q := catalog.JobQuery{Project: x.project.ID, MinPos: catalog.Newest} // who created a job finds it
+	q := listing.JobQuery{Project: x.project.ID, MinPos: listing.Newest} // who created a job finds it
 	limit := ps.QueryInt(query, "limit", 1, 100, 20)
 	if v, ok := ps.QueryOne(query, "cursor"); ok {
 		if !api.ValidID(api.JobPrefix, v) {

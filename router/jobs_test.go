@@ -11,7 +11,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/cluster"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
 

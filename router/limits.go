@@ -10,10 +10,11 @@ import (
 	"strconv"
 	"time"
 
+	"docent/actors/job/startjob"
 	"docent/api"
+	"docent/internal/budget"
 	"docent/persistence/quota"
 	"docent/router/overload"
-	"docent/startjob"
 )
 
 // Names of the quotas, as people and the RateLimit headers read them.
@@ -22,6 +23,7 @@ const (
 	keyMonth    = "key-month"
 	orgHour     = "org-hour"
 	ipDay       = "ip-day"
+	ipShare     = "ip-share"
 )
 
 // jobUses are the quotas of creating a job and of following up on one.
@@ -29,13 +31,35 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 	return startjob.ProjectHourUses(x.project, s.Limits.ProjectHour)
 }
 
-// askUses are the quotas of an assistant message.
-func (s *Server) askUses(x *exchange) []quota.Use {
-	return limited([]quota.Use{
-		KeyUse(x.project, s.Limits, x.key.ID),
-		s.orgUse(&x.project), s.clientUse(&x.project, x.client),
-	})
+// askUses are the quotas of an assistant message. unproven is how many the client's network may ask in a day without
+// a proof of work, as far as the project asks for none; negative where it is as many as it likes.
+func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
+	key := KeyUse(x.project, s.Limits, x.key.ID)
+	uses = limited([]quota.Use{key, s.orgUse(&x.project), s.clientUse(&x.project, x.client)})
+	if key.Limit < 0 || s.ClientShare >= allShares || x.key.Kind != api.AssistantKey || ofServer(x.key) ||
+		s.unlimited(x.client) {
+		return uses, -1
+	}
+	now := s.Now()
+	left, reset := s.Quotas.Remaining(now, key)
+	share := quota.Use{Name: ipShare, Key: "share/" + api.Network(x.client) + "/" + string(x.key.ID),
+		Window: quota.SlidingDay, Limit: budget.Share(s.ClientShare, left)}
+	unproven = share.Limit / 4
+	// A tenth of the month's questions may be asked early before the key counts as pressed.
+	passed := 1 - float64(reset)/float64(key.Window.Length(now))
+	if float64(key.Limit-left) > float64(key.Limit)*(passed+0.1) {
+		unproven = min(unproven, unprovenPressed)
+	}
+	return append(uses, share), unproven
 }
+
+const (
+	// allShares is the share of a client with which nothing is bounded for each client.
+	allShares = 100
+	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month is
+	// used up faster than its days pass.
+	unprovenPressed = 4
+)
 
 // orgUse is the quota of all that is asked in an organization.
 func (s *Server) orgUse(p *api.Project) quota.Use {
@@ -96,7 +120,7 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	if len(uses) == 0 {
 		return
 	}
-	policy, state := make([]byte, 0, 160), make([]byte, 0, 160)
+	policy, state := make([]byte, 0, 192), make([]byte, 0, 192)
 	for i, u := range uses {
 		if i > 0 {
 			policy, state = append(policy, ", "...), append(state, ", "...)
@@ -113,12 +137,6 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	}
 	h.Set("RateLimit-Policy", string(policy))
 	h.Set("RateLimit", string(state))
-}
-
-// overloaded is the answer where a bound is reached.
-func (s *Server) overloaded(reason string) error {
-	s.metrics.refuse(reason)
-	return &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
 }
 
 // answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait

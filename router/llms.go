@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
-	"docent/llms"
+	"docent/router/llms"
 )
 
 const markdownType = "text/markdown; charset=utf-8"

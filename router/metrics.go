@@ -9,8 +9,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"docent/measure"
-	"docent/stream"
+	"docent/api/stream"
+	"docent/internal/budget"
+	"docent/internal/measure"
 )
 
 // metrics are what the edge counts. No label comes from a caller: routes are patterns, and classes are of routes.
@@ -79,12 +80,17 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{Name: "docent_http_requests_in_flight",
 			Help: "Requests that have no answer yet, streams included."}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_refused_total",
-			Help: "Requests refused, by reason: requests, queue, streams, waits, body_memory, quota, unauthorized, proof_of_work."},
+			Help: "Requests and connections refused, by reason: queue, waits, quota, unauthorized, reader_token, proof_of_work, header_fields; the budget of which nothing is left (requests, bodies, body_memory, pages, streams, standing, sessions); with client_ before it, the budget of which one client holds its share; key_streams."},
 			[]string{"reason"}),
 		streams: map[stream.Form]*streamMetrics{},
 	}
-	for _, reason := range []string{"requests", "queue", "streams", "waits", "body_memory", "quota", "unauthorized",
-		"proof_of_work"} {
+	reasons := []string{"queue", "waits", "quota", "unauthorized", "reader_token", "proof_of_work", "header_fields", "key_streams"}
+	for _, k := range budget.Kinds() {
+		if reasons = append(reasons, "client_"+k.String()); k != budget.Connections {
+			reasons = append(reasons, k.String())
+		}
+	}
+	for _, reason := range reasons {
 		m.refused.WithLabelValues(reason) // a counter that begins with its first event shows no increase
 	}
 	for _, c := range []prometheus.Collector{m.requests, m.took, m.inFlight, m.refused, m.handshakes,

@@ -23,6 +23,14 @@ func (s *Server) pages() []route {
 }
 
 func (s *Server) page(x *exchange, req bunrouter.Request) error {
+	if isForm(req.Request) {
+		if err := s.whole(x, req.Request, s.Bounds.BodyBytes); err != nil {
+			return err
+		}
+	}
+	if err := x.arrived(); err != nil { // a file that is sent: its page finds out who sends it before it reads it
+		return err
+	}
 	x.stream = func() { s.release(x) }
 	return s.Pages.ServePage(x, req.Request, x.client, x.secure)
 }

@@ -10,7 +10,8 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/persistence/catalog/insights"
+	"docent/persistence/catalog/listing"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/search"
@@ -42,7 +43,7 @@ type Catalog interface {
 	// are found.
 	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
-	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
+	Jobs(ctx context.Context, q listing.JobQuery) ([]api.JobRow, error)
 }
 
 // Quotas counts uses. Reserve takes all of the uses or none, and fails with *api.LimitError; the uses count from then
@@ -91,6 +92,12 @@ type Pages interface {
 	FailPage(w http.ResponseWriter, req *http.Request, status int, message string, problems []api.Problem, request string)
 }
 
+// Readers verifies the tokens by which a site's server says who a reader is. It fails with api.ErrUnauthorized, and the
+// reason for the client, where a token is not valid for the project.
+type Readers interface {
+	Verify(ctx context.Context, p api.Project, token string) (api.Reader, error)
+}
+
 // Tools are what agents in editors use, over the Model Context Protocol.
 type Tools interface {
 	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From is
@@ -125,11 +132,11 @@ type Reviews interface {
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid.
 // RecordSearch does not wait; client tells searchers apart and is not kept.
 type Analytics interface {
-	Questions(ctx context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error)
-	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
-	Callers(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error)
-	Feedback(ctx context.Context, q catalog.AnalyticsQuery) ([]api.QuestionRow, string, error)
-	PageFeedback(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.PageCount, string, error)
-	Searches(ctx context.Context, q catalog.AnalyticsQuery) (list []catalog.SearchCount, next string, total int, err error)
+	Questions(ctx context.Context, q insights.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	Totals(ctx context.Context, q insights.AnalyticsQuery) (insights.QuestionTotals, error)
+	Callers(ctx context.Context, q insights.AnalyticsQuery) ([]insights.CallerCount, string, error)
+	Feedback(ctx context.Context, q insights.AnalyticsQuery) ([]api.QuestionRow, string, error)
+	PageFeedback(ctx context.Context, q insights.AnalyticsQuery) ([]insights.PageCount, string, error)
+	Searches(ctx context.Context, q insights.AnalyticsQuery) (list []insights.SearchCount, next string, total int, err error)
 	RecordSearch(project api.ProjectID, client, query string, results int)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
-	"docent/router/openapi"
+	"docent/api/openapi"
 )
 
 type statusBody struct {
@@ -21,7 +21,7 @@ type statusBody struct {
 
 // health says that the process lives.
 func (s *Server) health(x *exchange, req bunrouter.Request) error {
-	return encode(x, http.StatusOK, statusBody{Status: "ok", Version: s.Version})
+	return encode(x, http.StatusOK, statusBody{Status: "ok", Version: s.versionFor(x, req)})
 }
 
 // ready says that work is taken.
@@ -29,7 +29,22 @@ func (s *Server) ready(x *exchange, req bunrouter.Request) error {
 	if err := s.Serving(req.Context()); err != nil {
 		return err
 	}
-	return encode(x, http.StatusOK, statusBody{Status: "ready", Version: s.Version})
+	return encode(x, http.StatusOK, statusBody{Status: "ready", Version: s.versionFor(x, req)})
+}
+
+// versionFor is the version for those who may read metrics by their address, and empty for strangers.
+func (s *Server) versionFor(x *exchange, req bunrouter.Request) string {
+	if s.monitors(x, req) {
+		return s.Version
+	}
+	return ""
+}
+
+// monitors reports whether a request comes from where metrics are read without a key.
+func (s *Server) monitors(x *exchange, req bunrouter.Request) bool {
+	from := address(req.RemoteAddr)
+	// Who is spoken for by a proxy that trusted_proxies does not name may be anybody.
+	return contains(s.MetricsFrom, x.client) && contains(s.MetricsFrom, from) && (s.trusted(from) || !forwarded(req.Header))
 }
 
 // Serving is nil while work is taken.
@@ -51,7 +66,7 @@ func (e *notReady) Unwrap() []error { return []error{api.ErrOverloaded, e.err} }
 
 // showMetrics is for scrapers: those in networks that may, and holders of an admin key.
 func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
-	if !contains(s.MetricsFrom, x.client) || !contains(s.MetricsFrom, address(req.RemoteAddr)) {
+	if !s.monitors(x, req) {
 		if err := s.authorise(x, req, api.AdminKey, false); err != nil {
 			return err
 		}
@@ -59,6 +74,11 @@ func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
 	x.deadline()
 	s.ShowMetrics(x, req.Request)
 	return nil
+}
+
+// forwarded is whether a proxy says that it speaks for somebody.
+func forwarded(h http.Header) bool {
+	return len(h.Values("X-Forwarded-For"))+len(h.Values("Forwarded"))+len(h.Values("X-Real-Ip")) > 0
 }
 
 // ShowMetrics shows the metrics to whoever asks: for a listener of the operator's own.

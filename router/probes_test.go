@@ -57,3 +57,15 @@ func TestFiguresAreForScrapersAndAdmins(t *testing.T) {
 	h.json(403, "GET", "/metrics", h.assistant, "", "X-Forwarded-For", "192.0.2.1")
 	h.text(200, "GET", "/metrics", h.admin, "", "X-Forwarded-For", "192.0.2.1")
 }
+
+func TestStrangersAreNotToldTheVersion(t *testing.T) {
+	h := build(t) // where loopback is a trusted proxy, which speaks for somebody else
+	for _, path := range []string{"/healthz", "/readyz"} {
+		if body := h.json(200, "GET", path, "", ""); body["version"] != "test" {
+			t.Errorf("monitoring is answered %v", body)
+		}
+		if body := h.json(200, "GET", path, "", "", "X-Forwarded-For", "192.0.2.1"); body["version"] != nil {
+			t.Errorf("a stranger is answered %v", body)
+		}
+	}
+}

@@ -1,12 +1,14 @@
 package router
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/persistence/quota"
 	"docent/router/proof"
 )
 
@@ -30,17 +32,18 @@ func (e *workError) Unwrap() error { return api.ErrForbidden }
 
 // challenge gives a proof of work to solve.
 func (s *Server) challenge(x *exchange, _ bunrouter.Request) error {
-	most := x.project.Options.ProofOfWork
-	if most == 0 {
-		return &api.StateError{Kind: api.ErrNotFound, Reason: "this project asks for no proof of work"}
-	}
+	most := cmp.Or(x.project.Options.ProofOfWork, pressedProof)
 	return encode(x, http.StatusOK, s.proofs.Make(string(x.project.ID), most, s.Now()))
 }
 
-// proven refuses a question without the proof of work that its project asks for. A key that is limited to addresses is a
-// server's own: whoever finds it in a page can do nothing with it. again lets the solution be used again.
-func (s *Server) proven(x *exchange, req *http.Request) (again func(), err error) {
-	if x.project.Options.ProofOfWork == 0 || len(x.key.AllowIP) > 0 {
+// pressedProof is the largest number of a challenge where the project names none: a phone finds it within a second.
+const pressedProof = 200_000
+
+// proven refuses a question without a proof of work: where its project asks for one, and where the client's network has
+// asked as many as it may without one. A server's own key needs none: who finds it in a
+// page can do nothing with it. again lets the solution be used again.
+func (s *Server) proven(x *exchange, req *http.Request, uses []quota.Use, unproven int) (again func(), err error) {
+	if ofServer(x.key) || x.project.Options.ProofOfWork == 0 && !s.pressed(uses, unproven) {
 		return func() {}, nil
 	}
 	again, err = s.proofs.Use(req.Context(), string(x.project.ID), req.Header.Get(proofHeader), s.Now())
@@ -53,4 +56,14 @@ func (s *Server) proven(x *exchange, req *http.Request) (again func(), err error
 		return nil, &workError{err, "/discovery/v1/assistant/" + x.project.Domain + "/challenge"}
 	}
 	return again, nil
+}
+
+// pressed is whether a network has asked as many questions today as it may without a proof of work.
+func (s *Server) pressed(uses []quota.Use, unproven int) bool {
+	if unproven < 0 {
+		return false
+	}
+	share := uses[len(uses)-1]
+	left, _ := s.Quotas.Remaining(s.Now(), share)
+	return share.Limit-left >= unproven
 }

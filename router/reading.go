@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"docent/actors/thread"
-	"docent/measure"
+	"docent/api/stream"
+	"docent/internal/measure"
 	"docent/router/sockets"
-	"docent/stream"
 )
 
 const (

@@ -13,8 +13,9 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/api/stream"
+	"docent/internal/budget"
 	"docent/router/reqbody"
-	"docent/stream"
 )
 
 const (
@@ -28,10 +29,10 @@ const (
 )
 
 // chat is the name of a chat of one reader. Clients choose the ids of their chats and resume by them: the SDK sends
-// nothing else, and a page may have the same id for all of its readers. So the name is made of the id, the key and the
-// reader's address. It is stored as a keyed hash, from which nobody can find the address. It is empty where the
+// nothing else, and a page may have the same id for all of its readers. So the name is made of the id, the key, the
+// reader's address, and who the reader is where the site's server says so. It is stored as a keyed hash, from which nobody can find the address. It is empty where the
 // address is that of a proxy that is not trusted, which says nothing about the reader.
-func (s *Server) chat(x *exchange, req *http.Request, id string) string {
+func (s *Server) chat(x *exchange, req *http.Request, id, reader string) string {
 	if id == "" || len(id) > reqbody.MaxID || !x.client.IsValid() {
 		return ""
 	}
@@ -42,7 +43,11 @@ func (s *Server) chat(x *exchange, req *http.Request, id string) string {
 		})
 		return ""
 	}
-	payload := strings.Join([]string{string(x.project.ID), string(x.key.ID), api.Network(x.client), id}, "\x00")
+	parts := []string{string(x.project.ID), string(x.key.ID), api.Network(x.client), id}
+	if reader != "" {
+		parts = append(parts, reader)
+	}
+	payload := strings.Join(parts, "\x00")
 	return base64.RawURLEncoding.EncodeToString(api.Sign(s.Secret, "chat", []byte(payload)))
 }
 
@@ -74,9 +79,10 @@ func (s *Server) resumeChat(x *exchange, req bunrouter.Request) error {
 
 func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stream.Form) error {
 	query := req.URL.Query()
-	cmd := thread.Resume{Project: x.project, Caller: query.Get("fp"),
+	caller, reader := x.asks(query.Get("fp"))
+	cmd := thread.Resume{Project: x.project, Caller: caller, Reader: reader,
 		ThreadKey: cmp.Or(query.Get("threadKey"), req.Header.Get(threadKeyHeader))}
-	chat := s.chat(x, req.Request, id)
+	chat := s.chat(x, req.Request, id, reader)
 	if known, ok := s.Threads.Chat(chat); ok {
 		x.thread, cmd.Chat = known, chat
 		if len(id) < unguessable {
@@ -87,7 +93,7 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 	} else {
 		return s.nothing(x)
 	}
-	done, err := s.open()
+	done, err := s.open(x, budget.Streams)
 	if err != nil {
 		return err
 	}

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"docent/api/stream"
 	"docent/router"
-	"docent/stream"
 )
 
 // put asks a question in a chat and gives the thread's id.

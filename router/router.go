@@ -19,12 +19,12 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/api/stream"
+	"docent/internal/budget"
+	"docent/internal/tracing"
 	"docent/router/overload"
 	"docent/router/proof"
-	"docent/router/reqbody"
 	"docent/router/sockets"
-	"docent/stream"
-	"docent/tracing"
 )
 
 // Deps is what the edge works with. The ports must be set; for the rest the zero value is a sensible default.
@@ -40,8 +40,9 @@ type Deps struct {
 	Pushes    Pushes
 	Reviews   Reviews
 	Analytics Analytics
-	Pages     Pages // nil where only the API is served
-	Tools     Tools // nil where MCP is not served
+	Pages     Pages   // nil where only the API is served
+	Tools     Tools   // nil where MCP is not served
+	Readers   Readers // nil where no reader tokens are taken
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -69,6 +70,11 @@ type Deps struct {
 	// MetricsFrom may read /metrics without a key; loopback where nil. Others need an admin key.
 	MetricsFrom []netip.Prefix
 	Bounds      Bounds
+	// ClientShare is how many percent of what is left one client address may hold: 5 where 0. With 100 nothing is bounded
+	// for each client.
+	ClientShare int
+	// Unlimited are addresses that the budgets of clients do not hold; loopback where nil.
+	Unlimited []netip.Prefix
 	// Together is whether other nodes go on with the streams that end here with a stop: their readers are broken off, so
 	// that they resume there.
 	Together bool
@@ -103,6 +109,9 @@ func DefaultBounds() Bounds {
 	}
 }
 
+// DefaultClientShare is how many percent of what is left one client address may hold.
+const DefaultClientShare = 5
+
 // DefaultLimits are the quotas of projects that set none, where the operator sets none either.
 func DefaultLimits() api.Limits {
 	return api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000}
@@ -129,9 +138,8 @@ type Server struct {
 	scrape  http.Handler // shows the metrics
 
 	queue   *overload.Queue
-	slots   chan struct{} // a request holds one while it is worked on
-	streams atomic.Int64  // open now
-	waits   atomic.Int64  // polls held open now
+	budgets *budget.Table
+	waits   atomic.Int64 // polls held open now
 
 	retired context.Context // ends when others are to be asked
 	retire  context.CancelFunc
@@ -145,7 +153,6 @@ type Server struct {
 	unknownProxy sync.Once
 	deprecated   sync.Map  // by their successors, those that the log was told of
 	buffers      sync.Pool // of *[]byte
-	bodies       reqbody.Reader
 	proofs       *proof.Challenges
 }
 
@@ -174,9 +181,14 @@ func New(deps Deps) (*Server, error) {
 	if deps.Ready == nil {
 		deps.Ready = func(context.Context) error { return nil }
 	}
+	loopback := []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 	if deps.MetricsFrom == nil {
-		deps.MetricsFrom = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+		deps.MetricsFrom = loopback
 	}
+	if deps.Unlimited == nil {
+		deps.Unlimited = loopback
+	}
+	deps.ClientShare = cmp.Or(deps.ClientShare, DefaultClientShare)
 	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
 	l, d := deps.Limits, DefaultLimits()
 	deps.Limits = api.Limits{ProjectHour: cmp.Or(l.ProjectHour, d.ProjectHour), KeyMonth: cmp.Or(l.KeyMonth, d.KeyMonth),
@@ -186,15 +198,14 @@ func New(deps Deps) (*Server, error) {
 		deps.IDs = new(api.IDs)
 	}
 	s := &Server{
-		Deps:  deps,
-		slots: make(chan struct{}, deps.Bounds.Requests),
-		ended: make(chan struct{}, 1),
+		Deps:    deps,
+		budgets: newBudgets(deps.ClientShare, deps.Bounds),
+		ended:   make(chan struct{}, 1),
 
 		proofs: proof.New(deps.Secret, deps.Now()),
 		scrape: newScrape(deps.Metrics, deps.Log),
 	}
 	s.proofs.Shared = deps.UsedProof
-	s.bodies.Memory = deps.Bounds.BodyMemory
 	s.retired, s.retire = context.WithCancel(context.Background())
 	s.leaving, s.leave = context.WithCancel(context.Background())
 	s.cutting, s.cut = context.WithCancel(context.Background())
@@ -203,7 +214,7 @@ func New(deps Deps) (*Server, error) {
 	s.buffers.New = func() any { b := make([]byte, 0, 4096); return &b }
 	if !deps.HandlerStreams {
 		s.sockets = sockets.New(sockets.Options{Pace: deps.Bounds.Pace, KeepAlive: deps.Bounds.KeepAlive,
-			WriteTimeout: deps.Bounds.WriteTimeout, Listener: s.Listener, Log: deps.Log})
+			WriteTimeout: deps.Bounds.WriteTimeout, Listener: s.listener, Log: deps.Log})
 	}
 	var err error
 	if s.metrics, err = newMetrics(deps.Metrics); err != nil {
@@ -370,7 +381,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		if r.access == probe {
 			return r.serve(x, req)
 		}
-		if err := s.admit(x); err != nil {
+		if err := s.admit(x, req.Request); err != nil {
 			return err
 		}
 		if r.early() {
@@ -398,6 +409,9 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 			if err := s.keyless(x, req); err != nil {
 				return err
 			}
+			if err := s.identify(x, req.Request); err != nil {
+				return err
+			}
 			return r.serve(x, s.trace(x, req))
 		}
 		if err := s.authorise(x, req, kind, r.access == asking); err != nil {
@@ -408,6 +422,9 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		}
 		if r.access != admin {
 			if err := s.findProject(x, req); err != nil {
+				return err
+			}
+			if err := s.identify(x, req.Request); err != nil {
 				return err
 			}
 		}
@@ -485,7 +502,7 @@ func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
 	if err := s.Settle(ctx); err != nil {
 		s.cutStreams()
-		return fmt.Errorf("drain %d streams: %w", s.streams.Load(), err)
+		return fmt.Errorf("drain %d streams: %w", s.openStreams(), err)
 	}
 	return nil
 }
@@ -493,7 +510,7 @@ func (s *Server) Drain(ctx context.Context) error {
 // Settle waits until no stream is open, and fails when ctx ends first. Work is taken meanwhile, and may open further
 // streams.
 func (s *Server) Settle(ctx context.Context) error {
-	for s.streams.Load() > 0 {
+	for s.openStreams() > 0 {
 		select {
 		case <-s.ended:
 		case <-ctx.Done():
@@ -512,6 +529,15 @@ func (s *Server) Close() {
 	}
 }
 
+// What one connection may have the server hold. Proxies and browsers send far less: nginx takes heads of 32 KiB.
+const (
+	maxHeaderBytes = 32 << 10 // of one request, over HTTP/2 too
+	maxConcurrent  = 100      // requests at once over HTTP/2
+	maxFrame       = 64 << 10
+	// maxHeaderFields are as many header fields as a request may have: each takes more memory than its bytes.
+	maxHeaderFields = 200
+)
+
 // cutStreams ends the streams that are open.
 func (s *Server) cutStreams() {
 	s.cut()
@@ -527,7 +553,9 @@ func (s *Server) cutStreams() {
 func (s *Server) Attach(server *http.Server) {
 	attachConns(server)
 	// A stream over HTTP/2 has its deadlines, and a connection that takes nothing in, or is gone, ends with all of them.
-	server.HTTP2 = &http.HTTP2Config{WriteByteTimeout: s.Bounds.WriteTimeout, SendPingTimeout: 2 * s.Bounds.KeepAlive}
+	server.HTTP2 = &http.HTTP2Config{WriteByteTimeout: s.Bounds.WriteTimeout, SendPingTimeout: 2 * s.Bounds.KeepAlive,
+		MaxConcurrentStreams: maxConcurrent, MaxReadFrameSize: maxFrame}
+	server.MaxHeaderBytes = maxHeaderBytes
 	if s.sockets != nil {
 		s.sockets.Attach(server)
 	}

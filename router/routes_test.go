@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/router/openapi"
+	"docent/api/openapi"
 )
 
 // The document is what clients are made from, and the table is what is served: each has all that the other has.

@@ -9,7 +9,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
-	"docent/persistence/catalog"
+	"docent/persistence/catalog/listing"
 	"docent/router/reqbody"
 )
 
@@ -43,7 +43,7 @@ func (s *Server) sessionBody(x *exchange, req *http.Request, row api.JobRow) ses
 func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
 	var ps reqbody.Problems
 	query := req.URL.Query()
-	q := catalog.JobQuery{Project: x.project.ID, MinPos: catalog.Newest, // who created a job finds it
+	q := listing.JobQuery{Project: x.project.ID, MinPos: listing.Newest, // who created a job finds it
 		Skip:  ps.QueryInt(query, "skip", 0, math.MaxInt32, 0),
 		Limit: ps.QueryInt(query, "take", 1, 100, 0)} // all where it is not given
 	if err := ps.Err(); err != nil {

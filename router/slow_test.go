@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"docent/actors/thread"
+	"docent/api/stream"
 	"docent/router"
-	"docent/stream"
 )
 
 // dial speaks to the server without the patience of an HTTP client.

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"docent/actors/thread"
+	"docent/api/stream"
 	"docent/router"
-	"docent/stream"
 )
 
 // onSockets is a house whose streams package sockets writes.

@@ -3,6 +3,7 @@ package router
 import (
 	"context"
 	"crypto/tls"
+	"docent/internal/background"
 	"errors"
 	"net"
 	"net/http"
@@ -16,9 +17,9 @@ const handshakeTime = 10 * time.Second
 // TLSListener is Listener for connections over TLS. It hands out what has been agreed on: HTTP/2 as net/http wants to
 // have it, HTTP/1.1 so that it is answered as over a plain connection. The config names the protocols.
 func (s *Server) TLSListener(l net.Listener, config *tls.Config) net.Listener {
-	t := &tlsListener{Listener: l, server: s, config: config, agreed: make(chan net.Conn), failed: make(chan error),
+	t := &tlsListener{Listener: &countedListener{Listener: l, server: s}, server: s, config: config, agreed: make(chan net.Conn), failed: make(chan error),
 		closed: make(chan struct{}), pending: map[net.Conn]bool{}}
-	go t.run()
+	background.Essential("router.TLSListener", t.run)
 	return t
 }
 
@@ -41,7 +42,7 @@ func (l *tlsListener) run() {
 	for {
 		c, err := l.Listener.Accept()
 		if err == nil {
-			go l.agree(c)
+			background.Go("router.run", func() { l.agree(c) })
 			continue
 		}
 		select {

@@ -22,9 +22,9 @@ import (
 	"time"
 
 	"docent/actors/thread"
+	"docent/api/openapi/openapitest"
+	"docent/api/stream"
 	"docent/router"
-	"docent/router/openapi/openapitest"
-	"docent/stream"
 )
 
 // over has every test of this room reach its server over TLS: "tls" with HTTP/1.1, "h2" with HTTP/2 where a client of

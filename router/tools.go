@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/internal/budget"
 )
 
 // toolRoutes are the routes of the Model Context Protocol. A client posts its messages, gets a stream of what the
@@ -25,10 +26,20 @@ func (s *Server) toolRoutes() []route {
 	return list
 }
 
+// maxToolMessage is what one message of a client of MCP may have.
+const maxToolMessage = 1 << 20
+
 func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.Project, netip.Addr)) func(*exchange,
 	bunrouter.Request) error {
 	return func(x *exchange, req bunrouter.Request) error {
-		end, err := s.open()
+		if err := s.whole(x, req.Request, max(s.Bounds.BodyBytes, maxToolMessage)); err != nil {
+			return err
+		}
+		kind := budget.Streams
+		if req.Method == http.MethodGet {
+			kind = budget.Standing // a client keeps it while its session lasts
+		}
+		end, err := s.open(x, kind)
 		if err != nil {
 			return err
 		}
@@ -42,6 +53,12 @@ func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.P
 		}
 		defer context.AfterFunc(ends, cancel)()
 		serve(x, req.Request.WithContext(ctx), x.project, x.client)
+		switch x.status {
+		case http.StatusTooManyRequests:
+			s.metrics.refuse("client_" + budget.Sessions.String())
+		case http.StatusServiceUnavailable:
+			s.metrics.refuse(budget.Sessions.String())
+		}
 		return nil
 	}
 }

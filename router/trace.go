@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // Parents says whose traceparent is followed: a caller that is followed decides whether a trace is sampled, which

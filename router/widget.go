@@ -10,8 +10,8 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
-	"docent/gzipped"
-	"docent/widget"
+	"docent/internal/gzipped"
+	"docent/router/widget"
 )
 
 // widgetFiles are compressed once, when the first page asks for one.

@@ -7,13 +7,13 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/bench/retrieval"
 	"docent/search/analysis"
-	"docent/search/eval"
 	"docent/search/page"
 )
 
 // evaluateWith asks the judged queries under other weights.
-func evaluateWith(t testing.TB, l *Library, queries []eval.Query, tuning Tuning, box bool) []eval.Outcome {
+func evaluateWith(t testing.TB, l *Library, queries []retrieval.Query, tuning Tuning, box bool) []retrieval.Outcome {
 	snaps := make(map[string]*snapshot)
 	for _, c := range corpora {
 		s, err := l.acquire(api.ProjectID(c))
@@ -23,7 +23,7 @@ func evaluateWith(t testing.TB, l *Library, queries []eval.Query, tuning Tuning,
 		defer s.release()
 		snaps[c] = retuned(s, tuning)
 	}
-	out, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+	out, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 		return found(snaps[q.Corpus].search(ctx, Query{Text: q.Query, Limit: 10, Box: box}))
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func evaluateWith(t testing.TB, l *Library, queries []eval.Query, tuning Tuning,
 }
 
 // halfOf splits the judged queries by their text: weights were chosen on "dev" and looked at on "held".
-func halfOf(o eval.Outcome) string {
+func halfOf(o retrieval.Outcome) string {
 	if analysis.Hash(o.Judged.Query)&64 != 0 {
 		return "held"
 	}
@@ -41,7 +41,7 @@ func halfOf(o eval.Outcome) string {
 }
 
 // judgedLibrary is a library of the judged sites, and their queries.
-func judgedLibrary(b *testing.B) (*Library, []eval.Query) {
+func judgedLibrary(b *testing.B) (*Library, []retrieval.Query) {
 	l := openTest(b, Options{})
 	queries := judgedQueries(b)
 	indexCorpora(b, l)
@@ -57,13 +57,13 @@ func BenchmarkAblation(b *testing.B) {
 	}
 }
 
-func ablation(b *testing.B, l *Library, queries []eval.Query) string {
+func ablation(b *testing.B, l *Library, queries []retrieval.Query) string {
 	var table strings.Builder
 	table.WriteString("| without | mean | desc | head | prefix | typo | question | section@1 | dev / held mrr |\n|---|---|---|---|---|---|---|---|---|\n")
 	row := func(name string, tuning Tuning, box bool) {
 		out := evaluateWith(b, l, queries, tuning, box)
-		byKind := eval.Summarize(out, func(o eval.Outcome) string { return o.Judged.Kind })
-		halves := eval.Summarize(out, halfOf)
+		byKind := retrieval.Summarize(out, func(o retrieval.Outcome) string { return o.Judged.Kind })
+		halves := retrieval.Summarize(out, halfOf)
 		var mean float64
 		fmt.Fprintf(&table, "| %s |", name)
 		var cells strings.Builder
@@ -116,7 +116,7 @@ func BenchmarkLeaveOneOut(b *testing.B) {
 	}
 }
 
-func leaveOneOut(b *testing.B, l *Library, queries []eval.Query) string {
+func leaveOneOut(b *testing.B, l *Library, queries []retrieval.Query) string {
 	type setting struct {
 		name   string
 		tuning Tuning
@@ -160,14 +160,14 @@ func leaveOneOut(b *testing.B, l *Library, queries []eval.Query) string {
 		out := evaluateWith(b, l, queries, s.tuning, true)
 		worths[i] = map[string]worth{}
 		for _, c := range corpora {
-			var own []eval.Outcome
+			var own []retrieval.Outcome
 			for _, o := range out {
 				if o.Judged.Corpus == c {
 					own = append(own, o)
 				}
 			}
 			var v worth
-			by := eval.Summarize(own, func(o eval.Outcome) string { return o.Judged.Kind })
+			by := retrieval.Summarize(own, func(o retrieval.Outcome) string { return o.Judged.Kind })
 			for _, k := range by {
 				v.both += (k.HitAt5 + k.MRR) / 2 / float64(len(by))
 				v.hit += k.HitAt5 / float64(len(by))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/search/eval"
+	"docent/bench/retrieval"
 )
 
 // BenchmarkSearch: how long one search takes, warm but not remembered, in each of the judged documentation sets.
@@ -22,13 +22,13 @@ func BenchmarkSearch(b *testing.B) {
 	l := openTest(b, Options{ResultBytes: -1})
 	for _, name := range corpora {
 		mustUpdate(b, l, api.Project{ID: api.ProjectID(name)}, corpus(b, name))
-		own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+		own := slices.DeleteFunc(slices.Clone(queries), func(q retrieval.Query) bool { return q.Corpus != name })
 		b.Run(name, func(b *testing.B) { benchQueries(b, l, own, 1) })
 	}
 }
 
 // benchQueries asks the queries in turn from several goroutines at once.
-func benchQueries(b *testing.B, l *Library, queries []eval.Query, callers int) {
+func benchQueries(b *testing.B, l *Library, queries []retrieval.Query, callers int) {
 	for _, q := range queries {
 		if _, err := ask(l)(context.Background(), q); err != nil {
 			b.Fatal(err)
@@ -58,8 +58,8 @@ func benchQueries(b *testing.B, l *Library, queries []eval.Query, callers int) {
 	wg.Wait()
 	took := time.Since(begin)
 	slices.Sort(times)
-	b.ReportMetric(float64(eval.Quantile(times, 0.5).Microseconds()), "p50-µs")
-	b.ReportMetric(float64(eval.Quantile(times, 0.99).Microseconds()), "p99-µs")
+	b.ReportMetric(float64(retrieval.Quantile(times, 0.5).Microseconds()), "p50-µs")
+	b.ReportMetric(float64(retrieval.Quantile(times, 0.99).Microseconds()), "p99-µs")
 	b.ReportMetric(float64(b.N)/took.Seconds(), "queries/s")
 }
 
@@ -134,7 +134,7 @@ func BenchmarkLarge(b *testing.B) {
 	runtime.ReadMemStats(&stats)
 	b.Logf("heap with the index open %d MB (the site's own text %d MB)", stats.HeapAlloc>>20, size(files)>>20)
 	rng := rand.New(rand.NewPCG(9, 9))
-	var queries []eval.Query
+	var queries []retrieval.Query
 	all := slices.Sorted(func(yield func(string) bool) {
 		for p := range files {
 			if !yield(p) {
@@ -145,7 +145,7 @@ func BenchmarkLarge(b *testing.B) {
 	for range 300 {
 		words := strings.Fields(files[all[rng.IntN(len(all))]])
 		at := 4 + rng.IntN(len(words)-20)
-		queries = append(queries, eval.Query{Corpus: "large", Query: strings.Join(words[at:at+2+rng.IntN(6)], " ")})
+		queries = append(queries, retrieval.Query{Corpus: "large", Query: strings.Join(words[at:at+2+rng.IntN(6)], " ")})
 	}
 	b.Run("1", func(b *testing.B) { benchQueries(b, l, queries, 1) })
 	b.Run("4", func(b *testing.B) { benchQueries(b, l, queries, 4) })
@@ -211,7 +211,7 @@ func BenchmarkExplain(b *testing.B) {
 	l := openTest(b, Options{})
 	const name = "electron" // the one with most sections
 	mustUpdate(b, l, api.Project{ID: name}, corpus(b, name))
-	own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+	own := slices.DeleteFunc(slices.Clone(queries), func(q retrieval.Query) bool { return q.Corpus != name })
 	for _, c := range []struct {
 		name    string
 		weights map[string]float64

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/search/eval"
+	"docent/bench/retrieval"
+	"docent/internal/testing/need"
 )
 
 // front makes a page.
@@ -362,7 +363,7 @@ func TestVersionsAndLanguagesFollowTheConfiguration(t *testing.T) {
 // pages have the same titles and the same words: what is found is of one version and one language, and no worse than
 // without them.
 func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	queries := judgedQueries(t)
 	for _, name := range []string{"docusaurus", "fastapi", "vite"} {
 		l := openTest(t, Options{})
@@ -379,7 +380,7 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 		alone.files["docusaurus.config.js"], beside.files["docusaurus.config.js"] = config, config
 		mustUpdate(t, l, api.Project{ID: "alone"}, alone)
 		mustUpdate(t, l, api.Project{ID: "beside"}, beside)
-		own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+		own := slices.DeleteFunc(slices.Clone(queries), func(q retrieval.Query) bool { return q.Corpus != name })
 		for i := range own {
 			own[i].Relevant = slices.Clone(own[i].Relevant)
 			for k, p := range own[i].Relevant {
@@ -387,11 +388,11 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 			}
 		}
 		for _, box := range []bool{true, false} {
-			score := map[string]eval.Score{}
+			score := map[string]retrieval.Score{}
 			// nobody asks an assistant so
-			asked := slices.DeleteFunc(slices.Clone(own), func(q eval.Query) bool { return !box && q.Kind == "prefix" })
+			asked := slices.DeleteFunc(slices.Clone(own), func(q retrieval.Query) bool { return !box && q.Kind == "prefix" })
 			for _, project := range []api.ProjectID{"alone", "beside"} {
-				outcomes, err := eval.Run(t.Context(), asked, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+				outcomes, err := retrieval.Run(t.Context(), asked, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 					hits, err := l.Search(ctx, project, Query{Text: q.Query, Limit: 10, Box: box})
 					for _, h := range hits {
 						if project == "beside" && (h.Version != "1.0" || h.Language != "en") {
@@ -403,7 +404,7 @@ func TestJudgedQuestionsAreAnsweredInOneVersionAndOneLanguage(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				score[string(project)] = eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""]
+				score[string(project)] = retrieval.Summarize(outcomes, func(retrieval.Outcome) string { return "" })[""]
 			}
 			t.Logf("%-11s box %-5v %3d queries, alone hit@5 %.4f mrr %.4f, beside its copies %.4f and %.4f", name,
 				box, len(asked), score["alone"].HitAt5, score["alone"].MRR, score["beside"].HitAt5, score["beside"].MRR)

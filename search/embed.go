@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -126,10 +127,10 @@ func (l *Library) startEmbedding() {
 	e.byID, e.changed = make(map[api.ProjectID]*Meaning), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	go func() {
+	background.Go("search.startEmbedding", func() {
 		defer close(ended)
 		l.embedAll(ctx)
-	}()
+	})
 	e.end = func() {
 		cancel()
 		<-ended

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 // sameAsFound checks that an explanation gives what Search gives, and that the parts of each score add up to it.
@@ -45,7 +46,7 @@ func sameAsFound(t *testing.T, found []Hit, e Explanation) {
 // What is explained is what readers find: the same hits in the same order with the same scores, over all judged
 // queries, as a box and as the assistant asks.
 func TestAnExplanationGivesWhatSearchFinds(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	queries := judgedQueries(t)
 	l := openTest(t, Options{})
 	indexCorpora(t, l)

@@ -14,10 +14,11 @@ import (
 	"testing"
 
 	"docent/api"
-	sets "docent/internal/corpora"
-	"docent/markup"
+	sets "docent/bench/corpora"
+	"docent/bench/retrieval"
+	"docent/internal/testing/need"
 	"docent/search/analysis"
-	"docent/search/eval"
+	"docent/site/markup"
 )
 
 // Ten documentation sets that nobody had looked at when the ranking was made. Real questions are written in words other
@@ -25,7 +26,7 @@ import (
 // chosen on the half called dev.
 
 var (
-	fetchSets = flag.Bool("fetch", os.Getenv("DOCENT_TEST_ALL") == "1",
+	fetchSets = flag.Bool("fetch", need.All,
 		"load published documentation sets that are not on this machine")
 	half = flag.String("half", "", "judge all published sets of this half, dev or held, and not the small ones alone")
 	dump = flag.String("dump", "", "write the judged queries of the published sets to this file")
@@ -34,7 +35,7 @@ var (
 // A judgedSet is a documentation set with its queries.
 type judgedSet struct {
 	tree    sets.Tree
-	queries []eval.Query
+	queries []retrieval.Query
 }
 
 // mostOf bounds how many queries of a kind are made of one set.
@@ -53,18 +54,18 @@ func publishedSet(t testing.TB, name string) judgedSet {
 	return set
 }
 
-func ownQuestions(t testing.TB, name string) []eval.Query {
+func ownQuestions(t testing.TB, name string) []retrieval.Query {
 	t.Helper()
 	f, err := os.Open("testdata/questions.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	all, err := eval.Read(f)
+	all, err := retrieval.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(q eval.Query) bool { return q.Corpus != name })
+	return slices.DeleteFunc(all, func(q retrieval.Query) bool { return q.Corpus != name })
 }
 
 // A maker makes judged queries of the pages of a set.
@@ -108,19 +109,19 @@ func typedTitle(title string) string {
 }
 
 // some takes a share of queries that does not depend on their order.
-func some(kind string, queries []eval.Query) []eval.Query {
-	slices.SortStableFunc(queries, func(a, b eval.Query) int {
+func some(kind string, queries []retrieval.Query) []retrieval.Query {
+	slices.SortStableFunc(queries, func(a, b retrieval.Query) int {
 		return cmp.Or(cmp.Compare(analysis.Hash(a.Query+"!"), analysis.Hash(b.Query+"!")), strings.Compare(a.Query, b.Query))
 	})
 	return queries[:min(len(queries), mostOf[kind])]
 }
 
-func (m *maker) query(kind, text string, relevant ...string) eval.Query {
-	return eval.Query{Corpus: m.name, Kind: kind, Query: text, Relevant: relevant}
+func (m *maker) query(kind, text string, relevant ...string) retrieval.Query {
+	return retrieval.Query{Corpus: m.name, Kind: kind, Query: text, Relevant: relevant}
 }
 
 // descriptions asks for pages by the description in their front matter, where no other page has the same.
-func (m *maker) descriptions() []eval.Query {
+func (m *maker) descriptions() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {
 		text, _ := m.pages[file].Front.Values["description"].(string)
@@ -129,7 +130,7 @@ func (m *maker) descriptions() []eval.Query {
 			pages[text] = append(pages[text], file)
 		}
 	}
-	var out []eval.Query
+	var out []retrieval.Query
 	for text, files := range pages {
 		if len(files) == 1 {
 			out = append(out, m.query("desc", text, files[0]))
@@ -156,7 +157,7 @@ var does = strings.Fields(`access add allow apply assign attach authenticate avo
 	upgrade upload use validate verify view watch wrap write`)
 
 // headings turns how-to headings into questions: what several pages have a heading for is found on any of them.
-func (m *maker) headings() []eval.Query {
+func (m *maker) headings() []retrieval.Query {
 	verbs := map[string]string{}
 	a := analysis.Get()
 	defer a.Put()
@@ -181,7 +182,7 @@ func (m *maker) headings() []eval.Query {
 			}
 		}
 	}
-	var out []eval.Query
+	var out []retrieval.Query
 	for text, files := range pages {
 		how := "how do i "
 		if analysis.Hash(text)&1 != 0 {
@@ -193,8 +194,8 @@ func (m *maker) headings() []eval.Query {
 }
 
 // prefixes breaks titles off in their second word or a later one, where that still tells one title from all others.
-func (m *maker) prefixes() []eval.Query {
-	var out []eval.Query
+func (m *maker) prefixes() []retrieval.Query {
+	var out []retrieval.Query
 	for title, files := range m.asked {
 		words := strings.Fields(title)
 		if len(words) < 2 {
@@ -219,8 +220,8 @@ func (m *maker) prefixes() []eval.Query {
 }
 
 // typos puts one slip into a long word of a title: a letter doubled, left out, swapped with its neighbour or replaced.
-func (m *maker) typos() []eval.Query {
-	var out []eval.Query
+func (m *maker) typos() []retrieval.Query {
+	var out []retrieval.Query
 	for title, files := range m.asked {
 		words := strings.Fields(title)
 		seed := analysis.Hash(title) >> 4
@@ -256,10 +257,10 @@ func (m *maker) typos() []eval.Query {
 }
 
 // publishedLibrary indexes sets and gathers their queries.
-func publishedLibrary(t testing.TB, names []string) (*Library, []eval.Query) {
+func publishedLibrary(t testing.TB, names []string) (*Library, []retrieval.Query) {
 	t.Helper()
 	l := openTest(t, Options{})
-	var queries []eval.Query
+	var queries []retrieval.Query
 	for _, name := range names {
 		set := publishedSet(t, name)
 		if _, err := l.Update(t.Context(), api.Project{ID: api.ProjectID(name)}, set.tree, nil); err != nil {
@@ -273,7 +274,7 @@ func publishedLibrary(t testing.TB, names []string) (*Library, []eval.Query) {
 		for _, p := range pages {
 			indexed[p.Path] = true
 		}
-		queries = append(queries, slices.DeleteFunc(set.queries, func(q eval.Query) bool {
+		queries = append(queries, slices.DeleteFunc(set.queries, func(q retrieval.Query) bool {
 			if !slices.ContainsFunc(q.Relevant, func(file string) bool { return indexed[file] }) {
 				if q.Kind == "question" {
 					t.Errorf("%s %q wants %v, which is not indexed", q.Corpus, q.Query, q.Relevant)
@@ -288,7 +289,7 @@ func publishedLibrary(t testing.TB, names []string) (*Library, []eval.Query) {
 
 // Questions in words other than the page's, and the other kinds of queries, on sets that the ranking was not made on.
 func TestPublishedSets(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	names := slices.Concat(sets.PublishedNames("dev", true), sets.PublishedNames("held", true))
 	if *half != "" {
 		names = sets.PublishedNames(*half, false)
@@ -307,7 +308,7 @@ func TestPublishedSets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	outcomes, err := eval.Run(t.Context(), queries, ask(l))
+	outcomes, err := retrieval.Run(t.Context(), queries, ask(l))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +316,7 @@ func TestPublishedSets(t *testing.T) {
 	if *half != "" {
 		return // what is read by people, and written down in docs/measurements
 	}
-	for k, bar := range map[string]eval.Score{
+	for k, bar := range map[string]retrieval.Score{
 		"desc": {HitAt5: 0.92, MRR: 0.78}, "head": {HitAt5: 0.99, MRR: 0.97}, "prefix": {HitAt5: 0.98, MRR: 0.96},
 		"typo": {HitAt5: 0.99, MRR: 0.98}, "question": {HitAt5: 0.82, MRR: 0.61},
 	} {
@@ -329,16 +330,16 @@ func TestPublishedSets(t *testing.T) {
 }
 
 // logKinds logs the scores by kind and by set, and gives those by kind and their mean.
-func logKinds(t testing.TB, outcomes []eval.Outcome) (byKind map[string]eval.Score, mean float64) {
+func logKinds(t testing.TB, outcomes []retrieval.Outcome) (byKind map[string]retrieval.Score, mean float64) {
 	t.Helper()
-	byKind = eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+	byKind = retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Kind })
 	for _, k := range kinds {
 		s := byKind[k]
 		mean += s.HitAt5 / float64(len(kinds))
 		t.Logf("%-9s n %3d hit@5 %.4f hit@1 %.3f mrr %.3f", k, s.Queries, s.HitAt5, s.HitAt1, s.MRR)
 	}
 	t.Logf("mean of kinds %.4f", mean)
-	both := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Corpus + " " + o.Judged.Kind })
+	both := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Corpus + " " + o.Judged.Kind })
 	for _, name := range slices.Sorted(maps.Keys(both)) {
 		t.Logf("%-18s n %3d hit@5 %.3f mrr %.3f", name, both[name].Queries, both[name].HitAt5, both[name].MRR)
 	}
@@ -354,14 +355,14 @@ func logKinds(t testing.TB, outcomes []eval.Outcome) (byKind map[string]eval.Sco
 // Pages in Chinese, Japanese and Korean are found in their languages: by their descriptions, their headings, and by
 // questions.
 func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	const name = "intlayer-cjk"
 	if *half == "" {
 		t.Skip("a thousand pages: -half dev or held has them judged")
 	}
 	tree := sets.Published(t, name, *fetchSets)
 	m := newMaker(name, tree)
-	var queries []eval.Query
+	var queries []retrieval.Query
 	for _, q := range m.descriptions() {
 		if language, _, _ := strings.Cut(q.Relevant[0], "/"); language != "en" {
 			tree[q.Relevant[0]] = withoutDescription(tree[q.Relevant[0]])
@@ -380,13 +381,13 @@ func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, box := range []bool{true, false} {
-		outcomes, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+		outcomes, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 			return found(l.Search(ctx, name, Query{Text: q.Query, Limit: 10, Box: box}))
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		byKind := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+		byKind := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Kind })
 		for _, kind := range slices.Sorted(maps.Keys(byKind)) {
 			s := byKind[kind]
 			t.Logf("box %-5v %-12s n %3d hit@5 %.3f hit@1 %.3f mrr %.3f", box, kind, s.Queries, s.HitAt5, s.HitAt1, s.MRR)
@@ -404,7 +405,7 @@ func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
 }
 
 // namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, where they are the only ones.
-func (m *maker) namedHeadings() []eval.Query {
+func (m *maker) namedHeadings() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {
 		for _, h := range m.pages[file].Headings {
@@ -419,9 +420,9 @@ func (m *maker) namedHeadings() []eval.Query {
 			}
 		}
 	}
-	var out []eval.Query
+	var out []retrieval.Query
 	for _, language := range []string{"ja", "ko", "zh"} {
-		var own []eval.Query
+		var own []retrieval.Query
 		for text, files := range pages {
 			if len(files) == 1 && strings.HasPrefix(files[0], language+"/") {
 				own = append(own, m.query(language+" head", text, files[0]))

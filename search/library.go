@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"docent/internal/background"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -18,9 +19,11 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/cell"
+	"docent/internal/tracing"
 	"docent/search/index"
 	"docent/search/meaning"
-	"docent/tracing"
+	"docent/search/page"
 )
 
 // Options of a library. The zero value is ready to use.
@@ -37,10 +40,14 @@ type Options struct {
 	// whatever it holds.
 	Memory  int64
 	Workers int // goroutines of one update; GOMAXPROCS if zero
-	Log     *slog.Logger
-	Tuning  *Tuning // weights of the ranking; DefaultTuning if nil
-	// PDF reads a file in that format; see index.Options.
-	PDF func(ctx context.Context, content []byte) ([]byte, error)
+	// What an update holds: sections that are written at once (1,000 if zero), and bytes of pages in parsed form (16 MiB
+	// if zero).
+	Batch  int
+	Parsed int64
+	Log    *slog.Logger
+	Tuning *Tuning // weights of the ranking; DefaultTuning if nil
+	// Cell runs the parsers of page.Kinds on files that may hold anything; in this process where nil, for tests.
+	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 	// Embedder makes the vectors by which sections are found by what they mean; by their words alone if nil.
 	Embedder meaning.Embedder
 	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
@@ -67,7 +74,7 @@ type Library struct {
 	lookups  lookups
 	near     *nearness // nil where there is no embedder
 	blend    blend
-	inUse    sync.WaitGroup
+	inUse    background.Work
 	done     chan struct{}
 	swept    chan struct{}
 }
@@ -96,8 +103,13 @@ func Open(dir string, o Options) (*Library, error) {
 	o.TextBytes = cmp.Or(o.TextBytes, 8<<20)
 	o.ResultBytes = cmp.Or(o.ResultBytes, 4<<20)
 	o.Memory = cmp.Or(o.Memory, 512<<20)
+	o.Batch = cmp.Or(o.Batch, 1000)
+	o.Parsed = cmp.Or(o.Parsed, 16<<20)
 	o.Workers = cmp.Or(o.Workers, runtime.GOMAXPROCS(0))
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Cell == nil {
+		o.Cell = cell.InProcess(page.Kinds()...)
+	}
 	o.Tuning = cmp.Or(o.Tuning, &DefaultTuning)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the documentation index: %w", err)
@@ -108,7 +120,7 @@ func Open(dir string, o Options) (*Library, error) {
 		done: make(chan struct{}), swept: make(chan struct{}),
 		near: newNearness(&o), blend: defaultBlend,
 	}
-	go l.sweep()
+	background.Go("search.Open", l.sweep)
 	l.startEmbedding()
 	return l, nil
 }
@@ -443,7 +455,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 }
 
 func (l *Library) updates() index.Options {
-	return index.Options{Workers: l.options.Workers, Log: l.log, PDF: l.options.PDF}
+	return index.Options{Workers: l.options.Workers, Batch: l.options.Batch, Parsed: l.options.Parsed, Log: l.log,
+		Cell: l.options.Cell}
 }
 
 // Check says what the index would show of a tree. It changes nothing.

@@ -446,8 +446,14 @@ func TestDamageIsFound(t *testing.T) {
 	t.Logf("%d of %d damages had to be repaired", found, times)
 }
 
-// An index of another version of the rules is made anew.
+// An index that another version made, by other rules for text or for what is public, is not answered from and is built
+// again.
 func TestOldSchemaIsRebuilt(t *testing.T) {
+	t.Run("schema", func(t *testing.T) { testOldIndex(t, func(m *index.Manifest) { m.Schema-- }) })
+	t.Run("analysis", func(t *testing.T) { testOldIndex(t, func(m *index.Manifest) { m.Analysis++ }) })
+}
+
+func testOldIndex(t *testing.T, age func(*index.Manifest)) {
 	dir := t.TempDir()
 	l, err := Open(dir, Options{Log: quiet()})
 	if err != nil {
@@ -462,7 +468,7 @@ func TestOldSchemaIsRebuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.Analysis++
+	age(&m)
 	if err := index.SaveManifest(gen, m); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/race"
+	"docent/internal/testing/need"
 )
 
 // folderTree is a tree in a folder.
@@ -62,10 +64,8 @@ func indexFolder(dir string) {
 // Indexing takes less than 5 KB of memory for each section, all that the process has counted, beyond what a small site
 // takes: about twice of what it does take. BenchmarkLarge tells the peak for 100,000.
 func TestIndexingIsBoundedInMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("indexes 20,000 sections in a process of its own")
-	}
-	if raceDetector {
+	need.Everything(t, "indexes 20,000 sections in a process of its own")
+	if race.Enabled {
 		t.Skip("the race detector's own memory would be measured")
 	}
 	const small, big = 1_000, 20_000

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -12,9 +13,9 @@ import (
 	"unicode/utf8"
 
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/search/meaning"
 	"docent/search/page"
-	"docent/tracing"
 )
 
 // Sections are found by what they mean as well, where a library has an embedder. Vectors of sections lie beside the
@@ -331,7 +332,7 @@ func (n *nearness) question(ctx context.Context, from meaning.Embedder, text str
 		}
 		n.flights.under[key] = f
 		// Its own time limit ends it, not the end of the first who asked: others may wait for it.
-		go n.fly(context.WithoutCancel(ctx), from, key, f)
+		background.Go("search.question", func() { n.fly(context.WithoutCancel(ctx), from, key, f) })
 	}
 	n.flights.mu.Unlock()
 	select {

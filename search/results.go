@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only

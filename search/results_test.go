@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/testing/need"
 	"docent/search/page"
 )
 
@@ -172,7 +173,7 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 // Rankings from words that are kept whole, and the close look that passes over what was not asked for, are those of the
 // plain way, bit for bit: each word gathered from its terms, and each word of a text looked up.
 func TestShortcutsRankAsThePlainWay(t *testing.T) {
-	skipLong(t)
+	need.Everything(t, "one goroutine, over all judged queries")
 	queries := judgedQueries(t)
 	once := DefaultTuning
 	once.Synonym = 0 // queries that find little are ranked once more, always in the plain way

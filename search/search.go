@@ -92,8 +92,6 @@ type (
 	CheckedPage = index.CheckedPage
 	LeftOut     = index.LeftOut
 	DeadLink    = index.DeadLink
-
-	UnreadableError = index.UnreadableError
 )
 
 // ErrNotIndexed says that a project has no index that can be used: none was made yet, or the one on disk is damaged or

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"sync"
 
-	"docent/markup"
 	"docent/search/index"
 	"docent/search/page"
+	"docent/site/markup"
 )
 
 // Bounds of a hit's content: a section that says little is shown with those below it.

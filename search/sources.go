@@ -3,12 +3,11 @@ package search
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"docent/api"
 )
@@ -114,7 +113,7 @@ func (p *Source) mark(hits []Hit) {
 // the others answer meanwhile. That the project's own has none is for the caller to know.
 func (l *Library) searchAll(ctx context.Context, parts []Source, q Query) ([]Hit, error) {
 	found := make([][]Hit, len(parts))
-	var group errgroup.Group
+	var group background.Group
 	for i := range parts {
 		p := &parts[i]
 		within := p.within(q)

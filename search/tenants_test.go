@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/search/eval"
+	"docent/bench/retrieval"
+	"docent/internal/testing/need"
 )
 
 // hosted makes a library of many projects of 100 pages each.
@@ -39,7 +40,7 @@ func hosted(t testing.TB, projects int, o Options) *Library {
 // Three hundred projects on one node: what open indexes hold stays under the setting, whoever asks what.
 func TestManyProjectsStayWithinTheMemoryGiven(t *testing.T) {
 	projects := 300
-	if testing.Short() || raceDetector {
+	if !need.All {
 		projects = 60
 	}
 	const bound = 12 << 20
@@ -99,6 +100,6 @@ func BenchmarkClosedProject(b *testing.B) {
 		times = append(times, time.Since(at))
 	}
 	slices.Sort(times)
-	b.ReportMetric(float64(eval.Quantile(times, 0.5).Microseconds())/1000, "p50-ms")
-	b.ReportMetric(float64(eval.Quantile(times, 0.99).Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(retrieval.Quantile(times, 0.5).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(retrieval.Quantile(times, 0.99).Microseconds())/1000, "p99-ms")
 }

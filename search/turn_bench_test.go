@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/search/eval"
+	"docent/bench/retrieval"
 )
 
 // BenchmarkAssistant: what one of the assistant's searches takes, several sections of each page: ranked anew, and where
@@ -20,7 +20,7 @@ func BenchmarkAssistant(b *testing.B) {
 		l := openTest(b, Options{ResultBytes: c.results})
 		for _, name := range corpora {
 			mustUpdate(b, l, api.Project{ID: api.ProjectID(name)}, corpus(b, name))
-			own := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+			own := slices.DeleteFunc(slices.Clone(queries), func(q retrieval.Query) bool { return q.Corpus != name })
 			search := func(i int) {
 				if _, err := l.Search(context.Background(), api.ProjectID(name),
 					Query{Text: own[i%len(own)].Query, Sections: 4}); err != nil {

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/markup"
 	"docent/site/anchor"
+	"docent/site/markup"
 )
 
 // origin sets the address of the site as a file states it. Addresses that come with an example say nothing.

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // The expected anchors are made by the generators' own libraries, run once over these headings as one page:

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"docent/formats"
+	"docent/internal/formats"
 )
 
 // CollectedFile lies in the root of a folder whose pages a program has collected, as from a web site, and says so. Each

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"path"
@@ -9,8 +10,8 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/formats"
-	"docent/site/pattern"
+	"docent/internal/formats"
+	"docent/internal/glob"
 	"docent/site/script"
 )
 
@@ -31,7 +32,7 @@ type plugin struct {
 	root             string // of the site
 	folder           string // relative to the repository's root
 	route            string
-	include, exclude []pattern.Glob
+	include, exclude []glob.Glob
 	current          bool              // the version that is being written is shown
 	versions         []string          // that are shown; nil for all
 	versioned        bool              // versions says what there is
@@ -44,18 +45,19 @@ type plugin struct {
 }
 
 var (
-	underscored = pattern.Globs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
-	markdown    = pattern.Globs("**/*.{md,mdx}")
+	underscored = glob.Globs("**/_*.{js,jsx,ts,tsx,md,mdx}", "**/_*/**", "**/*.test.{js,jsx,ts,tsx}", "**/__tests__/**")
+	markdown    = glob.Globs("**/*.{md,mdx}")
 )
 
 // A docusaurusConfig is the configuration of a Docusaurus site while it is read.
 type docusaurusConfig struct {
 	*Site
 	root  string // folder of the site, relative to the repository's root
-	text  string
 	doc   map[string]any
 	files []string
 	read  func(string) ([]byte, error)
+	// what of its presets and plugins is not known
+	strange string
 }
 
 func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error)) {
@@ -64,17 +66,13 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	if known {
 		c.root = s.folder()
 		s.content = c.root
-		if raw, err := read(s.config); err == nil {
-			c.text = string(raw)
-			c.doc = script.Settings(c.text, "presets", "plugins", "themeConfig", "url", "baseUrl", "title", "i18n", "themes",
-				"favicon", "organizationName", "markdown", "trailingSlash")
-			if c.doc == nil && strings.TrimSpace(c.text) != "" && !emptyExport.Match(raw) {
-				s.warn(s.config, "its settings are computed; set --exclude and --site-url")
-			}
-		}
+		c.readDoc()
 	}
-	s.spreads(s.config, c.doc)
+	s.spreads(s.config, c.doc, "presets")
 	if classic := c.readPresets(); c.readPlugins() == 0 && !classic { // nothing is known of them
+		if c.strange != "" {
+			s.unknown(s.config, "%s, and no other one shows pages", c.strange)
+		}
 		for _, kind := range pluginKinds {
 			c.add(kind, nil)
 		}
@@ -82,7 +80,7 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	if !known {
 		s.plugins = append(s.plugins, plugin{kind: docsPlugin, id: "default", root: c.root, folder: c.root,
 			include: markdown, exclude: underscored, current: true, whole: true,
-			sidebar: s.sidebarOf(plugin{id: "default", root: c.root}, nil, "", files)})
+			sidebar: s.sidebarOf(plugin{id: "default", root: c.root}, nil, files)})
 	}
 	// The deepest folder counts.
 	slices.SortStableFunc(s.plugins, func(a, b plugin) int { return len(b.folder) - len(a.folder) })
@@ -91,9 +89,26 @@ func (s *Site) openDocusaurus(files []string, read func(string) ([]byte, error))
 	c.readAddress()
 }
 
+// readDoc reads the file that configures the site.
+func (c *docusaurusConfig) readDoc() {
+	raw, err := c.read(c.config)
+	if err != nil {
+		c.unreadable(c.config, err)
+		return
+	}
+	c.doc = script.Settings(c.config, string(raw), c.read, "presets", "plugins", "themeConfig", "url", "baseUrl", "title",
+		"i18n", "themes", "favicon", "organizationName", "markdown", "trailingSlash")
+	if c.doc == nil && len(bytes.TrimSpace(raw)) > 0 {
+		c.unknown(c.config, "its settings are computed")
+	}
+}
+
 // readPresets reads the plugins of the preset classic, and tells whether there is one.
 func (c *docusaurusConfig) readPresets() (classic bool) {
-	presets, _ := c.doc["presets"].([]any)
+	presets, whole := atMost(c.doc["presets"]).([]any)
+	if !whole && c.doc["presets"] != nil {
+		c.unknown(c.config, "presets are computed")
+	}
 	for _, v := range presets {
 		entry, ok := v.([]any)
 		if !ok && v != nil {
@@ -105,30 +120,56 @@ func (c *docusaurusConfig) readPresets() (classic bool) {
 		name, named := entry[0].(string)
 		var options map[string]any
 		if len(entry) > 1 {
-			options, ok = entry[1].(map[string]any)
-			if !ok {
-				c.warn(c.config, "options of a preset are computed; set --exclude")
+			if options, ok = c.options(entry[1]); !ok {
+				c.unknown(c.config, "options of a preset are computed")
 			}
 		}
 		if named && name != "classic" && !strings.Contains(name, "preset-classic") && options["docs"] == nil &&
 			options["blog"] == nil && options["pages"] == nil {
+			c.strange = "it is not known what the preset " + name + " shows"
+			continue
+		}
+		if !named && options["docs"] == nil && options["blog"] == nil && options["pages"] == nil {
+			c.strange = "a preset is computed"
 			continue
 		}
 		classic = true
-		c.spreads(c.config, options)
+		c.spreads(c.config, options, string(docsPlugin), string(blogPlugin), string(pagesPlugin))
 		for _, kind := range pluginKinds {
 			c.add(kind, options[string(kind)])
 		}
 	}
-	if _, computed := c.doc["presets"].(script.Computed); computed {
-		c.warn(c.config, "presets are computed; set --exclude")
-	}
 	return classic
+}
+
+// options are an object of options, of which there is one at most; ok is false where they are computed.
+func (c *docusaurusConfig) options(v any) (of map[string]any, ok bool) {
+	switch v := v.(type) {
+	case nil, bool:
+		return nil, true
+	case map[string]any:
+		return v, true
+	case script.Either: // on or off
+		for _, x := range v {
+			is, known := c.options(x)
+			if !known || is != nil && of != nil {
+				return nil, false
+			}
+			if is != nil {
+				of = is
+			}
+		}
+		return of, true
+	}
+	return nil, false
 }
 
 // readPlugins reads the plugins that stand outside of presets. It returns how many plugins are known then.
 func (c *docusaurusConfig) readPlugins() int {
-	plugins, _ := c.doc["plugins"].([]any)
+	plugins, whole := atMost(c.doc["plugins"]).([]any)
+	if !whole && c.doc["plugins"] != nil || !script.Known(c.doc, "plugins") {
+		c.strange = "plugins are computed"
+	}
 	for _, v := range plugins {
 		entry, ok := v.([]any)
 		if !ok {
@@ -139,6 +180,7 @@ func (c *docusaurusConfig) readPlugins() int {
 		}
 		name, ok := entry[0].(string)
 		if !ok {
+			c.strange = "a plugin is computed"
 			c.warn(c.config, "a plugin is computed: its pages are not known")
 			continue
 		}
@@ -160,11 +202,11 @@ func (c *docusaurusConfig) add(kind pluginKind, v any) {
 	if v == false {
 		return
 	}
-	options, ok := v.(map[string]any)
-	if !ok && v != nil && v != true {
-		c.warn(c.config, "options of the plugin %s are computed; set --exclude", kind)
+	options, ok := c.options(v)
+	if !ok {
+		c.unknown(c.config, "options of the plugin %s are computed", kind)
 	}
-	c.spreads(c.config, options)
+	c.spreads(c.config, options, "path", "include", "exclude", "includeCurrentVersion", "onlyIncludeVersions")
 	p := plugin{kind: kind, id: "default", root: c.root, current: true, exclude: underscored, include: markdown}
 	switch kind {
 	case docsPlugin, blogPlugin:
@@ -181,21 +223,28 @@ func (c *docusaurusConfig) add(kind pluginKind, v any) {
 		case string:
 			*o.to = v
 		default:
-			c.warn(c.config, "%s of the plugin %s is computed", o.key, kind)
+			if o.key == "path" {
+				c.unknown(c.config, "path of the plugin %s is computed", kind)
+			} else {
+				c.warn(c.config, "%s of the plugin %s is computed", o.key, kind)
+			}
 		}
 	}
 	p.folder, p.route = path.Join(c.root, p.folder), strings.Trim(p.route, "/")
 	if v, ok := options["include"]; ok && kind != pagesPlugin {
 		p.include = c.globList(c.config, "include", v)
+		if _, whole := strs(v); !whole {
+			p.include = append(slices.Clone(p.include), markdown...)
+		}
 	}
 	if v, ok := options["exclude"]; ok {
-		p.exclude = c.globList(c.config, "exclude", v)
+		p.exclude = c.globList(c.config, "exclude", atMost(v))
 		if _, whole := strs(v); !whole {
 			p.exclude = append(slices.Clone(p.exclude), underscored...) // as a rule a computed list adds to the usual one
 		}
 	}
 	if kind == docsPlugin {
-		p.sidebar = c.sidebarOf(p, options["sidebarPath"], c.text, c.files)
+		p.sidebar = c.sidebarOf(p, options["sidebarPath"], c.files)
 	}
 	c.readVersions(&p, options)
 	c.plugins = append(c.plugins, p)
@@ -204,18 +253,27 @@ func (c *docusaurusConfig) add(kind pluginKind, v any) {
 // readVersions reads which versions a plugin shows, and where.
 func (c *docusaurusConfig) readVersions(p *plugin, options map[string]any) {
 	p.current = options["includeCurrentVersion"] != false
+	if _, known := options["includeCurrentVersion"].(bool); !known && options["includeCurrentVersion"] != nil {
+		c.unknown(c.config, "includeCurrentVersion is computed")
+	}
 	if v, ok := options["onlyIncludeVersions"]; ok {
 		if list, whole := strs(v); whole {
 			p.versions, p.versioned = list, true
 			p.current = p.current && slices.Contains(list, "current")
 		} else {
-			c.warn(c.config, "onlyIncludeVersions is computed; set --exclude")
+			c.unknown(c.config, "onlyIncludeVersions is computed")
 		}
 	}
 	if name := path.Join(path.Dir(c.config), versionsFile(p.id)); p.kind == docsPlugin && !p.versioned &&
 		slices.Contains(c.files, name) {
 		var list []string
-		if raw, err := c.read(name); err == nil && formats.JSON(raw, &list) == nil {
+		raw, err := c.read(name)
+		if err == nil {
+			err = formats.JSON(raw, &list)
+		}
+		if err != nil {
+			c.unreadable(name, err)
+		} else {
 			p.versions, p.versioned = list, true
 		}
 	}
@@ -238,7 +296,7 @@ func (c *docusaurusConfig) readAddress() {
 	if plain {
 		c.base = strings.Trim(base, "/")
 	}
-	_, computed := c.doc["baseUrl"].(script.Computed)
+	computed := c.doc["baseUrl"] != nil && !plain
 	switch address, ok := c.doc["url"].(string); {
 	case ok && computed:
 		c.warn(c.config, "baseUrl is computed; set --site-url")
@@ -249,23 +307,12 @@ func (c *docusaurusConfig) readAddress() {
 	}
 }
 
-var emptyExport = regexp.MustCompile(`^\s*(?:export\s+default|module\.exports\s*=)\s*\{\s*\}\s*;?\s*$`)
-
-var sidebarPath = regexp.MustCompile(`\bsidebarPath\s*:\s*require\.resolve\(\s*['"]([^'"]+)['"]`)
-
-// sidebarOf is the file of a plugin's sidebars. A path that is computed is known where it is the only one.
-func (s *Site) sidebarOf(p plugin, option any, config string, files []string) string {
-	switch v := option.(type) {
-	case string:
-		return path.Join(p.root, v)
-	case script.Computed:
-		if found := sidebarPath.FindAllStringSubmatch(config, -1); len(found) == 1 &&
-			strings.Count(config, "sidebarPath") == 1 {
-			return path.Join(p.root, found[0][1])
-		}
-		return ""
+// sidebarOf is the file of a plugin's sidebars; empty where it is computed.
+func (s *Site) sidebarOf(p plugin, option any, files []string) string {
+	if name, ok := option.(string); ok {
+		return path.Join(p.root, name)
 	}
-	if p.id == "default" {
+	if p.id == "default" && option == nil {
 		for _, f := range files {
 			if full := path.Join(s.docsDir, f); path.Dir(full) == path.Clean("./"+p.root) &&
 				strings.HasPrefix(path.Base(f), "sidebars.") {
@@ -382,7 +429,7 @@ func (d *decider) docusaurus(e *Entry) Decision {
 		return Decision{Included, "lies outside of the folders of Docusaurus's plugins", d.Config()}
 	}
 	pl := at.plugin
-	if ext := strings.ToLower(path.Ext(e.Path)); ext != ".md" && ext != ".mdx" && !pattern.Any(pl.include, at.rel) {
+	if ext := strings.ToLower(path.Ext(e.Path)); ext != ".md" && ext != ".mdx" && !glob.Any(pl.include, at.rel) {
 		return d.formats(e)
 	}
 	rel := at.rel
@@ -390,7 +437,7 @@ func (d *decider) docusaurus(e *Entry) Decision {
 		at.prefix == "" {
 		rel = path.Join(strings.TrimPrefix(s, pl.folder+"/"), rel) // globs are relative to the plugin's folder
 	}
-	if !pattern.Any(pl.include, rel) {
+	if !glob.Any(pl.include, rel) {
 		return Decision{Included, fmt.Sprintf("no pattern of include of the plugin %s matches", pl.kind), d.Config()}
 	}
 	for _, g := range pl.exclude {
@@ -409,7 +456,7 @@ func (d *decider) docusaurus(e *Entry) Decision {
 	return Decision{Published, fmt.Sprintf("lies in the folder of the plugin %s", pl.kind), d.Config()}
 }
 
-var docsOptions = regexp.MustCompile(`plugin-content-docs['"]\s*,\s*\{`)
+var docsOptions = regexp.MustCompile(`plugin-content-docs['"]\s*,\s*(?:/\*[^*]*\*/\s*)?\(?\s*\{`)
 
 // readInstances reads the documentations of a Docusaurus configuration: that of the preset, and those of the plugin.
 func readInstances(src string) (out []*docsInstance) {

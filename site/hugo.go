@@ -11,13 +11,16 @@ import (
 	"unicode"
 
 	"docent/api"
-	"docent/formats"
-	"docent/site/pattern"
+	"docent/internal/formats"
+	"docent/internal/glob"
 )
 
 // A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the
 // folder that it is mounted as.
-type tree struct{ folder, language, mounted string }
+type tree struct {
+	folder, language, mounted string
+	in, out                   []excluded // patterns of the files that a mount takes in, where it has some, and leaves out
+}
 
 // treeOf is the folder of Hugo's content that a page lies in, and the page's path there.
 func (s *Site) treeOf(p string) (t tree, rel string, ok bool) {
@@ -34,6 +37,7 @@ func (s *Site) treeOf(p string) (t tree, rel string, ok bool) {
 type hugoBuild struct {
 	drafts, future, expired bool
 	ignore                  []*regexp.Regexp
+	languages               []string // that are not built
 	cascade                 []Cascade
 }
 
@@ -62,11 +66,15 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 	is := func(key string) bool { return settings[key] == true }
 	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"),
 		cascade: readCascades(settings["cascade"])}
-	patterns, _ := strs(settings["ignorefiles"])
+	s.build.languages = disabledLanguages(settings)
+	patterns, whole := strs(settings["ignorefiles"])
+	if !whole {
+		s.unknown(s.config, "ignoreFiles is no list of texts")
+	}
 	for _, p := range patterns {
 		re, err := regexp.Compile(p)
 		if err != nil {
-			s.warn(s.config, "the pattern %q of ignoreFiles is not understood; set --exclude", p)
+			s.unknown(s.config, "the pattern %q of ignoreFiles is not understood", p)
 			continue
 		}
 		s.build.ignore = append(s.build.ignore, re)
@@ -93,8 +101,8 @@ func (s *Site) hugoSettings(files []string, dir string, read func(string) ([]byt
 	settings := map[string]any{}
 	for _, f := range files {
 		base, full := path.Base(f), path.Join(s.docsDir, path.Dir(f))
-		if Configures(f) != api.SiteHugo || full != s.folder() && full != path.Join(dir, "config/_default") &&
-			!(dir == "" && full == "config/_default") {
+		built := full == path.Join(dir, "config/production") // what a site is built with
+		if Configures(f) != api.SiteHugo || full != s.folder() && full != path.Join(dir, "config/_default") && !built {
 			continue
 		}
 		raw, err := read(f)
@@ -111,7 +119,15 @@ func (s *Site) hugoSettings(files []string, dir string, read func(string) ([]byt
 			doc = map[string]any{stem: doc}
 		}
 		for k, v := range doc {
-			if _, taken := settings[k]; !taken || f == s.config {
+			was, taken := settings[k]
+			a, some := was.(map[string]any)
+			b, more := v.(map[string]any)
+			switch {
+			case built && some && more:
+				a = maps.Clone(a)
+				maps.Copy(a, b)
+				settings[k] = a
+			case !taken || f == s.config || built:
 				settings[k] = v
 			}
 		}
@@ -149,11 +165,60 @@ func (s *Site) mountedTrees(settings map[string]any, dir string) (out []tree) {
 		if lang := text(m["lang"]); lang != "" && !strings.EqualFold(lang, s.language) {
 			t.language = strings.ToLower(lang)
 		}
+		s.readMount(&t, m)
 		out = append(out, t)
-		for _, k := range []string{"excludefiles", "includefiles", "files"} {
-			if m[k] != nil {
-				s.warn(s.config, "%s of a mount is not read; set --exclude", k)
+	}
+	return out
+}
+
+// readMount reads which files a mount takes in.
+func (s *Site) readMount(t *tree, m map[string]any) {
+	for _, key := range []string{"excludefiles", "includefiles", "files"} {
+		list, whole := strs(m[key])
+		if !whole {
+			s.unknown(s.config, "%s of a mount is no list of texts", key)
+		}
+		for _, text := range list {
+			pattern, negated := strings.CutPrefix(text, "! ")
+			pattern = "/" + strings.TrimPrefix(strings.ToLower(pattern), "/")
+			re, err := regexp.Compile(glob.Expression(pattern, false))
+			switch by := (excluded{text, re}); {
+			case err != nil:
+				s.unknown(s.config, "the pattern %q of %s of a mount is not understood", text, key)
+			case key == "excludefiles" || key == "files" && negated:
+				t.out = append(t.out, by)
+			default:
+				t.in = append(t.in, by)
 			}
+		}
+	}
+}
+
+// takes reports whether a mount takes a file in, and why not.
+func (t *tree) takes(rel string) (why string, ok bool) {
+	name := "/" + strings.ToLower(rel)
+	for at := name; at != "/"; at = path.Dir(at) {
+		for _, by := range t.out {
+			if by.re.MatchString(at) {
+				return "a mount leaves out " + by.text, false
+			}
+		}
+	}
+	if t.in != nil && !slices.ContainsFunc(t.in, func(by excluded) bool { return by.re.MatchString(name) }) {
+		return "no pattern of the files of a mount matches", false
+	}
+	return "", true
+}
+
+// disabledLanguages are those that a site is not built in.
+func disabledLanguages(settings map[string]any) (out []string) {
+	list, _ := strs(settings["disablelanguages"])
+	for _, code := range list {
+		out = append(out, strings.ToLower(code))
+	}
+	for code, v := range object(settings["languages"]) {
+		if of := lowerKeys(object(v)); of["disabled"] == true {
+			out = append(out, strings.ToLower(code))
 		}
 	}
 	return out
@@ -166,9 +231,15 @@ func (d *decider) hugo(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
 	if t, below, in := d.treeOf(e.Path); in {
 		rel, ok = path.Join(t.mounted, below), true
+		if why, takes := t.takes(below); !takes {
+			return Decision{LeftOut, why, d.Config()}
+		}
 	}
 	if !ok {
 		return d.outside(d.Config())
+	}
+	if code := d.languageOf(e.Path); slices.Contains(d.build.languages, code) {
+		return Decision{LeftOut, "the language " + code + " is disabled", d.Config()}
 	}
 	full := d.file(e.Path)
 	for _, re := range d.build.ignore {
@@ -192,6 +263,15 @@ func (d *decider) hugo(e *Entry) Decision {
 		}
 	}
 	return d.hugoBuilds(e, rel)
+}
+
+// languageOf is the language that Hugo has a page in, where its folder or its name says so.
+func (d *decider) languageOf(p string) string {
+	if t, _, ok := d.treeOf(p); ok && t.language != "" {
+		return t.language
+	}
+	stem := strings.TrimSuffix(path.Base(p), path.Ext(p))
+	return strings.ToLower(strings.TrimPrefix(path.Ext(stem), "."))
 }
 
 // hugoBuilds says of a page of Hugo's what its dates and the options of building it make of it.
@@ -225,7 +305,7 @@ func (d *decider) target(text, name string) bool {
 	g, known := d.targets[text]
 	if !known {
 		var err error
-		if g, err = pattern.Compile(strings.ToLower(text), true); err != nil {
+		if g, err = glob.Compile(strings.ToLower(text), true); err != nil {
 			g = everything
 		}
 		d.targets[text] = g
@@ -233,7 +313,7 @@ func (d *decider) target(text, name string) bool {
 	return g.Match(name)
 }
 
-var everything = pattern.Globs("**")[0]
+var everything = glob.Globs("**")[0]
 
 // hugoBuild is what a page, those above it and the site say of building it, and which file says each.
 func (d *decider) hugoBuild(e *Entry, rel string) (b, from Build) {

@@ -138,7 +138,7 @@ const mostObjects = 50
 
 // objectsAt reads the objects that a configuration written in JavaScript gives to a key.
 func objectsAt(src []byte, key string) (out []map[string]any) {
-	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(key)+`['"]?\s*:\s*[{]`).FindAllIndex(src, mostObjects) {
+	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(key)+`['"]?\s*:\s*(?:/\*[^*]*\*/\s*)?\(?\s*[{]`).FindAllIndex(src, mostObjects) {
 		if v, _ := script.Literal(string(src[at[1]-1:])); v != nil {
 			if m, ok := v.(map[string]any); ok {
 				out = append(out, m)

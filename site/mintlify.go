@@ -7,20 +7,22 @@ import (
 	"slices"
 	"strings"
 
-	"docent/markup"
-	"docent/site/pattern"
+	"docent/internal/glob"
+	"docent/site/markup"
 )
 
 func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
+	if name := path.Join(path.Dir(s.config), ".mintignore"); slices.Contains(files, name) {
+		raw, err := read(name)
+		if err != nil {
+			s.unreadable(name, err)
+		}
+		s.ignored, s.ignoring = s.ignores(name, strings.Split(string(raw), "\n")), name
+	}
 	if s.config == "" {
 		return
 	}
 	s.content = s.folder()
-	if name := path.Join(path.Dir(s.config), ".mintignore"); slices.Contains(files, name) {
-		if raw, err := read(name); err == nil {
-			s.ignored, s.ignoring = s.ignores(name, strings.Split(string(raw), "\n")), name
-		}
-	}
 	raw, err := read(s.config)
 	var doc map[string]any
 	missing := ""
@@ -40,7 +42,7 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 	}
 	if s.unlisted = doc["navigation"] != nil; missing != "" {
 		s.unlisted = false
-		s.warn(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart",
+		s.unknown(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart",
 			missing)
 	}
 	s.apis = map[string]string{}
@@ -118,7 +120,7 @@ func OperationAddress(folder, tag, method, at, summary string) string {
 	return path.Join(folder, name(tag), page)
 }
 
-var mintlifyDefaults = pattern.NewList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules",
+var mintlifyDefaults = glob.NewList(".git", ".github", ".claude", ".agents", ".idea", ".vscode", "node_modules",
 	"build", "dist",
 	"coverage", ".cache", "tmp", "temp", "README.md", "LICENSE.md", "CHANGELOG.md", "CONTRIBUTING.md")
 

@@ -3,23 +3,32 @@ package site
 import (
 	"cmp"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"docent/api"
-	"docent/formats"
+	"docent/internal/formats"
+	"docent/internal/glob"
 	"docent/site/anchor"
-	"docent/site/pattern"
 )
+
+// mostInherited is how many files a configuration consists of.
+const mostInherited = 10
+
+// computedNode tells a value that a tag of MkDocs or Python makes.
+func computedNode(n yaml.Node) bool {
+	return strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!")
+}
 
 // readMkDocs reads a configuration with those that it inherits from. from tells which file sets what, and base is the
 // file that it inherits from itself.
 func (s *Site) readMkDocs(file string,
 	read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
 	from = map[string]string{}
-	for n := 0; n < 10; n++ {
+	for n := range mostInherited {
 		raw, err := read(file)
 		var part map[string]yaml.Node // values may hold tags of Python
 		if err == nil {
@@ -33,12 +42,19 @@ func (s *Site) readMkDocs(file string,
 			doc = map[string]yaml.Node{}
 		}
 		for k, v := range part {
-			if _, own := doc[k]; !own && k != "INHERIT" {
+			if above, own := doc[k]; own && k == "plugins" && above.Kind == yaml.MappingNode && v.Kind == above.Kind {
+				above.Content = slices.Concat(above.Content, v.Content)
+				doc[k] = above
+			} else if !own && k != "INHERIT" {
 				doc[k], from[k] = v, file
 			}
 		}
 		above := part["INHERIT"]
-		if above.Value == "" {
+		if above.Value == "" && above.Kind == 0 {
+			break
+		}
+		if n == mostInherited-1 || above.Kind != yaml.ScalarNode || computedNode(above) {
+			s.unknown(file, "INHERIT is computed, or leads too far")
 			break
 		}
 		file = path.Join(path.Dir(file), above.Value)
@@ -87,9 +103,12 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 		if n.Kind == yaml.AliasNode && n.Alias != nil {
 			n = *n.Alias
 		}
-		if n.Kind != yaml.ScalarNode || strings.HasPrefix(n.Tag, "!") && !strings.HasPrefix(n.Tag, "!!") {
-			s.warn(s.config, "%s is computed; set %s", key,
-				cmp.Or(map[string]string{"site_url": "--site-url"}[key], "--exclude"))
+		if n.Kind != yaml.ScalarNode || computedNode(n) {
+			if key == "site_url" {
+				s.warn(s.config, "site_url is computed; set --site-url")
+			} else {
+				s.unknown(s.config, "%s is computed", key)
+			}
 			return ""
 		}
 		return n.Value
@@ -106,25 +125,80 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.drafts = s.ignores(s.drafting, strings.Split(text("draft_docs"), "\n"))
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
-	var plugins []any
-	if n, ok := doc["plugins"]; ok && n.Decode(&plugins) == nil {
-		for _, p := range plugins {
-			m, _ := p.(map[string]any)
-			if _, ok := m["macros"]; ok || p == "macros" {
-				s.macros = true
-			}
-			if _, ok := m["exclude"]; ok || p == "exclude" {
-				s.warn(s.config, "the plugin exclude is not read; set --exclude")
-			}
-		}
+	s.readMkDocsPlugins(doc["plugins"], from["plugins"])
+}
+
+// readMkDocsPlugins reads what plug-ins leave out.
+func (s *Site) readMkDocsPlugins(plugins yaml.Node, file string) {
+	if plugins.Kind != 0 && plugins.Tag != "!!null" && (computedNode(plugins) || plugins.Kind == yaml.ScalarNode) {
+		s.unknown(file, "plugins are computed")
 	}
+	anchor.Each(plugins, func(name string, options yaml.Node) {
+		switch name {
+		case "macros":
+			s.macros = true
+		case "exclude":
+			s.readMkDocsExclude(options, file)
+		case "file-filter", "exclude-unused-files":
+			s.unknown(file, "what the plug-in %s leaves out is not read", name)
+		case "exclude-search":
+			s.warn(file, "what the plug-in %s keeps out of searches is not read; set --exclude", name)
+		}
+	})
+}
+
+// readMkDocsExclude reads the patterns of the plug-in mkdocs-exclude: globs as Python's fnmatch has them, and regular
+// expressions that a path begins with.
+func (s *Site) readMkDocsExclude(options yaml.Node, file string) {
+	if computedNode(options) {
+		s.unknown(file, "the plug-in exclude is computed")
+	}
+	anchor.Each(options, func(key string, v yaml.Node) {
+		if key != "glob" && key != "regex" {
+			return
+		}
+		var list []string
+		var err error
+		if v.Kind == yaml.AliasNode && v.Alias != nil {
+			v = *v.Alias
+		}
+		computed := computedNode(v) || slices.ContainsFunc(v.Content, func(n *yaml.Node) bool { return computedNode(*n) })
+		if v.Kind == yaml.ScalarNode {
+			list = []string{v.Value}
+		} else {
+			err = v.Decode(&list)
+		}
+		if err != nil || computed {
+			s.unknown(file, "%s of the plug-in exclude is computed", key)
+			return
+		}
+		for _, text := range list {
+			expression := "^(?:" + text + ")"
+			if key == "glob" {
+				expression = glob.Expression(text, true)
+			}
+			re, err := regexp.Compile(expression)
+			if err != nil {
+				s.unknown(file, "the pattern %q of the plug-in exclude is not understood", text)
+				continue
+			}
+			s.excluded = append(s.excluded, excluded{text, re})
+		}
+	})
+	s.excluding = file
+}
+
+// An excluded is a pattern of what is left out, and the expression that it is.
+type excluded struct {
+	text string
+	re   *regexp.Regexp
 }
 
 func mkDocsPage(p string) bool {
 	return slices.Contains([]string{".md", ".markdown", ".mdown", ".mkdn", ".mkd"}, strings.ToLower(path.Ext(p)))
 }
 
-var mkDocsTemplates = pattern.NewList("/templates/")
+var mkDocsTemplates = glob.NewList("/templates/")
 
 func (d *decider) mkDocs(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
@@ -140,6 +214,11 @@ func (d *decider) mkDocs(e *Entry) Decision {
 		}
 	} else if mkDocsTemplates.Last(rel) != nil {
 		return Decision{LeftOut, "MkDocs leaves out /templates/", ""}
+	}
+	for _, by := range d.excluded {
+		if by.re.MatchString(rel) {
+			return Decision{LeftOut, "the plug-in exclude: " + by.text, d.file(d.excluding)}
+		}
 	}
 	if by := d.drafts.Last(rel); by != nil && !by.Keep {
 		return Decision{LeftOut, "draft_docs: " + by.Text, d.file(d.drafting)}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // The addresses are those of sites that the generators built of files with these names: Starlight 0.37.7 with Astro

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/formats"
+	"docent/internal/formats"
 	"docent/site/script"
 )
 

@@ -62,15 +62,18 @@ func (s *Site) readNext(read func(string) ([]byte, error)) {
 	if err != nil {
 		return
 	}
-	doc := script.Settings(string(raw), "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions",
+	doc := script.Settings(s.config, string(raw), read, "basePath", "i18n", "output", "images", "reactStrictMode", "pageExtensions",
 		"trailingSlash")
 	base, _ := doc["basePath"].(string)
 	s.base = strings.Trim(base, "/")
 	s.slash = doc["trailingSlash"] == true
 	if s.nextra = importsNextra.Match(raw); s.nextra {
-		below, _ := script.Settings(string(raw), "contentDirBasePath")["contentDirBasePath"].(string)
+		below, _ := script.Settings(s.config, string(raw), read,
+			"contentDirBasePath")["contentDirBasePath"].(string)
 		s.contentBase = strings.Trim(below, "/")
+		return
 	}
+	s.readFumadocs(read)
 }
 
 // router is the folder of Next.js's that a page lies in, and the page's path there; ok is false where it lies in none.
@@ -93,6 +96,9 @@ func (s *Site) router(p string) (folder, rel string, ok bool) {
 }
 
 func (d *decider) next(e *Entry) Decision {
+	if why, ok := d.leftOutOf(e.Path); ok {
+		return why
+	}
 	if !d.nextra || strings.HasPrefix(d.config, "../") {
 		return d.plain(e)
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/site/pattern"
+	"docent/internal/glob"
 )
 
 // A State is what becomes of a file on the site.
@@ -47,7 +47,7 @@ var instructions = []string{"claude.md", "claude.local.md", "agents.md", "agents
 // Decide says of each file whether the site shows it. What the project says goes before what the site's files say.
 func (s *Site) Decide(entries []Entry, now time.Time) []Decision {
 	d := decider{Site: s, now: now, entries: make(map[string]*Entry, len(entries)), bundles: map[string]string{},
-		targets: map[string]pattern.Glob{}}
+		targets: map[string]glob.Glob{}}
 	for i := range entries {
 		e := &entries[i]
 		d.entries[e.Path] = e
@@ -71,7 +71,7 @@ type decider struct {
 	*Site
 	now     time.Time
 	entries map[string]*Entry
-	targets map[string]pattern.Glob
+	targets map[string]glob.Glob
 	bundles map[string]string // folders that are one page of Hugo, with the file that is the page
 }
 

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -15,7 +16,12 @@ func openFiles(p api.Project, files map[string]string) Site {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return Open(p, names, func(p string) ([]byte, error) { return []byte(files[p]), nil })
+	return Open(p, names, func(p string) ([]byte, error) {
+		if text, ok := files[p]; ok {
+			return []byte(text), nil
+		}
+		return nil, fs.ErrNotExist
+	})
 }
 
 // Hugo's dates come true while nothing else changes.
@@ -64,17 +70,17 @@ func TestComputedSettingsAreSaid(t *testing.T) {
 			"export default {title: 'x', presets: [['classic', {docs: {exclude: ['!(a)/**']}}]]}",
 			[]string{`the pattern "!(a)/**" of exclude is not understood; set --exclude`}},
 		"all": {"docusaurus.config.js", "export default async () => make()",
-			[]string{"its settings are computed; set --exclude and --site-url"}},
+			[]string{"its settings are computed; set --exclude"}},
 		"a name": {"docusaurus.config.js",
 			"const out = ['a/**'];\nconst docs = {exclude: out};\nmodule.exports = {title: 'x', presets: [['classic', {docs}]]}",
 			nil},
 		"an address": {"docusaurus.config.js", "module.exports = {title: 'x', url: process.env.URL}",
 			[]string{"url is computed; set --site-url"}},
 		"srcExclude": {".vitepress/config.ts",
-			"export default defineConfig({title: 'x', srcExclude: process.env.X ? ['a'] : []})",
+			"export default defineConfig({title: 'x', srcExclude: list(process.env.X)})",
 			[]string{"srcExclude is computed; set --exclude"}},
 		"a spread": {".vitepress/config.ts", "export default {...shared, title: 'x'}",
-			[]string{"takes in settings that are computed; set --exclude and --site-url where they leave pages out or name the address"}},
+			[]string{"takes in settings that are computed; set --exclude"}},
 		"exclude_docs": {"mkdocs.yml", "exclude_docs: !ENV [X, '']\n", []string{"exclude_docs is computed; set --exclude"}},
 		"site_url": {"mkdocs.yml", "site_url: !ENV [X, 'https://a.dev']\n",
 			[]string{"site_url is computed; set --site-url"}},

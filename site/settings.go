@@ -3,10 +3,12 @@ package site
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"docent/api"
-	"docent/site/pattern"
+	"docent/internal/glob"
+	"docent/site/script"
 )
 
 // strs are the texts of a list in JavaScript; whole says that nothing in it has to be run.
@@ -30,18 +32,52 @@ func strs(v any) (out []string, whole bool) {
 	return nil, false
 }
 
-// globList reads a list of globs and says what of it cannot be read.
-func (s *Site) globList(file, key string, v any) []pattern.Glob {
+// atMost is a list with all that it may hold: what is left out in one case is left out in each.
+func atMost(v any) any {
+	out := []any{}
+	var add func(v any)
+	add = func(v any) {
+		switch v := v.(type) {
+		case nil, bool: // off
+		case script.Either:
+			for _, x := range v {
+				if list, ok := x.([]any); ok {
+					for _, x := range list {
+						add(x)
+					}
+				} else {
+					add(x)
+				}
+			}
+		default:
+			out = append(out, v)
+		}
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			add(x)
+		}
+	case script.Either:
+		add(v)
+	default:
+		return v
+	}
+	return out
+}
+
+// globList reads a list of globs that decides what the site leaves out.
+func (s *Site) globList(file, key string, v any) []glob.Glob {
 	list, whole := strs(v)
 	if !whole {
-		s.warn(file, "%s is computed; set --exclude", key)
+		s.unknown(file, "%s is computed", key)
 	}
-	var out []pattern.Glob
+	var out []glob.Glob
 	for _, text := range list {
 		text = strings.TrimPrefix(text, "./")
-		g, err := pattern.Compile(text, true)
+		g, err := glob.Compile(text, true)
 		if err != nil || extended.MatchString(text) || strings.HasPrefix(text, "!") {
-			s.warn(file, "the pattern %q of %s is not understood; set --exclude", text, key)
+			s.unknown(file, "the pattern %q of %s is not understood", text, key)
 			continue
 		}
 		out = append(out, g)
@@ -51,11 +87,17 @@ func (s *Site) globList(file, key string, v any) []pattern.Glob {
 
 var extended = regexp.MustCompile(`[!+@?*]\(`)
 
-// spreads says that an object takes in another one, which may set what it does not.
-func (s *Site) spreads(file string, m map[string]any) {
-	if _, ok := m["..."]; ok {
-		s.warn(file, "takes in settings that are computed; set --exclude and --site-url where they leave pages out or name the address")
+// spreads says that an object takes in another one, which may set what it does not. deciding are the keys that say what
+// the site leaves out.
+func (s *Site) spreads(file string, m map[string]any, deciding ...string) {
+	if _, ok := m["..."]; !ok {
+		return
 	}
+	if slices.ContainsFunc(deciding, func(key string) bool { return !script.Known(m, key) }) {
+		s.unknown(file, "takes in settings that are computed")
+		return
+	}
+	s.warn(file, "takes in settings that are computed; set --site-url where they name the address")
 }
 
 // object is a value as an object, and text as a text; nothing of another kind.
@@ -63,10 +105,10 @@ func object(v any) map[string]any { m, _ := v.(map[string]any); return m }
 func text(v any) string           { s, _ := v.(string); return s }
 
 // ignores reads the patterns of a configuration, and warns of those that are none.
-func (s *Site) ignores(file string, lines []string) pattern.List {
-	list, bad := pattern.ReadList(lines)
+func (s *Site) ignores(file string, lines []string) glob.List {
+	list, bad := glob.ReadList(lines)
 	for _, b := range bad {
-		s.warn(file, "the pattern %q is not understood; set --exclude", b)
+		s.unknown(file, "the pattern %q is not understood", b)
 	}
 	return list
 }
@@ -76,7 +118,7 @@ func CheckPatterns(p api.Project) error {
 	var out []api.Problem
 	for field, list := range map[string][]string{"include": p.Include, "exclude": p.Exclude} {
 		for i, text := range list {
-			if _, bad := pattern.ReadList([]string{text}); len(bad) > 0 {
+			if _, bad := glob.ReadList([]string{text}); len(bad) > 0 {
 				out = append(out, api.Problem{Field: fmt.Sprintf("%s[%d]", field, i),
 					Message: "is no pattern as .gitignore has them: a bracket or a backslash is not closed"})
 			}

@@ -14,9 +14,9 @@ import (
 	"strings"
 
 	"docent/api"
-	"docent/formats"
+	"docent/internal/formats"
+	"docent/internal/glob"
 	"docent/site/anchor"
-	"docent/site/pattern"
 )
 
 // A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
@@ -33,16 +33,21 @@ type Site struct {
 	warnings  []Warning
 	broken    error // why a configuration cannot be read
 	project   api.Project
-	exclude   pattern.List // the project's
-	include   pattern.List
+	exclude   glob.List // the project's
+	include   glob.List
 	origin    string           // address of the site's root as the configuration states it, without a slash at its end
 	base      string           // path of the site's root as the configuration states it, without slashes at its ends
 	stated    string           // where it states it
-	ignored   pattern.List     // what the configuration leaves out, in the syntax of .gitignore
+	ignored   glob.List        // what the configuration leaves out, in the syntax of .gitignore
 	ignoring  string           // the file that holds these patterns
-	drafts    pattern.List     // MkDocs's draft_docs
+	drafts    glob.List        // MkDocs's draft_docs
+	excluded  []excluded       // of MkDocs's plug-in exclude
+	excluding string           // the file that holds these
 	drafting  string           // the file that holds these
-	globs     []pattern.Glob   // VitePress's srcExclude
+	globs     []glob.Glob      // what VitePress's srcExclude, or a loader of Astro's, leaves out
+	loaded    []glob.Glob      // what a loader of Astro's takes in; nil for all
+	loading   string           // the file that says what a loader takes in
+	dirs      []collection     // Fumadocs's
 	redirects []*regexp.Regexp // Mintlify's
 	rewrites  []rewrite        // VitePress's
 	plugins   []plugin         // Docusaurus's folders of content
@@ -79,14 +84,26 @@ func (s *Site) warn(file, format string, args ...any) {
 // unreadable notes a configuration that the generator could not read either.
 func (s *Site) unreadable(file string, err error) {
 	s.warn(file, "cannot be read: %v", err)
+	s.withhold("%s cannot be read, so that it is not known what the site leaves out: %v", path.Join(s.docsDir, file), err)
+}
+
+// unknown notes a setting that decides what the site leaves out, and that only running it would tell.
+func (s *Site) unknown(file, format string, args ...any) {
+	what := fmt.Sprintf(format, args...)
+	s.warn(file, "%s; set --exclude", what)
+	s.withhold("%s: %s, so that it is not known what the site leaves out", path.Join(s.docsDir, file), what)
+}
+
+// withhold makes the site unreadable, unless the project says what is public.
+func (s *Site) withhold(format string, args ...any) {
 	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
-		s.broken = fmt.Errorf(
-			"%s cannot be read, so that it is not known what the site leaves out: %w; mend it, or say what is public with --include or --exclude", path.Join(s.docsDir, file), err)
+		s.broken = &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf(format, args...) +
+			"; mend it, or say what is public: with --include or --exclude, in the console with \"Include\" or \"Leave out\" (--include '**' where everything is)"}
 	}
 }
 
-// Unreadable says why it is not known what the site publishes: its configuration cannot be read, and the project does
-// not say it either. It is nil where that is known.
+// Unreadable says why it is not known what the site publishes: its configuration cannot be read, or would have to be
+// run, and the project does not say it either. It is nil where that is known.
 func (s *Site) Unreadable() error { return s.broken }
 
 // Warnings say what of the site's configuration could not be read.
@@ -120,7 +137,7 @@ func Configures(p string) api.SiteKind {
 	case base == "versions.json" || strings.HasSuffix(base, "_versions.json"):
 		return api.SiteDocusaurus
 	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)),
-		base == "config.toml", dir == "_default" && slices.Contains([]string{"config", "languages", "module"}, stem) &&
+		base == "config.toml", (dir == "_default" || dir == "production") && slices.Contains([]string{"config", "languages", "module"}, stem) &&
 			path.Base(path.Dir(path.Dir(p))) == "config":
 		return api.SiteHugo
 	}
@@ -141,7 +158,7 @@ type Page struct {
 // say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
-		exclude: pattern.NewList(p.Exclude...), include: pattern.NewList(p.Include...)}
+		exclude: glob.NewList(p.Exclude...), include: glob.NewList(p.Include...)}
 	found, config := s.recognise(files, read)
 	if s.Kind == "" {
 		s.Kind = found
@@ -222,8 +239,9 @@ func (s *Site) kindOf(file string, files []string) api.SiteKind {
 // speaks tells whether a file says by itself which generator makes the site.
 func speaks(file string) bool {
 	switch base := path.Base(file); {
-	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "_default" &&
-		!strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
+	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "production",
+		path.Base(path.Dir(file)) == "_default" &&
+			!strings.HasPrefix(base, "config.") && !strings.HasPrefix(base, "hugo."):
 		return false
 	}
 	return true

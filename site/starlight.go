@@ -6,7 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"docent/markup"
+	"docent/internal/glob"
+	"docent/site/markup"
 	"docent/site/script"
 )
 
@@ -21,15 +22,20 @@ func (s *Site) openStarlight(read func(string) ([]byte, error)) {
 	}
 	raw, err := read(s.config)
 	if err != nil {
+		s.unreadable(s.config, err)
 		return
 	}
-	doc := script.Settings(string(raw), "site", "base", "integrations", "srcDir", "markdown")
+	doc := script.Settings(s.config, string(raw), read, "site", "base", "integrations", "srcDir", "markdown")
 	markdown, _ := doc["markdown"].(map[string]any)
 	s.anchors.Untyped = markdown["smartypants"] == false
 	s.spreads(s.config, doc)
+	src := path.Join(path.Dir(s.config), "src")
 	if dir, ok := doc["srcDir"].(string); ok {
-		s.content = path.Join(root, dir, "content/docs")
+		s.content, src = path.Join(root, dir, "content/docs"), path.Join(path.Dir(s.config), dir)
+	} else if doc["srcDir"] != nil {
+		s.unknown(s.config, "srcDir is computed")
 	}
+	s.readAstro(src, read)
 	if address, ok := doc["site"].(string); ok {
 		base, _ := doc["base"].(string)
 		s.setOrigin(s.config, "site", strings.TrimRight(address, "/")+path.Clean("/"+base))
@@ -51,6 +57,14 @@ func (d *decider) starlight(e *Entry) Decision {
 		if strings.HasPrefix(part, "_") {
 			return Decision{Included, "Starlight makes no pages of names that begin with _", ""}
 		}
+	}
+	for _, g := range d.globs {
+		if g.Match(rel) {
+			return Decision{LeftOut, "pattern: !" + g.Text, d.file(d.loading)}
+		}
+	}
+	if d.loaded != nil && !glob.Any(d.loaded, rel) {
+		return Decision{LeftOut, "no pattern of the collection docs matches", d.file(d.loading)}
 	}
 	return Decision{Published, "lies in src/content/docs", d.Config()}
 }

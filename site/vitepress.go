@@ -17,25 +17,26 @@ func (s *Site) openVitePress(read func(string) ([]byte, error)) {
 	s.html = true
 	raw, err := read(s.config)
 	if err != nil {
+		s.unreadable(s.config, err)
 		return
 	}
-	doc := script.Settings(string(raw), "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base",
+	doc := script.Settings(s.config, string(raw), read, "title", "themeConfig", "srcExclude", "srcDir", "cleanUrls", "rewrites", "base",
 		"sitemap", "description", "markdown", "locales")
 	if doc == nil {
-		s.warn(s.config, "its settings are computed; set --exclude and --site-url")
+		s.unknown(s.config, "its settings are computed")
 		return
 	}
-	s.spreads(s.config, doc)
+	s.spreads(s.config, doc, "srcExclude", "srcDir")
 	if dir, ok := doc["srcDir"].(string); ok {
 		s.content = path.Join(s.content, dir)
 	} else if doc["srcDir"] != nil {
-		s.warn(s.config, "srcDir is computed; set --docs-dir")
+		s.unknown(s.config, "srcDir is computed")
 	}
 	s.html = doc["cleanUrls"] != true
 	if base, ok := doc["base"].(string); ok {
 		s.base = strings.Trim(base, "/")
 	}
-	s.globs = s.globList(s.config, "srcExclude", doc["srcExclude"])
+	s.globs = s.globList(s.config, "srcExclude", atMost(doc["srcExclude"]))
 	switch to := doc["rewrites"].(type) {
 	case nil:
 	case map[string]any:

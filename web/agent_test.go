@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/model"
 	"docent/persistence/catalog"
-	"docent/startjob"
 )
 
 // jobs stands in for the actors of jobs and for what gives them instructions.

@@ -31,6 +31,7 @@ func (h *house) fetchRaw(path, encodings string) (*http.Response, []byte) {
 }
 
 func TestPagesAndAssetsAreSentCompressedToBrowsersThatReadIt(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	for _, path := range []string{"/login", assets.Path("docent.css"), assets.Path("htmx.min.js")} {
 		plain, whole := h.fetchRaw(path, "identity")
@@ -65,6 +66,7 @@ func TestPagesAndAssetsAreSentCompressedToBrowsersThatReadIt(t *testing.T) {
 
 // Compressed pages would give away a token that stays the same.
 func TestAFormsTokenLooksDifferentInEachAnswer(t *testing.T) {
+	t.Parallel()
 	b := build(t).browser()
 	if one, two := b.token(b.open("/login")), b.token(b.open("/login")); one == two {
 		t.Errorf("both are %s", one)

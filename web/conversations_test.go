@@ -11,14 +11,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
 	"docent/web"
+	"docent/web/insights"
 )
 
 const conversationsAt = "/console/org-a/docs.acme.example/conversations"
@@ -28,14 +29,14 @@ type desk struct {
 	*catalogtest.Feed
 	mu       sync.Mutex
 	threads  map[api.ThreadID]thread.Conversation
-	erasures map[string]web.Erasure
+	erasures map[string]insights.Erasure
 	changed  chan struct{}
 	listed   func() // waits until the listing has what was told: pages do so for two seconds at most, and then show what there is
 }
 
 func newDesk() *desk {
 	return &desk{Feed: catalogtest.NewFeed(), threads: map[api.ThreadID]thread.Conversation{},
-		erasures: map[string]web.Erasure{}, changed: make(chan struct{}, 1),
+		erasures: map[string]insights.Erasure{}, changed: make(chan struct{}, 1),
 		listed: func() {}}
 }
 
@@ -105,14 +106,14 @@ func (d *desk) Erase(project api.ProjectID, caller string, ended func(int, error
 			gone++
 		}
 	}
-	d.erasures[caller] = web.Erasure{Done: gone, Total: gone, Ended: true, At: time.Now()}
+	d.erasures[caller] = insights.Erasure{Done: gone, Total: gone, Ended: true, At: time.Now()}
 	d.mu.Unlock()
 	d.listed()
 	ended(gone, nil)
 	return true, nil
 }
 
-func (d *desk) Erasure(_ api.ProjectID, caller string) (web.Erasure, bool) {
+func (d *desk) Erasure(_ api.ProjectID, caller string) (insights.Erasure, bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	e, ok := d.erasures[caller]
@@ -125,7 +126,7 @@ func (d *desk) Watch(api.ProjectID, string) <-chan struct{} { return d.changed }
 func withDesk(t *testing.T) (*house, *desk) {
 	d := newDesk()
 	h := build(t, func(deps *web.Deps) { deps.Threads, deps.Eraser = d, d })
-	p := catalog.NewThreadProjector(h.catalog, d, d.load, slog.New(slog.DiscardHandler))
+	p := h.catalog.NewThreadProjector(d, d.load, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { p.Run(ctx) })
@@ -141,15 +142,15 @@ func withDesk(t *testing.T) (*house, *desk) {
 	return h, d
 }
 
-var threadsMade int
+var threadsMade atomic.Int64
 
 // converse makes a conversation of acme, of questions that were answered.
 func (d *desk) converse(caller string, at time.Time, change ...func(*thread.Exchange)) api.ThreadID {
-	threadsMade++
+	made := threadsMade.Add(1)
 	c := thread.Conversation{Thread: api.ThreadID(api.NewID(api.ThreadPrefix, at)), Project: "acme", Caller: caller, Opened: at}
 	for i, to := range change {
 		asked := at.Add(time.Duration(i) * time.Minute)
-		e := thread.Exchange{Turn: api.TurnID(api.NewID(api.TurnPrefix, asked)), Question: fmt.Sprintf("Question %d of %d?", i, threadsMade),
+		e := thread.Exchange{Turn: api.TurnID(api.NewID(api.TurnPrefix, asked)), Question: fmt.Sprintf("Question %d of %d?", i, made),
 			Asked: asked, Answer: "Because **it is so**.", Answered: true, Done: true, Ended: asked.Add(time.Second),
 			Model: "builtin", Channel: api.ChannelWeb}
 		to(&e)

@@ -11,16 +11,17 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/gaps"
 	"docent/actors/job"
+	"docent/actors/job/startjob"
+	"docent/actors/reports"
 	"docent/api"
-	"docent/gaps/tracker"
+	"docent/internal/outbound"
 	"docent/model"
 	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
 	"docent/search"
-	"docent/startjob"
 	"docent/web"
-	"docent/weekly"
 )
 
 // ask has a reader of acme ask a question that the documentation does not answer, and gives its id.
@@ -116,6 +117,18 @@ func (a *agentStub) Answer(_ context.Context, _ string, r model.Request, emit fu
 	return model.Result{Answered: answers}, emit(model.Delta{Text: "so", Cite: []int{0}})
 }
 
+// An agentView is what the pages about topics ask: the pages of the documentation, and whether a model is built in.
+type agentView struct {
+	nobody
+	agent *agentStub
+}
+
+func (a agentView) Pages(ctx context.Context, project api.ProjectID) ([]search.PageName, error) {
+	return a.agent.Pages(ctx, project)
+}
+
+func (a agentView) Local(name string) bool { return a.agent.Local(name) }
+
 func (a *agentStub) Local(string) bool { a.mu.Lock(); defer a.mu.Unlock(); return a.local }
 
 func (a *agentStub) Keep(project api.ProjectID, text string) (string, error) {
@@ -145,24 +158,24 @@ func (h *house) insights(deps *web.Deps) {
 	h.audience = catalogtest.NewThreads()
 	h.agent = &agentStub{made: map[string]api.JobID{}, secrets: map[string]string{}}
 	log := slog.New(slog.DiscardHandler)
-	p := catalog.NewThreadProjector(h.catalog, h.audience, h.audience.Load, log)
+	p := h.catalog.NewThreadProjector(h.audience, h.audience.Load, log)
 	h.listing = p
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()
 	h.t.Cleanup(func() { cancel(); <-done })
-	topics, err := tracker.New(tracker.Deps{Catalog: h.catalog, Documents: h.agent, Model: h.agent, Starter: h.agent,
+	topics, err := gaps.New(gaps.Deps{Catalog: h.catalog, Documents: h.agent, Model: h.agent, Starter: h.agent,
 		Jobs: h.agent, Pulls: h.agent, Now: h.clock.Now, Log: log})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	reports, err := weekly.New(weekly.Deps{Catalog: h.catalog, Topics: topics, Secrets: h.agent, Now: h.clock.Now, Log: log,
-		Loopback: true})
+	weekly, err := reports.New(reports.Deps{Catalog: h.catalog, Topics: topics, Secrets: h.agent, Now: h.clock.Now, Log: log,
+		Targets: outbound.Policy{Loopback: true}})
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	deps.Usage, deps.Topics, deps.Indexes, deps.Kinds = h.catalog, topics, h.agent, h.agent
-	deps.Reports, deps.ReportStore, deps.ReportSecrets = reports, h.catalog, h.agent
+	deps.Finder, deps.Models = agentView{agent: h.agent}, agentView{agent: h.agent}
+	deps.Topics, deps.Reports, deps.Secrets = topics, weekly, h.agent
 }
 
 const acme = "/console/org-a/docs.acme.example"

@@ -46,6 +46,7 @@ func (h *house) workingJob() api.JobID {
 }
 
 func TestAJobIsSeenLive(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.workingJob()
 	b := h.visitor("viewer")
@@ -91,6 +92,7 @@ func TestAJobIsSeenLive(t *testing.T) {
 }
 
 func TestAJobOfAnotherProjectIsNotThere(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.workingJob()
 	owner := h.visitor("owner")
@@ -111,6 +113,7 @@ func TestAJobOfAnotherProjectIsNotThere(t *testing.T) {
 }
 
 func TestAFormThatIsSentTwiceIsOneRequest(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("editor")
 	form, _ := b.text(200, jobsOfAcme+"/new?prompt=fix+it&dry=yes")
@@ -181,6 +184,7 @@ func (h *house) reviewed() (id string, of api.JobID) {
 }
 
 func TestCommentsOnLinesGoToTheJobAsOneMessage(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id, of := h.reviewed()
 	path := "/pulls/" + id
@@ -272,6 +276,7 @@ type discard struct{ testing.TB }
 func (discard) Errorf(string, ...any) {}
 
 func TestAPageIsShownAsItsReadersSeeIt(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	d := h.pulls.diffs[id]
@@ -298,6 +303,7 @@ func TestAPageIsShownAsItsReadersSeeIt(t *testing.T) {
 }
 
 func TestAConflictSaysWhatToDo(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id, of := h.reviewed()
 	h.pulls.fail = &forge.ConflictError{Files: []string{"docs/a.md"}}
@@ -316,6 +322,7 @@ func TestAConflictSaysWhatToDo(t *testing.T) {
 }
 
 func TestAutomationsAreAddedPausedRunAndRemoved(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("owner")
 	base := "/console/org-a/docs.acme.example/automations"
@@ -361,5 +368,32 @@ func TestAutomationsAreAddedPausedRunAndRemoved(t *testing.T) {
 	act("remove")
 	if page, _ := b.text(200, base); !strings.Contains(page, "No automation yet") {
 		t.Errorf("after it was removed: %s", page)
+	}
+}
+
+// Code of the repository may have run in a project's own check, and printed what it found.
+func TestWhatACheckPrintedIsForThoseWhoMayEdit(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	id := api.JobID(api.NewID(api.JobPrefix, time.Now()))
+	now := time.Now()
+	h.jobs.add(api.JobRow{Project: "acme", User: "key_x",
+		Job: api.Job{ID: id, Status: api.JobFailed, Message: "The project's own check fails.", CreatedAt: now, UpdatedAt: now}},
+		job.Entry{Type: job.EntryCreated, At: now, Status: api.JobActive},
+		job.Entry{Type: job.EntryTool, At: now, Status: api.JobActive, Calls: []job.ToolUse{{ID: "1/a", Name: "finish"}}},
+		job.Entry{Type: job.EntryTool, At: now, Status: api.JobActive, Calls: []job.ToolUse{{ID: "1/b", Name: "finish"}},
+			Results: []job.ToolUse{{ID: "1/a", Output: "printed in a step", Printed: true}}},
+		job.Entry{Type: job.EntryFailed, At: now, Status: api.JobFailed, Text: "The project's own check fails.",
+			Printed: "printed at last"})
+	path := jobsOfAcme + "/" + string(id)
+	for visitor, sees := range map[string]bool{"viewer": false, "editor": true, "owner": true} {
+		b := h.visitor(visitor)
+		page, _ := b.text(200, path)
+		if !strings.Contains(page, "own check fails") || strings.Contains(page, "printed at last") != sees {
+			t.Errorf("%s: the job's page: %s", visitor, page)
+		}
+		if page, _ := b.text(200, path+"/steps/2"); strings.Contains(page, "printed in a step") != sees {
+			t.Errorf("%s: the step's page: %s", visitor, page)
+		}
 	}
 }

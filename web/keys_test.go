@@ -11,7 +11,7 @@ import (
 
 	"docent/api"
 	"docent/persistence/catalog"
-	"docent/web"
+	"docent/web/projects"
 )
 
 const keysPage = "/console/org-a/docs.acme.example/keys"
@@ -19,20 +19,21 @@ const keysPage = "/console/org-a/docs.acme.example/keys"
 // allowances are the same for every key.
 type allowances struct{}
 
-func (allowances) OfProject(api.Project) []web.Allowance {
-	return []web.Allowance{{Of: "the agent's instructions this hour", Limit: 100, Left: 97}}
+func (allowances) OfProject(api.Project) []projects.Allowance {
+	return []projects.Allowance{{Of: "the agent's instructions this hour", Limit: 100, Left: 97}}
 }
 
-func (allowances) OfKey(_ api.Project, k api.Key) []web.Allowance {
+func (allowances) OfKey(_ api.Project, k api.Key) []projects.Allowance {
 	if k.Kind == api.AdminKey {
 		return nil
 	}
-	return []web.Allowance{{Of: "questions this month", Limit: 10_000, Left: 0, Reset: time.Hour}}
+	return []projects.Allowance{{Of: "questions this month", Limit: 10_000, Left: 0, Reset: time.Hour}}
 }
 
 var shownSecret = regexp.MustCompile(`dct_(adm|pub)_[0-9A-Za-z]{49}`)
 
 func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("owner")
 	page := b.post(http.StatusOK, keysPage+"/create", "kind", "assistant", "name", "<script>alert(1)</script>",
@@ -82,6 +83,7 @@ func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
 }
 
 func TestAnAdminKeyMayBeForReadingAlone(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("owner")
 	page := b.post(http.StatusOK, keysPage+"/create", "kind", "admin", "name", "ci", "read", "yes")
@@ -95,6 +97,7 @@ func TestAnAdminKeyMayBeForReadingAlone(t *testing.T) {
 }
 
 func TestAKeyThatCannotBeMadeSaysWhyAndKeepsTheForm(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("owner")
 	before := len(keysThere(t, h))
@@ -136,6 +139,7 @@ func keysThere(t *testing.T, h *house) []api.Key {
 }
 
 func TestKeysOfOthersAreNeitherShownNorRevoked(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	elsewhere := h.key(api.Key{Kind: api.AssistantKey, Org: "org-b", Project: "other", Name: "theirs"})
 	beside := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme-two", Name: "of the other site"})
@@ -157,6 +161,7 @@ func TestKeysOfOthersAreNeitherShownNorRevoked(t *testing.T) {
 }
 
 func TestAViewerSeesKeysAndMakesNone(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	for _, who := range []string{"viewer", "editor"} {
 		b := h.visitor(who)

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"docent/health"
 )
 
 // An events is a browser's connection to a live part of a page.
@@ -74,6 +72,7 @@ func (e *events) until(text string) {
 
 // Many who look at the same live part cost one look at the figures each time, not one each.
 func TestALivePartIsMadeOnceForAllWhoLookAtIt(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	const viewers = 12
 	// atMost is how often the figures may be looked at since a time: every two seconds, and a few times more. Where each
@@ -105,36 +104,8 @@ func TestALivePartIsMadeOnceForAllWhoLookAtIt(t *testing.T) {
 	}
 }
 
-// A part that nobody looks at any more is made no more, and the next viewer gets it fresh.
-func TestALivePartEndsWithItsLastViewer(t *testing.T) {
-	h := build(t)
-	b := h.visitor("operator")
-	one, two := b.listen("/console/system/live"), b.listen("/console/system/live")
-	one.until("Streams open")
-	two.until("Streams open")
-	if shared, open := h.server.Feeds(); shared != 1 || open != 2 {
-		t.Errorf("%d parts, %d viewers", shared, open)
-	}
-	one.cancel()
-	two.cancel()
-	until(t, "both have left", func() bool { shared, open := h.server.Feeds(); return shared == 0 && open == 0 })
-	h.system.set(func(s *health.Status) { s.Version = "anew" })
-	b.listen("/console/system/live").until("anew")
-}
-
-// until waits for what another goroutine does.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for !ok() {
-		select {
-		case <-t.Context().Done():
-			t.Fatal(what)
-		case <-time.After(time.Millisecond): // polls
-		}
-	}
-}
-
 func TestTheLogIsFollowed(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	log := h.system.log()
@@ -153,6 +124,7 @@ func TestTheLogIsFollowed(t *testing.T) {
 
 // Whoever is signed out, or loses the right to see it, sees nothing more of it.
 func TestALivePartEndsWithTheRightToSeeIt(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	e := b.listen("/console/system/log")
@@ -167,6 +139,7 @@ func TestALivePartEndsWithTheRightToSeeIt(t *testing.T) {
 }
 
 func TestLivePartsEndWhenTheServerStops(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	e := b.listen("/console/system/live")
@@ -185,6 +158,7 @@ func TestLivePartsEndWhenTheServerStops(t *testing.T) {
 // A page that opens live parts without end, as one with a mistake in its script does, is refused more of them; others
 // are not.
 func TestASessionHasAtMostSomeLiveParts(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b, other := h.visitor("operator"), h.visitor("operator")
 	refused := 0

@@ -12,6 +12,7 @@ import (
 	"docent/web"
 	"docent/web/oidc"
 	"docent/web/oidc/oidctest"
+	"docent/web/people"
 )
 
 // late is a provider that is known only when the pages have their address.
@@ -49,7 +50,7 @@ func TestAnInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	path := link(t, owner.post(200, "/console/org-a/people/invite", "role", "editor"))
 	b := h.browser()
 	contains(t, b.open(path), "Join with Tide")
-	back := b.through(tide, "/login/oidc?invite="+strings.TrimPrefix(path, "/invite/"), oidctest.Maria)
+	back := b.joins(tide, path, oidctest.Maria)
 	header(t, b.do(http.MethodGet, back, nil), "Location", "/console")
 	contains(t, b.open("/console/account"), "maria@example.com", "editor of org-a", "can sign in with Tide",
 		"Choose the password")
@@ -89,10 +90,98 @@ func TestAnInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	}
 }
 
+// joins sends the form of an invitation's page and signs in at the provider. It gives the address that the provider
+// sends the browser back to.
+func (b *browser) joins(p *oidctest.Provider, path string, u oidctest.User) (back string) {
+	b.t.Helper()
+	res := b.send(path+"/provider", url.Values{"token": {b.token(b.open(path))}})
+	_, address, ok := strings.Cut(res.Header.Get("Refresh"), "0; url=")
+	if res.StatusCode != 200 || !ok {
+		b.t.Fatalf("%s %v", res.Status, res.Header)
+	}
+	back, err := p.SignIn(address, u)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return strings.TrimPrefix(back, b.url)
+}
+
+func TestFollowingALinkNeverAcceptsAnInvitation(t *testing.T) {
+	t.Parallel()
+	h, tide := withProvider(t)
+	path := link(t, h.as(h.person("olga", api.RoleOwner)).post(200, "/console/org-a/people/invite", "role", "owner"))
+	known, err := h.catalog.AddPerson(t.Context(), api.Person{Email: "maria@example.com", Name: "M",
+		Roles: map[api.OrgID]api.Role{"org-b": api.RoleEditor}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.browser()
+	res := b.do(http.MethodGet, b.through(tide, "/login/oidc?invite="+strings.TrimPrefix(path, "/invite/"), oidctest.Maria), nil)
+	if page, _ := io.ReadAll(res.Body); !b.signedInTo("/console/account") {
+		t.Fatalf("not signed in: %s %s", res.Status, page)
+	}
+	if res := b.do(http.MethodPost, path+"/provider", nil); res.StatusCode/100 == 2 {
+		t.Errorf("a form without a token: %s", res.Status)
+	}
+	if p, err := h.catalog.Person(t.Context(), known.ID); err != nil || len(p.Roles) != 1 {
+		t.Errorf("a link that was followed made %+v of her, %v", p, err)
+	}
+	h.clock.advance(time.Minute)
+	header(t, b.do(http.MethodGet, b.joins(tide, path, oidctest.Maria), nil), "Location", "/console")
+	p, err := h.catalog.Person(t.Context(), known.ID)
+	if err != nil || p.Roles["org-a"] != api.RoleOwner || p.Home != "org-b" {
+		t.Errorf("who has joined is %+v, %v", p, err)
+	}
+}
+
+func TestAnInvitationForAnAddressNeedsThatAddressVerified(t *testing.T) {
+	t.Parallel()
+	h, tide := withProvider(t)
+	owner := h.as(h.person("olga", api.RoleOwner))
+	path := link(t, owner.post(200, "/console/org-a/people/invite", "role", "editor", "email", "maria@example.com"))
+	form := url.Values{"name": {"M"}, "email": {"maria@example.com"}, "password": {secret}}
+	b := h.browser()
+	form.Set("token", b.token(b.open(path)))
+	if res := b.send(path, form); res.StatusCode != 403 || b.signedIn() {
+		t.Errorf("with a password: %s", res.Status)
+	}
+	b = h.browser()
+	if res := b.do(http.MethodGet, b.joins(tide, path, oidctest.Eve), nil); res.StatusCode != 403 || b.signedIn() {
+		t.Errorf("with the address that the provider has not verified: %s", res.Status)
+	}
+	b = h.browser()
+	header(t, b.do(http.MethodGet, b.joins(tide, path, oidctest.Maria), nil), "Location", "/console")
+	contains(t, b.open("/console/account"), "editor of org-a")
+}
+
+func TestTheOwnersOfAPersonsFirstOrganizationKeepTheirRights(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	maria, olga := h.person("maria", api.RoleViewer), h.as(h.person("olga", api.RoleOwner))
+	h.clock.advance(time.Minute)
+	if err := h.catalog.SetRole(t.Context(), maria.ID, "org-b", api.RoleOwner); err != nil {
+		t.Fatal(err)
+	}
+	other, err := h.catalog.AddPerson(t.Context(), api.Person{Email: "bo@example.com", Name: "Bo",
+		Roles: map[api.OrgID]api.Role{"org-b": api.RoleOwner}}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := h.as(maria)
+	menu := olga.open("/console/org-a/people")
+	contains(t, menu, "Disable", "End all sessions")
+	h.as(other).post(403, "/console/org-b/people/disable", "person", string(maria.ID))
+	olga.post(403, "/console/org-a/people/link", "person", string(maria.ID)) // it would be one into org-b too
+	olga.post(303, "/console/org-a/people/disable", "person", string(maria.ID))
+	if m.signedIn() {
+		t.Error("the session of who is disabled goes on")
+	}
+}
+
 func TestWhoMayComeWithTheProvider(t *testing.T) {
 	t.Parallel()
 	h, tide := withProvider(t, func(d *web.Deps) {
-		d.Newcomers = web.Newcomers{Domains: []string{"Elsewhere.example"}, Org: "org-b", Role: api.RoleViewer}
+		d.Newcomers = people.Newcomers{Domains: []string{"Elsewhere.example"}, Org: "org-b", Role: api.RoleViewer}
 	})
 	come := func(u oidctest.User) (*browser, int, string) {
 		t.Helper()

@@ -10,21 +10,22 @@ import (
 	"docent/api"
 	"docent/persistence/catalog"
 	"docent/web"
+	"docent/web/projects"
 )
 
 // conditions stand in for what projects stand on.
 type conditions struct {
 	mu  sync.Mutex
-	all map[api.ProjectID]web.Condition
+	all map[api.ProjectID]projects.Condition
 }
 
-func (c *conditions) Condition(_ context.Context, p api.Project) (web.Condition, error) {
+func (c *conditions) Condition(_ context.Context, p api.Project) (projects.Condition, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known, ok := c.all[p.ID]; ok {
 		return known, nil
 	}
-	return web.Condition{Commit: "0123456789abcdef", Pages: 12, Sections: 34, Model: "builtin",
+	return projects.Condition{Commit: "0123456789abcdef", Pages: 12, Sections: 34, Model: "builtin",
 		Read: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}, nil
 }
 
@@ -81,7 +82,7 @@ func (f *figures) Updates(context.Context, api.ProjectID, int) ([]api.Update, er
 func withFigures(t testing.TB) (*house, *figures) {
 	f := &figures{changed: make(chan struct{}, 1)}
 	h := build(t, func(d *web.Deps) {
-		f.Catalog, f.now, d.Figures = d.Figures.(*catalog.Catalog), d.Now, f
+		f.Catalog, f.now, d.Catalog = d.Catalog.(*catalog.Catalog), d.Now, f
 	})
 	return h, f
 }
@@ -89,6 +90,7 @@ func withFigures(t testing.TB) (*house, *figures) {
 const overviewAt = "/console/org-a/docs.acme.example"
 
 func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
+	t.Parallel()
 	h, _ := withFigures(t)
 	page, _ := h.visitor("viewer").text(200, overviewAt)
 	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Make one`, "Readers are answered",
@@ -100,6 +102,7 @@ func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
 }
 
 func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
+	t.Parallel()
 	h, f := withFigures(t)
 	h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme", Name: "site"})
 	b := h.visitor("viewer")
@@ -116,8 +119,8 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	f.jobs = []api.JobRow{{Job: api.Job{ID: "job_1", Title: "Fix the page", Status: api.JobFailed}},
 		{Job: api.Job{ID: "job_2", Status: api.JobActive}}}
 	f.updates = []api.Update{{Status: api.UpdateFailure, Summary: "the branch is gone"}}
-	h.below.all["acme"] = web.Condition{Commit: "abc", Pages: 1, Model: "large", ModelState: "open", DeadLinks: 3,
-		Limits: []web.LimitUse{{Name: "Questions of the organization in an hour", Used: 95, Limit: 100},
+	h.below.all["acme"] = projects.Condition{Commit: "abc", Pages: 1, Model: "large", ModelState: "open", DeadLinks: 3,
+		Limits: []projects.LimitUse{{Name: "Questions of the organization in an hour", Used: 95, Limit: 100},
 			{Name: "Questions with the key site in this month", Used: 7, Limit: 7, Key: "key_1"}, {Name: "Jobs", Used: 1, Limit: 100}}}
 	page, _ = b.text(200, overviewAt)
 	contains(t, page, "Readers are affected", "The last update failed: the branch is gone", overviewAt+"/sources",
@@ -133,12 +136,13 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	if strings.Contains(page, "Jobs: 1 of 100") {
 		t.Error("a limit that is hardly used is said to need attention")
 	}
-	h.below.all["acme"] = web.Condition{Failure: "the host does not answer", Model: "builtin"}
+	h.below.all["acme"] = projects.Condition{Failure: "the host does not answer", Model: "builtin"}
 	page, _ = b.text(200, overviewAt)
 	contains(t, page, "The documentation could not be read: the host does not answer")
 }
 
 func TestTheOverviewChangesAsThingsHappen(t *testing.T) {
+	t.Parallel()
 	h, f := withFigures(t)
 	b := h.visitor("viewer")
 	e := b.listen(overviewAt + "/live")

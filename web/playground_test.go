@@ -23,25 +23,26 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/cluster"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/search"
 	"docent/web"
+	"docent/web/insights"
 )
 
 const playgroundPath = "/console/org-a/docs.acme.example/playground"
 
 // nobody answers: most tests ask nothing. See withReaders.
 type nobody struct {
-	web.Readers
-	web.Tries
-	web.Finder
-	web.Models
+	insights.Readers
+	insights.Tries
+	insights.Finder
+	insights.Models
 }
 
 func (nobody) TrialWeights() []search.TrialWeight { return nil }
@@ -231,6 +232,7 @@ func wants(t *testing.T, page string, texts ...string) {
 
 // Searching is an address that can be shared: it needs no script, asks nobody and shows why each page is found.
 func TestThePlaygroundSearchesAndSaysWhy(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
@@ -258,6 +260,7 @@ func TestThePlaygroundSearchesAndSaysWhy(t *testing.T) {
 }
 
 func TestThePlaygroundComparesTwoConfigurations(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
@@ -279,6 +282,7 @@ func TestThePlaygroundComparesTwoConfigurations(t *testing.T) {
 // Asking goes the way of readers, and is marked; the answer, what was found for it and why, and what the model was told
 // are shown, at an address that another person can open.
 func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
@@ -321,6 +325,7 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 
 // The first question of the set-up waits in the queue of readers and counts against their quotas.
 func TestTheFirstQuestionGoesTheWayOfReaders(t *testing.T) {
+	t.Parallel()
 	const path, ask = "/console/setup/acme/question", "/console/setup/acme/ask"
 	r := &readers{}
 	h := build(t, withReaders(t, r))
@@ -342,6 +347,7 @@ func TestTheFirstQuestionGoesTheWayOfReaders(t *testing.T) {
 
 // Who may only look may ask what readers may ask; models that readers do not have are for editors.
 func TestOnlyEditorsAskOtherModels(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	viewer, editor := h.as(h.person("vera", api.RoleViewer)), h.as(h.person("edda", api.RoleEditor))
@@ -359,6 +365,7 @@ func TestOnlyEditorsAskOtherModels(t *testing.T) {
 
 // The answer is seen as it is written, can be stopped, and runs nothing that it holds.
 func TestAnAnswerOfThePlaygroundIsLiveAndCanBeStopped(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("edda", api.RoleEditor))
@@ -404,6 +411,7 @@ func TestAnAnswerOfThePlaygroundIsLiveAndCanBeStopped(t *testing.T) {
 
 // Nothing that a page of the documentation or a question holds runs or leads anywhere else.
 func TestThePlaygroundRunsNothingOfWhatItShows(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("edda", api.RoleEditor))
@@ -429,6 +437,7 @@ func TestThePlaygroundRunsNothingOfWhatItShows(t *testing.T) {
 
 // The playground is the organization's own, and shows no answers but its own.
 func TestThePlaygroundIsTheOrganizationsOwn(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
@@ -462,6 +471,7 @@ func TestThePlaygroundIsTheOrganizationsOwn(t *testing.T) {
 
 // What was found when a question was asked is known also when the documentation has changed since.
 func TestAnAnswerIsShownWithWhatWasFoundForItThen(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
@@ -481,6 +491,7 @@ func TestAnAnswerIsShownWithWhatWasFoundForItThen(t *testing.T) {
 
 // A follow-up is read with what was asked before, and only who asked may put it.
 func TestThePlaygroundAsksFollowUps(t *testing.T) {
+	t.Parallel()
 	r := &readers{}
 	h := build(t, withReaders(t, r))
 	vera := h.person("vera", api.RoleViewer)
@@ -522,6 +533,7 @@ func (e *elsewhere) Put(ctx context.Context, client netip.Addr, id api.ThreadID,
 // Two answers that are compared may belong to different nodes. A follow-up asks each of them once: the browser sends the
 // form again for the second, which its node asks alone.
 func TestAFollowUpOfAComparisonIsAskedOnceOnEachNode(t *testing.T) {
+	t.Parallel()
 	r := &elsewhere{readers: &readers{}}
 	with := withReaders(t, r.readers)
 	h := build(t, func(d *web.Deps) {

@@ -42,6 +42,7 @@ func (h *house) pull() string {
 }
 
 func TestThePullRequestPage(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	page, res := h.browser().text(200, "/pulls/"+id)
@@ -85,6 +86,7 @@ func TestThePullRequestPage(t *testing.T) {
 }
 
 func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	many := strings.Repeat("+line\n", 30_000)
@@ -103,6 +105,7 @@ func TestADiffTooLargeForAPageIsLeftToItsText(t *testing.T) {
 // A page with hundreds of changed files is small: most files' changes are fetched when they are opened, each by its
 // own address.
 func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	var d forge.Diff
@@ -137,6 +140,7 @@ func TestAPageOfManyFilesLoadsThemAsTheyAreOpened(t *testing.T) {
 
 // Text is read at 4.5:1 and more (WCAG 2.2, 1.4.3), in light and in dark.
 func TestColoursOfPagesHaveEnoughContrast(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	page, _ := h.browser().text(200, assets.Path("docent.css"))
 	blocks := regexp.MustCompile(`:root \{([^}]*)\}`).FindAllStringSubmatch(page, -1)
@@ -195,6 +199,7 @@ func contrast(t *testing.T, a, b string) float64 {
 }
 
 func TestPagesHaveAnIcon(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	for _, path := range []string{"/favicon.svg", "/favicon.ico"} {
 		icon, res := h.browser().text(200, path)
@@ -206,6 +211,7 @@ func TestPagesHaveAnIcon(t *testing.T) {
 }
 
 func TestGitTakesTheTextForms(t *testing.T) {
+	t.Parallel()
 	git, err := exec.LookPath("git")
 	if err != nil {
 		t.Skip("git is not installed")
@@ -314,6 +320,7 @@ func TestAPatchIsOneCommitWhateverItsMessageSays(t *testing.T) {
 }
 
 func TestAPullRequestWhoseCommitsAreGoneSaysSo(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	h.pulls.failDiff = &api.StateError{Kind: api.ErrNotFound,
@@ -332,6 +339,7 @@ func TestAPullRequestWhoseCommitsAreGoneSaysSo(t *testing.T) {
 }
 
 func TestAPullRequestOutlivesItsProject(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	if err := h.catalog.RemoveProject(t.Context(), "acme"); err != nil {
@@ -343,6 +351,7 @@ func TestAPullRequestOutlivesItsProject(t *testing.T) {
 }
 
 func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	b := h.browser()
@@ -408,6 +417,7 @@ func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
 }
 
 func TestASessionIsOnlyAsGoodAsItsKey(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	id := h.pull()
 	merge := func(b *browser, token string) int {
@@ -460,6 +470,7 @@ func TestASessionIsOnlyAsGoodAsItsKey(t *testing.T) {
 }
 
 func TestSigningInIsForThisSiteAndNotForGuessing(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.browser()
 	for _, next := range []string{"https://evil.example/pulls/", "//evil.example/pulls/x", "/\\evil.example", "/login",

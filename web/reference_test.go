@@ -4,11 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"docent/router/openapi"
+	"docent/api/openapi"
 )
 
 // Whoever reads the page reads the whole document: every operation with all its answers, and every type.
 func TestThePageOfTheAPIHasAllOfIt(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	page, _ := h.browser().text(200, "/api")
 	if _, sent := h.fetchRaw("/api", "gzip"); len(sent) > 60_000 {

@@ -56,6 +56,7 @@ func bodyOf(t testing.TB, res *http.Response) string {
 
 // A link of ours never leads to another host, whatever somebody writes into it.
 func TestNothingLeadsToAnotherHost(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	for _, next := range []string{
 		"https://evil.example", "//evil.example", `/\evil.example`, `\\evil.example`, "/\t/evil.example", "https:evil.example",

@@ -4,173 +4,132 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"html/template"
 	"iter"
 	"log/slog"
-	"net/http"
-	"net/netip"
-	"strings"
-	"sync"
+	"slices"
 	"time"
 
-	"github.com/uptrace/bunrouter"
-
 	"docent/api"
-	"docent/web/password"
+	"docent/internal/cell"
+	"docent/web/console"
+	"docent/web/insights"
+	"docent/web/people"
+	"docent/web/projects"
+	"docent/web/system"
+	"docent/web/work"
 )
 
-// Deps is what the pages work with. The ports must be set.
+// Deps is what the pages work with, as the packages of pages and console.Deps describe it.
 type Deps struct {
-	Catalog Catalog
-	Pulls   Pulls
-	People  People
-	// Readers, Tries, Finder and Models are the playground's; the set-up's first question goes through them too.
-	Readers Readers
-	Tries   Tries
-	Finder  Finder
-	Models  Models
-	// Provider signs people in by OpenID Connect. There is none where it is nil.
-	Provider Provider
-	// Newcomers says who may sign in with the provider without having been invited.
-	Newcomers Newcomers
-	System    System
-	// Setup, Tasks and Sources are those of a project on its way and of its sources.
-	Setup    Setup
-	Tasks    Tasks
-	Sources  Sources
-	Figures  Figures
-	Projects Projects
-
-	Keys       Keys
-	Allowances Allowances
-
-	Conversations Conversations
-	Threads       Threads
-	Eraser        Eraser
-
-	// Analytics, gaps and weekly reports.
-	Usage         Usage
-	Topics        Topics
-	Indexes       Indexes
-	Kinds         Kinds
-	Reports       Reports
-	ReportStore   ReportStore
-	ReportSecrets ReportSecrets
-	Jobs          Jobs
-	Work          Work
-	Listings      Listings
-	Automations   Automations
-	Webhooks      Webhooks
-
-	// Counts are what several nodes count together: attempts to sign in. A single one counts in memory, where it is nil.
-	Counts Counts
-	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails where
-	// another one has, and the request goes there. It is this one where nil.
-	Setting func(ctx context.Context) error
-
-	Log     *slog.Logger // none where nil
-	Now     func() time.Time
-	Version string
-	// Secret signs what browsers bring back: at least 32 random bytes. It must outlive a restart.
-	Secret []byte
-	// PublicURL is where browsers reach the service, without a slash at the end; it is not known where empty.
+	Catalog   Catalog
+	Log       *slog.Logger // none if nil
+	Now       func() time.Time
+	Version   string
+	Secret    []byte
 	PublicURL string
-	// PreviewKey is a key with which the widget's preview asks; the preview does not ask where it is nil.
-	PreviewKey func(p api.Project, now time.Time) string
+	Cell      func(ctx context.Context, kind string, input []byte) ([]byte, error)
+	Setting   func(ctx context.Context) error
+
+	Provider  people.Provider
+	Newcomers people.Newcomers
+	Counts    people.Counts
+
+	Setup       projects.Setup
+	Tasks       projects.Tasks
+	Sources     projects.Sources
+	Projects    projects.Conditions
+	Allowances  projects.Allowances
+	Automations projects.Automations
+	Webhooks    projects.Webhooks
+	Secrets     projects.Secrets
+	PreviewKey  func(p api.Project, now time.Time) string
+
+	Readers insights.Readers
+	Tries   insights.Tries
+	Finder  insights.Finder
+	Models  insights.Models
+	Threads insights.Threads
+	Eraser  insights.Eraser
+	Topics  insights.Topics
+	Reports insights.Reports
+
+	Jobs   work.Jobs
+	Work   work.Work
+	Pulls  work.Pulls
+	System system.System
+}
+
+// Catalog knows what all pages list and change.
+type Catalog interface {
+	console.Catalog
+	people.Catalog
+	projects.Catalog
+	insights.Catalog
+	work.Catalog
+	system.Catalog
 }
 
 // A Server makes the pages.
 type Server struct {
-	Deps
-	router    *bunrouter.Router
-	csrf      *http.CrossOriginProtection
-	attempts  *attempts
-	passwords *password.Hasher
-	feeds     *feeds
-	drafts    drafts // projects that are on their way
-	counts    counts // of analytics
-	previews  chan struct{}
-	reference func() (template.HTML, error)
-
-	leaving context.Context // ends when live parts of pages must end
-	leave   context.CancelFunc
+	*console.Server
+	deps Deps
 }
 
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "People": deps.People, "System": deps.System,
-		"Figures": deps.Figures, "Projects": deps.Projects,
-		"Keys": deps.Keys, "Allowances": deps.Allowances,
-		"Conversations": deps.Conversations, "Threads": deps.Threads, "Eraser": deps.Eraser,
-		"Jobs": deps.Jobs, "Work": deps.Work, "Listings": deps.Listings, "Automations": deps.Automations} {
+	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "System": deps.System,
+		"Projects": deps.Projects, "Allowances": deps.Allowances, "Threads": deps.Threads, "Eraser": deps.Eraser,
+		"Jobs": deps.Jobs, "Work": deps.Work, "Automations": deps.Automations} {
 		if port == nil {
 			return nil, fmt.Errorf("web: Deps.%s is not set", name)
 		}
 	}
+	if deps.Cell == nil {
+		return nil, errors.New("web: Deps.Cell is not set")
+	}
 	if len(deps.Secret) < 32 {
 		return nil, errors.New("web: Deps.Secret must hold at least 32 bytes")
 	}
-	if deps.Log == nil {
-		deps.Log = slog.New(slog.DiscardHandler)
-	}
-	if deps.Now == nil {
-		deps.Now = time.Now
-	}
-	deps.PublicURL = strings.TrimRight(deps.PublicURL, "/")
-	templates() // a template that cannot be read ends the start, and no visitor waits for it
-	s := &Server{Deps: deps, csrf: http.NewCrossOriginProtection(), attempts: newAttempts(),
-		passwords: password.NewHasher(), feeds: newFeeds(), previews: make(chan struct{}, mostPreviews)}
-	s.reference = sync.OnceValues(s.makeReference)
-	s.leaving, s.leave = context.WithCancel(context.Background())
-	s.router = bunrouter.New(bunrouter.WithNotFoundHandler(
-		func(http.ResponseWriter, bunrouter.Request) error { return api.Missing("page") }))
-	for _, r := range s.routes() {
-		s.router.Handle(r.method, r.pattern, s.guard(r))
-		if r.method == http.MethodGet {
-			s.router.Handle(http.MethodHead, r.pattern, s.guard(r))
-		}
-	}
+	s := &Server{console.NewServer(console.Deps{Catalog: deps.Catalog, Cell: deps.Cell, Setting: deps.Setting, Log: deps.Log,
+		Now: deps.Now, Version: deps.Version, Secret: deps.Secret, PublicURL: deps.PublicURL}), deps}
+	s.Handle(s.routes())
 	return s, nil
+}
+
+// routes is every page and each thing that a form does.
+func (s *Server) routes() []console.Route {
+	d := s.deps
+	return slices.Concat(s.Assets(),
+		people.Routes(s.Server, people.Deps{Catalog: d.Catalog, Provider: d.Provider, Newcomers: d.Newcomers, Counts: d.Counts}),
+		projects.Routes(s.Server, projects.Deps{Catalog: d.Catalog, Setup: d.Setup, Tasks: d.Tasks, Sources: d.Sources,
+			Conditions: d.Projects, Allowances: d.Allowances, Automations: d.Automations, Webhooks: d.Webhooks, Secrets: d.Secrets,
+			Readers: d.Readers, Tries: d.Tries, PreviewKey: d.PreviewKey}),
+		insights.Routes(s.Server, insights.Deps{Catalog: d.Catalog, Threads: d.Threads, Eraser: d.Eraser, Readers: d.Readers,
+			Tries: d.Tries, Finder: d.Finder, Models: d.Models, Topics: d.Topics, Reports: d.Reports,
+			Secrets: d.Secrets}),
+		work.Routes(s.Server, work.Deps{Catalog: d.Catalog, Jobs: d.Jobs, Work: d.Work, Models: d.Models, Pulls: d.Pulls}),
+		system.Routes(s.Server, system.Deps{Catalog: d.Catalog, System: d.System}))
 }
 
 // Routes yields the method and the pattern of each page.
 func (s *Server) Routes() iter.Seq2[string, string] {
 	return func(yield func(method, pattern string) bool) {
-		for _, r := range s.routes() {
-			if !yield(r.method, r.pattern) {
+		for _, r := range s.Rules() {
+			if !yield(r.Method, r.Pattern) {
 				return
 			}
 		}
 	}
 }
 
-// A Rule is one line of the table of routes: a page, or what a form does, and what a visitor must be for it: anybody,
-// signed in, viewer, editor, owner or operator.
-type Rule struct{ Method, Pattern, Need string }
-
-// Rules is the table of routes.
-func (s *Server) Rules() (list []Rule) {
+// Rules returns the table of routes: every page, and each thing that a form does, with who may see or do it. It is the
+// same for any server, also for one that New has not made.
+func (s *Server) Rules() (list []console.Rule) {
 	for _, r := range s.routes() {
-		list = append(list, Rule{r.method, r.pattern, r.need.String()})
+		list = append(list, r.Rule())
 	}
 	return list
 }
 
-// ServePage answers a request for a page. Client is who asks, and secure is whether the request came over TLS. An
-// error is for FailPage.
-func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
-	return s.router.ServeHTTPError(&answer{ResponseWriter: w, client: client, secure: secure}, req)
-}
-
-// Leave ends the live parts of pages: the server stops.
-func (s *Server) Leave() { s.leave() }
-
-// An answer carries who asks to the handler of a page.
-type answer struct {
-	http.ResponseWriter
-	client netip.Addr
-	secure bool
-}
-
-// Unwrap lets http.ResponseController find deadlines and flushing.
-func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+// RenderKinds returns the renderers of what people, models and repositories write, which the program runs in the cell.
+func RenderKinds() []cell.Kind { return []cell.Kind{console.MarkdownKind(), work.PreviewKind()} }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/health"
+	"docent/internal/health"
 )
 
 // system stands in for the running server.
@@ -60,6 +60,7 @@ func (s *system) set(change func(*health.Status)) {
 func (s *system) log() *slog.Logger { return slog.New(s.Handler(slog.LevelInfo)) }
 
 func TestTheSystemPageShowsWhatNeedsAttentionAndTheFigures(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	h.system.set(func(st *health.Status) {
@@ -96,6 +97,7 @@ func TestTheSystemPageShowsWhatNeedsAttentionAndTheFigures(t *testing.T) {
 }
 
 func TestTheSystemPageShowsTheNodes(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	well := health.Cluster{Acts: true, Nodes: []health.Node{{Name: "docent-1", State: "ready", Shards: 128, Self: true, Version: "v9",
@@ -114,11 +116,13 @@ func TestTheSystemPageShowsTheNodes(t *testing.T) {
 	h.system.set(func(st *health.Status) {
 		ill := well
 		ill.Acts, ill.LastBeat, ill.Without = false, 4, 3
-		ill.Nodes = []health.Node{well.Nodes[0], {Name: "docent-2", State: "silent"}}
+		ill.Nodes = []health.Node{well.Nodes[0], {Name: "docent-2", State: "silent"},
+			{Name: "docent-3", State: "isolated", Reason: "docent-1 does not reach it: refused"}}
 		st.Cluster = &ill
 	})
 	page, _ = b.text(200, "/console/system")
-	for _, want := range []string{"The node docent-2 shows no life", "3 shards", "has not reached the database for 4s"} {
+	for _, want := range []string{"The node docent-2 shows no life", "3 shards",
+		"The node docent-3 and the others do not reach each other: it runs nothing. docent-1 does not reach it: refused", "has not reached the database for 4s"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page of nodes that are ill lacks %q", want)
 		}
@@ -126,6 +130,7 @@ func TestTheSystemPageShowsTheNodes(t *testing.T) {
 }
 
 func TestAnOperatorRetriesAndBacksUp(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	token := url.Values{"token": {b.token(b.open("/console/system"))}}
@@ -164,6 +169,7 @@ func TestAnOperatorRetriesAndBacksUp(t *testing.T) {
 }
 
 func TestTheLogIsShownFromALevelOn(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("operator")
 	log := h.system.log()

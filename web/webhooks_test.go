@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/webhooks"
 	"docent/api"
-	"docent/outbound"
+	"docent/internal/outbound"
 	"docent/persistence/catalog"
-	"docent/webhooks"
 )
 
 // hooks are a catalogue's webhooks, whose receivers answer what a test says.
@@ -86,6 +86,7 @@ func (h *hooks) ReplaySince(ctx context.Context, id string, since time.Time) (in
 }
 
 func TestWebhooksAreAddedTestedPausedSentAgainAndRemoved(t *testing.T) {
+	t.Parallel()
 	h := build(t)
 	b := h.visitor("owner")
 	base := "/console/org-a/docs.acme.example/webhooks"

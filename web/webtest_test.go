@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"html"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -18,14 +20,15 @@ import (
 	"testing"
 	"time"
 
-	"context"
-
 	"docent/actors/job"
+	"docent/actors/pulls/review"
 	"docent/api"
 	"docent/forge"
+	"docent/internal/cell"
 	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
 	"docent/web"
+	"docent/web/projects"
 )
 
 // A house is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
@@ -65,47 +68,78 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// build starts a server of pages. Options change what it is given.
-func build(t testing.TB, options ...func(*web.Deps)) *house {
-	t.Helper()
-	h := &house{t: t, clock: &clock{now: time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)},
-		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
-		jobs:  &jobs{all: map[api.JobID]*api.JobRow{}, logs: map[api.JobID][]job.Entry{}, keys: map[string]api.JobID{}}}
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
-		catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
+// prepared returns a catalog with the organizations and projects of a house, as a file: migrations take their time.
+var prepared = sync.OnceValue(func() []byte {
+	dir, err := os.MkdirTemp("", "")
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
-	t.Cleanup(func() { c.Close() })
-	h.catalog, h.system = c, &system{}
-	h.below = &conditions{all: map[api.ProjectID]web.Condition{}}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, "catalog.db")
+	c, err := catalog.Open(context.Background(), "sqlite:"+file, catalog.Options{
+		Now: func() time.Time { return opened }, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		panic(err)
+	}
 	for _, org := range []api.OrgID{"org-a", "org-b"} {
-		if err := c.AddOrganization(t.Context(), org, string(org)); err != nil {
-			t.Fatal(err)
-		}
+		err = errors.Join(err, c.AddOrganization(context.Background(), org, string(org)))
 	}
 	for _, p := range []api.Project{
 		{ID: "acme", Org: "org-a", Domain: "docs.acme.example", Source: "/docs/acme"},
 		{ID: "acme-two", Org: "org-a", Domain: "two.acme.example", Source: "/docs/two"},
 		{ID: "other", Org: "org-b", Domain: "docs.other.example", Source: "/docs/other"},
 	} {
-		if _, err := c.AddProject(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		_, also := c.AddProject(context.Background(), p)
+		err = errors.Join(err, also)
 	}
+	c.Close()
+	content, also := os.ReadFile(file)
+	if err = errors.Join(err, also); err != nil {
+		panic(err)
+	}
+	return content
+})
+
+// opened is when houses are built.
+var opened = time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)
+
+// openCatalog opens a house's own copy of the prepared catalog.
+func (h *house) openCatalog() *catalog.Catalog {
+	h.t.Helper()
+	file := filepath.Join(h.t.TempDir(), "catalog.db")
+	if err := os.WriteFile(file, prepared(), 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+	c, err := catalog.Open(h.t.Context(), "sqlite:"+file, catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	h.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// build starts a server of pages. Options change what it is given.
+func build(t testing.TB, options ...func(*web.Deps)) *house {
+	t.Helper()
+	h := &house{t: t, clock: &clock{now: opened},
+		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
+		jobs:  &jobs{all: map[api.JobID]*api.JobRow{}, logs: map[api.JobID][]job.Entry{}, keys: map[string]api.JobID{}}}
+	h.catalog, h.system = h.openCatalog(), &system{}
+	h.below = &conditions{all: map[api.ProjectID]projects.Condition{}}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
-	deps := web.Deps{Catalog: c, Pulls: h.pulls, People: c, System: h.system, Figures: c, Projects: h.below, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
-	deps.Keys, deps.Allowances = c, allowances{}
-	deps.Conversations, deps.Threads, deps.Eraser = c, newDesk(), newDesk()
+	deps := web.Deps{Catalog: h.catalog, Pulls: h.pulls, System: h.system, Projects: h.below, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	deps.Cell = cell.InProcess(append(web.RenderKinds(), review.Kinds()...)...)
+	deps.Allowances, deps.Threads, deps.Eraser = allowances{}, newDesk(), newDesk()
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}
 	deps.Setup, deps.Tasks, deps.Sources = projectsOf{}, projectsOf{}, projectsOf{}
 	h.insights(&deps)
-	deps.Jobs, deps.Work, deps.Listings, deps.Automations = h.jobs, h.jobs, c, automations{c}
-	h.hooks = newHooks(c, h.clock.Now)
+	deps.Jobs, deps.Work, deps.Automations = h.jobs, h.jobs, automations{h.catalog}
+	h.hooks = newHooks(h.catalog, h.clock.Now)
 	deps.Webhooks = h.hooks
 	for _, o := range options {
 		o(&deps)
 	}
+	var err error
 	if h.server, err = web.New(deps); err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +251,13 @@ func (b *browser) text(status int, path string, headers ...string) (string, *htt
 // open gets a page, whatever its status.
 func (b *browser) open(path string) string {
 	b.t.Helper()
-	page, err := io.ReadAll(b.do(http.MethodGet, path, nil).Body)
+	return b.read(b.do(http.MethodGet, path, nil))
+}
+
+// read is what was answered.
+func (b *browser) read(res *http.Response) string {
+	b.t.Helper()
+	page, err := io.ReadAll(res.Body)
 	if err != nil {
 		b.t.Fatal(err)
 	}

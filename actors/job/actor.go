@@ -21,6 +21,9 @@ type Deps struct {
 	Patience time.Duration
 	// RunLimit bounds one run altogether.
 	RunLimit time.Duration
+	// Oldest hears when the oldest instruction of a job was given that has not ended; zero where none is left or the job is
+	// not awake any more. It is nil where nobody counts.
+	Oldest func(id api.JobID, given time.Time)
 	// Ended hears how each instruction ended, and how long after it was given; nil where nobody counts.
 	Ended func(result string, took time.Duration)
 }
@@ -65,7 +68,8 @@ type Actor struct {
 	edits    Edits     // of the run in hand, so far
 	began    time.Time // the run in hand; for traces
 	watchers map[*watcher]struct{}
-	sweep    int // so many watchers are looked through for ones that have gone
+	sweep    int       // so many watchers are looked through for ones that have gone
+	oldest   time.Time // as Deps.Oldest was told
 }
 
 // A watcher waits for the job to move beyond an event.
@@ -223,6 +227,10 @@ func (a *Actor) logChange(before *state) {
 
 // settle starts the work that the state calls for, and stops work that it no longer calls for.
 func (a *Actor) settle(recovered bool) {
+	if given := a.State.oldest(); a.deps.Oldest != nil && given != a.oldest {
+		a.oldest = given
+		a.deps.Oldest(a.State.id, given)
+	}
 	if a.Settle() {
 		a.start(recovered)
 	}
@@ -302,5 +310,8 @@ func (a *Actor) Close(whole bool) {
 		w.reply(a.watched(w.Watch), nil)
 	}
 	a.watchers = nil
+	if a.deps.Oldest != nil && !a.oldest.IsZero() {
+		a.deps.Oldest(a.State.id, time.Time{})
+	}
 	a.Actor.Close(whole)
 }

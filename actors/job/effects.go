@@ -13,15 +13,16 @@ import (
 	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
-	"docent/backoff"
 	"docent/forge"
-	"docent/tracing"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 )
 
 // start begins a run. It may be done twice, as after a crash: an edit touches nothing outside, and a publication is
 // idempotent under the job's branch.
 func (a *Actor) start(recovered bool) {
-	e := &effect{deps: a.deps, state: a.State, slot: persistent.Slot{Slots: a.deps.Slots, Project: a.State.project}}
+	e := &effect{deps: a.deps, state: a.State, slot: persistent.Slot{Slots: a.deps.Slots,
+		Project: a.State.project, Given: a.State.oldest()}}
 	a.progress = &e.progress
 	a.began = a.deps.Now()
 	if recovered {
@@ -45,7 +46,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		return
 	}
 	if e.state.phase == editing && e.deps.Open != nil {
-		open := persistent.Slot{Slots: e.deps.Open, Project: e.state.project}
+		open := persistent.Slot{Slots: e.deps.Open, Project: e.state.project, Given: e.state.oldest()}
 		if open.Take(stopped) != nil {
 			return
 		}
@@ -112,6 +113,11 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 				fmt.Errorf("the branch %s is the base", branch)}
 		}
 		if tip.Pull != api.PullMerged && tip.Pull != api.PullClosed {
+			if tip.There && published == "" && e.state.wish != "" {
+				return Edited{}, &failure{api.HaltMisconfigured,
+					fmt.Sprintf("The branch %q exists, and this job didn't make it. Name a branch that doesn't exist yet.", branch),
+					fmt.Errorf("the branch %s is not the job's", branch)}
+			}
 			break
 		}
 		over[branch] = tip.Pull
@@ -244,16 +250,7 @@ func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 	if err != nil {
 		return forge.Published{}, err
 	}
-	ed := e.state.edited
-	p := forge.Publication{
-		Project: project, Job: e.state.id, Branch: ed.Branch, Base: ed.Base, Parent: ed.Parent,
-		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: e.state.draft,
-		Asker: e.state.user, Review: ed.Result.Review,
-		Join: e.state.wish == "", // who names a branch wants that one
-	}
-	for _, c := range ed.Result.Changes {
-		p.Changes = append(p.Changes, forge.Change{Path: c.Path, Content: c.Content, Delete: c.Delete})
-	}
+	p := e.state.publication(project)
 	var result forge.Published
 	err = e.patiently(ctx, "publish", func(ctx context.Context) error {
 		result, err = e.deps.Forge.Publish(ctx, p)

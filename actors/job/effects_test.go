@@ -16,7 +16,7 @@ import (
 // free is slots for all.
 type free struct{}
 
-func (free) Acquire(context.Context, api.ProjectID) (func(), error) { return func() {}, nil }
+func (free) Acquire(context.Context, api.ProjectID, time.Time) (func(), error) { return func() {}, nil }
 
 // patient is an effect that tries again every second for two minutes.
 func patient() *effect {

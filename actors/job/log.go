@@ -61,6 +61,9 @@ type Entry struct {
 	Model   string       `cbor:"18,keyasint,omitempty"`
 	Usage   *agent.Usage `cbor:"19,keyasint,omitempty"`
 	Spent   *agent.Spent `cbor:"20,keyasint,omitempty"` // on the instruction, up to here
+	// Printed is what the project's own check printed in an instruction that failed with it. As the outputs of results that
+	// say so, it is for those who may edit: code of the repository may have run there.
+	Printed string `cbor:"21,keyasint,omitempty"`
 }
 
 // A ToolUse is one use of a tool, in few words.
@@ -70,6 +73,8 @@ type ToolUse struct {
 	Output string `cbor:"3,keyasint,omitempty"`
 	Failed bool   `cbor:"4,keyasint,omitempty"`
 	ID     string `cbor:"5,keyasint,omitempty"` // of the call, within the job
+	// Printed says that Output has what the project's own check printed.
+	Printed bool `cbor:"6,keyasint,omitempty"`
 }
 
 // maxShownCall is how many bytes of a call's input, and of its output, the log keeps.
@@ -91,7 +96,7 @@ func (e Entry) size() int {
 			n += len(t.Name) + len(t.Input) + len(t.Output) + len(t.ID) + 64
 		}
 	}
-	return n + len(e.Instruction) + len(e.Model)
+	return n + len(e.Instruction) + len(e.Model) + len(e.Printed)
 }
 
 // entry is how the log shows an event that has just been applied. Not every event is worth an entry.
@@ -145,7 +150,7 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Text = EntryFinished, ev.At, ev.Message
 		e.Outcome = ev.Outcome
 	case Failed:
-		e.Type, e.At, e.Text = EntryFailed, ev.At, ev.Message
+		e.Type, e.At, e.Text, e.Printed = EntryFailed, ev.At, ev.Message, ev.Output
 	case Archived:
 		e.Type, e.At = EntryArchived, ev.At
 	case PullChanged:
@@ -171,7 +176,8 @@ func results(s agent.Step) []ToolUse {
 	var out []ToolUse
 	for _, t := range s.Before {
 		if t.Role == "tool" {
-			out = append(out, ToolUse{ID: callID(s.Round, t.CallID), Output: clip(t.Text, maxShownCall), Failed: t.Failed})
+			out = append(out, ToolUse{ID: callID(s.Round, t.CallID), Output: clip(t.Text, maxShownCall), Failed: t.Failed,
+				Printed: t.Printed})
 		}
 	}
 	return out

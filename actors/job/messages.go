@@ -82,6 +82,12 @@ type (
 		Branch  string // that it comes from; empty for the branch of the newest one
 		State   api.PullState
 	}
+
+	// Note puts a sentence into the job's log, which becomes its message. One that is its message already changes nothing.
+	Note struct {
+		Project api.ProjectID
+		Text    string
+	}
 )
 
 // Asks is the model that the job asks for; empty for the default.
@@ -94,6 +100,7 @@ func (Watch) command()    {}
 func (Archive) command()  {}
 func (Cancel) command()   {}
 func (PullIs) command()   {}
+func (Note) command()     {}
 
 // A Reply is the job as it stands after the command.
 type Reply struct {
@@ -194,6 +201,7 @@ type (
 		Message string         `cbor:"2,keyasint"`
 		At      time.Time      `cbor:"3,keyasint"`
 		Ended   Ended          `cbor:"4,keyasint,omitzero"`
+		Output  string         `cbor:"5,keyasint,omitempty"` // what the project's own check printed, for those who may edit
 	}
 	Archived struct {
 		At time.Time `cbor:"1,keyasint"`

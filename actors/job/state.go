@@ -45,6 +45,14 @@ type instruction struct {
 	Traced string    `cbor:"4,keyasint,omitempty"`
 }
 
+// oldest is when the oldest instruction was given that has not ended; zero where none is left.
+func (s *state) oldest() time.Time {
+	if len(s.queue) == 0 {
+		return time.Time{}
+	}
+	return s.queue[0].At
+}
+
 // A state is all that is known of a job. It is a value: apply returns a new one and leaves the old one as it was.
 type state struct {
 	id      api.JobID
@@ -168,6 +176,11 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 		return s.ending(events), err
 	case PullIs:
 		return s.pullIs(msg, now)
+	case Note:
+		if err := s.known(msg.Project); err != nil || s.message == lastLine(msg.Text) {
+			return nil, err
+		}
+		return []Event{Progressed{Text: msg.Text, At: now}}, nil
 	}
 	events, err := s.decideResult(msg, now)
 	return s.ending(events), err
@@ -430,7 +443,7 @@ func failed(err error, now time.Time) Failed {
 	case errors.As(err, &f):
 		return Failed{Reason: f.reason, Message: f.message, At: now}
 	case errors.As(err, &given):
-		return Failed{Reason: given.Reason, Message: given.Message, At: now}
+		return Failed{Reason: given.Reason, Message: given.Message, Output: clip(given.Output, maxText), At: now}
 	case errors.As(err, &host) && errors.Is(host, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, Message: clip(oneLine(host.Say), 500), At: now}
 	case errors.As(err, &host) && errors.Is(host, forge.ErrLost):

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // span is the durable span of an instruction, from when it was given to its end.

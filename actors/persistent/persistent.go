@@ -21,8 +21,8 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // A Journal keeps events. An append that returned without an error is on disk.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // A Run is one attempt at the work in hand, in a goroutine of its own. The work may be done twice, as after a crash.
@@ -172,22 +172,24 @@ func (r *Run) Counted(ctx context.Context) error {
 	}
 }
 
-// Slots bounds how many runs work at once. Whoever waits gets a slot in a fair order among projects.
+// Slots bounds how many runs work at once. Those that wait get a slot in a fair order among projects, and within a
+// project in the order in which their work was given; zero stands for now.
 type Slots interface {
-	Acquire(ctx context.Context, project api.ProjectID) (release func(), err error)
+	Acquire(ctx context.Context, project api.ProjectID, given time.Time) (release func(), err error)
 }
 
 // A Slot is a run's right to work.
 type Slot struct {
 	Slots   Slots
 	Project api.ProjectID
+	Given   time.Time // zero for now
 	release func()
 }
 
 // Take waits for the slot.
 func (s *Slot) Take(ctx context.Context) (err error) {
 	_, span := tracing.Start(ctx, "wait for a slot")
-	s.release, err = s.Slots.Acquire(ctx, s.Project)
+	s.release, err = s.Slots.Acquire(ctx, s.Project, s.Given)
 	span.Done(err)
 	return err
 }

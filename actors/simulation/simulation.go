@@ -13,12 +13,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"docent/actors/persistent"
+	"docent/internal/background"
 	"docent/persistence/journal"
 )
 
@@ -218,9 +218,9 @@ func Run(t *testing.T, count uint64, run Runner) {
 		count = (n + Steps - 1) / Steps
 	}
 	var next, done atomic.Uint64
-	var workers sync.WaitGroup
+	var workers background.Work
 	for range runtime.GOMAXPROCS(0) {
-		workers.Go(func() {
+		workers.Go("actors/simulation.Run", func() {
 			for n := next.Add(1); n <= count && !t.Failed(); n = next.Add(1) {
 				if err := run(n, "", nil); err != nil {
 					t.Error(err)

@@ -11,9 +11,10 @@ import (
 
 	"docent/actors/persistent"
 	"docent/api"
+	"docent/api/stream"
+	"docent/internal/outage"
 	"docent/model"
 	"docent/persistence/journal"
-	"docent/stream"
 )
 
 // Deps is what a thread needs of the outside.
@@ -30,10 +31,13 @@ type Deps struct {
 	// Budget bounds what the calls of language models for one answer use altogether.
 	Budget model.Budget
 
+	// Open hears when a thread's answer begins to be written, with 1, and when that has ended, with -1; nil where nobody counts.
+	Open func(id api.ThreadID, by int32)
 	// Ended hears how each answer ended; nil where nobody counts.
 	Ended func(result string)
 
-	resting atomic.Int64 // turns that wait for a model, without a slot
+	unread  outage.Outages // models that rewrite no question now
+	resting atomic.Int64   // turns that wait for a model, without a slot
 }
 
 // What Deps.Ended hears.

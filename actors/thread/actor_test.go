@@ -35,7 +35,7 @@ func (h *held) Load(string) (journal.Recovered, error) { return h.rec, nil }
 func (h *held) Snapshot(string, uint64, []byte)        {}
 func (h *held) Delete(string, ...string) error         { return nil }
 func (h *held) Tell(msg any)                           { h.messages = append(h.messages, msg) }
-func (h *held) Acquire(context.Context, api.ProjectID) (func(), error) {
+func (h *held) Acquire(context.Context, api.ProjectID, time.Time) (func(), error) {
 	return func() {}, nil
 }
 func (h *held) Project(_ context.Context, id api.ProjectID) (api.Project, error) {

@@ -5,18 +5,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"time"
 
 	"docent/actors/persistent"
 	"docent/api"
-	"docent/backoff"
+	"docent/api/stream"
+	"docent/internal/background"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 	"docent/model"
 	"docent/model/builtin"
 	"docent/search"
-	"docent/stream"
-	"docent/tracing"
 )
 
 // start begins a run, which writes to the turn's log; the actor hears only how it ended. Prepared is called when the
@@ -52,6 +52,10 @@ type effect struct {
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 	defer e.prepared()
+	if open := e.deps.Open; open != nil {
+		open(e.state.id, 1)
+		defer open(e.state.id, -1)
+	}
 	e.run = r
 	if r.Rest(stopped, e.state.interrupted-e.state.left) != nil {
 		return
@@ -182,19 +186,15 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 // aside does work in a goroutine of its own and waits for it. Its stack grows with what it does, and goes with it; that
 // of the caller, who waits for a model for minutes, among tens of thousands of others, stays small.
 func aside(work func()) {
-	done := make(chan any)
-	go func() {
-		defer func() {
-			v := recover()
-			if v != nil {
-				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
-			}
-			done <- v
-		}()
-		work()
-	}()
-	if v := <-done; v != nil {
-		panic(v)
+	done := make(chan error)
+	background.Go("actors/thread.aside", func() {
+		done <- background.Guard(func() error {
+			work()
+			return nil
+		})
+	})
+	if err := <-done; err != nil {
+		panic(err)
 	}
 }
 

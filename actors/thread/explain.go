@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
 	"docent/model/rewrite"
 	"docent/search"
-	"docent/stream"
 )
 
 // What an explanation has at most: it is journaled with its answer.

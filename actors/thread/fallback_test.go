@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"docent/api/stream"
 	"docent/model"
-	"docent/stream"
 )
 
 // A replaced model fails, and another one answers in its place.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/search"
 )
 

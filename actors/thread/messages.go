@@ -11,10 +11,10 @@ import (
 
 	"docent/actors/persistent"
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
 	"docent/persistence/quota"
 	"docent/search"
-	"docent/stream"
 )
 
 // A Command asks the thread to do something. It is answered exactly once: with a reply, or with an error of package
@@ -33,8 +33,11 @@ type (
 		Message string
 		// Chat names the client's chat and who asks in it, where there is a chat. Whoever knows it may resume, so the
 		// caller makes it hard to guess.
-		Chat       string
-		Caller     string // fp: "anonymous" or a user id
+		Chat   string
+		Caller string // fp: "anonymous" or a user id
+		// Reader is who asks, as the site's own server says; empty where it does not. A thread belongs to the reader who has
+		// opened it: no other one, and nobody without a name, goes on in it.
+		Reader     string
 		Channel    api.Channel
 		ThreadKey  string // the thread's secret, where the client sends it
 		Text       string
@@ -58,6 +61,7 @@ type (
 	Resume struct {
 		Project   api.Project
 		Caller    string
+		Reader    string // see Ask
 		Chat      string
 		Within    time.Duration
 		ThreadKey string
@@ -68,10 +72,11 @@ type (
 
 	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that is
 	// on disk. It is api.ErrNotFound where the thread has no such answer, or is not the caller's to continue. An empty
-	// Caller or ThreadKey is not checked.
+	// Caller or ThreadKey is not checked; Reader always is.
 	Rate struct {
 		Project   api.Project
 		Caller    string
+		Reader    string // see Ask
 		ThreadKey string
 		Turn      api.TurnID
 		Rating    api.Rating
@@ -217,6 +222,7 @@ type (
 		Caller  string        `cbor:"2,keyasint"`
 		KeyHash [32]byte      `cbor:"3,keyasint"` // of the thread's secret
 		At      time.Time     `cbor:"4,keyasint"`
+		Reader  string        `cbor:"5,keyasint,omitempty"` // see Ask
 	}
 	Asked struct {
 		Exchange Exchange `cbor:"1,keyasint"`

@@ -30,7 +30,7 @@ type shunned struct {
 	sleeping []int    // slots that were held a moment before each further question
 }
 
-func (s *shunned) Acquire(ctx context.Context, _ api.ProjectID) (func(), error) {
+func (s *shunned) Acquire(ctx context.Context, _ api.ProjectID, _ time.Time) (func(), error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

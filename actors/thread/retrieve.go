@@ -10,10 +10,11 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
+	"docent/internal/tracing"
 	"docent/model"
 	"docent/model/rewrite"
 	"docent/search"
-	"docent/tracing"
 )
 
 // strongHit is the score from which on words alone have found what a first question asks: it is not rewritten then.
@@ -49,16 +50,19 @@ func (r *reading) begin(ctx context.Context, rewriter Rewriter, name string) {
 		return
 	}
 	r.done = make(chan struct{})
-	go func() {
+	background.Go("actors/thread.begin", func() {
 		defer close(r.done)
 		began := time.Now()
 		ctx, span := tracing.Start(ctx, "rewrite the question")
-		r.read, r.err = rewriter.Rewrite(ctx, name, r.q)
+		r.err = background.Guard(func() (err error) {
+			r.read, err = rewriter.Rewrite(ctx, name, r.q)
+			return err
+		})
 		span.Bool("docent.remembered", r.read.Cached)
 		span.Int("docent.queries", int64(len(r.read.Queries)))
 		span.Done(r.err)
 		r.took = time.Since(began)
-	}()
+	})
 }
 
 // retrieve finds what the model is told: with the question as it stands, and where a model rewrites it with what that
@@ -97,8 +101,10 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	}
 	if r.err != nil {
 		why := unread(r.err)
-		e.deps.Log.WarnContext(ctx, "a question was searched for as it stands, since it could not be rewritten", "project",
-			e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", r.err)
+		if e.deps.unread.Failed(r.by) {
+			e.deps.Log.WarnContext(ctx, "questions are searched for as they stand, since they cannot be rewritten", "model", r.by,
+				"project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", r.err)
+		}
 		e.notes.add("rewrite: " + why)
 		e.explain.rewritten("failed", why, &r.read, r.took)
 		return b, nil
@@ -106,6 +112,8 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	outcome := "used"
 	if r.read.Cached {
 		outcome = "cached"
+	} else if n, lasted := e.deps.unread.Worked(r.by); n > 0 {
+		e.deps.Log.InfoContext(ctx, "questions are rewritten again", "model", r.by, "count", n, "seconds", lasted.Seconds())
 	}
 	e.explain.rewritten(outcome, "", &r.read, r.took)
 	f.by = "rewrite"
@@ -179,9 +187,9 @@ func (f finder) again(ctx context.Context, wanted *Wanted, b *Brief, queries []s
 // together searches for several texts at the same time. What one finds is nil where it fails.
 func (f finder) together(ctx context.Context, q search.Query, texts []string) [][]search.Hit {
 	found := make([][]search.Hit, len(texts))
-	var all sync.WaitGroup
+	var all background.Work
 	for i, text := range texts {
-		all.Go(func() {
+		all.Go("actors/thread.together", func() {
 			if hits, err := f.search(ctx, q, []string{text}); err == nil {
 				found[i] = hits
 			}

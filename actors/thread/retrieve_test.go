@@ -14,13 +14,13 @@ import (
 
 	"docent/actors/persistent"
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/model/rewrite"
 	"docent/search"
-	"docent/stream"
 )
 
 // A site is documentation in which a search finds the sections that have one of its words in their heading.

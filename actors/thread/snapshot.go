@@ -24,13 +24,14 @@ type snapshotV1 struct {
 	Panicked    int           `cbor:"10,keyasint"`
 	Replaced    []Exchange    `cbor:"11,keyasint,omitempty"`
 	Left        int           `cbor:"12,keyasint,omitempty"`
+	Reader      string        `cbor:"13,keyasint,omitempty"`
 }
 
 func (s *state) snapshot() ([]byte, error) {
 	return persistent.EncodeSnapshot(string(s.id), snapshotV1{Version: 1, Project: s.project, Caller: s.caller,
 		KeyHash: s.keyHash, Opened: s.at,
 		Done: s.done, Open: s.open, Chat: s.chat, Attempt: s.attempt, Interrupted: s.interrupted, Panicked: s.panicked,
-		Replaced: s.replaced, Left: s.left})
+		Replaced: s.replaced, Left: s.left, Reader: s.reader})
 }
 
 func restore(id api.ThreadID, data []byte) (state, error) {
@@ -43,7 +44,7 @@ func restore(id api.ThreadID, data []byte) (state, error) {
 	}
 	return state{id: id, opened: true, project: v.Project, caller: v.Caller, keyHash: v.KeyHash, at: v.Opened,
 		done: v.Done, open: v.Open, chat: v.Chat, attempt: v.Attempt, interrupted: v.Interrupted, panicked: v.Panicked,
-		replaced: v.Replaced, left: v.Left}, nil
+		replaced: v.Replaced, left: v.Left, reader: v.Reader}, nil
 }
 
 // History is the conversation that the journal holds of a thread. It is false where no thread was opened.

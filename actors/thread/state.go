@@ -11,8 +11,8 @@ import (
 
 	"docent/actors/persistent"
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
-	"docent/stream"
 )
 
 const (
@@ -32,6 +32,7 @@ type state struct {
 	opened  bool
 	project api.ProjectID
 	caller  string
+	reader  string // as the site's server said when the thread was opened; empty where it did not
 	keyHash [32]byte
 	at      time.Time
 
@@ -193,8 +194,8 @@ func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt ==
 var ErrKey = fmt.Errorf("%w: the thread's key is missing or wrong", api.ErrNotFound)
 
 // admit refuses whoever may not continue the thread, in the same way as if there were none.
-func (s *state) admit(project *api.Project, caller, key string) error {
-	if !s.opened || s.project != project.ID || s.caller != caller {
+func (s *state) admit(project *api.Project, caller, reader, key string) error {
+	if !s.opened || s.project != project.ID || s.caller != caller || s.reader != reader {
 		return api.ErrNotFound
 	}
 	return s.unlock(key, project.Options.RequireThreadKey)
@@ -221,7 +222,7 @@ func (s *state) resume(cmd *Resume, now time.Time) error {
 		}
 		caller = cmp.Or(caller, s.caller)
 	}
-	if err := s.admit(&cmd.Project, caller, cmd.ThreadKey); err != nil {
+	if err := s.admit(&cmd.Project, caller, cmd.Reader, cmd.ThreadKey); err != nil {
 		return err
 	}
 	if e, _ := s.newest(); cmd.Within > 0 && e.Done && now.Sub(e.Ended) > cmd.Within {
@@ -236,7 +237,7 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 			return nil, api.ErrNotFound
 		}
 		return []Event{
-			Opened{Project: msg.Project.ID, Caller: msg.Caller, KeyHash: msg.keyHash, At: now},
+			Opened{Project: msg.Project.ID, Caller: msg.Caller, KeyHash: msg.keyHash, At: now, Reader: msg.Reader},
 			msg.event(now, ""),
 		}, nil
 	}
@@ -246,7 +247,7 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 	if msg.New && again && repeat.Turn == msg.Turn {
 		project.Options.RequireThreadKey = false
 	}
-	if err := s.admit(&project, msg.Caller, msg.ThreadKey); err != nil {
+	if err := s.admit(&project, msg.Caller, msg.Reader, msg.ThreadKey); err != nil {
 		return nil, err
 	}
 	if again {
@@ -294,7 +295,7 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	if caller == "" {
 		caller = s.caller
 	}
-	if err := s.admit(&cmd.Project, caller, cmd.ThreadKey); err != nil {
+	if err := s.admit(&cmd.Project, caller, cmd.Reader, cmd.ThreadKey); err != nil {
 		return nil, err
 	}
 	e, ok := s.find(cmd.Turn)
@@ -386,6 +387,7 @@ func (s state) apply(ev Event) state {
 	case Opened:
 		s.opened = true
 		s.project, s.caller, s.keyHash, s.at = ev.Project, ev.Caller, ev.KeyHash, ev.At
+		s.reader = ev.Reader
 	case Asked:
 		if ev.Replaces {
 			s = s.cut(ev.From)

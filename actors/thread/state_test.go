@@ -13,10 +13,10 @@ import (
 	"docent/actors/persistent"
 	"docent/actors/simulation"
 	"docent/api"
+	"docent/api/stream"
 	"docent/model"
 	"docent/persistence/journal"
 	"docent/search"
-	"docent/stream"
 )
 
 var t0 = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -237,6 +237,42 @@ func TestHistoryIsBoundedAndWithoutFailures(t *testing.T) {
 	s, _ = play(s, asks("a", "long"), long, asks("b", "long"), long)
 	if h := s.history(); len(h) != 2 {
 		t.Errorf("%d messages", len(h))
+	}
+}
+
+// Who the site's server names opens a thread that is this reader's alone: anybody who knows its id, its key and its chat is
+// refused without the name, and so is who comes with a name to a thread that nobody was named for.
+func TestAThreadOfANamedReaderGoesOnForThatReaderAlone(t *testing.T) {
+	p := api.Project{ID: "p"}
+	named := func(reader string) state {
+		s, _ := play(state{id: testID}, with(opens("1", "why"), func(a *asked) { a.Reader, a.Chat = reader, "chat" }), answered)
+		data, err := s.snapshot()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s, err = restore(testID, data); err != nil { // after a restart as well
+			t.Fatal(err)
+		}
+		return s
+	}
+	for _, c := range []struct {
+		of, by string
+		want   error
+	}{{"ann", "ann", nil}, {"ann", "bob", api.ErrNotFound}, {"ann", "", api.ErrNotFound}, {"", "ann", api.ErrNotFound}, {"", "", nil}} {
+		s := named(c.of)
+		_, err := s.ask(with(asks("2", "how"), func(a *asked) { a.Reader, a.ThreadKey = c.by, "secret" }), t0)
+		if !errors.Is(err, c.want) {
+			t.Errorf("%q goes on in a thread of %q: %v", c.by, c.of, err)
+		}
+		for _, cmd := range []Resume{{Project: p, Caller: "ann"}, {Project: p, Chat: "chat"}} {
+			cmd.Reader = c.by
+			if err := s.resume(&cmd, t0); !errors.Is(err, c.want) {
+				t.Errorf("%q resumes a thread of %q: %v", c.by, c.of, err)
+			}
+		}
+		if _, err := s.rate(&Rate{Project: p, Reader: c.by, Turn: "1", Rating: api.RatedUp}, t0); !errors.Is(err, c.want) {
+			t.Errorf("%q rates an answer of %q: %v", c.by, c.of, err)
+		}
 	}
 }
 

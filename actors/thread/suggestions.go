@@ -8,9 +8,9 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"docent/api/stream"
 	"docent/model"
 	"docent/search"
-	"docent/stream"
 )
 
 const (

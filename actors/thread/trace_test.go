@@ -99,7 +99,7 @@ type slowTurn struct {
 	name  string // of the model that was asked
 }
 
-func (s *slowTurn) Acquire(context.Context, api.ProjectID) (func(), error) {
+func (s *slowTurn) Acquire(context.Context, api.ProjectID, time.Time) (func(), error) {
 	time.Sleep(2 * time.Second)
 	return func() {}, nil
 }

@@ -3,8 +3,8 @@ package thread
 import (
 	"time"
 
+	"docent/internal/tracing"
 	"docent/model"
-	"docent/tracing"
 )
 
 // turnSpan is the durable span of a turn, from its question to the end of its answer.

@@ -11,8 +11,8 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/formats"
-	"docent/markup"
+	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // What a documentation site's build runs is left to people: a pull request whose check builds the site would run it

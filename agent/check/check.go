@@ -15,8 +15,8 @@ import (
 	"docent/agent/rules"
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/formats"
-	"docent/markup"
+	"docent/internal/formats"
+	"docent/site/markup"
 
 	"go.yaml.in/yaml/v4"
 )

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"docent/agent/check/sandbox"
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
@@ -24,30 +25,36 @@ type Command struct {
 	Args    []string
 	Folder  string        // of the repository, that it runs in; the root where empty
 	Timeout time.Duration // 5 min
-	Memory  int64         // bytes that each of its processes may allocate; 2 GiB
+	Memory  int64         // bytes that it and what it starts may hold together; 2 GiB
+	Tasks   int           // threads of all its processes at once; 1024
 	Path    string        // where it and what it starts are looked for: PATH
+	Read    []string      // folders and files of the machine that it may read beyond the system's programs
+	Network bool          // it may reach what the machine reaches
 }
 
 const (
 	defaultPath    = "/usr/local/bin:/usr/bin:/bin"
 	maxComplaint   = 64 << 10
 	maxScratch     = 1 << 30 // bytes of a checkout, and of any file that a command writes
+	maxDisk        = 4 << 30 // bytes that may go from the disk while a command runs
 	checksAtATime  = 2
 	checkLeftovers = 5 * time.Second // that ending a command, and what it left behind, may take
-	statusNotRun   = 125             // of the shell that sets the limits and of what starts it: the command was not run
 )
 
 // Commands are the commands of projects. Each run has a folder of its own with nothing but the repository's files, an
-// environment with nothing of the service's, and an end: its time, its memory and its output are bounded, and what it
-// has started is killed with it. That is no sandbox: what the repository holds may run in it, with all that its user
-// may do.
+// environment with nothing of the service's, a sandbox that shows it the system's programs besides, and an end: its
+// time, memory, processes, disk and output are bounded, and what it has started is killed with it.
 type Commands struct {
 	Folder   string // where the scratch folders are made; the system's for temporary files where empty
 	User     int    // id of the user that commands run as, where the service runs as root; its own where zero
 	Projects map[api.ProjectID]Command
+	Hidden   []string     // files and folders that no command may see
+	Sandbox  sandbox.Kind // that they run in; the first that can be had where empty
 
 	once  sync.Once
 	turns chan struct{}
+	mu    sync.Mutex
+	found sandbox.Kind
 }
 
 var _ Checks = (*Commands)(nil)
@@ -70,12 +77,16 @@ func (c *Commands) Check(ctx context.Context, project api.Project, files Files) 
 			return "", true, fmt.Errorf("make the folder of checks: %w", err)
 		}
 	}
+	kind, err := c.Kind()
+	if err != nil {
+		return "", true, fmt.Errorf("%w. The server's operator can mend that, or set check_sandbox = \"none\"", err)
+	}
 	scratch, err := os.MkdirTemp(c.Folder, "docent-check-")
 	if err != nil {
 		return "", true, fmt.Errorf("make a scratch folder: %w", err)
 	}
 	defer removeAll(scratch)
-	for _, d := range []string{"repository", "home", "tmp"} {
+	for _, d := range append(sandbox.Folders(), "repository") {
 		if err := os.Mkdir(filepath.Join(scratch, d), 0o700); err != nil {
 			return "", true, fmt.Errorf("make a scratch folder: %w", err)
 		}
@@ -88,8 +99,50 @@ func (c *Commands) Check(ctx context.Context, project api.Project, files Files) 
 			return "", true, fmt.Errorf("give the scratch folder to user %d: %w", c.User, err)
 		}
 	}
-	complaint, err := cmd.run(ctx, scratch, c.User)
+	complaint, err := cmd.run(ctx, sandbox.Box{Kind: kind, Work: scratch, User: c.User, Hidden: c.Hidden})
 	return strings.ReplaceAll(complaint, filepath.Join(scratch, "repository")+"/", ""), true, err
+}
+
+// Kind is the sandbox that commands run in, or why they are not run. That there is none is found out again each time: it
+// may have been mended.
+func (c *Commands) Kind() (sandbox.Kind, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.found == "" {
+		c.found = c.Sandbox
+	}
+	if c.found != "" {
+		return c.found, nil
+	}
+	if c.Folder != "" {
+		if err := os.MkdirAll(c.Folder, 0o700); err != nil {
+			return "", fmt.Errorf("make the folder of checks: %w", err)
+		}
+	}
+	found, err := sandbox.Find(c.Folder, c.User)
+	if err != nil {
+		return "", err
+	}
+	c.found = found
+	return found, nil
+}
+
+// Blind says what a project's command needs and would not see, or must not see; nil where nothing is known to be wrong.
+func (c *Commands) Blind(project api.ProjectID) error {
+	cmd := c.Projects[project]
+	box := sandbox.Box{Kind: c.Sandbox, Hidden: c.Hidden, Read: cmd.Read, Network: cmd.Network}
+	if err := box.Problem(); err != nil || c.Sandbox == sandbox.None {
+		return err
+	}
+	if program := cmd.Args[0]; filepath.IsAbs(program) && !box.Sees(program) {
+		return fmt.Errorf("the sandbox does not show %s", program)
+	}
+	for _, dir := range filepath.SplitList(cmd.Path) {
+		if !box.Sees(dir) {
+			return fmt.Errorf("the sandbox does not show %s, which is in path", dir)
+		}
+	}
+	return nil
 }
 
 // give makes all of a folder a user's own.
@@ -149,7 +202,7 @@ func checkout(ctx context.Context, dir string, files Files) error {
 }
 
 // run runs the command in its scratch folder.
-func (c Command) run(ctx context.Context, scratch string, user int) (string, error) {
+func (c Command) run(ctx context.Context, box sandbox.Box) (string, error) {
 	timeout := c.Timeout
 	if timeout <= 0 {
 		timeout = 5 * time.Minute
@@ -158,11 +211,15 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 	if memory <= 0 {
 		memory = 2 << 30
 	}
+	tasks := c.Tasks
+	if tasks <= 0 {
+		tasks = 1024
+	}
 	where := c.Path
 	if where == "" {
 		where = defaultPath
 	}
-	dir := filepath.Join(scratch, "repository")
+	dir := filepath.Join(box.Work, "repository")
 	if c.Folder != "" {
 		if workspace.CleanPath(c.Folder) != nil {
 			return "", fmt.Errorf("the folder %s of the check is no path within the repository", say.Quote(c.Folder))
@@ -172,21 +229,20 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 			return "", fmt.Errorf("the folder of the check: %w", err)
 		}
 	}
+	box.Dir, box.Read, box.Network = dir, c.Read, c.Network
+	box.Memory, box.Tasks, box.Time, box.File, box.Disk = memory, tasks, timeout, maxScratch, maxDisk
+	if err := box.Problem(); err != nil {
+		return "", err
+	}
 	limited, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	// The shell sets the limits and becomes the command: its words are arguments, never text of a script.
-	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"", memory>>10,
-		int64(timeout/time.Second)+1, maxScratch>>9, statusNotRun)
-	cmd := exec.CommandContext(limited, "/bin/sh", append([]string{"-c", script, "check"}, c.Args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + where, "HOME=" + filepath.Join(scratch, "home"), "TMPDIR=" + filepath.Join(scratch, "tmp"), "PWD=" + dir,
-		"LANG=C.UTF-8", "CI=1", "NO_COLOR=1",
-	}
+	cmd := command(limited, box, []string{
+		"PATH=" + where, "HOME=" + filepath.Join(box.Work, "home"), "TMPDIR=" + filepath.Join(box.Work, "tmp"), "PWD=" + dir,
+		"LANG=C.UTF-8", "CI=1", "NO_COLOR=1", "GIT_CONFIG_NOSYSTEM=1", // which may hold tokens
+	}, c.Args)
 	var out capped
 	cmd.Stdout, cmd.Stderr = &out, &out
 	cmd.WaitDelay = checkLeftovers
-	alone(cmd, user)
 	err := cmd.Run()
 	if cmd.Process != nil {
 		killGroup(cmd) // what it left running
@@ -203,11 +259,27 @@ func (c Command) run(ctx context.Context, scratch string, user int) (string, err
 		return fmt.Sprintf("%s\n(it was ended: signal %d)", out.String(), status.ExitCode()-128), nil
 	case errors.As(err, &status) && status.ExitCode() < 0:
 		return fmt.Sprintf("%s\n(it was ended: %v)", out.String(), status), nil
-	case errors.As(err, &status) && (status.ExitCode() < statusNotRun || status.ExitCode() == 128):
+	case errors.As(err, &status) && (status.ExitCode() < sandbox.StatusNotRun || status.ExitCode() == 128):
 		return fmt.Sprintf("%s\n(%v)", out.String(), status), nil
 	}
-	return "", fmt.Errorf("start %s: %w: %s", say.Quote(c.Args[0]), err, say.OneLine(out.String(), 300))
+	return "", &NotRunError{Program: c.Args[0], Output: out.String(), Err: err}
 }
+
+// A NotRunError says that a command could not be started, or that it says so of itself.
+type NotRunError struct {
+	Program string
+	Output  string // which may be the command's own
+	Err     error
+}
+
+func (e *NotRunError) Error() string {
+	return fmt.Sprintf("start %s: %v: %s", say.Quote(e.Program), e.Err, say.OneLine(e.Output, 300))
+}
+
+func (e *NotRunError) Unwrap() error { return e.Err }
+
+// Fails says of a project's own check that it does; what it printed comes after.
+const Fails = "the project's own check fails"
 
 // capped keeps the beginning and the end of what is written.
 type capped struct {
@@ -290,5 +362,5 @@ func RunChecks(ctx context.Context, checks Checks, project api.Project, ws *work
 	if ctx.Err() != nil {
 		return "", "", ctx.Err()
 	}
-	return "the project's own check fails:\n" + say.Fenced(say.Middle(say.Visible(says), 6000)), "", nil
+	return Fails + ":\n" + say.Fenced(say.Middle(say.Visible(says), 6000)), "", nil
 }

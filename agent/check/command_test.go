@@ -4,18 +4,14 @@ package check_test
 
 import (
 	"context"
-	"errors"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"docent/agent/check"
+	"docent/agent/check/sandbox"
 	"docent/api"
 )
 
@@ -62,7 +58,7 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			folder := t.TempDir()
-			checks := &check.Commands{Folder: folder, Projects: map[api.ProjectID]check.Command{"p": c.command}}
+			checks := &check.Commands{Folder: folder, Sandbox: anywhere(), Projects: map[api.ProjectID]check.Command{"p": c.command}}
 			files := fileSet{"docs/a.md": "hello\n", ".vale.ini": "x\n", "../outside.md": "x\n", ".git/hooks/pre-commit": "x\n",
 				"/etc/x": "x\n"}
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute) // half of what a command sleeps that is not ended
@@ -86,49 +82,6 @@ func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
 	}
 }
 
-// What a command starts ends with it, also what has left its process group and session, and whose parent is gone.
-func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
-	if _, err := exec.LookPath("setsid"); err != nil || runtime.GOOS != "linux" {
-		t.Skip("sessions of their own are ended on Linux, and made with setsid")
-	}
-	for name, c := range map[string]struct {
-		script  string
-		timeout time.Duration
-	}{
-		"it ended":      {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & while [ ! -s "$1/pids" ]; do :; done`},
-		"twice removed": {script: `setsid sh -c '(setsid sh -c "echo \$\$ >>\"\$1/pids\"; sleep 6000; :" x "$1" &) ' x "$1"; while [ ! -s "$1/pids" ]; do :; done`},
-		"its time was over": {script: `setsid sh -c 'echo $$ >>"$1/pids"; exec sleep 6000' x "$1" & sleep 6000`,
-			timeout: time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			var pids []byte
-			for timeout := c.timeout; len(pids) == 0; timeout *= 2 { // a busy machine may have started nothing within its time
-				checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", c.script,
-					"x", dir}, Timeout: timeout}}}
-				if says, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{"a.md": "x"}); err != nil ||
-					(says != "") != (timeout > 0) {
-					t.Fatalf("%q, %v", says, err)
-				}
-				var err error
-				if pids, err = os.ReadFile(filepath.Join(dir, "pids")); err != nil && (timeout == 0 || timeout > time.Minute) {
-					t.Fatal(err)
-				}
-			}
-			for pid := range strings.Lines(string(pids)) {
-				n, err := strconv.Atoi(strings.TrimSpace(pid))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := syscall.Kill(n, 0); !errors.Is(err, syscall.ESRCH) {
-					t.Errorf("process %d lives on: %v", n, err)
-					_ = syscall.Kill(n, syscall.SIGKILL)
-				}
-			}
-		})
-	}
-}
-
 func TestAProjectWithoutACommandIsNotChecked(t *testing.T) {
 	checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"q": {Args: []string{"false"}}}}
 	if says, ok, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{}); says != "" || ok || err != nil {
@@ -139,19 +92,37 @@ func TestAProjectWithoutACommandIsNotChecked(t *testing.T) {
 func TestACommandEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	dir := t.TempDir()
-	began := filepath.Join(dir, "began")
 	go func() {
 		for {
-			if _, err := os.Stat(began); err == nil {
+			if began, _ := filepath.Glob(filepath.Join(dir, "*", "repository", "began")); len(began) > 0 {
 				cancel()
 				return
 			}
 			time.Sleep(time.Millisecond)
 		}
 	}()
-	checks := &check.Commands{Folder: dir,
-		Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch " + began + "; sleep 600"}}}}
+	checks := &check.Commands{Folder: dir, Sandbox: anywhere(),
+		Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"sh", "-c", "touch began; sleep 600"}}}}
 	if _, _, err := checks.Check(ctx, api.Project{ID: "p"}, fileSet{"a.md": "x"}); err == nil {
 		t.Error("no error")
+	}
+}
+
+// anywhere is what commands run in on systems that have no sandbox, and the first that can be had on Linux.
+func anywhere() sandbox.Kind {
+	if runtime.GOOS == "linux" {
+		return ""
+	}
+	return sandbox.None
+}
+
+func TestACommandThatCannotBeKeptApartIsNotRun(t *testing.T) {
+	if runtime.GOOS == "linux" {
+		t.Skip("Linux has sandboxes; what it says without is in TestWhatIsMissingForASandboxIsSaid")
+	}
+	checks := &check.Commands{Projects: map[api.ProjectID]check.Command{"p": {Args: []string{"true"}}}}
+	if _, _, err := checks.Check(t.Context(), api.Project{ID: "p"}, fileSet{}); err == nil ||
+		!strings.Contains(err.Error(), `check_sandbox = "none"`) {
+		t.Error(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"docent/agent/rules"
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // fewDeletions is how many pages one change may delete without a pull request, where a project has changes committed to

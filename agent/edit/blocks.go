@@ -8,7 +8,7 @@ import (
 
 	"docent/agent/pages"
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // blockText is a user's text as a block of a page, with its line ends.

@@ -9,7 +9,7 @@ import (
 
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 type plainTree map[string]string

@@ -10,7 +10,7 @@ import (
 
 	"docent/agent/pages"
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // DeleteSection deletes a section, or its heading alone.

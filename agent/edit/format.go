@@ -13,7 +13,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // FixTypos corrects common misspellings.

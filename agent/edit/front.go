@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // SetFront sets or removes a key of the front matter.

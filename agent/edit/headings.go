@@ -10,7 +10,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // put writes a page. With pin set, anchors that links use are kept although the headings' words have changed.

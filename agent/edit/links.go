@@ -7,7 +7,7 @@ import (
 
 	"docent/agent/pages"
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // PointLinks changes where links lead: those to one target, or the one with a text.

@@ -9,7 +9,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // Move moves a page or a folder of pages; links, navigation and redirects follow.

@@ -11,8 +11,8 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
 	"docent/site"
+	"docent/site/markup"
 	"docent/site/script"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"docent/agent/say"
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 func hasMarkup(s string) bool {

@@ -16,7 +16,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // An Instruction is an earlier instruction of the job and what became of it.

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // there is the scope behind a negation, with a blank before it: nothing where it is the whole documentation.

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"docent/agent/say"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // Keys of front matter that hold text for readers.

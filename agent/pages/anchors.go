@@ -7,7 +7,7 @@ import (
 
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // Anchors gives everything that a fragment may name on a page. The site generators' rules for slugs differ, so every

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode"
 
-	"docent/markup"
+	"docent/site/markup"
 
 	"golang.org/x/text/unicode/norm"
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"docent/agent/workspace"
-	"docent/markup"
 	"docent/site"
+	"docent/site/markup"
 )
 
 // LocalPath splits a destination that stays on the site into its path, unescaped, and what follows.

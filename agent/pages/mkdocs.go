@@ -11,8 +11,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"docent/agent/say"
-	"docent/formats"
-	"docent/markup"
+	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // MkDocs: the "nav" of mkdocs.yml, read as nodes and edited by lines.

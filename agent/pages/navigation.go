@@ -15,8 +15,8 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/formats"
-	"docent/markup"
+	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // A Navigation is a file that lists the pages, edited by byte ranges so that its layout and comments stay.

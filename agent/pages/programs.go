@@ -6,8 +6,8 @@ import (
 
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
 	"docent/site"
+	"docent/site/markup"
 )
 
 // A Naming is where a navigation that is a program names a page.

@@ -7,8 +7,8 @@ import (
 	"github.com/tailscale/hujson"
 
 	"docent/agent/say"
-	"docent/formats"
-	"docent/markup"
+	"docent/internal/formats"
+	"docent/site/markup"
 )
 
 // redirectFile finds the array of redirects: in the configuration, or in the file that it refers to.

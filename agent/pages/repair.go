@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // Repair gives the destination that a broken link must have meant, where exactly one is certain.

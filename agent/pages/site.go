@@ -14,8 +14,8 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/markup"
 	"docent/site"
+	"docent/site/markup"
 )
 
 // A Site is the pages as their readers meet them: the addresses they are reached by, which are those that search

@@ -7,7 +7,7 @@ import (
 	"unicode"
 
 	"docent/agent/workspace"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // Titles is a guide to a site that is opened when it is first needed.

@@ -10,6 +10,7 @@ import (
 
 	"docent/agent/edit"
 	"docent/agent/say"
+	"docent/internal/testing/need"
 )
 
 func places(list []edit.Place) string {
@@ -404,7 +405,7 @@ func TestHostilePromptsAreReadInBoundedTime(t *testing.T) {
 		"replace \"a\" on the x page ", "delete the page and the page in ",
 	} {
 		size := 99_000
-		if testing.Short() {
+		if !need.All {
 			size /= 10
 		}
 		prompt := strings.Repeat(unit, size/len(unit))

@@ -6,7 +6,7 @@ import (
 	"weak"
 
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // SharedPages are those of repositories as they are, parsed: runs on the same files hold them together, so that many

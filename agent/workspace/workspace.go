@@ -19,7 +19,7 @@ import (
 
 	"docent/agent/say"
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // A Workspace is the base tree with the edits of one run laid over it. It reads through, and it refuses to write

@@ -9,9 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"docent/api/stream"
 	"docent/bench"
 	"docent/docs"
-	"docent/stream"
 )
 
 const (

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -17,10 +18,10 @@ const NeighbourLife = 15 * time.Minute
 // neighbour ends with it, also where the bench is killed.
 func Spin(ctx context.Context, held io.Reader, lasts time.Duration) error {
 	ended := make(chan error, 1)
-	go func() {
+	background.Go("bench/lab.Spin", func() {
 		_, err := io.Copy(io.Discard, held)
 		ended <- err
-	}()
+	})
 	for end := time.Now().Add(lasts); time.Now().Before(end) && ctx.Err() == nil; {
 		select {
 		case err := <-ended:

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -93,10 +94,10 @@ func (p *Process) launch(ctx context.Context, listen string, args ...string) err
 		return fmt.Errorf("start the server: %w", err)
 	}
 	ended := make(chan struct{})
-	go func() {
+	background.Go("bench/lab.launch", func() {
 		_ = server.Wait()
 		close(ended)
-	}()
+	})
 	p.server, p.ended, p.URL = server, ended, "http://"+listen
 	deadline := time.NewTimer(startTimeout)
 	defer deadline.Stop()

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"docent/internal/background"
 	"fmt"
 	"io"
 	"net/http"
@@ -24,7 +25,7 @@ func (l *Lab) startProfile(ctx context.Context, t bench.Target, name string) (en
 	name = strings.ReplaceAll(name, " ", "-")
 	const seconds = 5
 	done := make(chan error, 1)
-	go func() {
+	background.Go("bench/lab.startProfile", func() {
 		err := l.saveProfile(ctx, fmt.Sprintf("profile?seconds=%d", seconds), name+".cpu")
 		if err == nil {
 			err = l.saveProfile(ctx, "heap", name+".heap")
@@ -33,7 +34,7 @@ func (l *Lab) startProfile(ctx context.Context, t bench.Target, name string) (en
 			err = l.saveProfile(ctx, "goroutine?debug=1", name+".goroutines.txt")
 		}
 		done <- err
-	}()
+	})
 	return func() error {
 		if err := <-done; err != nil {
 			return err

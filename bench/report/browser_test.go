@@ -8,22 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // TestThePageInABrowser opens the page with the results that are in the repository from the disk, as an operator does,
-// on a phone, a screen and paper. scripts/install-browser installs what this needs; without it this says that it is
-// left out.
+// on a phone, a screen and paper.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
-	const clients = "../clients"
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the report's page is left out: there is no chromium; scripts/install-browser installs it")
-	}
-	if _, err := os.Stat(filepath.Join(clients, "node_modules", "playwright-core")); err != nil {
-		t.Skip("the report's page is left out: scripts/install-browser installs what drives the browser (it needs npm)")
-	}
-	stored, err := filepath.Glob("results/*.json")
+	const clients = "../../cmd/docent/testdata/clients"
+	chromium := need.Peer(t, "the report in a browser", "scripts/install-browser", "chromium", clients+"/node_modules/playwright-core")
+	stored, err := filepath.Glob("../results/*.json")
 	if err != nil || len(stored) == 0 {
 		t.Fatalf("there are no results: %v", err)
 	}

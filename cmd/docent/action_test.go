@@ -17,7 +17,8 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"docent/client"
+	"docent/api/client"
+	"docent/internal/testing/need"
 )
 
 // A gitHubComments is GitHub's API as far as comments on an issue or pull request go.
@@ -104,7 +105,7 @@ func runAction(t *testing.T, github string, event any, environment, inputs map[s
 	for name, value := range inputs {
 		set["INPUT_"+strings.ToUpper(name)] = value
 	}
-	cmd := exec.CommandContext(t.Context(), "node", "../../action/"+actionFile(t).Runs.Main)
+	cmd := exec.CommandContext(t.Context(), "node", "../../deploy/action/"+actionFile(t).Runs.Main)
 	for name, value := range set {
 		cmd.Env = append(cmd.Env, name+"="+value)
 	}
@@ -148,7 +149,7 @@ type actionStep struct {
 
 func actionFile(t *testing.T) (a actionDescription) {
 	t.Helper()
-	text, err := os.ReadFile("../../action/action.yml")
+	text, err := os.ReadFile("../../deploy/action/action.yml")
 	if err == nil {
 		err = yaml.Unmarshal(text, &a)
 	}
@@ -161,9 +162,7 @@ func actionFile(t *testing.T) (a actionDescription) {
 // TestTheGitHubAction runs the committed bundle against a real server and a stand-in of GitHub.
 func TestTheGitHubAction(t *testing.T) {
 	t.Parallel()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Skip("the GitHub Action is left out: there is no node; scripts/install-clients installs it")
-	}
+	need.Installed(t, "the GitHub Action", "scripts/install-clients", "node")
 	server, _, harbour, _ := newChatServer(t, 40, 60)
 	admin := server.client(harbour.admin)
 	github := &gitHubComments{}
@@ -280,7 +279,7 @@ func TestTheActionIsAsDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("../../action/src/main.ts")
+	source, err := os.ReadFile("../../deploy/action/src/main.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +311,7 @@ func TestTheActionIsAsDocumented(t *testing.T) {
 		}
 		used := 0
 		for _, s := range steps {
-			if !strings.Contains(s.Uses, "/docent/action@") {
+			if !strings.Contains(s.Uses, "/docent/deploy/action@") {
 				continue
 			}
 			used++

@@ -10,7 +10,8 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/internal/corpora"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
 	"docent/model"
 	"docent/model/registry"
 	"docent/search"
@@ -73,12 +74,7 @@ func realQuestions(t *testing.T) []judgedQuestion {
 // that was linked for them, and questions that the documentation does not answer are told so. The whole answers show
 // with -v.
 func TestBuiltinAnswersAreJudged(t *testing.T) {
-	if !everything {
-		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
-	}
-	if raceDetector {
-		t.Skip("computes only; CI runs it without the race detector")
-	}
+	need.Everything(t, "judges whole documentation sets")
 	t.Parallel()
 	questions := realQuestions(t)
 	library, err := search.Open(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})

@@ -25,8 +25,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"docent/api"
-	"docent/client"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
 )
 
 // TestAnyNodeAnswersForTheOneThatRunsIt has two nodes on one database. What the first one runs is asked, read, changed and
@@ -35,7 +35,7 @@ func TestAnyNodeAnswersForTheOneThatRunsIt(t *testing.T) {
 	t.Parallel()
 	db := newDatabase(t, "127.0.0.1", false, false)
 	model := newGatedModel(t)
-	l := newNodesLab(t, 2, nil, db, 1, "--config", configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"openai\"\nbase_url = %q\n"+
+	l := newNodesLab(t, 2, nil, db, 1, "--config", settingsFile(t, fmt.Sprintf("[models.slow]\nprovider = \"openai\"\nbase_url = %q\n"+
 		"model = \"gated\"\nrewrite = \"off\"\nclaims = \"off\"\nfallback = false\n", model.URL+"/v1")+endlessModel))
 	l.open()
 	free := []string{"--limit-key-month", plentiful, "--limit-org-hour", plentiful, "--limit-ip-day", plentiful}
@@ -467,7 +467,25 @@ func (p *passed) session() {
 // browser is somebody who has signed in at one node. The session holds at each.
 func (p *passed) browser(n *node, project testProject) (at func(*node) *visitorOf) {
 	house := &consoleHouse{t: p.t, url: n.url, log: new(lockedBuffer)}
-	first := house.signedIn(project.admin)
+	return p.everywhere(house, house.signedIn(project.admin))
+}
+
+// operator is browser for who runs the nodes, by a link.
+func (p *passed) operator(n *node) (at func(*node) *visitorOf) {
+	p.t.Helper()
+	house := &consoleHouse{t: p.t, url: n.url, log: new(lockedBuffer)}
+	jar, _ := cookiejar.New(nil)
+	b := &visitorOf{house, &http.Client{Jar: jar,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	link := regexp.MustCompile(`/enter/[A-Z0-9]+`).FindString(docent(p.t, "console", "--data", n.data))
+	if status, page, _ := b.send(link, link, nil); status != http.StatusSeeOther {
+		p.t.Fatalf("sign in by %q: %d\n%s", link, status, page)
+	}
+	return p.everywhere(house, b)
+}
+
+// everywhere gives a visitor's session at each node.
+func (p *passed) everywhere(house *consoleHouse, first *visitorOf) (at func(*node) *visitorOf) {
 	return func(n *node) *visitorOf {
 		jar, _ := cookiejar.New(nil)
 		from, _ := url.Parse(house.url)
@@ -500,7 +518,7 @@ func (p *passed) pages() {
 	}
 
 	public := p.asked(p.here, "v2", p.harbour, "When does the ferry leave?", "").want(200).header.Get("X-Thread-Id")
-	at = p.browser(p.here, p.harbour)
+	at = p.operator(p.here) // a key deletes nothing in the console
 	base = "/console/" + string(api.DefaultOrg) + "/" + p.harbour.domain
 	shown := base + "/conversations/" + public
 	if page := at(p.there).open(shown); !strings.Contains(page, "When does the ferry leave?") {

@@ -12,7 +12,7 @@ func TestTheAPIPageInABrowser(t *testing.T) {
 	chromium := needsBrowser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data, "--config",
-		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 100\n"+endlessModel))
+		settingsFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 100\n"+endlessModel))
 	pages := map[string]string{
 		"index.md":          "# Harbour\n\nHarbour keeps boats.\n",
 		"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n",

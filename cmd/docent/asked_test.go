@@ -12,7 +12,8 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/internal/corpora"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
 	"docent/model"
 	"docent/model/builtin"
 	"docent/search"
@@ -84,12 +85,7 @@ func (a *asker) ask(t *testing.T, corpus, question string, history []model.Messa
 // Questions of every kind, and follow-ups, are answered as they were: each kind keeps its share of right first sources
 // and of texts that hold what answers. Every answer shows with -v.
 func TestQuestionsOfEveryKindAreAnswered(t *testing.T) {
-	if !everything {
-		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
-	}
-	if raceDetector {
-		t.Skip("computes only; CI runs it without the race detector")
-	}
+	need.Everything(t, "judges whole documentation sets")
 	t.Parallel()
 	var questions []askedQuestion
 	readJSON(t, "testdata/asked.json", &questions)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"docent/internal/testing/need"
 )
 
 // A balancer is a real one that runs before several servers, with the configuration that Docent's operators are given. It
@@ -26,10 +28,7 @@ type balancer func(t *testing.T, random bool, servers ...string) string
 // nginxBefore runs nginx with the file of deploy/compose.
 func nginxBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
-	program := proxies[0].program()
-	if program == "" {
-		t.Skip("nginx is left out: scripts/install-proxies installs it")
-	}
+	program := need.Peer(t, "nginx", "scripts/install-proxies", proxies[0].program())
 	at := addressFor(t)
 	text, err := os.ReadFile("../../deploy/compose/nginx.conf")
 	if err != nil {
@@ -52,10 +51,7 @@ func nginxBefore(t *testing.T, random bool, servers ...string) string {
 // haproxyBefore runs HAProxy with what docs/deploy/cluster.mdx shows.
 func haproxyBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
-	program, err := exec.LookPath("haproxy")
-	if err != nil {
-		t.Skip("HAProxy is left out: scripts/install-test-needs installs it")
-	}
+	program := need.Peer(t, "HAProxy", "scripts/install-test-needs", "haproxy")
 	at := addressFor(t)
 	conf := ""
 	for _, f := range readFences(t, "docs/deploy/cluster.mdx") {

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/cmd/docent/operator"
 )
 
 // The load of people who look at pages finds the pages by itself, and says of each how long it took.
 func TestTheConsoleUnderLoadIsMeasured(t *testing.T) {
 	t.Parallel()
 	h := newGuarded(t, onePage)
-	ops := h.app.stores.operations()
-	made, err := ops.createKey(t.Context(), keyParams{Project: "acme", Kind: api.AdminKey}, nil)
+	ops := h.app.Operator
+	made, err := ops.CreateKey(t.Context(), operator.KeyParams{Project: "acme", Kind: api.AdminKey})
 	if err != nil {
 		t.Fatal(err)
 	}

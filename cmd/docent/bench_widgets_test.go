@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"docent/bench"
+	"docent/internal/testing/need"
 )
 
 // TestAThousandWidgetsAtOnceAreAnswered has a thousand readers open the widget at one moment on one server. Each gets the
@@ -13,7 +14,7 @@ import (
 func TestAThousandWidgetsAtOnceAreAnswered(t *testing.T) {
 	t.Parallel()
 	readers := "200"
-	if everything {
+	if need.All {
 		readers = "1000"
 	}
 	data := filepath.Join(t.TempDir(), "data")

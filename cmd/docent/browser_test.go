@@ -22,20 +22,10 @@ import (
 
 // TestExamplePagesInABrowser opens the example pages in Chromium, from another origin than the server's, and uses them
 // as a reader would. What the browser asks by itself, the preflights, is seen by a proxy between them.
-// scripts/install-browser installs what this needs; without it this says that it is left out.
 func TestExamplePagesInABrowser(t *testing.T) {
 	t.Parallel()
-	const clients, react, plain = "../../clients", "../../examples/react-chat", "../../examples/plain-chat"
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the example pages are left out: there is no chromium; scripts/install-browser installs it")
-	}
-	for _, dir := range []string{filepath.Join(clients, "node_modules", "playwright-core"),
-		filepath.Join(react, "node_modules", "esbuild")} {
-		if _, err := os.Stat(dir); err != nil {
-			t.Skip("the example pages are left out: scripts/install-browser installs what builds and drives them (it needs npm)")
-		}
-	}
+	const plain = "../../examples/plain-chat"
+	chromium := needsBrowser(t)
 	buildReactPage(t)
 	for _, page := range []string{"React", "plain"} {
 		t.Run(page, func(t *testing.T) {
@@ -44,7 +34,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 			endless := newEndlessProject(t, data)
 
 			files := http.NewServeMux()
-			files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
+			files.Handle("/react/", http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(reactDir, "dist")))))
 			files.Handle("/plain/", http.StripPrefix("/plain", http.FileServer(http.Dir(plain))))
 			pages := httptest.NewServer(files)
 			defer pages.Close()
@@ -79,7 +69,7 @@ func TestExamplePagesInABrowser(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.CommandContext(t.Context(), "node", "--test-reporter=tap", "browser.mjs")
-			cmd.Dir = clients
+			cmd.Dir = clientsDir
 			cmd.Env = append(os.Environ(), "DOCENT_BROWSER="+string(settings))
 			out, err := cmd.CombinedOutput()
 			t.Logf("%s", out)
@@ -110,16 +100,7 @@ func buildReactPage(t testing.TB) {
 // TestPagesInABrowser uses the server's own pages as a maintainer does, with a pull request of many files.
 func TestPagesInABrowser(t *testing.T) {
 	t.Parallel()
-	const clients = "../../clients"
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the pages are left out: there is no chromium; scripts/install-browser installs it")
-	}
-	for _, name := range []string{"playwright-core", "axe-core"} {
-		if _, err := os.Stat(filepath.Join(clients, "node_modules", name)); err != nil {
-			t.Skip("the pages are left out: scripts/install-browser installs what drives the browser (it needs npm)")
-		}
-	}
+	chromium := needsBrowser(t)
 	files := map[string]string{}
 	for i := range 150 {
 		files[fmt.Sprintf("guides/page-%d.md", i)] = fmt.Sprintf("# Page %d\n\n%s", i,
@@ -140,7 +121,7 @@ func TestPagesInABrowser(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "node", "pages.mjs")
-	cmd.Dir = clients
+	cmd.Dir = clientsDir
 	cmd.Env = append(os.Environ(), "DOCENT_PAGES="+string(settings))
 	var problems, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &problems, &wrong

@@ -16,9 +16,9 @@ import (
 	"sync"
 	"testing"
 
+	"docent/api/stream"
 	"docent/docs"
 	"docent/model/modeltest"
-	"docent/stream"
 )
 
 // A shownPassage is a passage as a prompt shows it.
@@ -233,7 +233,7 @@ func playing(t *testing.T, answer func(modeltest.Asked) modeltest.Step, more str
 	s.Answer = answer
 	peer := httptest.NewServer(s)
 	t.Cleanup(peer.Close)
-	return configFile(t, fmt.Sprintf("default_model = \"peer\"\n[models.peer]\nprovider = \"openai\"\nbase_url = %q\nmodel = \"stand-in\"\n%s",
+	return settingsFile(t, fmt.Sprintf("default_model = \"peer\"\n[models.peer]\nprovider = \"openai\"\nbase_url = %q\nmodel = \"stand-in\"\n%s",
 		peer.URL+"/v1", more)), s.Asked
 }
 

@@ -12,16 +12,16 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // TestRealChatClients drives the server with the real hooks of every release line of the chat SDK, the strict first
-// releases among them. scripts/install-clients installs them; without them this says that they are left out.
+// releases among them.
 func TestRealChatClients(t *testing.T) {
 	t.Parallel()
-	const dir = "../../clients"
-	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ai7")); err != nil {
-		t.Skip("the real chat clients are left out: scripts/install-clients installs them (it needs Node.js and npm)")
-	}
+	const dir = "testdata/clients"
+	need.Installed(t, "the real chat clients", "scripts/install-clients", dir+"/node_modules/ai7")
 	for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "5"}, {"modern.mjs", "500"}, {"modern.mjs", "6"},
 		{"modern.mjs", "600"}, {"modern.mjs", "7"}} {
 		t.Run(strings.Join(client, " "), func(t *testing.T) {
@@ -128,7 +128,7 @@ func newEndlessProject(t *testing.T, data string) testProject {
 // pieces, so many a second. There is an endless model too.
 func newChatServer(t *testing.T, rate, parts int) (server *testServer, data string, harbour, slow testProject) {
 	t.Helper()
-	return newChatServerWith(t, configFile(t,
+	return newChatServerWith(t, settingsFile(t,
 		fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts)+endlessModel))
 }
 

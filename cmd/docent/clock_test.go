@@ -16,8 +16,10 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/client"
-	"docent/datadir"
+	"docent/api/client"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/server"
+	"docent/persistence/datadir"
 )
 
 // TestAClockThatJumpsBreaksNothing sets the running server's clock back an hour and forward a day, and back again over
@@ -40,11 +42,11 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	set(0)
 	setenv(t, clockFile, file)
 	data := filepath.Join(t.TempDir(), "data")
-	server := newTestServer(t, data)
+	running := newTestServer(t, data)
 	source := writeFiles(t,
 		map[string]string{"ferries.md": "# Ferries\n\nThe ferry leaves from pier two.\n\n## Tickets\n\nTickets cost four coins.\n"})
 	p := newTestProject(t, data, "harbour", source, "--limit-project-hour", "3")
-	admin := server.client(p.admin)
+	admin := running.client(p.admin)
 	base := "/v2/agent/" + p.id + "/job"
 
 	var made []api.JobID
@@ -109,7 +111,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	conversation := ""
 	question := func(text string) {
 		t.Helper()
-		q, err := ask(t.Context(), server.client(p.assistant), p, conversation, text)
+		q, err := ask(t.Context(), running.client(p.assistant), p, conversation, text)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -123,7 +125,7 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	}
 	made = append(made, first.ID)
 	keyed["the-first"] = first.ID
-	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}})
+	awaitJobs(t, running, p, []*acceptedJob{{id: first.ID}})
 
 	set(-time.Hour)
 	again, _, err := create("the-first")
@@ -134,14 +136,14 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	if _, err := admin.FollowUp(t.Context(), p.id, string(first.ID), `append "more" to p0.md`); err != nil {
 		t.Fatal(err)
 	}
-	awaitJobs(t, server, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})
+	awaitJobs(t, running, p, []*acceptedJob{{id: first.ID}, {id: second.ID}})
 	limited("an hour back, three uses")
 	listed("an hour back")
 	question("And from where does it leave?")
 
 	set(24 * time.Hour)
 	third := accepted("a day forward", "while-it-was-ahead", 2)
-	awaitJobs(t, server, p, []*acceptedJob{{id: third.ID}})
+	awaitJobs(t, running, p, []*acceptedJob{{id: third.ID}})
 	listed("a day forward")
 	question("Who sells tickets?")
 
@@ -153,8 +155,8 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 		}
 	}
 	question("What do tickets cost, once more?")
-	server.kill()
-	server.start()
+	running.kill()
+	running.start()
 	limited("back again, after a restart")
 	for key, id := range keyed {
 		if again, _, err := create(key); err != nil || again.ID != id {
@@ -163,28 +165,28 @@ func TestAClockThatJumpsBreaksNothing(t *testing.T) {
 	}
 	docent(t, "project", "set", "--data", data, "--id", p.id, "--limit-project-hour", "9")
 	fourth := accepted("after a restart", "", 4)
-	awaitJobs(t, server, p, []*acceptedJob{{id: fourth.ID}})
+	awaitJobs(t, running, p, []*acceptedJob{{id: fourth.ID}})
 	listed("after a restart")
-	server.stop()
+	running.stop()
 
 	dir, err := datadir.Open(data, datadir.Server, time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	c := DefaultConfig()
+	c := config.Default()
 	c.Data = data
-	a, err := newApp(t.Context(), dir, c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	a, err := server.New(t.Context(), server.Deps{Dir: dir, Config: c, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		a.cancelWork()
-		if err := a.close(); err != nil {
+		a.CancelWork()
+		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
-	read, err := a.system.Threads().Read(t.Context(), api.ThreadID(conversation),
+	read, err := a.System.Threads().Read(t.Context(), api.ThreadID(conversation),
 		thread.Read{Project: api.ProjectID(p.id)})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,10 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"docent/cmd/docent/config"
+	"docent/internal/health"
+	"docent/internal/testing/need"
 )
 
 // A composeService is a service of a compose file, as Docker Compose reads it.
@@ -54,10 +58,7 @@ func deployTool(t testing.TB, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(path); err != nil {
-		t.Skipf("%s is not built: scripts/install-deploy-tools builds it", filepath.Base(path))
-	}
-	return path
+	return need.Peer(t, "what checks deployments", "scripts/install-deploy-tools", path)
 }
 
 // readCompose reads a compose file for a site at localhost, and says what is wrong with it.
@@ -88,9 +89,9 @@ func checkConfined(t *testing.T, project composeProject, nodes ...string) {
 		t.Error("PostgreSQL is on a network that leads outside")
 	}
 	// Settings that do not exist would have no effect.
-	known := map[string]bool{nodeSecretEnv: true}
-	c := DefaultConfig()
-	for _, s := range c.settings() {
+	known := map[string]bool{config.NodeSecretEnv: true}
+	c := config.Default()
+	for _, s := range c.Settings() {
 		known[s.Env()] = true
 	}
 	for _, node := range nodes {
@@ -126,7 +127,7 @@ func TestTheComposeFileOfAClusterIsSound(t *testing.T) {
 	for _, node := range nodes {
 		s := project.Services[node]
 		if e := s.Environment; e["DOCENT_NODE_NAME"] != node || e["DOCENT_NODE_ADDRESS"] != node+e["DOCENT_NODE_LISTEN"] ||
-			e["DOCENT_JOURNAL"] != journalPostgres || len(s.Volumes) != 1 || len(s.Secrets) != 2 {
+			e["DOCENT_JOURNAL"] != config.JournalPostgres || len(s.Volumes) != 1 || len(s.Secrets) != 2 {
 			t.Errorf("%s is %+v", node, s)
 		} else {
 			volumes[s.Volumes[0].Source] = true
@@ -321,11 +322,9 @@ func checkComposed(t *testing.T, image *containerImage) {
 	}
 	bins, err := filepath.Glob("/usr/lib/postgresql/*/bin")
 	if err != nil || len(bins) == 0 {
-		t.Skip("the services of compose.yaml are not run: PostgreSQL is not installed; scripts/install-test-needs installs it")
+		t.Fatal("PostgreSQL is not installed: scripts/install-test-needs installs it")
 	}
-	if _, err := exec.LookPath("caddy"); err != nil {
-		t.Skip("the services of compose.yaml are not run: Caddy is not installed; scripts/install-test-needs installs it")
-	}
+	need.Peer(t, "the services of compose.yaml", "scripts/install-test-needs", "caddy")
 	c := &composed{t: t, project: project, dir: openFolder(t), pg: bins[len(bins)-1]}
 	c.makeSecrets()
 	c.startNetwork()
@@ -364,7 +363,7 @@ func checkComposed(t *testing.T, image *containerImage) {
 	if said := ask(); !strings.Contains(said, "restore") || !strings.Contains(said, `"type":"finish"`) {
 		t.Errorf("through the proxy it is answered %q", said)
 	}
-	var status serverStatus
+	var status health.Status
 	if err := json.Unmarshal([]byte(c.docent.docent("status", "--json")), &status); err != nil || !status.Catalog.Postgres {
 		t.Errorf("the catalogue is not in PostgreSQL: %v %+v", err, status.Catalog)
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/internal/testing/need"
 	"docent/model/modeltest"
 	"docent/web"
 )
@@ -24,22 +25,16 @@ import (
 // The console in a real browser: Chromium, the program itself, a real repository. scripts/install-browser installs what
 // this needs; without it these tests say that they are left out.
 
-const clientsDir = "../../clients"
+const (
+	clientsDir = "testdata/clients"
+	reactDir   = "../../examples/react-chat"
+)
 
-// needsBrowser returns Chromium's path, or leaves the test out and says why.
+// needsBrowser returns Chromium's path, or skips the test.
 func needsBrowser(t testing.TB) (chromium string) {
 	t.Helper()
-	leftOutWhenShort(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the console in a browser is left out: there is no chromium; scripts/install-browser installs it")
-	}
-	for _, name := range []string{"playwright-core", "axe-core"} {
-		if _, err := os.Stat(filepath.Join(clientsDir, "node_modules", name)); err != nil {
-			t.Skip("the console in a browser is left out: scripts/install-browser installs what drives it (it needs npm)")
-		}
-	}
-	return chromium
+	return need.Peer(t, "a browser", "scripts/install-browser", "chromium", clientsDir+"/node_modules/playwright-core",
+		clientsDir+"/node_modules/axe-core", reactDir+"/node_modules/esbuild")
 }
 
 // inBrowser runs one of the console's scripts and returns what it printed. What it finds wrong fails the test.
@@ -150,7 +145,7 @@ func TestEveryPageInABrowser(t *testing.T) {
 	chromium := needsBrowser(t)
 	site := newConsoleSite(t, 300, 60)
 	settings := site.settings(chromium)
-	if !everything && settings["only"] == "" {
+	if !need.All && settings["only"] == "" {
 		settings["only"] = "light"
 	}
 	inBrowser(t, "pages.mjs", settings, site.testServer)
@@ -245,10 +240,6 @@ var oneTimeLink = regexp.MustCompile(`https?://[^\s"]+/enter/[^\s"]+`)
 func TestTheFirstHourInABrowser(t *testing.T) {
 	t.Parallel()
 	chromium := needsBrowser(t)
-	const react = "../../examples/react-chat"
-	if _, err := os.Stat(filepath.Join(react, "node_modules", "esbuild")); err != nil {
-		t.Skip("the console in a browser is left out: scripts/install-browser installs what builds the chat page (it needs npm)")
-	}
 	buildReactPage(t)
 	repository := newGitServer(t, map[string]string{
 		"index.md": "---\ntitle: Harbour\n---\n\n# Harbour\n\nThe harbour has three piers. See [ferries](ferries.md).\n",
@@ -263,10 +254,10 @@ func TestTheFirstHourInABrowser(t *testing.T) {
 		{Hold: "finish", Calls: []modeltest.Call{finishCall}},
 		{Calls: []modeltest.Call{finishCall}},
 	}}})
-	config := configFile(t, writer.config("writer", "openai")+"prompt_price = 2.0\ncompletion_price = 8.0\n")
+	config := settingsFile(t, writer.config("writer", "openai")+"prompt_price = 2.0\ncompletion_price = 8.0\n")
 	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", config)
 	link := server.printed(oneTimeLink)
-	pages := httptest.NewServer(http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(react, "dist")))))
+	pages := httptest.NewServer(http.StripPrefix("/react", http.FileServer(http.Dir(filepath.Join(reactDir, "dist")))))
 	defer pages.Close()
 	inBrowser(t, "firsthour.mjs", map[string]any{"chromium": chromium, "enter": link, "repository": repository.url,
 		"model": writer.url, "chat": pages.URL, "foreign": []string{pages.URL}}, server)

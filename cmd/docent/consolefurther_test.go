@@ -14,9 +14,13 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/client"
-	website "docent/crawl"
-	"docent/uploads"
+	"docent/api/client"
+	"docent/cmd/docent/commands"
+	"docent/cmd/docent/operator"
+	"docent/cmd/docent/stores"
+	"docent/internal/cell"
+	website "docent/search/sources/crawl"
+	"docent/search/sources/uploads"
 )
 
 // Private addresses are the operator's to allow, by command: no form of the console and no request to the API gives
@@ -25,15 +29,15 @@ func TestPrivateAddressesAreAllowedByCommandAlone(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)
 	site := aSite(t)
-	ops := h.app.stores.operations()
+	ops := h.app.Operator
 	allowed := api.Collect{Web: api.WebOptions{AllowPrivate: true}}
-	if _, err := ops.addProject(t.Context(), api.Project{ID: "wiki", Domain: "wiki.example.com", Kind: api.SourceWeb,
-		Source: site + "/docs/", Collect: allowed}, quietly); err != nil {
+	if _, err := ops.AddProject(t.Context(), api.Project{ID: "wiki", Domain: "wiki.example.com", Kind: api.SourceWeb,
+		Source: site + "/docs/", Collect: allowed}, func(string, int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	base := "/console/" + string(api.DefaultOrg) + "/wiki.example.com"
-	if _, err := ops.addSource(t.Context(), sourceParams{ID: "wiki", Source: api.Source{Label: "inner", Kind: api.SourceWeb,
-		Address: site + "/docs/", Collect: allowed}}, quietly); err != nil {
+	if _, err := ops.AddSource(t.Context(), operator.SourceParams{ID: "wiki", Source: api.Source{Label: "inner", Kind: api.SourceWeb,
+		Address: site + "/docs/", Collect: allowed}}, func(string, int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	b := h.as("")
@@ -75,7 +79,7 @@ func TestPrivateAddressesAreAllowedByCommandAlone(t *testing.T) {
 	if status, text, _ := b.send(base+"/settings", base+"/settings/change", url.Values{"name": {"Wiki"}}); status != http.StatusSeeOther {
 		t.Errorf("a name: %d\n%s", status, text)
 	}
-	p, err := h.app.stores.catalog.Project(t.Context(), "wiki")
+	p, err := h.app.Stores.Catalog.Project(t.Context(), "wiki")
 	if err != nil || len(p.Sources) != 1 || !p.Collect.Web.AllowPrivate || p.Source != site+"/docs/" ||
 		!p.Sources[0].Collect.Web.AllowPrivate || p.Sources[0].Weight != 2 || p.Name != "Wiki" {
 		t.Errorf("%+v, %v", p, err)
@@ -84,8 +88,9 @@ func TestPrivateAddressesAreAllowedByCommandAlone(t *testing.T) {
 
 // reachesHere lets the crawler of the server reach the sites of tests.
 func (h *consoleHouse) reachesHere() {
-	sites := webSites{website.New(website.Options{Pause: -1, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})}
-	h.app.stores.sites, h.app.stores.source.Collectors[api.SourceWeb] = sites, sites
+	sites := stores.WebSites{Crawler: website.New(website.Options{Pause: -1, Cell: cell.InProcess(website.Kinds()...),
+		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})}
+	h.app.Stores.Sites, h.app.Stores.Source.Collectors[api.SourceWeb] = sites, sites
 }
 
 // An owner looks at how a web site would be read, adds it, and sees how it fares.
@@ -132,7 +137,7 @@ func TestAWebSiteIsPreviewedAndAddedOnItsPage(t *testing.T) {
 			}
 		}
 	}
-	if p, err := h.app.stores.catalog.Project(t.Context(), "tea"); err != nil || len(p.Sources) > 0 {
+	if p, err := h.app.Stores.Catalog.Project(t.Context(), "tea"); err != nil || len(p.Sources) > 0 {
 		t.Errorf("looking and mistakes leave %+v, %v", p.Sources, err)
 	}
 	status, page, to := b.send(base+"/sources", base+"/sources/site", form())
@@ -142,16 +147,16 @@ func TestAWebSiteIsPreviewedAndAddedOnItsPage(t *testing.T) {
 	b.open(to)
 	page = b.await(base+"/sources", "2 new, 0 changed, 0 gone")
 	wants(t, page, "manual", "staff", "1 left out, 0 failed", "/docs/hidden: ", "again <time")
-	state, err := h.app.status()
+	state, err := h.app.Status()
 	if err != nil || len(state.Sources) != 1 || state.Sources[0].Label != "manual" || state.Sources[0].Failed ||
 		!strings.Contains(state.Sources[0].State, "2 new, 0 changed, 0 gone, 1 left out, 0 failed; again ") {
 		t.Errorf("the status has %+v, %v", state.Sources, err)
 	}
 	var printed strings.Builder
-	if err := printStatus(&printed, state); err != nil || !strings.Contains(printed.String(), "manual of tea (web): read ") {
+	if err := commands.PrintStatus(&printed, state); err != nil || !strings.Contains(printed.String(), "manual of tea (web): read ") {
 		t.Errorf("%v\n%s", err, &printed)
 	}
-	p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+	p, err := h.app.Stores.Catalog.Project(t.Context(), "tea")
 	if err != nil || len(p.Sources) != 1 || p.Sources[0].Every != "24h" || p.Sources[0].Collect.Web.MaxPages != 20 ||
 		p.Sources[0].Groups[0] != "staff" || p.Sources[0].Collect.Web.AllowPrivate {
 		t.Errorf("%+v, %v", p.Sources, err)
@@ -222,7 +227,7 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 	h := newConsoleHouse(t)
 	limits := uploads.DefaultLimits
 	limits.Packed = 64 << 10
-	h.app.stores.uploads.Limits = limits
+	h.app.Stores.Uploads.Limits = limits
 	base, _ := h.withProject("tea", onePage)
 	b := h.as(api.RoleOwner)
 	zipped := func(files map[string]string) io.Reader {
@@ -245,7 +250,7 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 		if got != status || !strings.Contains(page, want) || strings.Contains(page, "<b>") {
 			t.Errorf("%s: %d without %q\n%s", name, got, want, page)
 		}
-		p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+		p, err := h.app.Stores.Catalog.Project(t.Context(), "tea")
 		if err != nil || len(p.Sources) > 0 {
 			t.Errorf("%s: the sources are %+v, %v", name, p.Sources, err)
 		}
@@ -275,7 +280,7 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 		}
 		b.open(to)
 		b.await(base+"/sources", "staff")
-		if task, ok := h.app.tasks.Newest("tea"); ok {
+		if task, ok := h.app.Tasks.Newest("tea"); ok {
 			h.ended(task.ID)
 		}
 		raw, err := os.ReadFile(filepath.Join(h.data, "sources", "tea@manual", "pages", "apples.md"))
@@ -283,7 +288,7 @@ func TestAZipIsUploadedOnItsPage(t *testing.T) {
 			t.Errorf("%s: %s, %v", text, raw, err)
 		}
 	}
-	list, err := h.app.stores.source.Sources(t.Context(), "tea")
+	list, err := h.app.Stores.Source.Sources(t.Context(), "tea")
 	if err != nil || len(list) != 2 || list[1].Pages != 1 || list[1].Groups[0] != "staff" {
 		t.Errorf("%+v, %v", list, err)
 	}

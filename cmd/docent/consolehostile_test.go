@@ -17,6 +17,7 @@ import (
 	"golang.org/x/net/html"
 
 	"docent/api"
+	"docent/cmd/docent/operator"
 )
 
 // hostile is text that is an element, an attribute or a program wherever a page forgets to escape it.
@@ -39,7 +40,7 @@ func TestHostileTextIsTextOnEveryPage(t *testing.T) {
 	h.beHostile()
 	c := &crawl{guest: h.guest("operator"), seen: map[string]bool{}, shows: map[string]bool{}}
 	base := "/console/org-a/docs.acme.example"
-	for _, r := range h.app.pages.Rules() {
+	for _, r := range h.app.Pages.Rules() {
 		if path := address(r.Pattern); r.Method == http.MethodGet && certain(r.Pattern) && !strings.HasSuffix(path, "/live") {
 			c.add(path)
 		}
@@ -49,7 +50,7 @@ func TestHostileTextIsTextOnEveryPage(t *testing.T) {
 	c.add(base + "/jobs?q=" + url.QueryEscape(hostile) + "&status=" + url.QueryEscape(hostile))
 	c.add("/login?next=" + url.QueryEscape(hostile))
 	c.add("/console/system?level=" + url.QueryEscape(hostile))
-	pulled, err := h.app.stores.catalog.Pulls(t.Context(), "acme", "")
+	pulled, err := h.app.Stores.Catalog.Pulls(t.Context(), "acme", "")
 	if err != nil || len(pulled) == 0 {
 		t.Errorf("%d pull requests: %v", len(pulled), err)
 	}
@@ -78,10 +79,9 @@ func TestHostileTextIsTextOnEveryPage(t *testing.T) {
 func (h *guarded) beHostile() {
 	t, ctx := h.t, h.t.Context()
 	t.Helper()
-	ops := h.app.stores.operations()
-	ops.app = h.app
+	ops := h.app.Operator
 	key := func(kind api.KeyKind) string {
-		made, err := ops.createKey(ctx, keyParams{Project: "acme", Kind: kind, Name: hostile[:90]}, nil)
+		made, err := ops.CreateKey(ctx, operator.KeyParams{Project: "acme", Kind: kind, Name: hostile[:90]})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -134,19 +134,19 @@ func (h *guarded) beHostile() {
 			}
 		}
 	}
-	if _, err := h.app.stores.catalog.AddPerson(ctx, api.Person{Name: hostile[:98], Email: "x@example.com",
+	if _, err := h.app.Stores.Catalog.AddPerson(ctx, api.Person{Name: hostile[:98], Email: "x@example.com",
 		Roles: map[api.OrgID]api.Role{"org-a": api.RoleViewer}}, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.app.stores.catalog.Audit(ctx, api.AuditEntry{Org: "org-a", Who: hostile, Action: "key.create", Object: hostile,
+	if err := h.app.Stores.Catalog.Audit(ctx, api.AuditEntry{Org: "org-a", Who: hostile, Action: "key.create", Object: hostile,
 		Detail: hostile}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := ops.addAutomation(ctx, api.Automation{Project: "acme", Name: "weekly " + hostile[:40], Cron: "0 9 * * 1",
-		Prompt: "tea.md", DailyCap: 1}, nil); err != nil {
+	if _, err := ops.AddAutomation(ctx, api.Automation{Project: "acme", Name: "weekly " + hostile[:40], Cron: "0 9 * * 1",
+		Prompt: "tea.md", DailyCap: 1}); err != nil {
 		t.Logf("no automation: %v", err)
 	}
-	h.app.log.Log(ctx, slog.LevelWarn, hostile, "field "+hostile, hostile)
+	h.app.Log.Log(ctx, slog.LevelWarn, hostile, "field "+hostile, hostile)
 }
 
 // A crawl looks at all that can be reached by links.

@@ -17,18 +17,19 @@ import (
 	"golang.org/x/net/html"
 
 	"docent/api"
-	"docent/web"
+	"docent/web/console"
 )
 
 // The tests of this file hold every page and every form to the table of routes: a route that is new is covered by
 // being in it.
 
-// guests are whom the tests know, by what they may do: roles in org-a, an owner of org-b, and who runs the server.
-var guests = []string{"nobody", "stranger", "viewer", "editor", "owner", "operator"}
+// guests are whom the tests know, by what they may do: roles in org-a, an owner of org-b, an admin key of org-a, and who
+// runs the server.
+var guests = []string{"nobody", "stranger", "viewer", "key", "editor", "owner", "operator"}
 
-// allows is what the table promises: who may.
+// allows is what the table promises: who may. A key may what an editor may, but where it takes a person.
 func allows(need, who string) bool {
-	return map[string]int{"anybody": 0, "signed in": 1, "viewer": 2, "editor": 3, "owner": 4, "operator": 5}[need] <=
+	return map[string]int{"anybody": 0, "signed in": 1, "viewer": 2, "editor": 3, "owner": 5, "operator": 6, "a person": 7}[need] <=
 		slices.Index(guests, who)
 }
 
@@ -45,7 +46,7 @@ func address(pattern string) string {
 func certain(pattern string) bool { return !strings.Contains(address(pattern), "nothing-of-that-name") }
 
 // atTheDoor is what the guard of all pages says; what a form says of its own fields is another matter.
-var atTheDoor = regexp.MustCompile(`there is no such (page|project)|this needs the role|this form is out of date`)
+var atTheDoor = regexp.MustCompile(`there is no such (page|project)|this needs (the role|a person)|this form is out of date`)
 
 // absent are the pages that a server without a provider of identities does not have.
 var absent = map[string]bool{"/console/account/connect": true}
@@ -57,16 +58,16 @@ func newGuarded(t *testing.T, pages map[string]string) *guarded {
 	t.Helper()
 	h := newConsoleHouse(t)
 	for _, org := range []api.OrgID{"org-a", "org-b"} {
-		if err := h.app.stores.catalog.AddOrganization(t.Context(), org, string(org)); err != nil {
+		if err := h.app.Stores.Catalog.AddOrganization(t.Context(), org, string(org)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p, err := h.app.stores.catalog.AddProject(t.Context(), api.Project{ID: "acme", Org: "org-a", Domain: "docs.acme.example",
+	p, err := h.app.Stores.Catalog.AddProject(t.Context(), api.Project{ID: "acme", Org: "org-a", Domain: "docs.acme.example",
 		Source: writeFiles(t, pages)}.WithDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.app.stores.source.Refresh(t.Context(), p, func(string, int, int) {}); err != nil {
+	if _, err := h.app.Stores.Source.Refresh(t.Context(), p, func(string, int, int) {}); err != nil {
 		t.Fatal(err)
 	}
 	return &guarded{h}
@@ -94,12 +95,20 @@ func (h *guarded) guest(who string) *guest {
 	if who != "nobody" {
 		now := time.Now()
 		in := api.SignIn{Kind: api.SessionOfLink, How: "test", CreatedAt: now, ExpiresAt: now.Add(time.Hour), Idle: time.Hour}
-		if who != "operator" {
+		switch who {
+		case "operator":
+		case "key":
+			hash := api.HashSecret(rand.Text())
+			if _, err := h.app.Stores.Catalog.AddKey(h.t.Context(), api.Key{Kind: api.AdminKey, Org: "org-a"}, hash); err != nil {
+				h.t.Fatal(err)
+			}
+			in.Kind, in.Key = api.SessionOfKey, hash[:]
+		default:
 			roles := map[api.OrgID]api.Role{"org-a": api.Role(who)}
 			if who == "stranger" {
 				roles = map[api.OrgID]api.Role{"org-b": api.RoleOwner}
 			}
-			p, err := h.app.stores.catalog.AddPerson(h.t.Context(), api.Person{Name: who, Email: rand.Text() + "@example.com",
+			p, err := h.app.Stores.Catalog.AddPerson(h.t.Context(), api.Person{Name: who, Email: rand.Text() + "@example.com",
 				Roles: roles}, "")
 			if err != nil {
 				h.t.Fatal(err)
@@ -107,7 +116,7 @@ func (h *guarded) guest(who string) *guest {
 			in.Kind, in.Person = api.SessionOfPerson, p.ID
 		}
 		token := rand.Text()
-		if _, err := h.app.stores.catalog.AddSession(h.t.Context(), in, api.HashSecret(token)); err != nil {
+		if _, err := h.app.Stores.Catalog.AddSession(h.t.Context(), in, api.HashSecret(token)); err != nil {
 			h.t.Fatal(err)
 		}
 		u, _ := url.Parse(h.url)
@@ -165,9 +174,12 @@ func TestEachPageIsForThoseWhomTheTableNames(t *testing.T) {
 	seen := 0
 	for _, who := range guests {
 		g := h.guest(who)
-		for _, r := range h.app.pages.Rules() {
+		for _, r := range h.app.Pages.Rules() {
 			if r.Method == http.MethodPost {
 				g = h.guest(who) // the form before may have ended the session
+			}
+			if r.NotKeys && who == "key" && r.Need != "operator" {
+				r.Need = "a person"
 			}
 			if problem := g.misplaced(r, who); problem != "" {
 				t.Errorf("%s %s (%s) for %s: %s", r.Method, address(r.Pattern), r.Need, who, problem)
@@ -179,7 +191,7 @@ func TestEachPageIsForThoseWhomTheTableNames(t *testing.T) {
 }
 
 // misplaced is what is wrong with what somebody is answered.
-func (g *guest) misplaced(r web.Rule, who string) string {
+func (g *guest) misplaced(r console.Rule, who string) string {
 	var form url.Values
 	if r.Method == http.MethodPost {
 		form = url.Values{"token": {g.token}}
@@ -208,7 +220,7 @@ func (g *guest) misplaced(r web.Rule, who string) string {
 		if res.StatusCode != http.StatusNotFound || !strings.Contains(text, "there is no such page") {
 			problem = "should not learn that there is something"
 		}
-	case !ok && (res.StatusCode != http.StatusForbidden || !strings.Contains(text, "this needs the role")):
+	case !ok && (res.StatusCode != http.StatusForbidden || !strings.Contains(text, "this needs ")):
 		problem = "should be refused"
 	}
 	if problem != "" {
@@ -219,7 +231,7 @@ func (g *guest) misplaced(r web.Rule, who string) string {
 
 // changes is a number that grows with each change of what is stored.
 func (h *guarded) changes() uint64 {
-	return h.app.stores.catalog.Revision() + h.app.journal.Position()
+	return h.app.Stores.Catalog.Revision() + h.app.Journal.Position()
 }
 
 // A form of another site, one with no token, with somebody else's, or of another kind is refused for whoever may do
@@ -248,7 +260,7 @@ func TestFormsOfOthersAreRefusedAndChangeNothing(t *testing.T) {
 		{"no type", right, []string{"Content-Type", ""}},
 	}
 	before, forms := h.changes(), 0
-	for _, r := range h.app.pages.Rules() {
+	for _, r := range h.app.Pages.Rules() {
 		if r.Method != http.MethodPost {
 			continue
 		}
@@ -285,7 +297,7 @@ func TestLookingAtPagesChangesNothing(t *testing.T) {
 	g := h.guest("operator")
 	g.do(http.MethodGet, "/console", nil)
 	before := h.changes()
-	for _, r := range h.app.pages.Rules() {
+	for _, r := range h.app.Pages.Rules() {
 		switch r.Method {
 		case http.MethodGet:
 			g.do(http.MethodGet, address(r.Pattern), nil).Body.Close()
@@ -307,7 +319,7 @@ func TestEveryPageKeepsToThePolicy(t *testing.T) {
 	checked := 0
 	for _, who := range guests {
 		g := h.guest(who)
-		for _, r := range h.app.pages.Rules() {
+		for _, r := range h.app.Pages.Rules() {
 			if r.Method != http.MethodGet {
 				continue
 			}
@@ -341,7 +353,7 @@ func TestTheHostHeaderIsNotRepeated(t *testing.T) {
 		for _, c := range g.client.Jar.Cookies(u) {
 			cookie += c.String() + "; "
 		}
-		for _, r := range h.app.pages.Rules() {
+		for _, r := range h.app.Pages.Rules() {
 			if r.Method != http.MethodGet {
 				continue
 			}

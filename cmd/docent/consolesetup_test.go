@@ -19,14 +19,17 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/datadir"
-	"docent/ingest"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/operator"
+	"docent/cmd/docent/server"
+	"docent/persistence/datadir"
+	"docent/search/sources"
 )
 
 // A consoleHouse is the whole program in the test's process, so that a test may sign in as anybody.
 type consoleHouse struct {
 	t    *testing.T
-	app  *app
+	app  *server.Server
 	url  string
 	data string
 	log  *lockedBuffer
@@ -47,33 +50,29 @@ func openConsoleHouse(t *testing.T, data string) (h *consoleHouse, stop func()) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := DefaultConfig()
+	c := config.Default()
 	c.Data = h.data
 	var handler http.Handler
 	var ready sync.WaitGroup
 	ready.Add(1)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+	running := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		ready.Wait()
 		handler.ServeHTTP(w, req)
 	}))
-	c.PublicURL = server.URL
-	if h.app, err = newApp(
-		t.Context(),
-		dir,
-		c,
-		slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-	); err != nil {
+	c.PublicURL = running.URL
+	if h.app, err = server.New(t.Context(), server.Deps{Dir: dir, Config: c, Address: running.URL,
+		Log: slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}); err != nil {
 		t.Fatal(err)
 	}
-	h.app.address, h.url, handler = server.URL, server.URL, h.app.edge
-	h.app.updates.Resume()
+	h.url, handler = running.URL, h.app.Edge
+	h.app.Updates.Resume()
 	ready.Done()
 	return h, func() {
-		h.app.pages.Leave()
-		server.CloseClientConnections()
-		server.Close()
-		h.app.cancelWork()
-		if err := h.app.close(); err != nil {
+		h.app.Pages.Leave()
+		running.CloseClientConnections()
+		running.Close()
+		h.app.CancelWork()
+		if err := h.app.Close(); err != nil {
 			t.Error(err)
 		}
 		dir.Close()
@@ -89,25 +88,30 @@ type visitorOf struct {
 // as is a browser of somebody with that role in the default organization; of the operator where it is empty.
 func (h *consoleHouse) as(role api.Role) *visitorOf {
 	h.t.Helper()
+	if role == "" {
+		return h.browse(api.SignIn{Kind: api.SessionOfLink, How: "link"})
+	}
+	return h.asIn(api.DefaultOrg, role)
+}
+
+// asIn is a browser of somebody with that role in an organization.
+func (h *consoleHouse) asIn(org api.OrgID, role api.Role) *visitorOf {
+	h.t.Helper()
+	p, err := h.app.Stores.Catalog.AddPerson(h.t.Context(), api.Person{Name: string(role),
+		Email: rand.Text() + "@example.com", Roles: map[api.OrgID]api.Role{org: role}}, "")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return h.browse(api.SignIn{Kind: api.SessionOfPerson, Person: p.ID, How: "link"})
+}
+
+// browse is a browser with a session.
+func (h *consoleHouse) browse(in api.SignIn) *visitorOf {
+	h.t.Helper()
 	now := time.Now()
-	in := api.SignIn{
-		Kind:      api.SessionOfLink,
-		How:       "link",
-		CreatedAt: now,
-		SeenAt:    now,
-		ExpiresAt: now.Add(time.Hour),
-		Idle:      time.Hour,
-	}
-	if role != "" {
-		p, err := h.app.stores.catalog.AddPerson(h.t.Context(), api.Person{Name: string(role),
-			Email: rand.Text() + "@example.com", Roles: map[api.OrgID]api.Role{h.org(role): role}}, "")
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		in.Kind, in.Person = api.SessionOfPerson, p.ID
-	}
+	in.CreatedAt, in.SeenAt, in.ExpiresAt, in.Idle = now, now, now.Add(time.Hour), time.Hour
 	token := rand.Text()
-	if _, err := h.app.stores.catalog.AddSession(h.t.Context(), in, api.HashSecret(token)); err != nil {
+	if _, err := h.app.Stores.Catalog.AddSession(h.t.Context(), in, api.HashSecret(token)); err != nil {
 		h.t.Fatal(err)
 	}
 	jar, _ := cookiejar.New(nil)
@@ -128,9 +132,6 @@ func (h *consoleHouse) signedIn(key string) *visitorOf {
 	}
 	return b
 }
-
-// org is where people of the tests have their roles.
-func (h *consoleHouse) org(api.Role) api.OrgID { return api.DefaultOrg }
 
 func (b *visitorOf) do(method, path string, form url.Values) (int, string, string) {
 	b.t.Helper()
@@ -200,11 +201,11 @@ func (b *visitorOf) send(from, path string, form url.Values) (status int, page, 
 }
 
 // ended waits until a task has ended, and gives it as it is then.
-func (h *consoleHouse) ended(id string) (task ingest.Task) {
+func (h *consoleHouse) ended(id string) (task sources.Task) {
 	h.t.Helper()
 	until(h.t, "the task has ended", func() bool {
 		var err error
-		if task, err = h.app.tasks.Task(id); err != nil {
+		if task, err = h.app.Tasks.Task(id); err != nil {
 			h.t.Fatal(err)
 		}
 		return !task.Running()
@@ -308,9 +309,13 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	if page = b.open(again); status != http.StatusSeeOther || key.MatchString(page) {
 		t.Errorf("a form that is sent again: %d, %q", status, key.FindAllString(page, -1))
 	}
-	list, err := h.app.stores.operations().listKeys(t.Context(), projectParams{ID: "harbour"}, nil)
+	list, err := h.app.Operator.ListKeys(t.Context(), operator.ProjectParams{ID: "harbour"})
 	if err != nil || len(list) != 2 {
 		t.Errorf("the keys are %+v, %v", list, err)
+	}
+	made, err := h.app.Stores.Catalog.AuditLog(t.Context(), api.AuditQuery{Org: api.DefaultOrg, Action: "key.create", Limit: 10})
+	if err != nil || len(made) != 2 || made[1].Object != string(list[0].ID) || made[0].Object != string(list[1].ID) {
+		t.Errorf("the audit log does not say which keys were made: %+v, %v", made, err)
 	}
 	page = b.open("/console/" + string(api.DefaultOrg) + "/docs.harbour.example/sources")
 	wants(t, page, source, "folder <code>docs</code>", "1 dead link", "https://docs.harbour.example/tickets")
@@ -347,7 +352,7 @@ func TestTheWizardIsTheOperators(t *testing.T) {
 			t.Errorf("the %s looks at a folder: %d", role, status)
 		}
 	}
-	operator := h.as(api.RoleOwner)
+	operator := h.as("")
 	operator.open("/console/setup")
 	if status, _, _ := operator.do(
 		http.MethodPost,
@@ -408,7 +413,7 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 	if page = b.open(
 		gone,
 	); status != http.StatusSeeOther || strings.Contains(page, "hostile</strong>") ||
-		h.app.stores.hub.Holds("hostile") {
+		h.app.Stores.Hub.Holds("hostile") {
 		t.Errorf("after it was given up: %d", status)
 	}
 	_, _, to = b.send(
@@ -446,5 +451,30 @@ func TestAProjectOnItsWayIsForgottenByARestart(t *testing.T) {
 	}
 	if list := holders(t, data, secret); len(list) > 0 {
 		t.Errorf("after the restart the token is in %q", list)
+	}
+}
+
+// TestTheWizardSaysThatTheExclusionsAreUnknownAndTakesThem looks at a site whose configuration computes what it leaves
+// out: the page says so and which fields mend it, nothing is added without them, and with them the site is read.
+func TestTheWizardSaysThatTheExclusionsAreUnknownAndTakesThem(t *testing.T) {
+	t.Parallel()
+	h := newConsoleHouse(t)
+	b := h.as("")
+	source := writeFiles(t, map[string]string{
+		"docusaurus.config.js":  "export default {title: 'x', presets: [['classic', {docs: {exclude: leftOut()}}]]}",
+		"docs/intro.md":         "# Intro\n\nWombats dig.\n",
+		"docs/internal/plan.md": "# Plan\n\nThe codename is Bluefin.\n",
+	})
+	_, _, to := b.send("/console/setup", "/console/setup/source", url.Values{"source": {source}, "id": {"unknown"}})
+	page := b.await(to, "what was found")
+	wants(t, page, "docusaurus.config.js: exclude is computed", "Leave out", "Include")
+	form := url.Values{"domain": {"unknown.example"}}
+	_, _, next := b.send(to, to+"/add", form)
+	wants(t, b.await(next, "was not added"), "docusaurus.config.js: exclude is computed")
+	form.Set("exclude", "internal/")
+	_, _, next = b.send(to, to+"/add", form)
+	wants(t, b.await(next, "is read"), "--exclude internal/")
+	if n, _ := h.app.Stores.Library.Size("unknown"); n != 1 {
+		t.Errorf("%d pages are public", n)
 	}
 }

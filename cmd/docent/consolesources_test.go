@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/cmd/docent/operator"
 	"docent/forge/forgetest"
 )
 
@@ -19,7 +20,7 @@ func (h *consoleHouse) withProject(id string, files map[string]string) (base, so
 	h.t.Helper()
 	source = writeFiles(h.t, files)
 	p := api.Project{ID: api.ProjectID(id), Domain: id + ".example.com", Source: source}
-	if _, err := h.app.stores.operations().addProject(h.t.Context(), p, quietly); err != nil {
+	if _, err := h.app.Operator.AddProject(h.t.Context(), p, func(string, int, int) {}); err != nil {
 		h.t.Fatal(err)
 	}
 	return "/console/" + string(api.DefaultOrg) + "/" + p.Domain, source
@@ -218,7 +219,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 	}
 	b.open(to)
 	b.await(at, `value="7"`)
-	p, err := h.app.stores.catalog.Project(t.Context(), "tea")
+	p, err := h.app.Stores.Catalog.Project(t.Context(), "tea")
 	if err != nil || p.SiteURL != "https://tea.example.com" || len(p.Exclude) != 1 || !p.Options.Suggestions ||
 		p.Limits.ProjectHour != 7 || p.Deflection != "help@example.com" || p.Source != source || p.Domain != "tea.example.com" {
 		t.Errorf("%+v, %v", p, err)
@@ -235,7 +236,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		to != "/console" {
 		t.Errorf("%d, %s", status, to)
 	}
-	if _, err := h.app.stores.catalog.Project(t.Context(), "tea"); err == nil {
+	if _, err := h.app.Stores.Catalog.Project(t.Context(), "tea"); err == nil {
 		t.Error("the project is still there")
 	}
 }
@@ -274,15 +275,14 @@ func TestSourcesAndSettingsKeepToTheirRoles(t *testing.T) {
 		}
 	}
 	// An owner who does not run the server changes neither the source nor where tokens go.
-	if err := h.app.stores.catalog.AddOrganization(t.Context(), "acme", "Acme"); err != nil {
+	if err := h.app.Stores.Catalog.AddOrganization(t.Context(), "acme", "Acme"); err != nil {
 		t.Fatal(err)
 	}
 	p := api.Project{ID: "acme", Org: "acme", Domain: "docs.acme.example", Source: source}
-	if _, err := h.app.stores.operations().addProject(t.Context(), p, quietly); err != nil {
+	if _, err := h.app.Operator.AddProject(t.Context(), p, func(string, int, int) {}); err != nil {
 		t.Fatal(err)
 	}
-	key := newKeyOf(t, h, "acme")
-	stranger := h.signedIn(key)
+	stranger := h.asIn("acme", api.RoleOwner)
 	at := "/console/acme/docs.acme.example/settings"
 	if page := stranger.open(at); strings.Contains(page, `name="source"`) || strings.Contains(page, `name="hostUrl"`) {
 		t.Error("the source is asked for")
@@ -295,7 +295,7 @@ func TestSourcesAndSettingsKeepToTheirRoles(t *testing.T) {
 	); status != http.StatusSeeOther {
 		t.Errorf("%d", status)
 	}
-	if got, err := h.app.stores.catalog.Project(
+	if got, err := h.app.Stores.Catalog.Project(
 		t.Context(),
 		"acme",
 	); err != nil || got.Source != source || got.HostURL != "" ||
@@ -310,8 +310,8 @@ func TestSourcesAndSettingsKeepToTheirRoles(t *testing.T) {
 
 func newKeyOf(t *testing.T, h *consoleHouse, project api.ProjectID) string {
 	t.Helper()
-	made, err := h.app.stores.operations().
-		createKey(t.Context(), keyParams{Project: project, Kind: api.AdminKey, Name: "owner"}, nil)
+	made, err := h.app.Operator.
+		CreateKey(t.Context(), operator.KeyParams{Project: project, Kind: api.AdminKey, Name: "owner"})
 	if err != nil {
 		t.Fatal(err)
 	}

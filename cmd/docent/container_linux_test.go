@@ -23,8 +23,9 @@ import (
 	"testing"
 	"time"
 
-	"docent/client"
-	"docent/internal/corpora"
+	"docent/api/client"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
 )
 
 // A containerImage is the image as an engine keeps it: its layers, one over the other, and its configuration.
@@ -66,11 +67,7 @@ func builtImage(t *testing.T) *containerImage {
 	if os.Getuid() != 0 {
 		t.Skip("the image is not unpacked and run: that needs root, for the owners of its files")
 	}
-	for tool, why := range map[string]string{"bwrap": "Debian's bubblewrap runs it", "git": "it bears the commit"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("the image is not built and run: %s is not installed; %s", tool, why)
-		}
-	}
+	need.Peer(t, "the container image", "scripts/install-test-needs", "bwrap", "git")
 	deployTool(t, "image")
 	i := &containerImage{dir: openFolder(t)}
 	i.root = filepath.Join(i.dir, "root")
@@ -373,10 +370,10 @@ func (c *container) stop() {
 }
 
 // project adds the documentation at /docs, makes its keys, and returns a client for each.
-func (c *container) project() (p testProject, assistant, admin *client.Client) {
+func (c *container) project(flags ...string) (p testProject, assistant, admin *client.Client) {
 	c.t.Helper()
 	p = testProject{id: "docs", domain: "docs.example.com"}
-	c.docent("project", "add", p.id, "--domain", p.domain, "--source", "/docs")
+	c.docent(append([]string{"project", "add", p.id, "--domain", p.domain, "--source", "/docs"}, flags...)...)
 	p.assistant = strings.TrimSpace(c.docent("key", "create", "--project", p.id, "--kind", "assistant"))
 	p.admin = strings.TrimSpace(c.docent("key", "create", "--project", p.id, "--kind", "admin"))
 	server := &testServer{url: "http://" + c.listen}
@@ -411,7 +408,7 @@ func TestTheContainerImage(t *testing.T) {
 	t.Run("a life in it", func(t *testing.T) {
 		c := image.container(t)
 		docs := openFolder(t)
-		pdf, err := os.ReadFile("../../formats/pdf/testdata/printed.pdf")
+		pdf, err := os.ReadFile("../../search/sources/pdf/testdata/printed.pdf")
 		if err := errors.Join(err, os.CopyFS(filepath.Join(docs, "docs"), os.DirFS("testdata/tidepool/docs")),
 			os.WriteFile(filepath.Join(docs, "docs", "printed.pdf"), pdf, 0o644)); err != nil {
 			t.Fatal(err)
@@ -526,14 +523,19 @@ func (c *container) confined() {
 		c.t.Errorf("it runs with Uid %s, CapEff %s, CapBnd %s, NoNewPrivs %s, NSpid %s", is["Uid"], is["CapEff"], is["CapBnd"],
 			is["NoNewPrivs"], is["NSpid"])
 	}
-	// The first process of a container inherits what others leave behind: nothing may have been left.
+	// The first process of a container inherits what others leave behind: nothing may have been left but parsers that wait
+	// for work.
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", c.pid))
 	if err != nil || len(threads) == 0 {
 		c.t.Fatalf("%v: %v", threads, err)
 	}
 	for _, thread := range threads {
-		if children, err := os.ReadFile(thread); err == nil && len(bytes.TrimSpace(children)) > 0 {
-			c.t.Errorf("it has the children %s", children)
+		children, _ := os.ReadFile(thread) // a thread may have ended
+		for child := range strings.FieldsSeq(string(children)) {
+			line, err := os.ReadFile(filepath.Join("/proc", child, "cmdline")) // empty for one that nobody has waited for
+			if args := strings.Split(string(line), "\x00"); err == nil && (len(args) < 2 || args[1] != "cell") {
+				c.t.Errorf("it has the child %s: %q", child, args)
+			}
 		}
 	}
 }
@@ -541,9 +543,6 @@ func (c *container) confined() {
 // checkSmallMemory has the quickstart's steps on a real documentation set in a container of 256 MB.
 func checkSmallMemory(t *testing.T, i *containerImage) {
 	const memory = "/sys/fs/cgroup/memory"
-	if !everything {
-		t.Skip("takes long; CI runs it")
-	}
 	docs := filepath.Join(openFolder(t), "docs")
 	if err := corpora.Site(t, "mintlify").Write(docs); err != nil {
 		t.Fatal(err)
@@ -559,7 +558,7 @@ func checkSmallMemory(t *testing.T, i *containerImage) {
 	}
 	c.mount("--ro-bind", docs, "/docs")
 	c.start()
-	p, assistant, admin := c.project()
+	p, assistant, admin := c.project("--include", "**") // the copy lacks files of its navigation
 	c.works(p, assistant, admin, "", "How do I add a custom domain?", "domain", "trying-docent")
 	// A check gives up after some seconds, also where the machine stood still for them: the next one tells.
 	until(t, "the container is healthy after its work", func() bool { return c.health() == nil })

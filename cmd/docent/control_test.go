@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"docent/datadir"
+	"docent/persistence/datadir"
 )
 
 // TestNobodyElseAnswersTheOperator kills a server and lets another process wait where commands were sent to by earlier

@@ -22,9 +22,11 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/client"
-	"docent/datadir"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/server"
+	"docent/persistence/datadir"
 )
 
 // An acceptedJob is a job that the server acknowledged, with what it was told to do.
@@ -258,9 +260,9 @@ func checkBranch(t *testing.T, repo *git.Repository, head plumbing.Hash, accepte
 }
 
 // checkThreads reads every thread with the actors themselves, in this process.
-func checkThreads(t *testing.T, data, config string, p testProject, questions []acceptedQuestion) {
+func checkThreads(t *testing.T, data, settings string, p testProject, questions []acceptedQuestion) {
 	t.Helper()
-	c, err := LoadConfig(config, noEnvironment, nil)
+	c, err := config.Load(settings, noEnviron, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,13 +272,13 @@ func checkThreads(t *testing.T, data, config string, p testProject, questions []
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	a, err := newApp(t.Context(), dir, c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	a, err := server.New(t.Context(), server.Deps{Dir: dir, Config: c, Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() {
-		a.cancelWork()
-		if err := a.close(); err != nil {
+		a.CancelWork()
+		if err := a.Close(); err != nil {
 			t.Error(err)
 		}
 	}()
@@ -295,11 +297,11 @@ func checkThreads(t *testing.T, data, config string, p testProject, questions []
 
 // awaitAnswer finds the question in its thread, once, and waits for its answer: the last kill may have left it to be
 // finished now.
-func awaitAnswer(t *testing.T, a *app, p testProject, q acceptedQuestion) *thread.Exchange {
+func awaitAnswer(t *testing.T, a *server.Server, p testProject, q acceptedQuestion) *thread.Exchange {
 	t.Helper()
 	deadline := time.Now().Add(3 * time.Minute)
 	for {
-		c, err := a.system.Threads().Read(t.Context(), q.thread, thread.Read{Project: api.ProjectID(p.id)})
+		c, err := a.System.Threads().Read(t.Context(), q.thread, thread.Read{Project: api.ProjectID(p.id)})
 		if err != nil {
 			t.Fatalf("thread %s: %v", q.thread, err)
 		}

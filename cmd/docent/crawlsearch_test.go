@@ -27,11 +27,12 @@ import (
 	ghtml "github.com/yuin/goldmark/renderer/html"
 
 	"docent/api"
-	website "docent/crawl"
-	"docent/internal/corpora"
-	"docent/markup"
+	"docent/bench/corpora"
+	"docent/bench/retrieval"
+	"docent/internal/cell"
 	"docent/search"
-	"docent/search/eval"
+	website "docent/search/sources/crawl"
+	"docent/site/markup"
 )
 
 var crawledSites = flag.String("crawled", "prometheus", "documentation sets that are built as web sites and read, separated by commas")
@@ -158,7 +159,7 @@ func folderTree(t *testing.T, dir string) corpora.Tree {
 // A site that is built from a documentation set and read from the web answers like the set itself, and is not read twice.
 // `-crawled hugo,electron` does it for others, over a thousand pages.
 func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
-	queries := corpora.Queries[eval.Query](t)
+	queries := corpora.Queries[retrieval.Query](t)
 	library, err := search.Open(t.TempDir(), search.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +179,7 @@ func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
 		settings := website.Settings{Start: server.URL, AllowPrivate: true, MaxPages: 20_000}
 		crawl := func() website.Report {
 			began := time.Now()
-			report, err := website.New(website.Options{Pause: -1}).Crawl(t.Context(), settings, place, func(string, int, int) {})
+			report, err := website.New(website.Options{Pause: -1, Cell: cell.InProcess(website.Kinds()...)}).Crawl(t.Context(), settings, place, func(string, int, int) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -203,14 +204,14 @@ func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		judged := slices.DeleteFunc(slices.Clone(queries), func(q eval.Query) bool { return q.Corpus != name })
+		judged := slices.DeleteFunc(slices.Clone(queries), func(q retrieval.Query) bool { return q.Corpus != name })
 		ranks := map[string]int{} // from git, by query
-		score := func(p api.Project) (eval.Score, map[string]eval.Score) {
-			outcomes, err := eval.Run(t.Context(), judged, func(ctx context.Context, q eval.Query) ([]eval.Found, error) {
+		score := func(p api.Project) (retrieval.Score, map[string]retrieval.Score) {
+			outcomes, err := retrieval.Run(t.Context(), judged, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 				hits, err := library.Search(ctx, p.ID, search.Query{Text: q.Query, Limit: 10, Box: true})
-				out := make([]eval.Found, len(hits))
+				out := make([]retrieval.Found, len(hits))
 				for i, h := range hits {
-					out[i] = eval.Found{Path: h.Path, Anchor: h.Anchor}
+					out[i] = retrieval.Found{Path: h.Path, Anchor: h.Anchor}
 					if u, err := url.Parse(h.URL); err == nil && p.ID == crawled.ID {
 						out[i].Path = site.from[cmp.Or(u.Path, "/")]
 					}
@@ -228,8 +229,8 @@ func TestACrawledSiteIsSearchedLikeItsSource(t *testing.T) {
 						ranks[o.Judged.ID], o.Rank, o.Found)
 				}
 			}
-			return eval.Summarize(outcomes, func(eval.Outcome) string { return "" })[""],
-				eval.Summarize(outcomes, func(o eval.Outcome) string { return o.Judged.Kind })
+			return retrieval.Summarize(outcomes, func(retrieval.Outcome) string { return "" })[""],
+				retrieval.Summarize(outcomes, func(o retrieval.Outcome) string { return o.Judged.Kind })
 		}
 		git, gitKinds := score(own)
 		web, webKinds := score(crawled)

@@ -214,7 +214,7 @@ func spelled(query string) string {
 func TestTheDashboardIsTheOneOfTheTable(t *testing.T) {
 	t.Parallel()
 	want := madeDashboard()
-	if *update {
+	if *updateFiles {
 		if err := os.WriteFile(dashboardFile, want, 0o644); err != nil {
 			t.Fatal(err)
 		}

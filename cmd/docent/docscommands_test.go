@@ -18,10 +18,14 @@ import (
 	"testing"
 	"time"
 
-	"docent/client"
-	"docent/datadir"
+	"docent/api/client"
+	"docent/bench/corpora"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
+	"docent/cmd/docent/config"
 	"docent/deploy"
-	"docent/internal/corpora"
+	"docent/internal/testing/need"
+	"docent/persistence/datadir"
 )
 
 // What the documentation prints is typed as it is printed, page by page and block by block, in a shell, on a
@@ -107,6 +111,8 @@ var notTyped = []struct{ page, begins, reason string }{
 		"it asks a site on the internet; TestAWebSiteIsPreviewedAddedAndFollowed asks one of its own"},
 	{"docs/deploy/web-sites.mdx", "docent project add", "it reads a site on the internet; the same test"},
 	{"docs/deploy/web-sites.mdx", "docent source add", "it reads a site on the internet; the same test"},
+	{"docs/assistant/private.mdx", "docent project set docs --reader-jwks",
+		"it asks an address on the internet; TestAnAddressOfReaderKeysIsLookedAtWhenItIsSet sets others"},
 	{"docs/deploy/sources.mdx", "docent source",
 		"it needs a folder, a zip and issues; TestOneProjectOfFourSources has all of them"},
 	{"docs/deploy/postgresql.mdx", "docent serve",
@@ -136,10 +142,11 @@ var notTyped = []struct{ page, begins, reason string }{
 var otherLanguages = map[string]string{
 	"html": "TestTheWidgetIsAsDocumented", "css": "TestTheWidgetIsAsDocumented",
 	"toml": "read as a configuration", "json": "parsed", "ini": "TestThePageAboutInstallingGoesWithTheUnits; deploy's tests have systemd read each",
-	"js":  "TestThePageWithoutALibraryIsAsDocumented, TestDocumentedReceiversVerifyDeliveries",
-	"go":  "TestThePageAboutClientsCompiles; TestDocumentedReceiversVerifyDeliveries",
-	"tsx": "TestRealChatClients has useChat of these versions",
-	"ts":  "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples",
+	"js":     "TestThePageWithoutALibraryIsAsDocumented, TestDocumentedReceiversVerifyDeliveries, TestDocumentedSignersAreAccepted",
+	"go":     "TestThePageAboutClientsCompiles; TestDocumentedReceiversVerifyDeliveries; TestDocumentedSignersAreAccepted",
+	"python": "TestDocumentedSignersAreAccepted",
+	"tsx":    "TestRealChatClients has useChat of these versions",
+	"ts":     "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples",
 	"yaml":       "TestTheDashboardShowsARunningServer; TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"typescript": "TestThePageAboutClientsCompiles",
@@ -148,9 +155,9 @@ var otherLanguages = map[string]string{
 	"": "shown, not typed",
 }
 
-// A sandbox is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has
+// A playground is a folder with somebody's documentation, a shell that keeps its variables, and the server that it has
 // started.
-type sandbox struct {
+type playground struct {
 	t      *testing.T
 	dir    string
 	listen string
@@ -161,20 +168,15 @@ type sandbox struct {
 }
 
 // newSandbox has the documentation at ./docs and ./my-docs, and docent in ./bin, on the PATH where installed.
-func newSandbox(t *testing.T, documentation func(dir string) error, installed bool) *sandbox {
+func newSandbox(t *testing.T, documentation func(dir string) error, installed bool) *playground {
 	t.Helper()
 	leftOutWhenShort(t)
-	for _, tool := range []string{"bash", "curl", "jq"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			t.Skipf("commands of the documentation are left out: %s is not installed; scripts/install-test-needs installs it",
-				tool)
-		}
-	}
+	need.Installed(t, "the documentation's commands", "scripts/install-test-needs", "bash", "curl", "jq")
 	address, err := ownAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &sandbox{t: t, dir: t.TempDir(), listen: address, used: map[int]bool{}}
+	s := &playground{t: t, dir: t.TempDir(), listen: address, used: map[int]bool{}}
 	for _, name := range []string{"docs", "my-docs"} {
 		if err := documentation(filepath.Join(s.dir, name)); err != nil {
 			t.Fatal(err)
@@ -195,7 +197,7 @@ func newSandbox(t *testing.T, documentation func(dir string) error, installed bo
 	return s
 }
 
-func (s *sandbox) write(name, text string) {
+func (s *playground) write(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, "."+name), []byte(text), 0o600); err != nil {
 		s.t.Fatal(err)
@@ -203,7 +205,7 @@ func (s *sandbox) write(name, text string) {
 }
 
 // shell is a command that runs a script as the next lines of the terminal.
-func (s *sandbox) shell(script string) *exec.Cmd {
+func (s *playground) shell(script string) *exec.Cmd {
 	const terminal = `set -aeuo pipefail; . "$0/.state"; cd "$(cat "$0/.folder")"
 trap 'declare -p | grep -E "^declare -[a-z]*x[a-z]* " | sed "s/^declare/declare -g/" | grep -vE " (SHLVL|PWD|OLDPWD|_)=" > "$0/.state"; pwd > "$0/.folder"' EXIT
 `
@@ -213,12 +215,12 @@ trap 'declare -p | grep -E "^declare -[a-z]*x[a-z]* " | sed "s/^declare/declare 
 }
 
 // typed replaces what whoever types the commands has other names for: the address, folders of the system, and ids.
-func (s *sandbox) typed(text string) string {
+func (s *playground) typed(text string) string {
 	text = strings.NewReplacer("127.0.0.1:8080", s.listen, "/var/lib/docent", filepath.Join(s.dir, "data"), "/backup/",
 		filepath.Join(s.dir, "backup")+"/").Replace(text)
 	for _, kind := range []struct{ id, list string }{
 		{"pr", "pull list --project docs --state open"}, {"job", "job list --project docs --key $ADMIN_KEY"},
-		{"key", "key list"}, {"thr", "thread list --project docs"},
+		{"key", "key list"}, {"thr", "thread list --project docs"}, {"rds", "reader-secret list docs"},
 	} {
 		if strings.Contains(text, kind.id+"_…") {
 			text = strings.ReplaceAll(text, kind.id+"_…", s.newest(kind.list))
@@ -229,7 +231,7 @@ func (s *sandbox) typed(text string) string {
 
 // newest is the id in the last line of a list that is in the order of time, or in the first where it is the other way
 // round.
-func (s *sandbox) newest(list string) string {
+func (s *playground) newest(list string) string {
 	s.t.Helper()
 	out, err := s.shell("docent " + list + " --json").Output()
 	if err != nil {
@@ -255,8 +257,8 @@ var serves = regexp.MustCompile(`^(bin/)?docent serve\b`)
 
 var comment = regexp.MustCompile(`(?m) +# .*$`)
 
-// commands are the lines of a block, with those that a backslash or an open quote goes on in put together.
-func commands(text string) []string {
+// commandsIn are the lines of a block, with those that a backslash or an open quote goes on in put together.
+func commandsIn(text string) []string {
 	var list []string
 	whole := ""
 	for line := range strings.Lines(text) {
@@ -274,11 +276,11 @@ func commands(text string) []string {
 }
 
 // run types a block, and returns what it printed.
-func (s *sandbox) run(f fence) string {
+func (s *playground) run(f fence) string {
 	s.t.Helper()
 	var script strings.Builder
 	serving := ""
-	for _, command := range commands(f.text) {
+	for _, command := range commandsIn(f.text) {
 		at := slices.IndexFunc(notTyped, func(n struct{ page, begins, reason string }) bool {
 			return (n.page == "" || n.page == f.page) && strings.HasPrefix(command, n.begins)
 		})
@@ -312,7 +314,7 @@ var docentWords = regexp.MustCompile(`(^|[ (/])docent ([^|)]*)`)
 var inContainer = regexp.MustCompile(`^(docker( compose)? exec docent|kubectl .*exec docent-0 --) `)
 
 // parse has the program itself read the arguments of a command that is not run.
-func (s *sandbox) parse(f fence, command string) {
+func (s *playground) parse(f fence, command string) {
 	s.t.Helper()
 	if target, ok := strings.CutPrefix(command, "make "); ok {
 		makefile, err := os.ReadFile("../../Makefile")
@@ -335,7 +337,7 @@ func (s *sandbox) parse(f fence, command string) {
 		s.t.Fatalf("%s: %v", f, err)
 	}
 	args := strings.Split(strings.TrimSuffix(string(out), "\x00"), "\x00")
-	root := newRootCommand(program{})
+	root := commands.New(cli.Program{})
 	found, rest, err := root.Find(args)
 	if err == nil {
 		err = found.ParseFlags(rest)
@@ -349,7 +351,7 @@ func (s *sandbox) parse(f fence, command string) {
 }
 
 // serve runs a command that serves in a terminal of its own, until the next one does.
-func (s *sandbox) serve(command string) {
+func (s *playground) serve(command string) {
 	s.t.Helper()
 	s.stopServer()
 	s.log, s.ended = new(lockedBuffer), make(chan struct{})
@@ -368,7 +370,7 @@ func (s *sandbox) serve(command string) {
 	}
 }
 
-func (s *sandbox) stopServer() {
+func (s *playground) stopServer() {
 	if s.server == nil {
 		return
 	}
@@ -398,7 +400,7 @@ func TestTheQuickstartWorksOnAnyDocumentation(t *testing.T) {
 		}
 		return nil
 	}
-	if everything {
+	if need.All {
 		sets["prometheus"] = prometheus
 		for _, name := range []string{"vite", "mintlify"} {
 			sets[name] = func(t *testing.T, dir string) error { return corpora.Site(t, name).Write(dir) }
@@ -519,19 +521,19 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 	}
 }
 
-// testNames are the tests of this package.
+// testNames are the tests of the program, of its packages and of deploy.
 func testNames(t testing.TB) map[string]bool {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	deployed, err := filepath.Glob("../../deploy/*_test.go")
-	if err != nil {
-		t.Fatal(err)
+	var files []string
+	for _, folder := range []string{".", "*", "../../deploy"} {
+		found, err := filepath.Glob(folder + "/*_test.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
 	}
 	names := map[string]bool{}
-	for _, file := range append(files, deployed...) {
+	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
@@ -544,7 +546,7 @@ func testNames(t testing.TB) map[string]bool {
 }
 
 // begin does what the quickstart does.
-func (s *sandbox) begin() {
+func (s *playground) begin() {
 	s.t.Helper()
 	s.serve("docent serve")
 	s.run(fence{page: "the beginning", text: `
@@ -563,11 +565,11 @@ func readSettings(t *testing.T, page, text string) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := LoadConfig(file, func(name string) (string, bool) {
-		if name == nodeSecretEnv {
-			return strings.Repeat("x", leastNodeSecret), true
+	if _, err := config.Load(file, func(name string) (string, bool) {
+		if name == config.NodeSecretEnv {
+			return strings.Repeat("x", config.LeastNodeSecret), true
 		}
-		if strings.HasPrefix(name, envPrefix) {
+		if strings.HasPrefix(name, config.EnvPrefix) {
 			return "", false
 		}
 		return "x", true
@@ -598,7 +600,7 @@ func TestThePageAboutInstallingGoesWithTheUnits(t *testing.T) {
 		return m[1]
 	}
 	start := strings.Fields(value("ExecStart"))
-	root := newRootCommand(program{})
+	root := commands.New(cli.Program{})
 	cmd, rest, err := root.Find(start[1:])
 	if err != nil || cmd.Name() != datadir.Server || cmd.ParseFlags(rest) != nil {
 		t.Errorf("%q is no command that serves: %v", start, err)
@@ -607,8 +609,8 @@ func TestThePageAboutInstallingGoesWithTheUnits(t *testing.T) {
 	if state, _, _ := strings.Cut(value("StateDirectory"), " "); data != "/var/lib/"+state {
 		t.Errorf("the server's data is in %s, and systemd makes /var/lib/%s", data, state)
 	}
-	config, _ := cmd.Flags().GetString("config")
-	settings, err := deploy.Files.ReadFile("packages/" + filepath.Base(config))
+	place, _ := cmd.Flags().GetString("config")
+	settings, err := deploy.Files.ReadFile("packages/" + filepath.Base(place))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -619,8 +621,10 @@ func TestThePageAboutInstallingGoesWithTheUnits(t *testing.T) {
 		t.Fatal(err)
 	}
 	environ := func(name string) (string, bool) { return "x", name == "MODEL_KEY" }
-	if c, err := LoadConfig(file, environ, nil); err != nil || len(c.from) < 9 {
-		t.Errorf("the commented settings of %s: %d are set: %v\n%s", config, len(c.from), err, open)
+	c, err := config.Load(file, environ, nil)
+	set := slices.DeleteFunc(c.Show(file).Settings, func(s config.ShownSetting) bool { return s.From == config.FromDefault })
+	if err != nil || len(set) < 9 {
+		t.Errorf("the commented settings of %s: %d are set: %v\n%s", place, len(set), err, open)
 	}
 	steps := 0
 	for _, f := range readFences(t, page) {
@@ -644,7 +648,7 @@ func TestThePageAboutInstallingGoesWithTheUnits(t *testing.T) {
 	if steps < 7 {
 		t.Errorf("only %d steps were found on the page", steps)
 	}
-	for _, path := range []string{config, strings.TrimPrefix(value("EnvironmentFile"), "-"), data, "/var/lib/docent-backups"} {
+	for _, path := range []string{place, strings.TrimPrefix(value("EnvironmentFile"), "-"), data, "/var/lib/docent-backups"} {
 		text, err := os.ReadFile(filepath.Join("..", "..", page))
 		if err != nil || !strings.Contains(string(text), "`"+path+"`") {
 			t.Errorf("the page does not name %s: %v", path, err)

@@ -3,22 +3,19 @@ package main
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"docent/api"
-	"docent/datadir"
-	"docent/doctor"
+	"docent/cmd/docent/build"
+	"docent/cmd/docent/doctor"
 	"docent/forge/forgetest"
-	"docent/health"
 	"docent/model/modeltest"
-	"docent/secrets/given"
+	"docent/persistence/datadir"
 )
 
 // examined is what the command says.
@@ -56,7 +53,7 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 	host.Do(func() { host.Tokens = []string{token} })
 	setenv(t, "DOCTOR_HOST_TOKEN", token)
 	setenv(t, "DOCTOR_MODEL_KEY", key)
-	config := configFile(t, "[models.big]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \""+endpoint.URL+"/v1\"\nkey_env = \"DOCTOR_MODEL_KEY\"\n")
+	config := settingsFile(t, "[models.big]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \""+endpoint.URL+"/v1\"\nkey_env = \"DOCTOR_MODEL_KEY\"\n")
 	data := filepath.Join(t.TempDir(), "data")
 	p := newTestProject(t, data, "harbour", "", "--host", "gitea", "--host-url", host.URL, "--repository", "acme/docs", "--token-env", "DOCTOR_HOST_TOKEN")
 	docent(t, "backup", "--data", data, filepath.Join(t.TempDir(), "copy"))
@@ -84,7 +81,7 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 	says(t, r, "backup", doctor.OK, "copy")
 	says(t, r, "keys", doctor.OK, "1 projects")
 	says(t, r, "source", doctor.OK, "all 1")
-	says(t, r, "version", doctor.OK, buildVersion().Version)
+	says(t, r, "version", doctor.OK, build.Get().Version)
 
 	host.Do(func() { host.Tokens = []string{"another"} })
 	provider.Load(modeltest.Script{Steps: []modeltest.Step{{Text: "Yes, I am ready."}}})
@@ -110,7 +107,7 @@ func TestTheDoctorBesideARunningServer(t *testing.T) {
 func TestTheDoctorWithoutAServer(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	r, _, err := examined(t, "--data", data, "--config", configFile(t, "max_streams = 0\nlissten = 'x'\n"))
+	r, _, err := examined(t, "--data", data, "--config", settingsFile(t, "max_streams = 0\nlissten = 'x'\n"))
 	says(t, r, "configuration", doctor.Problem, "max_streams")
 	says(t, r, "configuration", doctor.Problem, "write listen for lissten")
 	says(t, r, "data directory", doctor.Warning, "docent init")
@@ -170,81 +167,4 @@ func TestTheDoctorWithoutAServer(t *testing.T) {
 	says(t, r, "journal", doctor.Problem, "restore a backup")
 	says(t, r, "data directory", doctor.Warning, "chmod -R go-rwx")
 	says(t, r, "keys "+p.id, doctor.Warning, "docent key create --project "+p.id)
-}
-
-func TestTheDoctorSaysWhyAModelCannotBeAsked(t *testing.T) {
-	t.Parallel()
-	provider := modeltest.New(modeltest.Script{Steps: []modeltest.Step{{Text: "yes"}}})
-	provider.Key = "right"
-	playing := httptest.NewServer(provider)
-	defer playing.Close()
-	listing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/models") {
-			_, _ = w.Write([]byte(`{"data":[{"id":"qwen3:8b"},{"id":"llama3.2"}]}`))
-			return
-		}
-		w.WriteHeader(http.StatusNotFound)
-		_, _ = w.Write([]byte(`{"error":{"message":"model not found"}}`))
-	}))
-	defer listing.Close()
-	const dead = "http://127.0.0.1:1" // where nobody listens; the address of a server that was closed somebody else may get
-	held := func(value string) *given.Secret {
-		s, err := given.New("MY_KEY", environment("MY_KEY", value))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	for _, c := range []struct {
-		model ModelConfig
-		want  doctor.Status
-		text  string
-	}{
-		{ModelConfig{BaseURL: playing.URL + "/v1", Model: "m", KeyEnv: "MY_KEY", key: held("wrong")}, doctor.Problem, "into MY_KEY"},
-		{ModelConfig{BaseURL: dead + "/v1", Model: "m"}, doctor.Problem, "curl " + dead + "/v1/models"},
-		{ModelConfig{BaseURL: listing.URL + "/v1", Model: "qwen3:7b"}, doctor.Problem, `model = "qwen3:8b"`},
-		{ModelConfig{BaseURL: playing.URL, Model: "m", key: held("right")}, doctor.Problem, "ends in /v1"},
-		{ModelConfig{BaseURL: playing.URL + "/v1", Model: "m", key: held("right")}, doctor.Warning, "no tool"},
-	} {
-		c.model.Provider = "openai"
-		f := Config{Models: map[string]ModelConfig{"x": c.model}}.modelFinding(t.Context(), "x")
-		if f.Status != c.want || !strings.Contains(f.Found+" "+f.Fix, c.text) || f.Fix == "" {
-			t.Errorf("%+v, want %s with %q", f, c.want, c.text)
-		}
-	}
-	e := Config{Embeddings: EmbeddingsConfig{Model: "e", BaseURL: dead}}
-	if f := e.embeddingFindings(t.Context()); len(f) != 1 || f[0].Status != doctor.Problem {
-		t.Errorf("%+v", f)
-	}
-}
-
-func TestTheDoctorLooksAtKeysAndBackups(t *testing.T) {
-	t.Parallel()
-	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	in := func(days int) *time.Time { at := now.AddDate(0, 0, days); return &at }
-	p := []api.Project{{ID: "docs"}}
-	for _, c := range []struct {
-		key  api.Key
-		want string
-	}{
-		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1)}, "each of the 1 projects"},
-		{api.Key{CreatedAt: *in(-60)}, "never used"},
-		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1), ExpiresAt: in(3)}, "ends on 2026-05-04"},
-		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1), ExpiresAt: in(-3)}, "no assistant key is active"},
-		{api.Key{CreatedAt: *in(-60), LastUsed: in(-1), RevokedAt: in(-3)}, "no assistant key is active"},
-	} {
-		c.key.Project, c.key.Kind = "docs", api.AssistantKey
-		if f := judgeKeys(p, []api.Key{c.key}, now); len(f) != 1 || !strings.Contains(f[0].Found, c.want) {
-			t.Errorf("%+v, want %q", f, c.want)
-		}
-	}
-	for want, b := range map[doctor.Status]health.Backup{
-		doctor.OK:      {Made: &health.Copy{Began: *in(-1)}},
-		doctor.Warning: {Made: &health.Copy{Began: *in(-9)}},
-		doctor.Problem: {Made: &health.Copy{Began: *in(-1)}, Failed: &health.Copy{Began: *in(0), Error: "no room"}},
-	} {
-		if f := judgeBackup(b, now); f.Status != want {
-			t.Errorf("%+v, want %s", f, want)
-		}
-	}
 }

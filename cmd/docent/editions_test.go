@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"docent/client"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
 )
 
 // A reader gets their version and their language by every way of asking: both forms of the assistant, the search, and

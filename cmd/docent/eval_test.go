@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"docent/internal/corpora"
-	"docent/search/eval"
+	"docent/bench/corpora"
+	"docent/bench/retrieval"
+	"docent/cmd/docent/evalcmd"
+	"docent/cmd/docent/operator"
+	"docent/internal/testing/need"
 )
 
 // unpack writes a judged documentation set into a folder, as an operator has it.
@@ -24,40 +27,38 @@ func unpack(t *testing.T, name string) string {
 // The server's own search operation, over HTTP, finds what the judged queries ask for: the bars are those that the
 // search promises for every site, with the standard weights.
 func TestSearchOverHTTPIsJudged(t *testing.T) {
-	if !everything {
-		t.Skip("judges whole documentation sets; DOCENT_TEST_ALL=1 has it run")
-	}
+	need.Everything(t, "judges whole documentation sets")
 	t.Parallel()
 	f, err := os.Open(corpora.File(t, "relevance/queries.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	queries, err := eval.Read(f)
+	queries, err := retrieval.Read(f)
 	f.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
-	byCorpus := map[string][]eval.Query{}
+	byCorpus := map[string][]retrieval.Query{}
 	for _, q := range queries {
 		if slices.Equal(q.Relevant, []string{"CLAUDE.md"}) {
 			continue // the set was judged when every file was a page; what tells programs how to work on a repository is none
 		}
 		byCorpus[q.Corpus] = append(byCorpus[q.Corpus], q)
 	}
-	var all []eval.Outcome
+	var all []retrieval.Outcome
 	for corpus, own := range byCorpus {
 		p := newTestProject(t, data, corpus, unpack(t, corpus))
-		outcomes, err := eval.Run(t.Context(), own, remoteSearch(server.client(p.assistant), p.domain))
+		outcomes, err := retrieval.Run(t.Context(), own, evalcmd.RemoteSearch(server.client(p.assistant), p.domain))
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, outcomes...)
 	}
-	e := summarize(all)
+	e := operator.Summarize(all)
 	var table strings.Builder
-	if err := printEvaluation(&table, false, false, e, nil); err != nil {
+	if err := evalcmd.PrintEvaluation(&table, false, false, e, nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", table.String())

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"docent/evaluation"
+	"docent/bench/evaluation"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
 	"docent/model/modeltest"
 )
 
@@ -57,7 +59,7 @@ func TestAJudgesOpinionStandsBesideTheVerdict(t *testing.T) {
 // What the page shows as a file of questions is one, and the command that it has CI run is one too.
 func TestTheFileOfQuestionsIsAsDocumented(t *testing.T) {
 	t.Parallel()
-	files, commands := 0, 0
+	files, byName := 0, 0
 	for _, f := range readFences(t, "docs/operate/evaluation.mdx") {
 		switch {
 		case f.language == "yaml" && strings.HasPrefix(f.text, "questions:"):
@@ -67,17 +69,17 @@ func TestTheFileOfQuestionsIsAsDocumented(t *testing.T) {
 			}
 		case f.language == "yaml":
 			for _, run := range regexp.MustCompile(`docent (eval answers [^\n]*(?:\\\n[^\n]*)?)`).FindAllStringSubmatch(f.text, -1) {
-				commands++
+				byName++
 				args := strings.Fields(strings.ReplaceAll(run[1], "\\\n", " "))
-				cmd, rest, err := newRootCommand(program{}).Find(args)
+				cmd, rest, err := commands.New(cli.Program{}).Find(args)
 				if err != nil || cmd.ParseFlags(rest) != nil {
 					t.Errorf("%s: %q: %v", f, args, err)
 				}
 			}
 		}
 	}
-	if files != 1 || commands != 2 {
-		t.Errorf("%d files and %d commands are shown", files, commands)
+	if files != 1 || byName != 2 {
+		t.Errorf("%d files and %d commands are shown", files, byName)
 	}
 }
 

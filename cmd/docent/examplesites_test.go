@@ -25,7 +25,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
+	"docent/api/client"
+	"docent/internal/testing/need"
 )
 
 // An exampleSite is a folder of examples/sites: a site as its owner would write it, how its generator builds it, and
@@ -42,7 +43,7 @@ type exampleSite struct {
 	visit siteVisit
 }
 
-// A siteVisit is what clients/sites.mjs does on a site.
+// A siteVisit is what testdata/clients/sites.mjs does on a site.
 type siteVisit struct {
 	Start    string `json:"start"`    // the page where the reader begins
 	Shortcut string `json:"shortcut"` // that opens the assistant
@@ -104,9 +105,6 @@ var exampleSites = []exampleSite{
 // put into the place where its owner would put it.
 func TestExampleSites(t *testing.T) {
 	t.Parallel()
-	if raceDetector {
-		t.Skip("generators and browsers; CI runs it without the race detector")
-	}
 	chromium := needsBrowser(t)
 	folders, err := os.ReadDir("../../examples/sites")
 	if err != nil {
@@ -164,13 +162,7 @@ func (s exampleSite) built(t *testing.T) string {
 	if !strings.Contains(s.needs, "/") {
 		needed = s.needs // a command
 	}
-	if _, err := exec.LookPath(needed); err != nil {
-		leftOut := t.Skipf
-		if everything {
-			leftOut = t.Fatalf
-		}
-		leftOut("the site is left out: %s is missing; scripts/install-generators installs it (it needs npm)", s.needs)
-	}
+	need.Peer(t, "the site", "scripts/install-generators", needed)
 	sources := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
 	sources.Dir = s.folder()
 	names, err := sources.Output()

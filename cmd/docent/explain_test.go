@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"docent/client"
+	"docent/api/client"
+	"docent/api/stream"
 	"docent/model/modeltest"
-	"docent/stream"
 )
 
 // The story of a follow-up: it is rewritten by a small model, found, answered by a large one, and explained to whoever
@@ -24,7 +24,7 @@ func TestAFollowUpIsRewrittenAnsweredAndExplained(t *testing.T) {
 		{Match: "in winter?", Shared: true, Steps: []modeltest.Step{{Text: "It leaves at noon [1]."}}},
 		{Match: "", Shared: true, Steps: []modeltest.Step{{Text: "It leaves every hour from pier two [1]."}}},
 	}, "--window", "16000")
-	config := configFile(t, "default_model = \"large\"\n"+
+	config := settingsFile(t, "default_model = \"large\"\n"+
 		strings.Replace(peer.config("large", "openai"), `rewrite = "off"`, "rewrite = \"small\"\nrewrite_timeout = \"1m\"\nprompt_price = 1.0", 1)+
 		peer.config("small", "openai"))
 	data := t.TempDir() + "/data"

@@ -11,25 +11,10 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
+	"docent/cmd/docent/config"
 )
-
-func TestLinksBeginWithAnAddressThatCanBeOpened(t *testing.T) {
-	for _, test := range []struct {
-		ip         net.IP
-		want       string
-		everywhere bool
-	}{
-		{net.IPv6unspecified, "http://localhost:8080", true},
-		{net.IPv4zero, "http://localhost:8080", true},
-		{net.IPv4(127, 0, 0, 1), "http://127.0.0.1:8080", false},
-		{net.IPv6loopback, "http://[::1]:8080", false},
-	} {
-		got, everywhere := ownURL("http://", &net.TCPAddr{IP: test.ip, Port: 8080})
-		if got != test.want || everywhere != test.everywhere {
-			t.Errorf("%v: %q %v", test.ip, got, everywhere)
-		}
-	}
-}
 
 // A server that listens everywhere gives links that open, and one without projects says what to do next.
 func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
@@ -80,14 +65,14 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	setenv(t, "DOCENT_CATALOG_DSN", "postgres://me:pa55word@db.example.com/x")
 	setenv(t, "SMALL_KEY", "hidden")
 	out := docent(t, "config", "--json", "--config", file, "--listen", "127.0.0.1:3")
-	var shown shownConfig
+	var shown config.Shown
 	if err := json.Unmarshal([]byte(out), &shown); err != nil {
 		t.Fatal(err)
 	}
-	want := map[string][2]any{"listen": {"127.0.0.1:3", fromFlag}, "log_level": {"error", fromEnvironment},
-		"max_turns":     {7.0, fromFile},
-		"limits.ip_day": {3.0, fromFile}, "limits.org_hour": {10000.0, fromDefault}, "idle_after": {"2m0s", fromDefault},
-		"catalog_dsn": {"(set)", fromEnvironment}}
+	want := map[string][2]any{"listen": {"127.0.0.1:3", config.FromFlag}, "log_level": {"error", config.FromEnvironment},
+		"max_turns":     {7.0, config.FromFile},
+		"limits.ip_day": {3.0, config.FromFile}, "limits.org_hour": {10000.0, config.FromDefault}, "idle_after": {"2m0s", config.FromDefault},
+		"catalog_dsn": {"(set)", config.FromEnvironment}}
 	for _, s := range shown.Settings {
 		if w, ok := want[s.Name]; ok && (s.Value != w[0] || s.From != w[1]) {
 			t.Errorf("%s is %v from %s, not %v", s.Name, s.Value, s.From, w)
@@ -112,13 +97,13 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 }
 
 func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
-	c := DefaultConfig()
-	c.Models = map[string]ModelConfig{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
+	c := config.Default()
+	c.Models = map[string]config.Model{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
 	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k",
 		"DOCENT_MODEL_TOKEN=t",
 		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80",
 		"DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
-	got := c.unknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
+	got := c.UnknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
 	want := []string{"the environment variable DOCENT_IPDAY is no setting and has no effect",
 		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
 	if !slices.Equal(got, want) {
@@ -128,7 +113,7 @@ func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 
 // Every command and flag is told from its neighbours, and what a command takes is in its usage.
 func TestCommandsNameThingsInOneWay(t *testing.T) {
-	root := newRootCommand(program{})
+	root := commands.New(cli.Program{})
 	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME",
 		"project check": "check NAME", "project remove": "remove NAME",
 		"index": "index PROJECT", "job show": "show ID", "pull merge": "merge ID", "key revoke": "revoke ID",

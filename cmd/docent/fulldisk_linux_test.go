@@ -20,8 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/api"
-	"docent/client"
-	"docent/doctor"
+	"docent/api/client"
+	"docent/cmd/docent/doctor"
 )
 
 // inOwnMounts runs the test that calls it once more, in a process whose mounts are its own and end with it, and says

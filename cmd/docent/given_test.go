@@ -14,6 +14,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
 	"docent/forge/forgetest"
 	"docent/model"
 	"docent/model/modeltest"
@@ -87,7 +89,7 @@ func TestSecretsChangeWithoutARestartAndStayHidden(t *testing.T) {
 	data := filepath.Join(folder, "data")
 	s := &modelledServer{project: newTestProject(t, data, "harbour", "", "--host", "gitea", "--host-url", host.URL,
 		"--repository", "acme/docs", "--token-env", "FERRY_DOCS_TOKEN", "--webhook-env", "FERRY_HOOK")}
-	s.testServer = newTestServer(t, data, "--log-level", "debug", "--config", configFile(t, fmt.Sprintf(
+	s.testServer = newTestServer(t, data, "--log-level", "debug", "--config", settingsFile(t, fmt.Sprintf(
 		"default_model = \"m\"\n[models.m]\nprovider = \"openai\"\nbase_url = \"%s/v1\"\nmodel = \"m-1\"\nkey_env = \"FERRY_MODEL_KEY\"\nrewrite = \"off\"\nclaims = \"off\"\n",
 		endpoint.URL)))
 	hidden = append(hidden, s.project.admin, s.project.assistant)
@@ -184,7 +186,7 @@ func TestNoFlagTakesASecretButTheNamedOnes(t *testing.T) {
 			walk(sub)
 		}
 	}
-	walk(newRootCommand(program{}))
+	walk(commands.New(cli.Program{}))
 	if seen < 100 {
 		t.Errorf("only %d flags were looked at", seen)
 	}

@@ -12,6 +12,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"docent/cmd/docent/build"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
 )
 
 // unhealthy runs a health check that has to fail with status 1, and returns what it says.
@@ -19,7 +23,7 @@ func unhealthy(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := tryDocent(t, append([]string{"health"}, args...)...)
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != exitFailed {
+	if !errors.As(err, &exit) || exit.ExitCode() != cli.ExitFailed {
 		t.Fatalf("docent health %v: %v\n%s", args, err, out)
 	}
 	return out + err.Error()
@@ -43,8 +47,8 @@ func TestAHealthCheckEndsAsTheServerFares(t *testing.T) {
 	if out := docent(t, "health", "--url", server.url+"/", "--timeout", "1m"); out != server.url+": ready\n" {
 		t.Errorf("it says %q", out)
 	}
-	found := decodeOutput[healthAnswer](t, docent(t, "health", "--data", data, "--json", "--timeout", "1m"))
-	if want := (healthAnswer{Healthy: true, URL: server.url, Status: "ready", Version: buildVersion().Version}); found != want {
+	found := decodeOutput[commands.HealthAnswer](t, docent(t, "health", "--data", data, "--json", "--timeout", "1m"))
+	if want := (commands.HealthAnswer{Healthy: true, URL: server.url, Status: "ready", Version: build.Get().Version}); found != want {
 		t.Errorf("%+v, not %+v", found, want)
 	}
 	for line := range strings.Lines(server.log.String()) { // a check every few seconds does not fill the log
@@ -66,7 +70,7 @@ func TestAHealthCheckEndsAsTheServerFares(t *testing.T) {
 	docent(t, "health", "--data", data, "--timeout", "1m")
 	server.kill()
 	said := unhealthy(t, "--data", data, "--json")
-	found = healthAnswer{}
+	found = commands.HealthAnswer{}
 	if err := json.Unmarshal([]byte(said[:strings.IndexByte(said, '\n')]), &found); err != nil || found.Healthy ||
 		!strings.Contains(found.Problem, "no server") {
 		t.Errorf("after a kill: %v %+v", err, found)

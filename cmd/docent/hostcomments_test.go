@@ -18,7 +18,7 @@ import (
 
 	"docent/api"
 	"docent/forge/forgetest"
-	"docent/forge/giteatest"
+	"docent/forge/forgetest/giteatest"
 )
 
 const hookSecret = "the secret of the webhook"

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/docs"
+	"docent/internal/race"
 )
 
 // atTerminal runs a command at a terminal of its own, types the answers, and returns what was shown.
@@ -120,7 +121,7 @@ func TestFromTheBinaryToTheFirstAnswer(t *testing.T) {
 	peak := peakOf(t, server.cmd.Process.Pid)
 	t.Logf("init took %s with %d MB at most; the first answer came after %s, and the server had %d MB at most", set.Round(time.Millisecond),
 		usage.Maxrss>>10, took.Round(time.Millisecond), peak>>20)
-	if !raceDetector && (peak > small || usage.Maxrss<<10 > small) {
+	if !race.Enabled && (peak > small || usage.Maxrss<<10 > small) {
 		t.Errorf("that is more than a small machine has")
 	}
 }

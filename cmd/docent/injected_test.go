@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"docent/api/stream"
 	"docent/model/modeltest"
-	"docent/stream"
 )
 
 // orders are what injected text tells a model, in the words that the stand-in obeys: what stands behind "reply with:" is

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/cmd/docent/cli"
 )
 
 // TestASessionOfVersionOneWorksOnTheBranchThatItNames creates one as earlier clients do, and reads its run to the end.
@@ -19,10 +20,10 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 		map[string]string{"tea.md": "# Tea\n\nGreen tea is brewed at eighty degrees.\n", "index.md": "# Home\n"})
 	p := newTestProject(t, data, "tea", source)
 	server := newTestServer(t, data)
-	create := func(branch string) (string, http.Header) {
+	create := func(branch string, prompt ...string) (string, http.Header) {
 		t.Helper()
 		body := map[string]any{"messages": []any{map[string]any{"role": "system",
-			"content": `replace "eighty" with "seventy" in tea.md`}}, "asDraft": "true", "branch": branch}
+			"content": strings.Join(append(prompt, `replace "eighty" with "seventy" in tea.md`), "\n")}}, "asDraft": "true", "branch": branch}
 		resp, err := server.client(p.admin).Do(t.Context(), http.MethodPost, "/v1/agent/tea/job", body)
 		if err != nil {
 			t.Fatal(err)
@@ -50,6 +51,12 @@ func TestASessionOfVersionOneWorksOnTheBranchThatItNames(t *testing.T) {
 	if pull.Head != "docs/cooler" || !pull.Draft {
 		t.Errorf("%+v", pull)
 	}
+	// A branch that the job didn't make is somebody's: what it holds would be published without a review.
+	text, other := create("docs/cooler", "Please:")
+	if other.Get("X-Session-Id") == header.Get("X-Session-Id") || !strings.Contains(text, "Name a branch that doesn't exist yet") ||
+		!strings.Contains(text, `d:{"finishReason":"error"`) {
+		t.Errorf("another session on the same branch:\n%s", text)
+	}
 	// The branch that pull requests are meant for is never worked on.
 	text, _ = create(pull.Base)
 	if !strings.Contains(text, "name another one") || !strings.Contains(text, `d:{"finishReason":"error"`) {
@@ -73,13 +80,13 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 		outcome api.Outcome
 	}{
 		{`Hi team, we have warmer tea now. Please replace "eighty" with "ninety" in tea.md. Thanks!`, 0, api.OutcomeChanged},
-		{`replace "nowhere" with "x" everywhere`, exitNothingToDo, api.OutcomeNothingToDo},
-		{"make the docs better please", exitNotUnderstood, api.OutcomeNotUnderstood},
-		{`change the heading "Tea" to "Teas" on the nowhere page`, exitNeedsDetail, api.OutcomeNeedsDetail},
+		{`replace "nowhere" with "x" everywhere`, cli.ExitNothingToDo, api.OutcomeNothingToDo},
+		{"make the docs better please", cli.ExitNotUnderstood, api.OutcomeNotUnderstood},
+		{`change the heading "Tea" to "Teas" on the nowhere page`, cli.ExitNeedsDetail, api.OutcomeNeedsDetail},
 	} {
 		for _, flag := range []string{"--wait", "--dry-run"} {
 			out, err := tryDocent(t, append([]string{"job", "create", flag, "--json", c.prompt}, at...)...)
-			status := exitStatus(err)
+			status := cli.ExitStatus(err)
 			var j api.Job
 			if jerr := json.Unmarshal([]byte(out), &j); jerr != nil || status != c.status || j.Outcome != c.outcome ||
 				j.Status != api.JobCompleted {
@@ -89,12 +96,12 @@ func TestTheExitStatusSaysWhatBecameOfTheInstruction(t *testing.T) {
 		}
 		// Who comes later learns the same.
 		_, err := tryDocent(t, append([]string{"job", "watch", string(made.ID)}, at...)...)
-		if exitStatus(err) != c.status {
+		if cli.ExitStatus(err) != c.status {
 			t.Errorf("watch %q: %v", c.prompt, err)
 		}
 	}
 	_, err := tryDocent(t, append([]string{"job", "message", string(made.ID), "--wait", "make it shine"}, at...)...)
-	if exitStatus(err) != exitNotUnderstood || !strings.Contains(err.Error(), "was not understood") {
+	if cli.ExitStatus(err) != cli.ExitNotUnderstood || !strings.Contains(err.Error(), "was not understood") {
 		t.Errorf("a follow-up: %v", err)
 	}
 	// The list has a line for each job, whatever its message is.

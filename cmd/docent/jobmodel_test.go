@@ -423,15 +423,14 @@ func TestTheOperatorsCheckDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	check, seen := filepath.Join(dir, "check.sh"), filepath.Join(dir, "seen")
-	script := "#!/bin/sh\nenv >> " + seen + "\ncat /proc/$PPID/environ >> " + seen +
-		" 2>/dev/null\nif grep -rn 'utilise' . ; then exit 1; fi\n"
-	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.WriteFile(seen, nil, 0o666), os.Chmod(dir, 0o755),
-		os.Chmod(seen, 0o666)); err != nil {
+	check := filepath.Join(dir, "check.sh")
+	// Where the server is not root, its data directory is three folders up.
+	script := "#!/bin/sh\nif grep -rn 'utilise' . ; then\n\tenv\n\tcat /proc/$PPID/environ ../../../secrets/*\n\tls ../../..\n\texit 1\nfi 2>&1\n"
+	if err := errors.Join(os.WriteFile(check, []byte(script), 0o755), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	setenv(t, "PEER_SECRET", "sk-never-shown")
-	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"20s\"", check),
+	s := newModelledServer(t, "openai", fmt.Sprintf("[checks.harbour]\ncommand = [%q]\ntimeout = \"2m\"\nread = [%q]", check, check),
 		modeltest.Script{Steps: []modeltest.Step{
 			calling(readCall("ferries.md")), calling(editCall("ferries.md", "Tickets cost", "To utilise a ferry costs")),
 			calling(finishCall),
@@ -440,23 +439,19 @@ func TestTheOperatorsCheckDecides(t *testing.T) {
 	if diff := s.diff(job); job.Status != api.JobCompleted || !strings.Contains(diff, "+A ferry costs four coins.") {
 		t.Errorf("%+v\n%s\n%s", job, diff, s.log)
 	}
-	told := false
+	told := ""
 	for _, a := range s.peer.asked() {
-		last := a.Messages[len(a.Messages)-1].Text
-		told = told || strings.Contains(last, "ferries.md:11:To utilise a ferry") && strings.Contains(last, "own check fails")
+		if last := a.Messages[len(a.Messages)-1].Text; strings.Contains(last, "own check fails") {
+			told = last
+		}
 	}
-	if !told {
-		t.Error("the model was not told what the command said")
+	if !strings.Contains(told, "ferries.md:11:To utilise a ferry") || !strings.Contains(told, "CI=1") {
+		t.Errorf("the model was told: %s", told)
 	}
-	env, err := os.ReadFile(seen)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(string(env), "sk-never-shown") || strings.Contains(string(env), "DOCENT_") {
-		t.Errorf("the command sees the server's environment:\n%s", env)
-	}
-	if len(env) == 0 {
-		t.Error("the command has written nothing")
+	for _, hidden := range []string{"sk-never-shown", "DOCENT_", "journal.db", "control.sock"} {
+		if strings.Contains(told, hidden) {
+			t.Errorf("the command sees what is the server's:\n%s", told)
+		}
 	}
 	if left, err := filepath.Glob(filepath.Join(s.data, "checks", "*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v %v", left, err)

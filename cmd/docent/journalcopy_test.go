@@ -12,11 +12,14 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/cluster"
-	"docent/datadir"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/operator"
+	"docent/cmd/docent/stores"
 	"docent/persistence"
 	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/cluster"
+	"docent/persistence/datadir"
 	"docent/persistence/journal"
 	"docent/persistence/journal/postgres"
 	"docent/persistence/quota"
@@ -118,14 +121,14 @@ func toldByFile(t *testing.T, data string) ([]string, map[string]journal.Recover
 // nothing repeated. What is in use is not overwritten.
 func TestAJournalIsCopiedToPostgreSQLAndBack(t *testing.T) {
 	t.Parallel()
-	c := DefaultConfig()
+	c := config.Default()
 	c.CatalogDSN, c.Data = catalogtest.Postgres(t), singleNode(t)
 	changes, streams, left := toldByFile(t, c.Data)
 	if len(changes) < 15 || left != 80 {
 		t.Fatalf("the server of this test tells %v, and %d uses are left", changes, left)
 	}
 	for _, already := range []bool{false, true} {
-		done, err := copyJournal(t.Context(), c, journalPostgres, false)
+		done, err := operator.CopyJournal(t.Context(), c, config.JournalPostgres, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,14 +149,14 @@ func TestAJournalIsCopiedToPostgreSQLAndBack(t *testing.T) {
 	if err := there.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := copyJournal(t.Context(), c, journalPostgres, false); err == nil || !strings.Contains(err.Error(), "another journal") {
+	if _, err := operator.CopyJournal(t.Context(), c, config.JournalPostgres, false); err == nil || !strings.Contains(err.Error(), "another journal") {
 		t.Errorf("copied over a journal that has gone on: %v", err)
 	}
 
 	back := c
 	back.Data = filepath.Join(t.TempDir(), "back")
 	for _, already := range []bool{false, true} {
-		done, err := copyJournal(t.Context(), back, journalBolt, false)
+		done, err := operator.CopyJournal(t.Context(), back, config.JournalBolt, false)
 		if err != nil || done.Already != already {
 			t.Fatalf("back: %+v, %v", done, err)
 		}
@@ -161,7 +164,7 @@ func TestAJournalIsCopiedToPostgreSQLAndBack(t *testing.T) {
 	if _, b, n := toldByFile(t, back.Data); !reflect.DeepEqual(b, streams) || n != left {
 		t.Errorf("back in a file:\n%v\n%d uses left, not\n%v\n%d", b, n, streams, left)
 	}
-	if _, err := copyJournal(t.Context(), c, journalBolt, false); err == nil {
+	if _, err := operator.CopyJournal(t.Context(), c, config.JournalBolt, false); err == nil {
 		t.Error("copied over the data directory of before")
 	}
 }
@@ -178,7 +181,7 @@ func openCopy(t *testing.T, dsn string) *postgres.Journal {
 
 func TestNothingIsCopiedWhileANodeServes(t *testing.T) {
 	t.Parallel()
-	c := DefaultConfig()
+	c := config.Default()
 	c.CatalogDSN, c.Data = catalogtest.Postgres(t), singleNode(t)
 	node, err := cluster.Join(t.Context(), cluster.Config{DSN: func() string { return c.CatalogDSN }, Name: "alpha", Address: "127.0.0.1:1",
 		Log: slog.New(slog.DiscardHandler)})
@@ -186,7 +189,7 @@ func TestNothingIsCopiedWhileANodeServes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer node.Close()
-	if _, err := copyJournal(t.Context(), c, journalPostgres, false); err == nil || !strings.Contains(err.Error(), "the node alpha: stop all") {
+	if _, err := operator.CopyJournal(t.Context(), c, config.JournalPostgres, false); err == nil || !strings.Contains(err.Error(), "the node alpha: stop all") {
 		t.Errorf("copied while a node serves: %v", err)
 	}
 }
@@ -194,11 +197,13 @@ func TestNothingIsCopiedWhileANodeServes(t *testing.T) {
 // What is for a journal in a file leaves an older one alone that lies in the data directory of a node.
 func TestCommandsForAFileAreRefusedOnANode(t *testing.T) {
 	t.Parallel()
-	c := DefaultConfig()
-	c.Data, c.Journal = singleNode(t), journalPostgres
-	_, inspected := inspectHere(t.Context(), c, opJournalCheck, nil, nil)
-	for what, err := range map[string]error{"check": inspected, "compact": compactJournal(nil, nil, c), "repair": repairJournal(nil, nil, c, nil, true)} {
-		var refused *inFileError
+	c := config.Default()
+	c.Data, c.Journal = singleNode(t), config.JournalPostgres
+	_, inspected := operator.InspectHere(t.Context(), c, operator.OpJournalCheck, nil, nil)
+	_, compacted := operator.CompactJournal(c)
+	_, repaired := operator.RepairJournal(c, nil, true, nil)
+	for what, err := range map[string]error{"check": inspected, "compact": compacted, "repair": repaired} {
+		var refused *stores.InFileError
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: %v", what, err)
 		}

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/client"
+	"docent/api/client"
 )
 
 // documentedFields are the fields that docs/operate/logs.mdx names.

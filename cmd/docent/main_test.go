@@ -26,31 +26,32 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
+	"docent/api/client"
 	"docent/bench/lab"
-	"docent/client"
-	"docent/datadir"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/operator"
+	"docent/persistence/datadir"
 )
 
 // runAsDocent makes the test binary the program itself: tests start it, kill it and start it again.
 const runAsDocent = "DOCENT_TEST_RUN_MAIN"
 
-// everything has tests that take long run in full, as CI does; otherwise they do less. With the race detector they take
-// many times as long and do less too: CI runs them in full without it.
-var everything = os.Getenv("DOCENT_TEST_ALL") != "" && !raceDetector
-
 // raceOptions is the variable that the race detector takes its options from.
 const raceOptions = "GORACE"
 
 func TestMain(m *testing.M) {
-	if os.Getenv(runAsDocent) != "" {
-		var prog program
+	// A command that a test runs in its own process starts its workers from the test binary.
+	if worker := len(os.Args) > 1 && os.Args[1] == "cell"; worker || os.Getenv(runAsDocent) != "" {
+		var prog cli.Program
 		if file := os.Getenv(clockFile); file != "" {
-			prog.now = settableClock(file)
+			prog.Now = settableClock(file)
 		}
 		if os.Getenv(crashOnMark) != "" {
-			prog.beforeIndexing = crashWhereMarked
+			prog.BeforeIndexing = crashWhereMarked
 		}
-		run(prog) // what it starts runs as the program too
+		commands.Main(prog) // what it starts runs as the program too
 		return
 	}
 	if os.Getenv(runAsProvider) != "" {
@@ -65,7 +66,7 @@ func TestMain(m *testing.M) {
 	if _, script := programs[filepath.Base(os.Args[0])]; !script { // else the flags and the settings are the program's
 		for _, pair := range os.Environ() { // a developer may have settings in it
 			name, _, _ := strings.Cut(pair, "=")
-			if strings.HasPrefix(name, envPrefix) && !strings.HasPrefix(name, envPrefix+"TEST_") {
+			if strings.HasPrefix(name, config.EnvPrefix) && !strings.HasPrefix(name, config.EnvPrefix+"TEST_") {
 				_ = os.Unsetenv(name)
 			}
 		}
@@ -119,7 +120,7 @@ func tryDocent(t testing.TB, args ...string) (string, error) {
 	var stdout, stderr bytes.Buffer
 	var err error
 	if commandsHere[args[0]] && !hasEnvironment(t) {
-		command := newRootCommand(program{})
+		command := commands.New(cli.Program{})
 		command.SetArgs(args)
 		command.SetOut(&stdout)
 		command.SetErr(&stderr)
@@ -152,7 +153,7 @@ var commandsHere = map[string]bool{
 func docentEnvironment(t testing.TB) []string {
 	env := []string{runAsDocent + "=1"}
 	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, envPrefix) {
+		if !strings.HasPrefix(pair, config.EnvPrefix) {
 			env = append(env, pair)
 		}
 	}
@@ -363,7 +364,7 @@ func newTestProject(t testing.TB, data, id, source string, flags ...string) test
 
 func newTestKey(t testing.TB, data, project, kind string, flags ...string) string {
 	t.Helper()
-	var made keyMade
+	var made operator.KeyMade
 	out := docent(t, append([]string{"key", "create", "--data", data, "--project", project, "--kind", kind, "--json"},
 		flags...)...)
 	if err := json.Unmarshal([]byte(out), &made); err != nil {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"go.yaml.in/yaml/v4"
+
+	"docent/cmd/docent/config"
 )
 
 // A manifest is as much of Kubernetes' objects as is looked at here.
@@ -68,11 +70,11 @@ const kubernetes = "../../deploy/kubernetes"
 func TestTheManifestsAreSound(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	c := DefaultConfig()
-	for _, s := range c.settings() {
+	c := config.Default()
+	for _, s := range c.Settings() {
 		known[s.Env()] = true
 	}
-	known[nodeSecretEnv] = true
+	known[config.NodeSecretEnv] = true
 	monitored := filepath.Join(t.TempDir(), "kubernetes")
 	if err := errors.Join(os.CopyFS(monitored, os.DirFS(kubernetes)), os.WriteFile(filepath.Join(monitored, "kustomization.yaml"),
 		[]byte("resources: [overlays/ingress]\ncomponents: [components/servicemonitor]\n"), 0o644)); err != nil {

@@ -14,8 +14,10 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/api/stream"
+	"docent/internal/race"
+	"docent/internal/testing/need"
 	"docent/model/modeltest"
-	"docent/stream"
 )
 
 // TestTwoHundredJobsAtOnce gives a server 200 jobs of 20 steps each, with a model that takes 50 ms a step, while
@@ -25,7 +27,7 @@ import (
 func TestTwoHundredJobsAtOnce(t *testing.T) {
 	t.Parallel()
 	jobs := 200
-	if !everything || raceDetector {
+	if !need.All {
 		jobs = 20
 	}
 	scripts := make([]modeltest.Script, jobs)
@@ -131,7 +133,7 @@ func TestTwoHundredJobsAtOnce(t *testing.T) {
 	if n := len(peer.asked()); n != jobs*20 {
 		t.Errorf("the model was asked %d times", n)
 	}
-	if !raceDetector && most > before+512<<20 {
+	if !race.Enabled && most > before+512<<20 {
 		t.Errorf("the server grew from %d to %d bytes", before, most)
 	}
 	t.Logf("%d jobs of 20 steps in %.1f s (%.2f cores); the server had %d MB before and %d MB at most", jobs,

@@ -47,23 +47,32 @@ func TestTheMapForContributorsLeadsToWhatIsThere(t *testing.T) {
 			}
 		}
 	}
-	if rows != 10 {
+	if rows != 12 {
 		t.Errorf("the map has %d rows", rows)
 	}
 }
 
-// A decision is one page, whose title has its number. What was measured stands in docs/measurements.
+// A decision is one page, tables aside, whose title has its number, and stands in the index. What was measured stands in
+// docs/measurements.
 func TestADecisionIsOnePage(t *testing.T) {
 	t.Parallel()
 	pages, err := filepath.Glob(filepath.Join("..", "..", "docs", "decisions", "[0-9]*.md"))
 	if err != nil || len(pages) < 14 {
 		t.Fatalf("%d decisions: %v", len(pages), err)
 	}
+	index, err := os.ReadFile(filepath.Join("..", "..", "docs", "decisions", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if !strings.Contains(string(index), "("+filepath.Base(page)+")") {
+			t.Errorf("docs/decisions/README.md does not list %s", page)
+		}
+		text = regexp.MustCompile(`(?m)^\|.*\n`).ReplaceAll(text, nil)
 		number, _, _ := strings.Cut(filepath.Base(page), "-")
 		if !strings.HasPrefix(string(text), "# "+number+": ") {
 			t.Errorf("%s does not begin with # %s: TITLE", page, number)
@@ -71,5 +80,17 @@ func TestADecisionIsOnePage(t *testing.T) {
 		if n := len(strings.Fields(string(text))); n > 600 {
 			t.Errorf("%s has %d words, 600 are a page", page, n)
 		}
+	}
+}
+
+// The architecture is read by somebody on their first day.
+func TestTheArchitectureIsShort(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "ARCHITECTURE.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(strings.Fields(string(text))); n > 900 {
+		t.Errorf("docs/ARCHITECTURE.md has %d words; 900 are the bound", n)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 // bearer sends a key with each request.
@@ -371,12 +372,10 @@ func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
 // answer is cut off, and one that is cancelled in its midst.
 func TestTheOfficialMCPClientWorks(t *testing.T) {
 	t.Parallel()
-	const clients = "../../clients"
-	if _, err := os.Stat(filepath.Join(clients, "node_modules", "@modelcontextprotocol", "sdk")); err != nil {
-		t.Skip("the official MCP client is left out: scripts/install-clients installs it (it needs npm)")
-	}
+	const clients = "testdata/clients"
+	need.Installed(t, "the official MCP client", "scripts/install-clients", clients+"/node_modules/@modelcontextprotocol/sdk")
 	data := t.TempDir()
-	config := configFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n"+endlessModel)
+	config := settingsFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n"+endlessModel)
 	server := newTestServer(t, data, "--config", config)
 	p := newTestProject(t, data, "harbour", writeFiles(t, mcpPages))
 	endless := newTestProject(t, data, "endless", writeFiles(t, mcpPages), "--model", "endless")

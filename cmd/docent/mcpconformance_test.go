@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"docent/internal/testing/need"
 )
 
 // conformed are the scenarios of the protocol's conformance suite that readers' tools are held to, and whether the agent's
@@ -42,7 +44,7 @@ var notConformed = map[string]string{
 	"elicitation-sep1034-defaults": "our tools ask the user nothing",
 	"elicitation-sep1330-enums":    "our tools ask the user nothing",
 	"json-schema-2020-12":          "it looks for a tool of the suite's own server by its whole schema",
-	"server-sse-polling": "it needs a tool that closes its own connection; clients/mcp.mjs breaks one from outside and " +
+	"server-sse-polling": "it needs a tool that closes its own connection; testdata/clients/mcp.mjs breaks one from outside and " +
 		"resumes",
 	"resources-read-binary":         "pages are text",
 	"resources-subscribe":           "changes of pages are not announced, and the server does not say that it can",
@@ -93,12 +95,10 @@ type conformanceCheck struct {
 // installs it.
 func TestMCPConforms(t *testing.T) {
 	t.Parallel()
-	const suite = "../../mcp/conformance/node_modules"
-	if _, err := os.Stat(filepath.Join(suite, ".installed")); err != nil {
-		t.Skip("the conformance suite of MCP is left out: scripts/install-mcp-conformance installs it (it needs npm)")
-	}
+	const suite = "../../router/mcp/conformance/node_modules"
+	need.Peer(t, "the conformance suite of MCP", "scripts/install-mcp-conformance", suite+"/.installed")
 	data := t.TempDir()
-	server := newTestServer(t, data, "--config", configFile(t,
+	server := newTestServer(t, data, "--config", settingsFile(t,
 		"default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 100\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 20\n"))
 	pages := maps.Clone(mcpPages)
 	pages["guides/piers.md"] = "# Piers\n\nThere are 123 piers.\n"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/router/openapi"
+	"docent/api/openapi"
 )
 
 // hosted are the operations that the hosted platform publishes, in its order, with what differs here.
@@ -101,7 +101,7 @@ func TestMigrationNamesEveryOperation(t *testing.T) {
 		t.Fatal("the page has lost the marks around its tables")
 	}
 	want := head + "writes them anew */}\n\n" + migration(t) + "\n{/* end of operations */}" + tail
-	if *update {
+	if *updateFiles {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
 		}

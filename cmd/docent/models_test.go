@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io/fs"
 	"net/http"
@@ -12,13 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"docent/agent"
+	"docent/api/stream"
 	"docent/bench/lab"
+	"docent/internal/health"
 	"docent/model"
 	"docent/model/modeltest"
-	"docent/model/registry"
-	"docent/model/remote"
-	"docent/stream"
 )
 
 // TestTheAssistantAnswersWithALanguageModel asks the real server, whose models are played by another process in both
@@ -83,7 +80,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	peer := newTestProvider(t,
 		[]modeltest.Script{{Shared: true,
 			Steps: []modeltest.Step{{Text: "It leaves every hour [1]."}, {Fault: "503", RetryAfter: "90", Times: 1000}}}})
-	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+
+	config := settingsFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai")+
 		"prompt_price = 2.5\ncompletion_price = 10\nattempts = 5\n")
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
@@ -106,7 +103,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	if asked := len(peer.asked()); asked != 6 {
 		t.Errorf("the endpoint was asked %d times: the last question should not have reached it", asked)
 	}
-	var s serverStatus
+	var s health.Status
 	if err := json.Unmarshal([]byte(docent(t, "status", "--data", data, "--config", config, "--json")), &s); err != nil {
 		t.Fatal(err)
 	}
@@ -143,18 +140,17 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 }
 
 // TestTheAnswerOfTheBuiltinModelShowsInTheHistory follows one answer from a model that cannot be reached through
-// analytics; and a model whose owner wants its errors.
+// analytics.
 func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	t.Parallel()
 	const table = "[models.%s]\nprovider = \"openai\"\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\nattempts = 1\n"
-	config := configFile(t, "default_model = \"away\"\n"+fmt.Sprintf(table, "away")+fmt.Sprintf(table, "strict")+
-		"fallback = false\n")
+	settings := settingsFile(t, "default_model = \"away\"\n"+fmt.Sprintf(table, "away"))
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
 		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
 	}))
-	server := newTestServer(t, data, "--config", config)
-	cl := server.client(project.assistant)
+	running := newTestServer(t, data, "--config", settings)
+	cl := running.client(project.assistant)
 	for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
 		path := map[stream.Form]string{stream.DataStream: "/discovery/v1/assistant/",
 			stream.UIMessages: "/discovery/v2/assistant/"}[form]
@@ -179,7 +175,7 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	var shown struct {
 		Conversations []struct{ Model, FallbackFor string }
 	}
-	page, err := server.client(project.admin).Do(t.Context(), http.MethodGet, "/v1/analytics/harbour/assistant", nil)
+	page, err := running.client(project.admin).Do(t.Context(), http.MethodGet, "/v1/analytics/harbour/assistant", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -187,78 +183,6 @@ func TestTheAnswerOfTheBuiltinModelShowsInTheHistory(t *testing.T) {
 	if err := json.NewDecoder(page.Body).Decode(&shown); err != nil || len(shown.Conversations) != 2 ||
 		shown.Conversations[0].Model != "builtin" || shown.Conversations[0].FallbackFor != "away" {
 		t.Errorf("%+v, %v", shown, err)
-	}
-	c, err := LoadConfig(config, noEnvironment, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := registry.New(modelConfig(c))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, falls := range map[string]bool{"away": true, "strict": false} {
-		lm, err := languageModels{r}.LanguageModel(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = lm.Chat(t.Context(), agent.Chat{Turns: []agent.Turn{{Role: "user", Text: "x"}}})
-		var u *agent.Unavailable
-		if !errors.As(err, &u) || !strings.HasPrefix(u.Err.Error(), "model "+name+" at 127.0.0.1:1 cannot be reached: ") ||
-			!strings.Contains(u.Err.Error(), "connection refused") {
-			t.Errorf("a job is told %v", err)
-		}
-		if r.FallsBack(name, err) != falls {
-			t.Errorf("the built-in model answers for %s: %v", name, !falls)
-		}
-	}
-}
-
-func TestModelsInTheConfiguration(t *testing.T) {
-	t.Parallel()
-	file := configFile(t, `
-[models.large]
-provider = "openai"
-base_url = "http://127.0.0.1:1/v1"
-model = "m"
-attempts = 7
-prompt_price = 2.5
-cached_price = 0.25
-completion_price = 10
-[model_aliases]
-opus = "large"
-`)
-	c, err := LoadConfig(file, noEnvironment, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := modelConfig(c)
-	if n := m.Models[0]; n.Remote.Attempts != 7 ||
-		n.Remote.Price != (remote.Price{Prompt: 2.5, Cached: 0.25, Completion: 10}) {
-		t.Errorf("%+v", n)
-	}
-	r, err := registry.New(m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"sonnet": "", "opus": "large", "rules-1": "builtin"} {
-		if got, err := r.Resolve(name); err != nil || got != want {
-			t.Errorf("%s is %q, %v", name, got, err)
-		}
-	}
-	for name, want := range map[string]string{"": "builtin", "sonnet": "builtin", "opus": "large", "large": "large",
-		"rules-1": "builtin"} {
-		if got := r.Name(name); got != want {
-			t.Errorf("%q stands for %q, not for %q", name, got, want)
-		}
-	}
-	for text, want := range map[string]string{
-		"[model_aliases]\nopus = \"huge\"":                                         "setting model_aliases.opus",
-		"[models.a]\nprovider = \"openai\"\nmodel = \"m\"\nprompt_price = -1":      "setting models.a.prompt_price",
-		"[models.a]\nprovider = \"openai\"\nmodel = \"m\"\ncompletion_price = nan": "setting models.a.completion_price",
-	} {
-		if _, err := LoadConfig(configFile(t, text), noEnvironment, nil); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", text, err)
-		}
 	}
 }
 
@@ -268,7 +192,7 @@ func TestAKillWhileTheModelIsAsked(t *testing.T) {
 	t.Parallel()
 	peer := newTestProvider(t,
 		[]modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
-	config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "anthropic"))
+	config := settingsFile(t, "default_model = \"peer\"\n"+peer.config("peer", "anthropic"))
 	data := filepath.Join(t.TempDir(), "data")
 	project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
 		"ferries.md": "---\ntitle: Ferries\n---\n\nThe ferry to the island leaves every hour from pier two.\n",
@@ -313,7 +237,7 @@ func TestTheAssistantsModelSearchesByItself(t *testing.T) {
 				{Calls: []modeltest.Call{{Name: "search_docs", Arguments: `{"query":"fare coins"}`}}},
 				{Text: "Four coins [2]."},
 			}}})
-			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", provider)+
+			config := settingsFile(t, "default_model = \"peer\"\n"+peer.config("peer", provider)+
 				"prompt_price = 2\ncompletion_price = 10\n")
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, map[string]string{
@@ -378,7 +302,7 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 			t.Run(provider+" "+name, func(t *testing.T) {
 				t.Parallel()
 				peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: steps}}, "--key", accepted)
-				config := configFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+
+				config := settingsFile(t, "default_model = \"peer\"\nlog_level = \"debug\"\n"+peer.config("peer", provider)+
 					"key_env = \"PEER_KEY\"\nattempts = 1\n")
 				data := filepath.Join(t.TempDir(), "data")
 				project := newTestProject(t, data, "harbour",

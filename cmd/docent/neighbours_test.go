@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"docent/cmd/docent/cli"
 )
 
 // A neighbour of a measurement keeps a processor busy for nobody when the bench has been killed.
@@ -43,7 +45,7 @@ func TestTheBenchStartsNeighboursAndEndsThem(t *testing.T) {
 		"1", "--cold"); !strings.Contains(out, "busy neighbours: 1") {
 		t.Errorf("the report does not tell of the neighbour:\n%s", out)
 	}
-	out := runBench(t, exitUsage, "streams", "--neighbours", "1", "--url", "http://127.0.0.1:1", "--domain", "d", "--key",
+	out := runBench(t, cli.ExitUsage, "streams", "--neighbours", "1", "--url", "http://127.0.0.1:1", "--domain", "d", "--key",
 		"k")
 	if !strings.Contains(out, "--neighbours") {
 		t.Error(out)

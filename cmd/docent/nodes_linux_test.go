@@ -15,7 +15,9 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"docent/api"
-	"docent/client"
+	"docent/api/client"
+	"docent/cmd/docent/config"
+	"docent/internal/testing/need"
 )
 
 // storiesOfNodes are the scripts of TestScripts that are told to several nodes. The others are about one process and its
@@ -28,12 +30,10 @@ var storiesOfNodes = []string{"02-project", "03-ask", "04-search", "05-job", "06
 func TestStoriesWithThreeNodes(t *testing.T) {
 	leftOutWhenShort(t)
 	t.Parallel()
-	if proxies[0].program() == "" {
-		t.Skip("nginx is left out: scripts/install-proxies installs it")
-	}
+	need.Peer(t, "nginx", "scripts/install-proxies", proxies[0].program())
 	db := newDatabase(t, "127.0.0.1", false, false)
 	const secret = "the-secret-that-the-nodes-of-a-test-know-each-other-by"
-	setenv(t, nodeSecretEnv, secret)
+	setenv(t, config.NodeSecretEnv, secret)
 	// Every node has the secrets that the stories give to the server.
 	setenv(t, "TEA_HOOK", "sesame")
 	setenv(t, "HOOK", "sesame")
@@ -62,7 +62,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 				inner := addressFor(t)
 				if i == 0 {
 					for key, value := range map[string]string{raceOptions: os.Getenv(raceOptions), "DOCENT_LISTEN": address,
-						"DOCENT_CATALOG_DSN": dsn, "DOCENT_JOURNAL": journalPostgres, nodeSecretEnv: secret,
+						"DOCENT_CATALOG_DSN": dsn, "DOCENT_JOURNAL": config.JournalPostgres, config.NodeSecretEnv: secret,
 						"DOCENT_NODE_LISTEN": inner, "DOCENT_NODE_NAME": "told", "DOCENT_PUBLIC_URL": front} {
 						env.Setenv(key, value)
 					}
@@ -70,7 +70,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 				}
 				s := &testServer{t: t, data: filepath.Join(env.WorkDir, fmt.Sprintf("other%d", i)), listen: address,
 					url: "http://" + address, log: new(lockedBuffer), flags: append([]string{"--catalog-dsn", dsn, "--journal",
-						journalPostgres, "--public-url", front, "--node-name", fmt.Sprintf("other%d", i), "--node-listen", inner},
+						config.JournalPostgres, "--public-url", front, "--node-name", fmt.Sprintf("other%d", i), "--node-listen", inner},
 						flags...)}
 				if err := s.tryStart(); err != nil {
 					return err
@@ -87,7 +87,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready": readyItself, "capture": scriptCapture, "await": scriptAwait,
 		},
-		Condition: journalIn(journalPostgres),
+		Condition: journalIn(config.JournalPostgres),
 	})
 }
 
@@ -104,19 +104,16 @@ func readyItself(ts *testscript.TestScript, neg bool, args []string) {
 // TestNodesAreUpgradedUnderOpenStreams stops and starts each of three nodes in turn while hundreds of readers have a stream
 // open through a balancer: none of them sees an error. Whose stream is cut reads the answer whole on another node.
 func TestNodesAreUpgradedUnderOpenStreams(t *testing.T) {
-	leftOutWhenShort(t)
+	need.Everything(t, "nodes are upgraded under load")
 	for name, before := range balancers {
 		t.Run(name, func(t *testing.T) { upgradeUnderOpenStreams(t, before) })
 	}
 }
 
 func upgradeUnderOpenStreams(t *testing.T, before balancer) {
-	streams := 500
-	if !everything {
-		streams = 60
-	}
+	const streams = 500
 	const parts = 100
-	config := configFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = 5\nparts = %d\n", parts))
+	config := settingsFile(t, fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = 5\nparts = %d\n", parts))
 	db := newDatabase(t, "127.0.0.1", false, false)
 	// No limit of the single address that all readers come from.
 	l := newNodesLab(t, 3, nil, db, 1, "--config", config)

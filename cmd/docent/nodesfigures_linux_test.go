@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
-	"docent/cluster"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
+	"docent/persistence/cluster"
 )
 
 // TestFiguresOfNodes measures what several nodes on one database do and cost, beside a server on its own files, in turn.
@@ -79,7 +79,7 @@ func measuredNodes(t *testing.T, many int, text string, flags ...string) (*nodes
 	if many > 0 {
 		db = newDatabase(t, "127.0.0.1", false, true)
 	}
-	l := newNodesLab(t, max(many, 1), nil, db, 1, "--config", configFile(t, "log_level = \"warn\"\n"+text))
+	l := newNodesLab(t, max(many, 1), nil, db, 1, "--config", settingsFile(t, "log_level = \"warn\"\n"+text))
 	l.open()
 	p := newTestProject(t, l.nodes[0].data, "harbour", writeFiles(t, harbour), append(flags, "--limit-key-month", plentiful,
 		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful)...)

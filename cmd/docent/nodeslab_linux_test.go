@@ -25,9 +25,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"docent/backoff"
 	"docent/bench/lab"
-	"docent/internal/freeport"
+	"docent/cmd/docent/config"
+	"docent/internal/backoff"
+	"docent/internal/testing/freeport"
+	"docent/internal/testing/need"
 )
 
 // A network is a switch with a host address, and name spaces that are plugged into it: machines, as far as their
@@ -42,11 +44,7 @@ type network struct {
 // newNetwork makes one that nobody else has. It needs root; the test is skipped where it may not.
 func newNetwork(t testing.TB) *network {
 	t.Helper()
-	for _, need := range []string{"ip", "iptables"} {
-		if _, err := exec.LookPath(need); err != nil {
-			t.Skipf("machines that can be cut off are left out: there is no %s; scripts/install-test-needs installs it", need)
-		}
-	}
+	need.Installed(t, "machines that can be cut off", "scripts/install-test-needs", "ip", "iptables")
 	if os.Getuid() != 0 {
 		t.Skip("machines that can be cut off are left out: name spaces of the network need root")
 	}
@@ -99,7 +97,8 @@ func (n *network) plugIn() *machine {
 }
 
 // cut pulls the plug: nothing comes in or goes out, and no connection is closed.
-func (m *machine) cut()  { m.run("ip", "link", "set", m.plug, "down") }
+func (m *machine) cut() { m.run("ip", "link", "set", m.plug, "down") }
+
 func (m *machine) mend() { m.run("ip", "link", "set", m.plug, "up") }
 
 // isolate has the machine lose what it says to the database and to its peers, and what they say. Clients reach it.
@@ -108,11 +107,17 @@ func (m *machine) isolate(ports string, peers []string) {
 		m.run("ip", "netns", "exec", m.space, "iptables", "-w", "-A", rule[0], "-p", "tcp", "-m", "multiport", rule[1], ports,
 			"-j", "DROP")
 	}
+	m.part(peers)
+}
+
+// part has the machine lose what it says to its peers, and what they say.
+func (m *machine) part(peers []string) {
 	for _, peer := range peers {
 		m.run("ip", "netns", "exec", m.space, "iptables", "-w", "-A", "OUTPUT", "-d", peer, "-j", "DROP")
 		m.run("ip", "netns", "exec", m.space, "iptables", "-w", "-A", "INPUT", "-s", peer, "-j", "DROP")
 	}
 }
+
 func (m *machine) join() { m.run("ip", "netns", "exec", m.space, "iptables", "-w", "-F") }
 
 // show lets the machine reach what listens on this host's loopback under the same address: what is outside the cluster,
@@ -420,8 +425,8 @@ func newNodesLab(t *testing.T, many int, network *network, database *database, s
 	l := &nodesLab{T: t, network: network, database: database, random: rand.New(rand.NewPCG(seed, 7))}
 	if database != nil {
 		setenv(t, "DOCENT_CATALOG_DSN", database.dsn())
-		setenv(t, "DOCENT_JOURNAL", journalPostgres)
-		setenv(t, nodeSecretEnv, "the-secret-that-the-nodes-of-a-test-know-each-other-by")
+		setenv(t, "DOCENT_JOURNAL", config.JournalPostgres)
+		setenv(t, config.NodeSecretEnv, "the-secret-that-the-nodes-of-a-test-know-each-other-by")
 	}
 	for i := range many {
 		n := &node{name: fmt.Sprintf("n%d", i+1)}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
+	"docent/api/client"
 )
 
 // A server that is short of file descriptors once took its repositories for damaged, put them aside, and lost the

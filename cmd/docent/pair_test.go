@@ -9,9 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"docent/client"
-	"docent/datadir"
+	"docent/api/client"
+	"docent/cmd/docent/operator"
 	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/datadir"
 )
 
 // TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and
@@ -133,7 +134,7 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 
 	// Without a backup of the journal: what was listed is kept, and the server starts.
 	put(datadir.Journal, nil)
-	done := decodeOutput[adoption](t, docent(t, "journal", "adopt", "--data", data, "--yes", "--json"))
+	done := decodeOutput[operator.Adoption](t, docent(t, "journal", "adopt", "--data", data, "--yes", "--json"))
 	kept, err := os.ReadFile(done.Kept)
 	if err != nil || !done.Adopted || done.Listed != len(jobs) {
 		t.Errorf("%+v, %v", done, err)

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"docent/datadir"
+	"docent/persistence/datadir"
 )
 
 // A server that is measured with --procs has its processors to itself: each thread of the bench keeps to the others.

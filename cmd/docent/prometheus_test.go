@@ -20,21 +20,14 @@ import (
 	"testing"
 	"time"
 
+	"docent/internal/testing/need"
 	"docent/model/modeltest"
 )
 
 // prometheusTools are the programs that judge what monitoring is given.
 func prometheusTools(t testing.TB) {
 	t.Helper()
-	for _, name := range []string{"prometheus", "promtool"} {
-		if _, err := exec.LookPath(name); err == nil {
-			continue
-		}
-		if os.Getenv("DOCENT_TEST_ALL") != "" {
-			t.Fatalf("%s is not installed: scripts/install-test-needs installs it", name)
-		}
-		t.Skipf("%s is not installed: scripts/install-test-needs installs it", name)
-	}
+	need.Peer(t, "a real Prometheus", "scripts/install-test-needs", "prometheus", "promtool")
 }
 
 func promtool(t testing.TB, stdin io.Reader, args ...string) {

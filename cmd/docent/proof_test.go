@@ -2,20 +2,19 @@ package main
 
 import (
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // TestAProgramSolvesAProofOfWorkAsDocumented runs the page's own lines with altcha's library, and asks with what they give.
 func TestAProgramSolvesAProofOfWorkAsDocumented(t *testing.T) {
 	t.Parallel()
-	const clients = "../../clients"
-	if _, err := os.Stat(filepath.Join(clients, "node_modules", "altcha-lib")); err != nil {
-		t.Skip("altcha's library is left out: scripts/install-clients installs it (it needs Node.js and npm)")
-	}
+	const clients = "testdata/clients"
+	need.Installed(t, "altcha's library", "scripts/install-clients", clients+"/node_modules/altcha-lib")
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data)
 	p := newTestProject(t, data, "guarded", writeFiles(t, map[string]string{"a.md": "# Boats\n\nA boat is moored with a rope.\n"}),

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"docent/cmd/docent/config"
 	"docent/model/modeltest"
 )
 
@@ -41,7 +42,7 @@ func newTestProvider(t testing.TB, scripts []modeltest.Script, args ...string) *
 	t.Helper()
 	cmd := exec.Command(self(t), args...)
 	for _, pair := range os.Environ() {
-		if !strings.HasPrefix(pair, envPrefix) {
+		if !strings.HasPrefix(pair, config.EnvPrefix) {
 			cmd.Env = append(cmd.Env, pair)
 		}
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 // A proxyProgram is a real proxy, which is run with the files of deploy/proxies. In these only what an operator replaces
@@ -124,13 +125,13 @@ var proxies = []*proxyProgram{
 func (p *proxyProgram) program() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return ""
+		return p.find
 	}
-	found, _ := filepath.Glob(filepath.Join(cache, "docent-tests/proxies", p.find))
-	if len(found) != 1 {
-		return ""
+	pattern := filepath.Join(cache, "docent-tests/proxies", p.find)
+	if found, _ := filepath.Glob(pattern); len(found) == 1 {
+		return found[0]
 	}
-	return found[0]
+	return pattern // which is no file
 }
 
 // addressFor is a HOST:PORT that nobody else takes.
@@ -319,9 +320,7 @@ func eachProxy(t *testing.T, test func(t *testing.T, p *proxyProgram)) {
 	t.Parallel()
 	for _, p := range proxies {
 		t.Run(p.name, func(t *testing.T) {
-			if p.program() == "" {
-				t.Skip("the real proxies are left out: scripts/install-proxies installs them")
-			}
+			need.Peer(t, "the real proxies", "scripts/install-proxies", p.program())
 			t.Parallel()
 			test(t, p)
 		})
@@ -335,14 +334,12 @@ const behind = "trusted_proxies = [\"127.0.0.1\"]\n"
 // with resume after the server was killed, and after the proxy was reloaded in the midst of an answer.
 func TestChatClientsBehindRealProxies(t *testing.T) {
 	eachProxy(t, func(t *testing.T, program *proxyProgram) {
-		const dir = "../../clients"
-		if _, err := os.Stat(filepath.Join(dir, "node_modules", "ai7")); err != nil {
-			t.Skip("the real chat clients are left out: scripts/install-clients installs them (it needs Node.js and npm)")
-		}
+		const dir = "testdata/clients"
+		need.Peer(t, "the real chat clients", "scripts/install-clients", dir+"/node_modules/ai7")
 		for _, client := range [][]string{{"v4.mjs"}, {"modern.mjs", "7"}} {
 			t.Run(strings.Join(client, " "), func(t *testing.T) {
 				t.Parallel()
-				config := configFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n"+endlessModel)
+				config := settingsFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n"+endlessModel)
 				server, data, harbour, slow := newChatServerWith(t, config)
 				locked := newTestProject(t, data, "locked", writeFiles(t, map[string]string{"a.md": "# A\n\nText.\n"}), "--model",
 					"slow", "--require-thread-key")
@@ -453,7 +450,7 @@ func readTo(t *testing.T, lines *bufio.Reader, text string) {
 func TestAnswersComePieceByPieceThroughProxies(t *testing.T) {
 	eachProxy(t, func(t *testing.T, program *proxyProgram) {
 		model := newGatedModel(t)
-		server, data, _, _ := newChatServerWith(t, configFile(t, behind+fmt.Sprintf("[models.slow]\nprovider = \"openai\"\n"+
+		server, data, _, _ := newChatServerWith(t, settingsFile(t, behind+fmt.Sprintf("[models.slow]\nprovider = \"openai\"\n"+
 			"base_url = %q\nmodel = \"gated\"\nrewrite = \"off\"\nclaims = \"off\"\nfallback = false\n", model.URL+"/v1")))
 		p := newTestProject(t, data, "gated", writeFiles(t, map[string]string{
 			"ferries.md": "# Ferries\n\nThe ferry leaves every hour from pier two.\n"}), "--model", "slow")
@@ -488,7 +485,7 @@ func TestAnswersComePieceByPieceThroughProxies(t *testing.T) {
 // and which no other site can begin.
 func TestAProxyPassesOnWhoAsks(t *testing.T) {
 	eachProxy(t, func(t *testing.T, program *proxyProgram) {
-		server, data, harbour, _ := newChatServerWith(t, configFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nparts = 2\n"))
+		server, data, harbour, _ := newChatServerWith(t, settingsFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nparts = 2\n"))
 		limited := newTestProject(t, data, "limited", writeFiles(t, map[string]string{"a.md": "# Ferry\n\nThe ferry leaves.\n"}),
 			"--limit-ip-day", "2")
 		front := program.start(t, server.listen)
@@ -628,7 +625,7 @@ func TestAProxyRepeatsNothingThatWasAccepted(t *testing.T) {
 		if !program.waits {
 			return
 		}
-		server, _, harbour, _ := newChatServerWith(t, configFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nparts = 2\n"))
+		server, _, harbour, _ := newChatServerWith(t, settingsFile(t, behind+"[models.slow]\nprovider = \"scripted\"\nparts = 2\n"))
 		front = program.start(t, server.listen)
 		client := front.client(true)
 		server.stop()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"docent/client"
+	"docent/api/client"
 )
 
 // What a site does not publish is in no answer, no source, no search and no page, whichever generator makes the site.

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -18,8 +19,11 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
-	"docent/datadir"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/stores"
+	"docent/internal/health"
 	"docent/persistence/catalog"
+	"docent/persistence/datadir"
 	"docent/persistence/journal"
 )
 
@@ -59,7 +63,7 @@ func BenchmarkReady(b *testing.B) {
 				server := newTestServer(b, data, "--log-level", "warn")
 				ready += time.Since(began)
 				for {
-					var s serverStatus
+					var s health.Status
 					if err := json.Unmarshal([]byte(docent(b, "status", "--data", data, "--json")), &s); err != nil {
 						b.Fatal(err)
 					}
@@ -121,7 +125,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		b.Fatal(err)
 	}
 	defer dir.Close()
-	stores, err := openStores(b.Context(), dir, DefaultConfig(), log)
+	stores, err := stores.Open(b.Context(), dir, config.Default(), log)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -193,8 +197,14 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	}
 	defer threadSource.Close()
 	for _, projector := range []*catalog.Projector{
-		catalog.NewProjector(stores.catalog, jobSource, (&app{journal: store}).jobRow, log),
-		catalog.NewThreadProjector(stores.catalog, threadSource,
+		stores.Catalog.NewProjector(jobSource, func(_ context.Context, stream string) (api.JobRow, bool, error) {
+			recovered, err := store.Load(stream)
+			if err != nil {
+				return api.JobRow{}, false, err
+			}
+			return job.Row(api.JobID(strings.TrimPrefix(stream, job.Stream(""))), recovered)
+		}, log),
+		stores.Catalog.NewThreadProjector(threadSource,
 			func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
 				return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
 			}, log),

@@ -78,7 +78,7 @@ func TestQuestionsInHandOutliveAnUpgradeOfTheIndex(t *testing.T) {
 			t.Parallel()
 			peer := newTestProvider(t,
 				[]modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Hold: "answer", Text: "It leaves every hour [1]."}}}})
-			config := configFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai"))
+			config := settingsFile(t, "default_model = \"peer\"\n"+peer.config("peer", "openai"))
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 			server := newTestServer(t, data, "--config", config)
@@ -114,7 +114,7 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 	for name, befall := range indexFaults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			config := configFile(t, "poll_interval = \"0s\"\nmax_open_indexes = 1\n")
+			config := settingsFile(t, "poll_interval = \"0s\"\nmax_open_indexes = 1\n")
 			data := filepath.Join(t.TempDir(), "data")
 			project := newTestProject(t, data, "harbour", writeFiles(t, harbour))
 			other := newTestProject(t, data, "other",

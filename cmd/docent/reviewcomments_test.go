@@ -18,6 +18,7 @@ import (
 
 	"docent/api"
 	"docent/forge/forgetest"
+	"docent/internal/testing/need"
 )
 
 // TestReviewCommentsSurviveKills kills the real server at random moments while people comment on its pull request, the
@@ -26,7 +27,7 @@ import (
 func TestReviewCommentsSurviveKills(t *testing.T) {
 	leftOutWhenShort(t)
 	comments, kills := 3, 2
-	if everything {
+	if need.All {
 		comments, kills = 6, 4
 	}
 	for _, kind := range []api.HostKind{api.HostGitHub, api.HostGitLab, api.HostGitea} {

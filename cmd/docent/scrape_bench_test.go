@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"docent/datadir"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/server"
+	"docent/persistence/datadir"
 )
 
 // BenchmarkScrape reads the metrics of a server that keeps 10,000 threads: what a scrape costs follows what there is to
@@ -23,15 +25,15 @@ func BenchmarkScrape(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer dir.Close()
-	c := DefaultConfig()
+	c := config.Default()
 	c.Data = data
-	a, err := newApp(b.Context(), dir, c, slog.New(slog.DiscardHandler))
+	a, err := server.New(b.Context(), server.Deps{Dir: dir, Config: c, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		b.Fatal(err)
 	}
 	defer func() {
-		a.cancelWork()
-		if err := a.close(); err != nil {
+		a.CancelWork()
+		if err := a.Close(); err != nil {
 			b.Error(err)
 		}
 	}()
@@ -40,7 +42,7 @@ func BenchmarkScrape(b *testing.B) {
 		answer := httptest.NewRecorder()
 		req := httptest.NewRequest(http.MethodGet, "/metrics", nil)
 		req.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
-		a.edge.ShowMetrics(answer, req)
+		a.Edge.ShowMetrics(answer, req)
 		n, err := io.Copy(io.Discard, answer.Body)
 		if err != nil || answer.Code != http.StatusOK || n == 0 {
 			b.Fatal(answer.Code, n, err)

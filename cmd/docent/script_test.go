@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"docent/cmd/docent/config"
 )
 
 // TestScripts runs the stories of testdata/script, in which each step is a command as a person types it. In the order
@@ -44,7 +46,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"ready": scriptReady, "capture": scriptCapture, "await": scriptAwait,
 		},
-		Condition: journalIn(journalBolt),
+		Condition: journalIn(config.JournalBolt),
 	}
 	if testing.Short() {
 		params.Dir, params.Files = "",
@@ -58,7 +60,7 @@ func TestScripts(t *testing.T) {
 func journalIn(kind string) func(string) (bool, error) {
 	return func(condition string) (bool, error) {
 		switch condition {
-		case journalBolt, journalPostgres:
+		case config.JournalBolt, config.JournalPostgres:
 			return condition == kind, nil
 		}
 		return false, fmt.Errorf("no condition is called %q", condition)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"docent/internal/testing/need"
 )
 
 // newControl takes what a program in another language asks of a test: to have the server killed and started again.
@@ -36,10 +38,8 @@ func restarts(t *testing.T, server *testServer) *httptest.Server {
 // TestTheTypeScriptClient runs the client's own tests, which are written against its types, on a real server.
 func TestTheTypeScriptClient(t *testing.T) {
 	t.Parallel()
-	const sdk = "../../sdk/typescript"
-	if _, err := os.Stat(filepath.Join(sdk, "build", "server.test.js")); err != nil {
-		t.Skip("the TypeScript client is left out: scripts/build-sdk builds it (it needs npm)")
-	}
+	const sdk = "../../api/typescript"
+	need.Installed(t, "the TypeScript client", "scripts/build-sdk", sdk+"/build/server.test.js")
 	server, data, harbour, slow := newChatServer(t, 40, 60)
 	limited := newTestProject(t, data, "limited", writeFiles(t, map[string]string{"a.md": "# A\n\nThe ferry.\n"}),
 		"--limit-project-hour", "1")
@@ -48,7 +48,9 @@ func TestTheTypeScriptClient(t *testing.T) {
 	project := func(p testProject) map[string]string {
 		return map[string]string{"id": p.id, "domain": p.domain, "admin": p.admin, "assistant": p.assistant}
 	}
-	settings, err := json.Marshal(map[string]any{"server": server.url, "control": restarts(t, server).URL,
+	private := newTestProject(t, data, "private", writeFiles(t, privatePages))
+	secret := newReaderSecret(t, data, "private").Secret
+	settings, err := json.Marshal(map[string]any{"private": project(private), "secret": secret, "server": server.url, "control": restarts(t, server).URL,
 		"harbour": project(harbour), "slow": project(slow), "limited": project(limited), "guarded": project(guarded)})
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +98,7 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 	}
 	dir := writeFiles(t, map[string]string{
 		"go.mod": "module example.com/theirs\n\ngo 1.26\n\nrequire docent v0.0.0\n\nreplace docent => " + checkout + "\n",
-		"main.go": "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"log\"\n\"os\"\n\"time\"\n\n\"docent/client\"\n)\n\n" +
+		"main.go": "package main\n\nimport (\n\"context\"\n\"errors\"\n\"fmt\"\n\"log\"\n\"os\"\n\"time\"\n\n\"docent/api/client\"\n)\n\n" +
 			"func main() {\n" + block("go") + "}\n",
 	})
 	theirs := exec.CommandContext(t.Context(), "go", "vet", ".")
@@ -111,17 +113,15 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 		t.Errorf("it takes along %q, %v", got, err)
 	}
 
-	const sdk = "../../sdk/typescript"
-	if _, err := os.Stat(filepath.Join(sdk, "build", "server.test.js")); err != nil {
-		t.Skip("the page's TypeScript is left out: scripts/build-sdk builds the client (it needs npm)")
-	}
-	text := strings.Replace(block("typescript"), `"docent-client"`, strconv.Quote(filepath.Join(checkout, "sdk/typescript/dist/index.js")), 1)
+	const sdk = "../../api/typescript"
+	need.Installed(t, "the page's TypeScript", "scripts/build-sdk", sdk+"/build/server.test.js")
+	text := strings.Replace(block("typescript"), `"docent-client"`, strconv.Quote(filepath.Join(checkout, "api/typescript/dist/index.js")), 1)
 	file := filepath.Join(dir, "page.mts")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	tsc := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--target", "es2022",
-		"--module", "nodenext", "--typeRoots", filepath.Join(checkout, "sdk/typescript/node_modules/@types"), "--types", "node", file)
+		"--module", "nodenext", "--typeRoots", filepath.Join(checkout, "api/typescript/node_modules/@types"), "--types", "node", file)
 	tsc.Dir = sdk
 	if out, err := tsc.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/commands"
 	"docent/forge/forgetest"
 )
 
@@ -17,7 +19,7 @@ import (
 func typed(t *testing.T, input string, args ...string) (string, error) {
 	t.Helper()
 	var out bytes.Buffer
-	command := newRootCommand(program{})
+	command := commands.New(cli.Program{})
 	command.SetArgs(args)
 	command.SetIn(strings.NewReader(input))
 	command.SetOut(&out)

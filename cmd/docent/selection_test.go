@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"docent/api/stream"
 	"docent/model/modeltest"
-	"docent/stream"
 )
 
 // TestWhatTheReaderHasSelectedBearsOnTheAnswer asks about a text and about code that a page shows, by both versions of
@@ -15,7 +15,7 @@ import (
 func TestWhatTheReaderHasSelectedBearsOnTheAnswer(t *testing.T) {
 	t.Parallel()
 	peer := newTestProvider(t, []modeltest.Script{{Shared: true, Steps: []modeltest.Step{{Text: "It says so [1]."}}}})
-	config := configFile(t, peer.config("peer", "openai")+"searches = -1\n")
+	config := settingsFile(t, peer.config("peer", "openai")+"searches = -1\n")
 	data := filepath.Join(t.TempDir(), "data")
 	pages := writeFiles(t, map[string]string{
 		"index.md":    "# Harbour\n\nThe harbour has three piers and a lighthouse.\n",

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
+	"docent/api/client"
 )
 
 // startUpdate asks for an update and gives its id.

@@ -14,7 +14,8 @@ import (
 
 	"docent/agent"
 	"docent/api"
-	"docent/internal/corpora"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
 	"docent/search"
 	"docent/site"
 )
@@ -55,7 +56,7 @@ func TestSearchAndAgentAgreeOnWhereEachPageIsShown(t *testing.T) {
 			t.Run(filepath.Base(name)+" as "+string(kind), func(t *testing.T) { agree(t, p, tree, 1000) })
 		}
 	}
-	if !everything {
+	if !need.All {
 		return // without whole documentation sets
 	}
 	for _, set := range []struct {

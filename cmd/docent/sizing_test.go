@@ -1,7 +1,6 @@
 package main
 
 import (
-	"docent/bench/report"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"docent/bench/report"
 )
 
 // The page on sizing shows the results that are stored: its tables, its curves and its example are made from them.
@@ -55,7 +56,7 @@ func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 	}
 	for _, name := range drawn {
 		if !slices.ContainsFunc(figures, func(f report.Figure) bool { return f.Name == filepath.Base(name) }) {
-			if *update {
+			if *updateFiles {
 				err = os.Remove(name)
 			} else {
 				err = errors.New("no result has that curve")
@@ -66,7 +67,7 @@ func TestSizingPageShowsWhatWasMeasured(t *testing.T) {
 		}
 	}
 	for name, content := range want {
-		if *update {
+		if *updateFiles {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755),
 				os.WriteFile(name, []byte(content), 0o644)); err != nil {
 				t.Fatal(err)

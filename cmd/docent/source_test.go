@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // zipOf makes a zip of files and gives its path.
@@ -85,9 +85,16 @@ func TestOneProjectOfFourSources(t *testing.T) {
 		t.Cleanup(func() { resp.Body.Close() })
 		return resp
 	}
+	ofServer := strings.TrimSpace(docent(t, "key", "create", "--data", data, "--project", "kettle", "--kind", "server"))
+	keyFor := func(filter map[string]any) string {
+		if filter["groups"] != nil {
+			return ofServer // readers' keys don't say which groups a reader is in
+		}
+		return p.assistant
+	}
 	cited := func(question string, filter map[string]any) (sources []string, text string) {
 		t.Helper()
-		d := stream.NewDecoder(stream.UIMessages, post(p.assistant, "/discovery/v2/assistant/"+p.domain+"/message", map[string]any{
+		d := stream.NewDecoder(stream.UIMessages, post(keyFor(filter), "/discovery/v2/assistant/"+p.domain+"/message", map[string]any{
 			"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": question}}, "filter": filter}).Body)
 		for {
 			part, err := d.Next()
@@ -138,7 +145,7 @@ func TestOneProjectOfFourSources(t *testing.T) {
 		" with another group": {"groups": []string{"partners"}, "sources": []string{"blog"}}} {
 		sources, text := cited("Which company does Acme buy for nine marbles?", filter)
 		outlets["assistant"+name] = text + strings.Join(sources, " ")
-		read("search"+name, post(p.assistant, "/discovery/v1/search/"+p.domain,
+		read("search"+name, post(keyFor(filter), "/discovery/v1/search/"+p.domain,
 			map[string]any{"query": "Acme buys marbles secret merger", "filter": filter}))
 	}
 	for _, path := range []string{"@blog/merger.md", "/@blog/merger", "https://blog.example.com/merger"} {
@@ -189,7 +196,7 @@ func TestOneProjectOfFourSources(t *testing.T) {
 		Path     string
 		Metadata struct{ Source string }
 	}
-	resp := post(p.assistant, "/discovery/v1/search/"+p.domain, map[string]any{"query": "marbles", "filter": staff})
+	resp := post(keyFor(staff), "/discovery/v1/search/"+p.domain, map[string]any{"query": "marbles", "filter": staff})
 	if err := json.NewDecoder(resp.Body).Decode(&hits); err != nil || len(hits) == 0 || hits[0].Path != "@blog/merger.md" ||
 		hits[0].Metadata.Source != "blog" {
 		t.Errorf("staff find %+v, %v", hits, err)

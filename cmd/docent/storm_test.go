@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
 )
 
 // TestEveryAcceptedTurnOfAStormIsComplete opens a thousand streams at once. A tenth of the readers stall, a tenth

@@ -2,25 +2,22 @@ package main
 
 import (
 	"bytes"
-	"docent/bench/report"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"docent/bench/report"
+	"docent/internal/testing/need"
 )
 
 // TestTheLoadSuiteWorks runs `make bench` with a few streams a part: each part measures something, loses nothing and
 // shows on the page. How fast anything is says nothing here.
 func TestTheLoadSuiteWorks(t *testing.T) {
 	t.Parallel()
-	if !everything {
-		t.Skip("runs every part of the load suite; DOCENT_TEST_ALL=1 has it run")
-	}
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("the load suite is left out: there is no bash")
-	}
+	need.Everything(t, "runs every part of the load suite")
+	bash := need.Installed(t, "the load suite", "scripts/install-test-needs", "bash")
 	out := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), bash, "scripts/bench")
 	cmd.Dir = filepath.Join("..", "..")

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"docent/certs/certstest"
-	"docent/internal/freeport"
+	"docent/internal/certs/certstest"
+	"docent/internal/testing/freeport"
 )
 
 // A tlsServer is the real binary with a certificate of a test's own authority.
@@ -48,7 +48,7 @@ func newTLSServer(t *testing.T) *tlsServer {
 	s.renew(t, 1)
 	redirect := net.JoinHostPort(host, strconv.Itoa(freeport.On(t, host)))
 	s.plain = "http://" + redirect
-	config := configFile(t, fmt.Sprintf("tls_cert = %q\ntls_key = %q\nredirect_listen = %q\nhsts = \"24h\"\n"+
+	config := settingsFile(t, fmt.Sprintf("tls_cert = %q\ntls_key = %q\nredirect_listen = %q\nhsts = \"24h\"\n"+
 		"[models.slow]\nprovider = \"scripted\"\nrate = 40\nparts = 60\n", s.cert, s.key, redirect))
 	data := filepath.Join(t.TempDir(), "data")
 	s.testServer = &testServer{t: t, data: data, listen: address, flags: []string{"--config", config}, url: "https://" + address,

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/client"
-	"docent/stream"
+	"docent/api/client"
+	"docent/api/stream"
 )
 
 // A witness remembers what clients sent and what they were told, over all lives of the server.

@@ -23,7 +23,11 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/datadir"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/server"
+	"docent/forge/forgetest"
+	"docent/internal/testing/need"
+	"docent/persistence/datadir"
 )
 
 // What a run by hand may set, with what holds where it does not.
@@ -41,7 +45,7 @@ func tortureFromEnvironment(t *testing.T) tortureSettings {
 	t.Helper()
 	s := tortureSettings{seed: uint64(time.Now().UnixNano()), kills: 4, clients: 60, gap: 2 * time.Second,
 		think: time.Second, peace: 3 * time.Minute}
-	if everything {
+	if need.All {
 		s.kills, s.clients, s.gap, s.think = 12, 200, 3*time.Second, 2*time.Second
 	}
 	number := func(name string, set func(uint64)) {
@@ -95,28 +99,28 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 
 	x := newTorture(t, o)
 	data := filepath.Join(t.TempDir(), "data")
-	server := newTestServer(t, data, "--config", x.config)
+	running := newTestServer(t, data, "--config", x.config)
 	x.makeProjects(data)
+	x.makeMoving(data)
 
-	quiet := x.visits(server)
+	quiet := x.visits(running)
 	began := time.Now()
 	kills, early, slowest := 0, 0, time.Duration(0)
 	for kills < o.kills || time.Since(began) < o.duration {
-		// The moment of the kill is the test's random input.
-		time.Sleep(o.gap/10 + time.Duration(random.ExpFloat64()*float64(o.gap)*0.9))
-		server.kill()
+		x.moment(random)
+		running.kill()
 		kills++
 		for random.IntN(5) == 0 { // and while it starts
-			if err := server.launch(); err != nil {
+			if err := running.launch(); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
-			server.kill()
+			running.kill()
 			kills++
 			early++
 		}
 		up := time.Now()
-		server.start()
+		running.start()
 		slowest = max(slowest, time.Since(up))
 		if kills%20 == 0 {
 			x.told.mu.Lock()
@@ -131,14 +135,14 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 	x.wasLoaded(kills)
 
 	peace := time.Now()
-	check := &tortureCheck{T: t, witness: x.told, server: server, data: data}
+	check := &tortureCheck{T: t, witness: x.told, server: running, data: data}
 	check.awaitJobs(o.peace)
 	settled := time.Since(peace)
 	check.quotas(x.projects, x.metered, true)
 	for _, p := range x.all() {
 		check.listing(p)
 	}
-	server.stop()
+	running.stop()
 	for _, p := range x.all() {
 		if x.remote != nil && p == x.away {
 			x.checkRemote(check)
@@ -146,7 +150,12 @@ func TestAcceptedWorkSurvivesKills(t *testing.T) {
 			check.repository(filepath.Join(data, "repos", p.id+".git"), p, check.pulls(p))
 		}
 	}
-	check.threads(x.config, x.built, x.brain)
+	check.inside(x.config, func(a *server.Server) {
+		check.threads(a, x.built, x.brain)
+		if x.source != nil {
+			check.followed(a, x)
+		}
+	})
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -165,9 +174,11 @@ type torture struct {
 	remote   *hostStandIn // nil where git is not installed
 	config   string       // a file of settings for the servers
 	projects []testProject
-	built    testProject // on the built-in host
-	metered  testProject // and its quota is small
-	away     testProject // on the code host
+	built    testProject   // on the built-in host
+	metered  testProject   // and its quota is small
+	away     testProject   // on the code host
+	moving   testProject   // its source is pushed to
+	source   *movingSource // nil where git is not installed, or the test has none
 }
 
 const tokenOfTorture = "TOKEN_OF_TORTURE_TEST"
@@ -232,7 +243,22 @@ func (x *torture) all() []testProject {
 	if x.remote != nil {
 		list = append(list, x.away)
 	}
+	if x.source != nil {
+		list = append(list, x.moving)
+	}
 	return list
+}
+
+// makeMoving makes a project whose source is pushed to.
+func (x *torture) makeMoving(data string) {
+	x.Helper()
+	if x.source = newMovingSource(x, map[string]string{"index.md": "# Home\n"},
+		map[string]string{"index.md": "# Home\n\nThe pier is closed.\n"}); x.source == nil {
+		return
+	}
+	x.moving = newTestProject(x.T, data, "moving", x.source.bare, "--model", "standin", "--limit-key-month", plentiful,
+		"--limit-org-hour", plentiful, "--limit-ip-day", plentiful, "--limit-project-hour", plentiful)
+	x.projects = append(x.projects, x.moving)
 }
 
 // visits has the clients come, and the outside fail now and then, until quiet is called. It waits for what they have begun.
@@ -245,6 +271,9 @@ func (x *torture) visits(server *testServer) (quiet func()) {
 			random: rand.New(rand.NewPCG(x.seed, 100+uint64(n))), number: n, think: x.think, projects: x.projects,
 			metered: x.metered}
 		visitors.Go(func() { v.visit(ctx) })
+	}
+	if x.source != nil {
+		visitors.Go(func() { x.source.move(ctx) })
 	}
 	return func() {
 		x.air.faults.Store(false)
@@ -584,6 +613,14 @@ func (c *tortureCheck) branch(repo *git.Repository, head plumbing.Hash, j *seenJ
 			last = at
 		}
 	}
+	if j.project.id == "moving" { // what the source has is on it as well
+		own := strings.Count(forgetest.Git(c, filepath.Join(c.data, "repos", "moving.git"), "log", "--format=%ae", head.String()),
+			agentsAddress)
+		if want := 1 + strings.Count(text, "of follow-ups"); own != want {
+			c.wrong("job %s has %d commits on its branch, want %d", j.id, own, want)
+		}
+		return
+	}
 	commits := 0
 	if err := object.NewCommitPreorderIter(commit, nil, nil).ForEach(func(*object.Commit) error {
 		commits++
@@ -597,10 +634,9 @@ func (c *tortureCheck) branch(repo *git.Repository, head plumbing.Hash, j *seenJ
 	}
 }
 
-// threads reads every thread with the actors themselves, in this process, which finish what the last kill has left
-// over.
-func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn) {
-	conf, err := LoadConfig(config, noEnvironment, nil)
+// inside calls check with the server's own parts, in this process.
+func (c *tortureCheck) inside(settings string, check func(a *server.Server)) {
+	conf, err := config.Load(settings, noEnviron, nil)
 	if err != nil {
 		c.Fatal(err)
 	}
@@ -610,16 +646,21 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 		c.Fatal(err)
 	}
 	defer dir.Close()
-	a, err := newApp(c.Context(), dir, conf, slog.New(slog.DiscardHandler))
+	a, err := server.New(c.Context(), server.Deps{Dir: dir, Config: conf, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		c.Fatal(err)
 	}
 	defer func() {
-		a.cancelWork()
-		if err := a.close(); err != nil {
+		a.CancelWork()
+		if err := a.Close(); err != nil {
 			c.Error(err)
 		}
 	}()
+	check(a)
+}
+
+// threads reads every thread with the actors themselves, which finish what the last kill has left over.
+func (c *tortureCheck) threads(a *server.Server, p testProject, brain *modelStandIn) {
 	for _, q := range c.questions {
 		e := awaitAnswer(c.T, a, p, acceptedQuestion{thread: q.thread, text: q.text})
 		if e == nil {
@@ -648,13 +689,13 @@ func (c *tortureCheck) threads(config string, p testProject, brain *modelStandIn
 }
 
 // order holds each thread against the order in which its questions were asked.
-func (c *tortureCheck) order(a *app, p testProject) {
+func (c *tortureCheck) order(a *server.Server, p testProject) {
 	asked := map[api.ThreadID][]string{}
 	for _, q := range c.questions {
 		asked[q.thread] = append(asked[q.thread], q.text)
 	}
 	for id, texts := range asked {
-		read, err := a.system.Threads().Read(c.Context(), id, thread.Read{Project: api.ProjectID(p.id)})
+		read, err := a.System.Threads().Read(c.Context(), id, thread.Read{Project: api.ProjectID(p.id)})
 		if err != nil {
 			c.wrong("thread %s: %v", id, err)
 			continue

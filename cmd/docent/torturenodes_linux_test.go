@@ -14,8 +14,11 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/cluster"
-	"docent/datadir"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/server"
+	"docent/internal/testing/need"
+	"docent/persistence/cluster"
+	"docent/persistence/datadir"
 )
 
 // What may befall a node.
@@ -53,8 +56,8 @@ type nodesTorture struct {
 // node at random. Beside what a single server has to keep, a turn is finished in time when its node dies, and a node
 // that wakes up after others took over writes nothing.
 func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
-	if !everything && os.Getenv("DOCENT_TEST_KILLS") == "" {
-		t.Skip("kills nodes for minutes: DOCENT_TEST_ALL=1 or make torture-nodes has it run")
+	if os.Getenv("DOCENT_TEST_KILLS") == "" {
+		need.Everything(t, "nodes are killed for minutes")
 	}
 	o := tortureFromEnvironment(t)
 	if os.Getenv("DOCENT_TEST_CLIENTS") == "" {
@@ -127,8 +130,8 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 	// What the nodes have left is moved back to a single server, which is held against what was told as one that was never
 	// a node: what a node says may be out of date, and this is what was stored.
 	check.data = filepath.Join(t.TempDir(), "alone")
-	docent(t, "journal", "copy", "--to", journalBolt, "--data", check.data)
-	setenv(t, "DOCENT_JOURNAL", journalBolt)
+	docent(t, "journal", "copy", "--to", config.JournalBolt, "--data", check.data)
+	setenv(t, "DOCENT_JOURNAL", config.JournalBolt)
 	setenv(t, "DOCENT_CATALOG_DSN", "sqlite:"+filepath.Join(check.data, datadir.Catalog))
 	check.server = newTestServer(t, check.data, "--config", x.config)
 	check.quotas(x.projects, x.metered, false)
@@ -137,7 +140,7 @@ func TestAcceptedWorkSurvivesTheDeathOfNodes(t *testing.T) {
 	}
 	check.server.stop()
 	x.checkRepositories(check)
-	check.threads(x.config, x.built, x.brain)
+	check.inside(x.config, func(a *server.Server) { check.threads(a, x.built, x.brain) })
 	t.Logf("%v in %v; %s; at rest after %v; ended otherwise: %v; %s; %s", x.counts, peace.Sub(began).Round(time.Second), x.tally(),
 		settled.Round(time.Millisecond), check.others, x.takeOvers(), x.sleepersWroteNothing())
 }

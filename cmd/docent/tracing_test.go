@@ -17,8 +17,10 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/api/client"
 	"docent/bench/lab"
-	"docent/client"
+	"docent/cmd/docent/config"
+	"docent/internal/testing/need"
 	"docent/model/modeltest"
 )
 
@@ -77,9 +79,7 @@ func newTestCollector(t *testing.T) *testCollector {
 		t.Fatal("no version of the collector", err)
 	}
 	program := filepath.Join(cache, "docent-tests", "collector-"+string(version[1]))
-	if _, err := os.Stat(program); err != nil && os.Getenv("DOCENT_TEST_ALL") == "" {
-		t.Skip("the collector of traces is left out: scripts/install-collector builds it, in a minute")
-	}
+	need.Peer(t, "a real collector of traces", "scripts/install-collector", program)
 	address, err := ownAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -384,7 +384,7 @@ func TestACollectorThatFailsIsNobodysTrouble(t *testing.T) {
 			})
 			began := time.Now()
 			s.stop()
-			if took := time.Since(began); took > DefaultConfig().DrainTimeout.Duration {
+			if took := time.Since(began); took > config.Default().DrainTimeout.Duration {
 				t.Errorf("the stop took %v", took)
 			}
 			if n := strings.Count(s.log.String(), "does not take traces"); n != 1 {

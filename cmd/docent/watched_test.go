@@ -5,15 +5,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"docent/cmd/docent/config"
 )
 
 // served asks a server and gives the status and the body.
@@ -106,63 +106,6 @@ func rawRequest(t testing.TB, address, method, target, host string) (int, string
 	return resp.StatusCode, string(body)
 }
 
-// A listener that others reach is warned of; what it says while the server starts and when it has stopped.
-func TestTheOperatorsListenerOverALife(t *testing.T) {
-	t.Parallel()
-	var log lockedBuffer
-	w, err := watch(Config{OperatorListen: "0.0.0.0:0"}, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.close()
-	if !strings.Contains(log.String(), "asks for no key") {
-		t.Errorf("nobody is warned of 0.0.0.0: %s", &log)
-	}
-	path := filepath.Join(t.TempDir(), "operator.sock")
-	quiet := slog.New(slog.NewTextHandler(&log, nil))
-	if w, err = watch(Config{OperatorListen: "unix:" + path}, quiet); err != nil {
-		t.Fatal(err)
-	}
-	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
-		t.Errorf("the socket is %v: %v", info.Mode(), err)
-	}
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", path)
-	}}}
-	defer client.CloseIdleConnections()
-	for path, want := range map[string]int{"/healthz": 200, "/readyz": 503, "/metrics": 503, "/debug/pprof/": 200} {
-		if status, body := served(t, client, "http://operator"+path); status != want {
-			t.Errorf("%s while the server starts: %d %.100q", path, status, body)
-		}
-	}
-	if _, err := watch(Config{OperatorListen: "unix:" + path}, quiet); err == nil ||
-		!strings.Contains(err.Error(), "another process listens there") {
-		t.Errorf("two processes listen on one socket: %v", err)
-	}
-	w.close()
-	// One that was killed leaves its socket.
-	left, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	left.SetUnlinkOnClose(false)
-	left.Close()
-	if w, err = watch(Config{OperatorListen: "unix:" + path}, quiet); err != nil {
-		t.Fatalf("the socket that a killed server left: %v", err)
-	}
-	w.close()
-	file := filepath.Join(t.TempDir(), "notes.txt")
-	if err := os.WriteFile(file, []byte("mine"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := watch(Config{OperatorListen: "unix:" + file}, quiet); err == nil || !strings.Contains(err.Error(), "no socket") {
-		t.Errorf("a file that is no socket: %v", err)
-	}
-	if text, err := os.ReadFile(file); err != nil || string(text) != "mine" {
-		t.Errorf("the file is %q: %v", text, err)
-	}
-}
-
 // A deprecated setting works on. Who sets it is told once what to use, at the start and by `docent config`.
 func TestADeprecatedSettingIsTold(t *testing.T) {
 	t.Parallel()
@@ -170,12 +113,12 @@ func TestADeprecatedSettingIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := filepath.Join(t.TempDir(), "docent.toml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "profile_listen = %q\n", operator), 0o600); err != nil {
+	settings := filepath.Join(t.TempDir(), "docent.toml")
+	if err := os.WriteFile(settings, fmt.Appendf(nil, "profile_listen = %q\n", operator), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const told = "the setting profile_listen (from the file) is deprecated and goes with a later version: use operator_listen"
-	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", config)
+	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", settings)
 	if status, body := served(t, http.DefaultClient, "http://"+operator+"/debug/pprof/"); status != 200 {
 		t.Errorf("profiles: %d %.100q", status, body)
 	}
@@ -186,18 +129,18 @@ func TestADeprecatedSettingIsTold(t *testing.T) {
 	if log := server.log.String(); strings.Count(log, told) != 1 {
 		t.Errorf("the log does not tell once %q:\n%s", told, log)
 	}
-	shown := docent(t, "config", "--config", config)
+	shown := docent(t, "config", "--config", settings)
 	if !strings.Contains(shown, "DEPRECATED: use operator_listen") {
 		t.Errorf("docent config shows\n%s", shown)
 	}
-	c, err := LoadConfig(config, noEnvironment, nil)
+	c, err := config.Load(settings, noEnviron, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := c.deprecations(); len(lines) != 1 || !strings.HasPrefix(lines[0], told) {
+	if lines := c.Deprecations(); len(lines) != 1 || !strings.HasPrefix(lines[0], told) {
 		t.Errorf("%q", lines)
 	}
-	if c, err = LoadConfig("", noEnvironment, nil); err != nil || len(c.deprecations()) != 0 {
-		t.Errorf("nothing is set: %q, %v", c.deprecations(), err)
+	if c, err = config.Load("", noEnviron, nil); err != nil || len(c.Deprecations()) != 0 {
+		t.Errorf("nothing is set: %q, %v", c.Deprecations(), err)
 	}
 }

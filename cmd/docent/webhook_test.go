@@ -25,11 +25,13 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/thread"
+	"docent/actors/webhooks"
 	"docent/api"
-	"docent/client"
-	"docent/datadir"
+	"docent/api/client"
+	"docent/cmd/docent/operator"
+	"docent/internal/testing/need"
+	"docent/persistence/datadir"
 	"docent/persistence/journal"
-	"docent/webhooks"
 )
 
 // allowLoopback is a configuration with which webhooks may be sent to this machine.
@@ -584,7 +586,7 @@ func TestDocumentedReceiversVerifyDeliveries(t *testing.T) {
 	receivers["Go"] = []string{binary}
 	if node, err := exec.LookPath("node"); err == nil {
 		receivers["Node"] = []string{node, write("receiver.mjs", snippet("js"))}
-	} else if everything {
+	} else if need.All {
 		t.Fatal("node is not there, which CI has")
 	} else {
 		t.Log("the receiver in JavaScript is left out: there is no node")
@@ -682,7 +684,7 @@ func TestWebhooksByCommand(t *testing.T) {
 		}
 	}
 	audit := docent(t, "audit", "--data", data)
-	for _, action := range []string{opWebhookAdd, opWebhookPause, "webhook.resume", opWebhookReplay} {
+	for _, action := range []string{operator.OpWebhookAdd, operator.OpWebhookPause, "webhook.resume", operator.OpWebhookReplay} {
 		if !strings.Contains(audit, action) {
 			t.Errorf("the audit log lacks %s:\n%s", action, audit)
 		}

@@ -18,10 +18,10 @@ import (
 // server, and with answers that want to do harm.
 func TestTheWidgetInABrowser(t *testing.T) {
 	t.Parallel()
-	chromium := withBrowser(t)
+	chromium := needsBrowser(t)
 	data := filepath.Join(t.TempDir(), "data")
 	server := newTestServer(t, data, "--config",
-		configFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 60\n"+endlessModel))
+		settingsFile(t, "[models.slow]\nprovider = \"scripted\"\nrate = 20\nparts = 60\n"+endlessModel))
 	pages := map[string]string{
 		"index.md": "# Harbour\n\nHarbour keeps boats.\n",
 		"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n\n" +
@@ -64,7 +64,7 @@ func TestTheWidgetIsAsDocumented(t *testing.T) {
 		}
 		return all.String()
 	}
-	page, sources := read("docs/assistant/widget.mdx"), read("widget/src/*.ts*")
+	page, sources := read("docs/assistant/widget.mdx"), read("router/widget/src/*.ts*")
 	named := func(pattern, text string) []string {
 		var names []string
 		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(text, -1) {
@@ -83,7 +83,7 @@ func TestTheWidgetIsAsDocumented(t *testing.T) {
 			t.Errorf("the page has data-%s, which the widget does not know", name)
 		}
 	}
-	for _, name := range named(`(?:dataset|\bd)\.([a-zA-Z]+)`, read("widget/src/loader.ts")) {
+	for _, name := range named(`(?:dataset|\bd)\.([a-zA-Z]+)`, read("router/widget/src/loader.ts")) {
 		known := slices.ContainsFunc(named(`data-([a-z-]+[a-z])`, page), func(n string) bool { return camel(n) == name })
 		if !known {
 			t.Errorf("the widget knows the attribute %s, which the page does not name", name)
@@ -106,8 +106,8 @@ func TestTheWidgetIsAsDocumented(t *testing.T) {
 // live regions say, and where the Tab key leads, against what was read and found right. With -update that is written anew.
 func TestWhatAScreenReaderHearsOfTheWidget(t *testing.T) {
 	t.Parallel()
-	chromium := withBrowser(t)
-	dist, err := filepath.Abs(filepath.Join("..", "..", "widget", "dist"))
+	chromium := needsBrowser(t)
+	dist, err := filepath.Abs(filepath.Join("..", "..", "router", "widget", "dist"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestWhatAScreenReaderHearsOfTheWidget(t *testing.T) {
 	}
 	const heard = "testdata/widget-heard.txt"
 	got := runBrowser(t, "heard.mjs", "DOCENT_HEARD="+string(settings))
-	if *update {
+	if *updateFiles {
 		if err := os.WriteFile(heard, []byte(got), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -143,31 +143,13 @@ func TestWhatAScreenReaderHearsOfTheWidget(t *testing.T) {
 	t.Fatalf("it ends early, at %s", state)
 }
 
-// withBrowser skips a test where what drives a browser is not installed.
-func withBrowser(t *testing.T) (chromium string) {
-	t.Helper()
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		t.Skip("the widget is left out: there is no chromium; scripts/install-browser installs it")
-	}
-	for _, name := range []string{"playwright-core", "axe-core"} {
-		if _, err := os.Stat(filepath.Join(browserClients, "node_modules", name)); err != nil {
-			t.Skip("the widget is left out: scripts/install-browser installs what drives the browser (it needs npm)")
-		}
-	}
-	return chromium
-}
-
-// browserClients is where the scripts that drive a browser are.
-const browserClients = "../../clients"
-
 // runBrowser runs one of them and gives what it prints.
 func runBrowser(t *testing.T, script string, environment ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", script)
-	cmd.Dir = browserClients
+	cmd.Dir = clientsDir
 	cmd.Env = append(os.Environ(), environment...)
 	var out, wrong bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &wrong

@@ -3,10 +3,10 @@ package forgetest
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 
 	"docent/forge"
+	"docent/internal/background"
 )
 
 const newSetup = "# Set up\n\nNew.\n"
@@ -82,11 +82,11 @@ func equalAtOnce(t *testing.T, h Host) {
 		t.Skip("this host has no pull requests")
 	}
 	const n = 8
-	var wg sync.WaitGroup
+	var wg background.Work
 	done, errs := make([]forge.Published, n), make([]error, n)
 	for i := range n {
 		p := h.joining(t, i, newSetup)
-		wg.Go(func() { done[i], errs[i] = h.Forge.Publish(t.Context(), p) })
+		wg.Go("forge/forgetest.equalAtOnce", func() { done[i], errs[i] = h.Forge.Publish(t.Context(), p) })
 	}
 	wg.Wait()
 	if err := errors.Join(errs...); err != nil {

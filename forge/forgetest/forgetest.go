@@ -4,10 +4,10 @@ package forgetest
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"testing"
 	"time"
 
@@ -431,12 +431,12 @@ func nothing(t *testing.T, h Host) {
 
 func many(t *testing.T, h Host) {
 	const n = 12
-	var wg sync.WaitGroup
+	var wg background.Work
 	done := make([]forge.Published, n)
 	errs := make([]error, n)
 	tips := make([]forge.Tip, n)
 	for i := range n {
-		wg.Go(func() {
+		wg.Go("forge/forgetest.many", func() {
 			tips[i], errs[i] = h.Forge.Tip(t.Context(), h.Project, fmt.Sprintf("docent/job_%d", i))
 			if errs[i] != nil {
 				return
@@ -465,11 +465,11 @@ func many(t *testing.T, h Host) {
 func sameAtOnce(t *testing.T, h Host) {
 	p := Publication(h.Project, h.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
 	const n = 6
-	var wg sync.WaitGroup
+	var wg background.Work
 	done := make([]forge.Published, n)
 	errs := make([]error, n)
 	for i := range n {
-		wg.Go(func() { done[i], errs[i] = h.Forge.Publish(t.Context(), p) })
+		wg.Go("forge/forgetest.sameAtOnce", func() { done[i], errs[i] = h.Forge.Publish(t.Context(), p) })
 	}
 	wg.Wait()
 	opened := 0

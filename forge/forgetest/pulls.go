@@ -18,6 +18,13 @@ type Pulls struct {
 	Fault func(call string) error
 }
 
+// Copy is another store with the same pull requests.
+func (p *Pulls) Copy() *Pulls {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return &Pulls{list: slices.Clone(p.list), Known: p.Known}
+}
+
 func (p *Pulls) at(ctx context.Context, call string) error {
 	if p.Fault != nil {
 		if err := p.Fault(call); err != nil {
@@ -104,9 +111,29 @@ func (p *Pulls) Pull(ctx context.Context, id string) (api.PullRequest, error) {
 func (p *Pulls) Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if err := p.at(ctx, "pulls"); err != nil {
+		return nil, err
+	}
 	var out []api.PullRequest
 	for _, x := range slices.Backward(p.list) {
 		if x.Project == project && (state == "" || x.State == state) {
+			out = append(out, x)
+		}
+	}
+	return out, nil
+}
+
+func (p *Pulls) EqualPulls(
+	ctx context.Context, project api.ProjectID, digest string, limit int,
+) ([]api.PullRequest, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.at(ctx, "equal"); err != nil {
+		return nil, err
+	}
+	var out []api.PullRequest
+	for _, x := range slices.Backward(p.list) {
+		if x.Project == project && x.State == api.PullOpen && (x.Change == digest || x.Change == "") && len(out) < limit {
 			out = append(out, x)
 		}
 	}

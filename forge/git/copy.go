@@ -3,61 +3,46 @@ package git
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 
 	"github.com/go-git/go-git/v5/plumbing"
-	"github.com/go-git/go-git/v5/plumbing/cache"
 
 	"docent/forge/failure"
 )
 
-// cutOff notes where the history ends, of the commits where it may.
-func (s *Store) cutOff(cut map[plumbing.Hash]bool) error {
-	for hash := range cut { // the history ends where the parents are not there, and nowhere else
-		c, err := s.Commit(hash)
-		if errors.Is(err, ErrDamaged) {
-			delete(cut, hash)
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		whole := true
-		for _, p := range c.Parents {
-			there, err := s.Has(p)
-			if err != nil {
-				return err
-			}
-			whole = whole && there
-		}
-		if whole {
-			delete(cut, hash)
-		}
+// copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a
+// repository copies nothing and checks all. Parents of the commits in cut may be missing: the history goes on where they
+// can be had with all that they reach, and ends there otherwise.
+func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool) error {
+	err := s.copyHistory(old, head, cut, true)
+	if len(cut) > 0 && errors.Is(err, errMissing) {
+		return s.copyHistory(old, head, cut, false)
 	}
-	if len(cut) > 0 {
-		return s.SetShallow(cut)
-	}
-	if err := os.Remove(filepath.Join(s.dir, shallowFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
+	return err
 }
 
-// copyFrom copies what a commit reaches and is not there yet; each object is checked on the way. From itself, a
-// repository copies nothing and checks all. Parents of the commits in cut may be missing.
-func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool) error {
+// copyHistory goes beyond the commits in cut where it may, and to them otherwise.
+func (s *Store) copyHistory(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool, beyond bool) error {
 	c := copier{from: old, to: s, done: map[plumbing.Hash]bool{}}
-	queue := []plumbing.Hash{head}
-	for len(queue) > 0 {
-		hash := queue[0]
-		queue = queue[1:]
-		if c.done[hash] {
-			continue
-		}
-		data, err := c.take(plumbing.CommitObject, hash)
+	if err := c.copy(head, cut, beyond); err != nil {
+		return err
+	}
+	return s.Write(c.objects)
+}
+
+// reach reads what a commit reaches, down to where the history ends.
+func (c *copier) reach(head plumbing.Hash, cut map[plumbing.Hash]bool) error {
+	return c.copy(head, cut, false)
+}
+
+func (c *copier) copy(head plumbing.Hash, cut map[plumbing.Hash]bool, beyond bool) error {
+	commits, err := c.history(head, cut, beyond)
+	if err != nil {
+		return err
+	}
+	for _, hash := range commits { // after all that it names: what is cut off leaves none with a part missing
+		data, err := c.load(plumbing.CommitObject, hash)
 		if err != nil {
 			return err
 		}
@@ -68,20 +53,11 @@ func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]b
 		if err := c.takeTree(commit.Tree, 0); err != nil {
 			return err
 		}
-		for _, p := range commit.Parents {
-			if cut[hash] {
-				there, err := s.Has(p)
-				if err != nil {
-					return err
-				}
-				if _, _, err := old.load(p); !there && errors.Is(err, ErrDamaged) {
-					continue
-				}
-			}
-			queue = append(queue, p)
+		if err := c.add(plumbing.CommitObject, hash, data); err != nil {
+			return err
 		}
 	}
-	return s.Write(c.objects)
+	return nil
 }
 
 // A copier copies objects from one repository to another, or to itself.
@@ -92,31 +68,116 @@ type copier struct {
 	size     int      // of them
 }
 
-// take copies an object; the content of a blob that is there already is not needed.
-func (c *copier) take(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
+// history lists the commits that a head reaches, each after those before it.
+func (c *copier) history(head plumbing.Hash, cut map[plumbing.Hash]bool, beyond bool) ([]plumbing.Hash, error) {
+	type step struct {
+		hash    plumbing.Hash
+		parents []plumbing.Hash // that are still to be gone to
+	}
+	var list []plumbing.Hash
+	var stack []step
+	seen := map[plumbing.Hash]bool{}
+	if c.done[head] {
+		return nil, nil
+	}
+	enter := func(hash plumbing.Hash) error {
+		seen[hash] = true
+		data, err := c.load(plumbing.CommitObject, hash)
+		if err != nil {
+			return err
+		}
+		commit, err := decodeCommit(hash, data)
+		if err != nil {
+			return fmt.Errorf("%w: commit %s: %w", ErrDamaged, hash, err)
+		}
+		next := step{hash: hash}
+		for _, p := range commit.Parents {
+			if cut[hash] {
+				there, err := c.canLoad(p)
+				if err != nil {
+					return err
+				}
+				if !beyond || !there {
+					continue
+				}
+			}
+			next.parents = append(next.parents, p)
+		}
+		stack = append(stack, next)
+		return nil
+	}
+	if err := enter(head); err != nil {
+		return nil, err
+	}
+	for len(stack) > 0 {
+		top := &stack[len(stack)-1]
+		if len(top.parents) == 0 {
+			list = append(list, top.hash)
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		p := top.parents[0]
+		top.parents = top.parents[1:]
+		if !seen[p] && !c.done[p] {
+			if err := enter(p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return list, nil
+}
+
+// canLoad reports whether an object is in either repository, and sound.
+func (c *copier) canLoad(hash plumbing.Hash) (bool, error) {
+	if there, err := c.to.Has(hash); err != nil || there {
+		return there, err
+	}
+	_, _, err := c.from.load(hash)
+	if errors.Is(err, ErrDamaged) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// load reads an object where it is.
+func (c *copier) load(kind plumbing.ObjectType, hash plumbing.Hash) ([]byte, error) {
 	if c.to != c.from {
 		if there, err := c.to.Has(hash); err != nil {
 			return nil, err
 		} else if there {
-			if c.done[hash] = true; kind == plumbing.BlobObject {
-				return nil, nil
-			}
 			return c.to.read(kind, hash)
 		}
 	}
-	data, err := c.from.read(kind, hash)
-	if err != nil {
-		return nil, err
-	}
+	return c.from.read(kind, hash)
+}
+
+// add copies an object that was loaded.
+func (c *copier) add(kind plumbing.ObjectType, hash plumbing.Hash, data []byte) error {
 	c.done[hash] = true
-	c.objects = append(c.objects, Object{kind: kind, Hash: hash, data: data})
-	if c.size += len(data); c.size > writeBatch {
-		if err := c.to.Write(c.objects); err != nil {
-			return nil, err
-		}
-		c.objects, c.size = nil, 0
+	if c.to == c.from {
+		return nil
 	}
-	return data, nil
+	c.objects = append(c.objects, Object{kind: kind, Hash: hash, data: data})
+	if c.size += len(data); c.size <= writeBatch {
+		return nil
+	}
+	err := c.to.Write(c.objects)
+	c.objects, c.size = nil, 0
+	return err
+}
+
+func (c *copier) takeBlob(hash plumbing.Hash) error {
+	if c.to != c.from {
+		if there, err := c.to.Has(hash); err != nil || there { // its content is not needed
+			c.done[hash] = there
+			return err
+		}
+	}
+	data, err := c.from.read(plumbing.BlobObject, hash)
+	if err != nil {
+		return err
+	}
+	return c.add(plumbing.BlobObject, hash, data)
 }
 
 func (c *copier) takeTree(hash plumbing.Hash, depth int) error {
@@ -126,7 +187,7 @@ func (c *copier) takeTree(hash plumbing.Hash, depth int) error {
 	if depth > maxDepth {
 		return c.to.tooDeep()
 	}
-	data, err := c.take(plumbing.TreeObject, hash)
+	data, err := c.load(plumbing.TreeObject, hash)
 	if err != nil {
 		return err
 	}
@@ -140,13 +201,13 @@ func (c *copier) takeTree(hash plumbing.Hash, depth int) error {
 		case e.IsDir():
 			err = c.takeTree(e.Hash, depth+1)
 		case e.Mode.IsFile():
-			_, err = c.take(plumbing.BlobObject, e.Hash)
+			err = c.takeBlob(e.Hash)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.add(plumbing.TreeObject, hash, data)
 }
 
 // Whole checks that a commit is there with all that it reaches.
@@ -169,15 +230,57 @@ func (s *Store) TakeFrom(old *Store, commit plumbing.Hash) error {
 		return err
 	}
 	maps.Copy(cut, older)
-	if err := s.copyFrom(old, commit, cut); err != nil || len(older) == 0 {
-		return err
+	if len(older) > 0 { // before the commits: they must never be here without that
+		if err := s.cutOff(cut, true); err != nil {
+			return err
+		}
 	}
-	return s.cutOff(cut)
+	err = s.copyFrom(old, commit, cut)
+	if len(older) > 0 {
+		err = errors.Join(err, s.CutOff())
+	}
+	return err
+}
+
+// TakeEnd copies from another repository the oldest of the commits at which its history ends, with its files, and ends
+// there. It is zero where the other has none that is sound.
+func (s *Store) TakeEnd(old *Store) (plumbing.Hash, error) {
+	ends, err := old.Shallow()
+	if err != nil {
+		return plumbing.ZeroHash, err
+	}
+	var oldest Commit
+	for hash := range ends {
+		c, err := old.Commit(hash)
+		if errors.Is(err, ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return plumbing.ZeroHash, err
+		}
+		if oldest.Hash.IsZero() || c.When.Before(oldest.When) {
+			oldest = c
+		}
+	}
+	if oldest.Hash.IsZero() {
+		return oldest.Hash, nil
+	}
+	cut := map[plumbing.Hash]bool{oldest.Hash: true}
+	err = s.copyHistory(old, oldest.Hash, cut, false)
+	if errors.Is(err, ErrDamaged) {
+		return plumbing.ZeroHash, nil
+	}
+	if err == nil {
+		err = s.SetShallow(cut)
+	}
+	return oldest.Hash, err
 }
 
 // OpenDamaged is a damaged repository to read from; nothing of it is changed.
 func OpenDamaged(dir, name string, d *Disk) *Store {
-	return &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache), damaged: true}
+	s := newStore(dir, name, d)
+	s.damaged = true
+	return s
 }
 
 // CarryOver copies the references of a damaged repository that are sound, and the write-back that may be under way. It
@@ -214,12 +317,12 @@ func (s *Store) CarryOver(old *Store, note func(name string, why error) string) 
 	for name, err := range damaged {
 		lost[name] = note(name, err)
 	}
-	if err := s.cutOff(cut); err != nil {
+	if err := s.cutOff(cut, false); err != nil {
 		return nil, err
 	}
 	intent, err := old.note(intentFile)
 	if err == nil && intent != nil {
-		err = replaceFile(filepath.Join(s.dir, intentFile), intent)
+		err = s.disk.replaceFile(filepath.Join(s.dir, intentFile), intent)
 	}
 	if err != nil {
 		return nil, err

@@ -13,8 +13,8 @@ import (
 
 	"github.com/klauspost/compress/zlib"
 
-	"docent/disk"
 	"docent/forge/failure"
+	"docent/internal/disk"
 )
 
 // A Disk is what all repositories of a hub share: how many of their files may be open at a time, and how much is read
@@ -24,7 +24,7 @@ type Disk struct {
 	maxFiles int           // of one commit
 	maxBytes int64         // that one fetch may inflate to
 
-	fault func(op, name string) error // tests fail here: "open" and "read"
+	fault func(op, name string) error // tests fail here, see NewDisk
 	// For tests: bytes that were inflated, and those of them that were held in memory.
 	inflated, held atomic.Int64
 }
@@ -32,8 +32,9 @@ type Disk struct {
 // openFiles bounds the object files that are open at a time, in all repositories together.
 const openFiles = 32
 
-// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: before a file is opened or read it
-// is called with "open" or "read" and the name, and its error is what the system says.
+// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: it is called before each operation on
+// a file with its name, and its error is what the system says. Operations are "open" and "read", and those that change
+// something: "create", "write", "sync", "rename", "remove" and "mkdir".
 func NewDisk(maxFiles int, maxBytes int64, fault func(op, name string) error) *Disk {
 	return &Disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes, fault: fault}
 }
@@ -212,8 +213,85 @@ func (d *Disk) readFile(name string) ([]byte, error) {
 	return io.ReadAll(f)
 }
 
+// createTemp makes a file under a name of its own.
+func (d *Disk) createTemp(dir, pattern string) (*os.File, error) {
+	if err := d.at("create", filepath.Join(dir, pattern)); err != nil {
+		return nil, err
+	}
+	return os.CreateTemp(dir, pattern)
+}
+
+// A diskWriter is a file that is written to.
+type diskWriter struct {
+	disk *Disk
+	file *os.File
+}
+
+func (w diskWriter) Write(b []byte) (int, error) {
+	if err := w.disk.at("write", w.file.Name()); err != nil {
+		return 0, err
+	}
+	return w.file.Write(b)
+}
+
+// finish gives a written file its mode, syncs and closes it.
+func (d *Disk) finish(f *os.File, mode os.FileMode) error {
+	if err := f.Chmod(mode); err != nil {
+		return err
+	}
+	if err := d.at("sync", f.Name()); err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// Rename is disk.Rename.
+func (d *Disk) Rename(from, to string) error {
+	if err := d.at("rename", to); err != nil {
+		return err
+	}
+	return disk.Rename(from, to)
+}
+
+// SyncFolder is disk.SyncFolder.
+func (d *Disk) SyncFolder(dir string) error {
+	if err := d.at("sync", dir); err != nil {
+		return err
+	}
+	return disk.SyncFolder(dir)
+}
+
+// remove removes a file; one that is not there is no error.
+func (d *Disk) remove(name string) error {
+	if err := d.at("remove", name); err != nil {
+		return err
+	}
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// RemoveAll removes a folder with all that is in it.
+func (d *Disk) RemoveAll(dir string) error {
+	if err := d.at("remove", dir); err != nil {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+func (d *Disk) mkdir(dir string) error {
+	if err := d.at("mkdir", dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o700)
+}
+
 // writeFile writes a new file and syncs it; the directory is the caller's to sync.
-func writeFile(name string, data []byte, mode os.FileMode) error {
+func (d *Disk) writeFile(name string, data []byte, mode os.FileMode) error {
+	if err := d.at("create", name); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if errors.Is(err, fs.ErrPermission) { // a read-only leftover of the same name
 		if os.Remove(name) == nil {
@@ -224,39 +302,33 @@ func writeFile(name string, data []byte, mode os.FileMode) error {
 		return err
 	}
 	defer f.Close()
-	if _, err := f.Write(data); err != nil {
+	if _, err := (diskWriter{d, f}).Write(data); err != nil {
 		return err
 	}
-	if err := f.Chmod(mode); err != nil {
-		return err
-	}
-	if err := f.Sync(); err != nil {
-		return err
-	}
-	return f.Close()
+	return d.finish(f, mode)
 }
 
 // replaceFile changes a file so that a crash leaves the old or the new content.
-func replaceFile(name string, data []byte) error {
-	err := writeFile(name+".new", data, 0o600)
+func (d *Disk) replaceFile(name string, data []byte) error {
+	err := d.writeFile(name+".new", data, 0o600)
 	if err == nil {
-		err = disk.Rename(name+".new", name)
+		err = d.Rename(name+".new", name)
 	}
 	if err == nil {
-		err = disk.SyncFolder(filepath.Dir(name))
+		err = d.SyncFolder(filepath.Dir(name))
 	}
 	return unwritten(err)
 }
 
 // mkdirAll makes a directory and says which ones got a new entry.
-func mkdirAll(dir string) (changed []string, err error) {
+func (d *Disk) mkdirAll(dir string) (changed []string, err error) {
 	if _, err := os.Stat(dir); err == nil {
 		return nil, nil
 	}
-	if changed, err = mkdirAll(filepath.Dir(dir)); err != nil {
+	if changed, err = d.mkdirAll(filepath.Dir(dir)); err != nil {
 		return nil, err
 	}
-	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := d.mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, err
 	}
 	return append(changed, filepath.Dir(dir)), nil

@@ -16,14 +16,18 @@ import (
 )
 
 // ReadPack stores a pack that comes from elsewhere, once it was read to its end and found sound.
-func (s *Store) ReadPack(r io.Reader) error {
-	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
+func (s *Store) ReadPack(r io.Reader) error { return s.Receive(r, func() error { return nil }) }
+
+// Receive is ReadPack for a pack whose objects must fit to what is here: whole is called when they can be read, and
+// with its error they are gone again. They are here all at once, as a pack; a process that ends before leaves nothing.
+func (s *Store) Receive(r io.Reader, whole func() error) error {
+	f, err := s.disk.createTemp(s.packs(), "tmp_pack_")
 	if err != nil {
 		return err
 	}
-	defer os.Remove(f.Name())
+	defer s.disk.remove(f.Name())
 	defer f.Close()
-	n, err := io.Copy(f, io.LimitReader(r, s.disk.maxBytes+1))
+	n, err := io.Copy(diskWriter{s.disk, f}, io.LimitReader(r, s.disk.maxBytes+1))
 	if err != nil {
 		return fmt.Errorf("receive objects: %w", err)
 	}
@@ -34,24 +38,54 @@ func (s *Store) ReadPack(r io.Reader) error {
 	if err := in.read(); err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
-	if len(in.objects) <= looseLimit && in.total <= writeBatch {
-		few, err := in.all()
-		if err != nil {
-			return fmt.Errorf("index objects: %w", err)
+	if len(in.objects) == 0 {
+		return whole()
+	}
+	name, fresh, err := in.install()
+	if err != nil {
+		return err
+	}
+	if err := whole(); err != nil {
+		if fresh {
+			err = errors.Join(err, s.removePack(name))
+			s.cache.Clear() // what was read of it is not here any more
 		}
-		return s.Write(few)
+		return err
+	}
+	return nil
+}
+
+// install makes the pack one of the repository's, and says whether it was none before. Git refuses a pack in which an
+// object stands twice: that one is written again, with each object once.
+func (in *incoming) install() (name string, fresh bool, err error) {
+	var once []int
+	seen := make(map[plumbing.Hash]bool, len(in.objects))
+	for i, o := range in.objects {
+		if !seen[o.hash] {
+			seen[o.hash] = true
+			once = append(once, i)
+		}
+	}
+	if len(once) < len(in.objects) {
+		sum, err := in.store.writePack(len(once), func(i int) (Object, error) {
+			data, kind, err := in.object(once[i])
+			return Object{kind: kind, Hash: in.objects[once[i]].hash, data: data}, err
+		}, func() error { return nil })
+		return sum.String(), true, err
 	}
 	var index idxfile.Writer
 	if err := index.OnHeader(uint32(len(in.objects))); err != nil {
-		return err
+		return "", false, err
 	}
 	for _, o := range in.objects {
 		index.Add(o.hash, uint64(o.at), o.crc)
 	}
 	if err := index.OnFooter(in.sum); err != nil {
-		return err
+		return "", false, err
 	}
-	return s.installPack(f, in.sum, &index)
+	name = in.sum.String()
+	fresh = !in.store.hasPack(name)
+	return name, fresh, in.store.installPack(in.file, in.sum, &index)
 }
 
 func (s *Store) tooManyBytes() error {
@@ -290,20 +324,6 @@ func (in *incoming) content(i int) (data []byte, err error) {
 		return err
 	})
 	return data, err
-}
-
-// all takes a small pack apart: a repository that is fetched often would else end as thousands of packs, and each
-// object is looked for in all of them.
-func (in *incoming) all() ([]Object, error) {
-	few := make([]Object, 0, len(in.objects))
-	for i, o := range in.objects {
-		data, kind, err := in.object(i)
-		if err != nil {
-			return nil, err
-		}
-		few = append(few, Object{kind: kind, Hash: o.hash, data: data})
-	}
-	return few, nil
 }
 
 // An offsetReader knows how far it has come, to the byte.

@@ -1,18 +1,16 @@
 package git
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	"docent/disk"
-
 	"github.com/go-git/go-git/v5/plumbing"
+
+	"docent/forge/failure"
 )
 
 // note reads a small file of the repository whole; nil where there is none.
@@ -44,9 +42,9 @@ func (s *Store) SetNote(name, text string) error {
 	case err != nil || string(have) == text:
 		return err
 	case text != "":
-		return replaceFile(filepath.Join(s.dir, name), []byte(text))
+		return s.disk.replaceFile(filepath.Join(s.dir, name), []byte(text))
 	}
-	return os.Remove(filepath.Join(s.dir, name))
+	return s.disk.remove(filepath.Join(s.dir, name))
 }
 
 const shallowFile = "shallow"
@@ -61,10 +59,13 @@ func (s *Store) CopyOf() (string, error) { return s.Note(copyFile) }
 // copied again.
 func (s *Store) SetCopyOf(version string) error {
 	name := filepath.Join(s.dir, copyFile)
+	if err := s.disk.at("write", name); err != nil {
+		return err
+	}
 	if err := os.WriteFile(name+".new", []byte(version), 0o600); err != nil {
 		return unwritten(err)
 	}
-	return unwritten(disk.Rename(name+".new", name))
+	return unwritten(s.disk.Rename(name+".new", name))
 }
 
 // lostFile names the references that a salvage could not keep, one in a line, with what there is to say.
@@ -93,7 +94,7 @@ func (s *Store) Found(name string) error {
 	}
 	delete(lost, name)
 	if len(lost) == 0 {
-		return os.Remove(filepath.Join(s.dir, lostFile))
+		return s.disk.remove(filepath.Join(s.dir, lostFile))
 	}
 	return s.setLost(lost)
 }
@@ -106,8 +107,28 @@ func (s *Store) setLost(lost map[string]string) error {
 	for _, name := range slices.Sorted(maps.Keys(lost)) {
 		b.WriteString(name + " " + lost[name] + "\n")
 	}
-	return replaceFile(filepath.Join(s.dir, lostFile), []byte(b.String()))
+	return s.disk.replaceFile(filepath.Join(s.dir, lostFile), []byte(b.String()))
 }
+
+// damageFile says what damage was met. It is gone with the repository, or once the damage was looked for and not found.
+const damageFile = "docent-damaged"
+
+// NoteDamage notes in the repository of a folder that it is damaged.
+func NoteDamage(dir string, why error, on *Disk) error {
+	if _, err := os.Lstat(dir); err != nil {
+		return nil // it is not there, which says enough
+	}
+	return on.replaceFile(filepath.Join(dir, damageFile), []byte(failure.Line(why.Error(), 2000)+"\n"))
+}
+
+// Damage is what NoteDamage noted; empty where there was none.
+func (s *Store) Damage() (string, error) {
+	text, err := s.Note(damageFile)
+	return strings.TrimSpace(text), err
+}
+
+// NoDamage strikes out what NoteDamage noted.
+func (s *Store) NoDamage() error { return s.disk.remove(s.file(damageFile)) }
 
 // A merge reaches a source folder after the branch has moved. The intent is on disk before: were it lost in between,
 // the next import would take the folder's old files for new edits and undo the merge.
@@ -128,13 +149,13 @@ func (s *Store) Intent() (from, to plumbing.Hash, err error) {
 
 // DropIntent says that the write-back is done, or not to be.
 func (s *Store) DropIntent() error {
-	if err := os.Remove(filepath.Join(s.dir, intentFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := s.disk.remove(filepath.Join(s.dir, intentFile)); err != nil {
 		return err
 	}
-	return disk.SyncFolder(s.dir)
+	return s.disk.SyncFolder(s.dir)
 }
 
 // Intend notes what is to be written back.
 func (s *Store) Intend(from, to plumbing.Hash) error {
-	return replaceFile(filepath.Join(s.dir, intentFile), []byte(from.String()+" "+to.String()+"\n"))
+	return s.disk.replaceFile(filepath.Join(s.dir, intentFile), []byte(from.String()+" "+to.String()+"\n"))
 }

@@ -49,6 +49,25 @@ func hashObject(kind plumbing.ObjectType, data []byte) plumbing.Hash {
 	return plumbing.Hash(h.Sum(nil))
 }
 
+// names are the objects that an object names.
+func (o Object) names() []plumbing.Hash {
+	switch o.kind {
+	case plumbing.TreeObject:
+		entries, _ := decodeTree(o.data) // one that does not follow the form names none
+		list := make([]plumbing.Hash, len(entries))
+		for i, e := range entries {
+			list[i] = e.Hash
+		}
+		return list
+	case plumbing.CommitObject:
+		c, err := decodeCommit(o.Hash, o.data)
+		if err == nil {
+			return append(c.Parents, c.Tree)
+		}
+	}
+	return nil
+}
+
 func objectHeader(kind plumbing.ObjectType, size int64) []byte {
 	return append(strconv.AppendInt(append(kind.Bytes(), ' '), size, 10), 0)
 }

@@ -5,15 +5,12 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
-
-	"docent/disk"
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/format/idxfile"
@@ -105,13 +102,13 @@ func encodePack(w io.Writer, count int, object func(i int) (Object, error)) (plu
 
 // writePack stores objects as one pack that is whole and on disk when it gets its name. Written is called before that.
 func (s *Store) writePack(count int, object func(i int) (Object, error), written func() error) (plumbing.Hash, error) {
-	f, err := os.CreateTemp(s.packs(), "tmp_pack_")
+	f, err := s.disk.createTemp(s.packs(), "tmp_pack_")
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	defer os.Remove(f.Name()) // gone already where all went well
+	defer s.disk.remove(f.Name()) // gone already where all went well
 	defer f.Close()
-	sum, index, err := encodePack(f, count, object)
+	sum, index, err := encodePack(diskWriter{s.disk, f}, count, object)
 	if err == nil {
 		err = written()
 	}
@@ -131,29 +128,37 @@ func (s *Store) installPack(f *os.File, sum plumbing.Hash, w *idxfile.Writer) er
 	if _, err := idxfile.NewEncoder(&b).Encode(index); err != nil {
 		return fmt.Errorf("index objects: %w", err)
 	}
-	if err := f.Chmod(0o400); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
+	if err := s.disk.finish(f, 0o400); err != nil {
 		return err
 	}
 	name := filepath.Join(s.packs(), "pack-"+sum.String())
 	tmp := f.Name() + ".idx"
-	defer os.Remove(tmp)
-	if err := writeFile(tmp, b.Bytes(), 0o400); err != nil {
+	defer s.disk.remove(tmp)
+	if err := s.disk.writeFile(tmp, b.Bytes(), 0o400); err != nil {
 		return err
 	}
-	if err := disk.Rename(tmp, name+".idx"); err != nil {
+	if err := s.disk.Rename(tmp, name+".idx"); err != nil {
 		return err
 	}
-	if err := disk.Rename(f.Name(), name+".pack"); err != nil {
+	if err := s.disk.Rename(f.Name(), name+".pack"); err != nil {
 		return err
 	}
-	if err := disk.SyncFolder(s.packs()); err != nil {
+	if err := s.disk.SyncFolder(s.packs()); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.forget()
+	if s.indexed == nil {
+		return nil
+	}
+	for _, p := range s.indexed {
+		if p.name == sum.String() { // it was here before
+			return nil
+		}
+	}
+	s.indexed = append(s.indexed, s.newPack(sum.String(), index))
+	if n, err := index.Count(); err == nil && n <= looseLimit {
+		s.few.Add(1)
+	}
 	return nil
 }

@@ -112,7 +112,12 @@ func (s *Store) newCommits(heads []plumbing.Hash, there, shallow map[plumbing.Ha
 			}
 			if _, kind, err := s.load(hash); err != nil {
 				return nil, err
-			} else if kind == plumbing.CommitObject {
+			} else if kind != plumbing.CommitObject {
+				continue
+			}
+			if ok, err := s.Connected(hash); err != nil {
+				return nil, err
+			} else if ok { // else a fetch of it was cut off
 				tips = append(tips, hash)
 			}
 		}

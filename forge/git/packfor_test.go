@@ -18,10 +18,11 @@ import (
 func TestNothingIsSentThatAMovedBranchReaches(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "docs.git")
-	if err := git.Create(dir, "main"); err != nil {
+	on := git.NewDisk(1000, 1<<30, nil)
+	if err := git.Create(dir, "main", on); err != nil {
 		t.Fatal(err)
 	}
-	st, err := git.Open(dir, "docs", git.NewDisk(1000, 1<<30, nil))
+	st, err := git.Open(dir, "docs", on)
 	if err != nil {
 		t.Fatal(err)
 	}

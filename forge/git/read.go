@@ -96,7 +96,7 @@ func (s *Store) loadPacks() error {
 		return sorted(err)
 	}
 	list := []*pack{}
-	bases := cache.NewBufferLRU(objectCache)
+	few := int64(0)
 	for _, e := range entries {
 		name, isPack := strings.CutSuffix(strings.TrimPrefix(e.Name(), "pack-"), ".pack")
 		if !isPack || !plumbing.IsHash(name) {
@@ -112,10 +112,23 @@ func (s *Store) loadPacks() error {
 		if err != nil {
 			return fmt.Errorf("index of pack %s: %w", name, err)
 		}
-		list = append(list, &pack{name, index, int64(len(list)), bases})
+		if n, err := index.Count(); err == nil && n <= looseLimit {
+			few++
+		}
+		list = append(list, s.newPack(name, index))
 	}
 	s.indexed = list
+	s.few.Store(few)
 	return nil
+}
+
+// newPack is called under the lock.
+func (s *Store) newPack(name string, index *idxfile.MemoryIndex) *pack {
+	if s.bases == nil {
+		s.bases = cache.NewBufferLRU(objectCache)
+	}
+	s.numbered++
+	return &pack{name, index, s.numbered, s.bases}
 }
 
 // readIndex reads a pack's index. The decoder looks at the file's size before it believes what the file says of itself.
@@ -207,7 +220,7 @@ func (s *Store) visit(hash plumbing.Hash, loose looseReader, packed func(locatio
 		case err != nil:
 			return err
 		case !ok:
-			return fmt.Errorf("%w: it is missing", ErrDamaged)
+			return errMissing
 		case at.pack != nil:
 			return packed(at)
 		}
@@ -383,7 +396,10 @@ func (s *Store) loadPacked(at location) ([]byte, plumbing.ObjectType, error) {
 	defer file.Close()
 	f := openPack{diskFile: file, limit: s.tooLarge}
 	data, kind, err := f.object(at.offset, at.pack)
-	return data, kind, f.fault(err)
+	if err = f.fault(err); err != nil {
+		err = fmt.Errorf("at %d of pack %s: %w", at.offset, at.pack.name, err)
+	}
+	return data, kind, err
 }
 
 // object puts an object together from the one that is there whole and the deltas against it.
@@ -469,7 +485,7 @@ func (d *Disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error
 	return packfile.PatchDelta(base, delta)
 }
 
-// forget has the packs looked for anew. Called under the lock.
+// forget has the packs looked for again. Called under the lock.
 func (s *Store) forget() { s.indexed = nil }
 
 // Trees and commits are read again and again; of files only small ones are kept.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 
-	"docent/disk"
 	"docent/forge/failure"
 )
 
@@ -145,8 +144,11 @@ func (s *Store) SetRef(name string, old, new plumbing.Hash) error {
 
 func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
 	path := filepath.Join(s.dir, filepath.FromSlash(name))
-	made, err := mkdirAll(filepath.Dir(path))
+	made, err := s.disk.mkdirAll(filepath.Dir(path))
 	if err != nil {
+		return err
+	}
+	if err := s.disk.at("create", path+".lock"); err != nil {
 		return err
 	}
 	lock, err := os.OpenFile(path+".lock", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -158,21 +160,23 @@ func (s *Store) moveRef(name string, old, new plumbing.Hash) error {
 		err = failure.ErrMoved
 	}
 	if err == nil {
-		_, err = lock.WriteString(new.String() + "\n")
+		_, err = (diskWriter{s.disk, lock}).Write([]byte(new.String() + "\n"))
+	}
+	if err == nil {
+		err = s.disk.at("sync", lock.Name())
 	}
 	if err == nil {
 		err = lock.Sync()
 	}
 	err = errors.Join(err, lock.Close())
 	if err == nil {
-		err = disk.Rename(lock.Name(), path)
+		err = s.disk.Rename(lock.Name(), path)
 	}
 	if err != nil {
-		os.Remove(lock.Name())
-		return err
+		return errors.Join(err, s.disk.remove(lock.Name()))
 	}
 	for _, dir := range append(made, filepath.Dir(path)) {
-		if err := disk.SyncFolder(dir); err != nil {
+		if err := s.disk.SyncFolder(dir); err != nil {
 			return err
 		}
 	}
@@ -185,7 +189,7 @@ func (s *Store) SetDefault(branch string) error {
 	if have, err := os.ReadFile(filepath.Join(s.dir, "HEAD")); err == nil && bytes.Equal(have, want) {
 		return nil
 	}
-	return replaceFile(filepath.Join(s.dir, "HEAD"), want)
+	return s.disk.replaceFile(filepath.Join(s.dir, "HEAD"), want)
 }
 
 // Default is the one that HEAD names.
@@ -221,7 +225,7 @@ func (s *Store) SetShallow(hashes map[plumbing.Hash]bool) error {
 		lines = append(lines, h.String()+"\n")
 	}
 	slices.Sort(lines) // the same list is the same file
-	return replaceFile(filepath.Join(s.dir, shallowFile), []byte(strings.Join(lines, "")))
+	return s.disk.replaceFile(filepath.Join(s.dir, shallowFile), []byte(strings.Join(lines, "")))
 }
 
 // Refs are all references.

@@ -3,8 +3,10 @@ package git
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,8 +23,9 @@ import (
 // from elsewhere after that; a crash in between leaves objects in two places, and the next packing takes up what it
 // left.
 //
-// Packs that were made so are put together as they grow in number, so that there are only about as many as the number
-// of objects has digits. Those that came from elsewhere stay as they are: they hold deltas, and would grow.
+// Packs that were made so, and small ones that came from elsewhere, are put together as they grow in number, so that
+// there are only about as many as the number of objects has digits. Large ones that came from elsewhere stay as they
+// are: they hold deltas, and would grow.
 
 // looseObjects lists the objects that are in files of their own.
 func (s *Store) looseObjects() ([]plumbing.Hash, error) {
@@ -50,29 +53,40 @@ func (s *Store) loosePath(hash plumbing.Hash) string {
 	return filepath.Join(s.dir, "objects", hex[:2], hex[2:])
 }
 
-// An ownPack is a pack that packing has made before, with what it holds.
+// An ownPack is a pack that packing has made before, or a small one, with what it holds.
 type ownPack struct {
 	name    string
 	objects []plumbing.Hash
 }
 
-// made lists the packs that packing has made and that are there, the smallest first.
+// made lists the packs that packing has made, and small ones, the smallest first.
 func (s *Store) made() ([]ownPack, error) {
 	text, err := s.note(ownPacks)
 	if err != nil {
 		return nil, err
 	}
-	var list []ownPack
+	own := map[string]bool{}
 	for _, name := range strings.Fields(string(text)) {
-		p := ownPack{name: name}
-		if !s.hasPack(name) {
+		own[name] = true
+	}
+	s.mu.Lock()
+	err = s.loadPacks()
+	packs := slices.Clone(s.indexed)
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	var list []ownPack
+	for _, pack := range packs {
+		count, err := pack.index.Count()
+		if err != nil {
+			return nil, err
+		}
+		if !own[pack.name] && count > looseLimit {
 			continue
 		}
-		index, err := s.disk.readIndex(s.packPath(name, ".idx"))
-		if err != nil {
-			return nil, fmt.Errorf("index of pack %s: %w", name, err)
-		}
-		entries, err := index.Entries()
+		p := ownPack{name: pack.name}
+		entries, err := pack.index.Entries()
 		if err != nil {
 			return nil, err
 		}
@@ -117,7 +131,7 @@ func (s *Store) Pack(ctx context.Context, at func(step string) error, remove fun
 	}
 	objects := slices.Clone(loose)
 	old := 0
-	for old < len(made) && len(made[old].objects) < 2*len(objects) {
+	for old < len(made) && (len(made[old].objects) <= looseLimit || len(made[old].objects) < 2*len(objects)) {
 		objects = append(objects, made[old].objects...)
 		old++
 	}
@@ -127,16 +141,17 @@ func (s *Store) Pack(ctx context.Context, at func(step string) error, remove fun
 	if err != nil || name == "" {
 		return err
 	}
+	s.few.Store(0)
 	if err := at("pack installed"); err != nil {
 		return err
 	}
 	names := []string{name}
 	for _, p := range made {
-		if p.name != name {
+		if p.name != name && len(p.objects) > looseLimit {
 			names = append(names, p.name)
 		}
 	}
-	if err := replaceFile(filepath.Join(s.dir, ownPacks), []byte(strings.Join(names, "\n")+"\n")); err != nil {
+	if err := s.disk.replaceFile(filepath.Join(s.dir, ownPacks), []byte(strings.Join(names, "\n")+"\n")); err != nil {
 		return err
 	}
 	if err := at("pack noted"); err != nil {
@@ -147,7 +162,7 @@ func (s *Store) Pack(ctx context.Context, at func(step string) error, remove fun
 			if kept[hash] {
 				continue
 			}
-			if err := os.Remove(s.loosePath(hash)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			if err := s.disk.remove(s.loosePath(hash)); err != nil {
 				return err
 			}
 			s.loose.Add(-1)
@@ -220,12 +235,66 @@ func (s *Store) removePack(name string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, ext := range []string{".pack", ".idx"} {
-		if err := os.Remove(s.packPath(name, ext)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := s.disk.remove(s.packPath(name, ext)); err != nil {
 			return err
 		}
 	}
 	s.forget()
 	return nil
+}
+
+// MendPacks writes packs again in which objects stand twice: versions of Docent before made such of packs that they
+// joined, and git cannot read them. Remove says whether anything may be removed now.
+func (s *Store) MendPacks(ctx context.Context, remove func(func() error) error) error {
+	s.mu.Lock()
+	err := s.loadPacks()
+	packs := slices.Clone(s.indexed)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	for _, p := range packs {
+		indexed, err := p.index.Count()
+		if err != nil {
+			return err
+		}
+		if held, err := s.held(p.name); err != nil {
+			return err
+		} else if held == indexed {
+			continue
+		}
+		var objects []plumbing.Hash
+		entries, err := p.index.Entries()
+		if err != nil {
+			return err
+		}
+		for {
+			e, err := entries.Next()
+			if err != nil {
+				break // there is no other error than the end
+			}
+			objects = append(objects, e.Hash)
+		}
+		if _, _, err := s.packAll(ctx, objects, func(string) error { return nil }); err != nil {
+			return err
+		}
+		if err := remove(func() error { return s.removePack(p.name) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// held is how many objects a pack says that it has.
+func (s *Store) held(name string) (int64, error) {
+	f, err := s.disk.open(s.packPath(name, ".pack"))
+	if err != nil {
+		return 0, sorted(err)
+	}
+	defer f.Close()
+	var head [12]byte
+	_, err = io.ReadFull(f, head[:])
+	return int64(binary.BigEndian.Uint32(head[8:])), f.fault(err)
 }
 
 // ownPacks names the packs that packing has made, one in a line.

@@ -2,6 +2,7 @@ package git
 
 import (
 	"bytes"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,10 +14,9 @@ import (
 
 	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/go-git/go-git/v5/plumbing/cache"
+	lru "github.com/hashicorp/golang-lru/v2"
 	"github.com/klauspost/compress/zlib"
-	"golang.org/x/sync/errgroup"
 
-	"docent/disk"
 	"docent/forge/failure"
 )
 
@@ -30,11 +30,17 @@ type Store struct {
 	cache   *cache.ObjectLRU
 	damaged bool // it is read for what is sound in it: packs without a sound index are left out
 
-	mu      sync.Mutex // held while something is read: no file of objects goes meanwhile
-	indexed []*pack    // all packs; nil where they have to be looked for
+	mu       sync.Mutex // held while something is read: no file of objects goes meanwhile
+	indexed  []*pack    // all packs; nil where they have to be looked for
+	bases    *cache.BufferLRU
+	numbered int64 // packs so far
 
 	loose atomic.Int64 // objects in files of their own, about
 	left  atomic.Int64 // of these, those that the last packing has left so
+	few   atomic.Int64 // packs of few objects
+
+	verified atomic.Bool                         // see Verify
+	known    *lru.Cache[plumbing.Hash, struct{}] // commits that are connected
 }
 
 // ErrDamaged says that the repository's files are not what they should be.
@@ -52,12 +58,15 @@ const (
 )
 
 // Create makes an empty repository aside and moves it to its place.
-func Create(dir, head string) error {
+func Create(dir, head string, on *Disk) error {
+	if err := on.at("mkdir", dir); err != nil {
+		return err
+	}
 	tmp, err := os.MkdirTemp(filepath.Dir(dir), ".new-")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
+	defer on.RemoveAll(tmp)
 	for _, d := range []string{"objects/pack", "objects/info", "refs/heads", "refs/tags"} {
 		if err := os.MkdirAll(filepath.Join(tmp, d), 0o700); err != nil {
 			return err
@@ -67,26 +76,27 @@ func Create(dir, head string) error {
 		{"HEAD", "ref: refs/heads/" + head + "\n"},
 		{"config", "[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n"},
 		{"description", "Docent documentation repository\n"},
+		{verifiedFile, "1\n"},
 	}
 	for _, f := range files {
-		if err := writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
+		if err := on.writeFile(filepath.Join(tmp, f.name), []byte(f.text), 0o600); err != nil {
 			return err
 		}
 	}
 	for _, d := range []string{"objects/pack", "objects/info", "objects", "refs/heads", "refs/tags", "refs", ""} {
-		if err := disk.SyncFolder(filepath.Join(tmp, d)); err != nil {
+		if err := on.SyncFolder(filepath.Join(tmp, d)); err != nil {
 			return err
 		}
 	}
-	if err := disk.Rename(tmp, dir); err != nil {
+	if err := on.Rename(tmp, dir); err != nil {
 		return err
 	}
-	return disk.SyncFolder(filepath.Dir(dir))
+	return on.SyncFolder(filepath.Dir(dir))
 }
 
 // Open opens a repository and clears what a crash has left: temporary files, locks, an index without its pack.
 func Open(dir string, name string, d *Disk) (*Store, error) {
-	s := &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache)}
+	s := newStore(dir, name, d)
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNoRepository
 	}
@@ -102,14 +112,14 @@ func Open(dir string, name string, d *Disk) (*Store, error) {
 		stem, isIndex := strings.CutSuffix(name, ".idx")
 		_, err := os.Stat(stem + ".pack")
 		if strings.HasPrefix(e.Name(), "tmp_") || isIndex && errors.Is(err, fs.ErrNotExist) {
-			if err := os.Remove(name); err != nil {
+			if err := d.remove(name); err != nil {
 				return nil, err
 			}
 		}
 	}
-	err = filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(filepath.Join(dir, "refs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".lock") {
-			err = os.Remove(path)
+			err = d.remove(path)
 		}
 		return err
 	})
@@ -121,8 +131,24 @@ func Open(dir string, name string, d *Disk) (*Store, error) {
 		return nil, sorted(err)
 	}
 	s.loose.Store(int64(len(loose)))
+	mark, err := s.note(verifiedFile)
+	if err != nil {
+		return nil, err
+	}
+	s.verified.Store(mark != nil)
 	return s, nil
 }
+
+func newStore(dir, name string, d *Disk) *Store {
+	known, err := lru.New[plumbing.Hash, struct{}](knownCommits)
+	if err != nil {
+		panic(err) // the size is a constant that is allowed
+	}
+	return &Store{dir: dir, name: name, disk: d, cache: cache.NewObjectLRU(objectCache), known: known}
+}
+
+// file is the path of a file of the repository.
+func (s *Store) file(name string) string { return filepath.Join(s.dir, filepath.FromSlash(name)) }
 
 func (s *Store) packs() string { return filepath.Join(s.dir, "objects", "pack") }
 
@@ -192,36 +218,104 @@ func (s *Store) writeMissing(objects []Object) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	if len(missing) > looseLimit {
+	commits := 0
+	for _, o := range missing {
+		if o.kind == plumbing.CommitObject {
+			commits++
+		}
+	}
+	if len(missing) > looseLimit || commits > 1 {
 		_, err := s.writePack(len(missing), func(i int) (Object, error) { return missing[i], nil },
 			func() error { return nil })
 		return err
 	}
+	return s.writeFiles(inOrder(missing))
+}
+
+// inOrder puts objects behind those that they name.
+func inOrder(objects []Object) []Object {
+	at := make(map[plumbing.Hash]int, len(objects))
+	for i, o := range objects {
+		at[o.Hash] = i
+	}
+	list := make([]Object, 0, len(objects))
+	done := make([]bool, len(objects))
+	var put func(i int)
+	put = func(i int) {
+		if done[i] {
+			return
+		}
+		done[i] = true
+		for _, hash := range objects[i].names() {
+			if j, ok := at[hash]; ok {
+				put(j)
+			}
+		}
+		list = append(list, objects[i])
+	}
+	for i := range objects {
+		put(i)
+	}
+	return list
+}
+
+// writeFiles writes objects in files of their own, which get their names one after the other when all are on disk: a
+// process that ends in between leaves none of which a part is missing.
+func (s *Store) writeFiles(objects []Object) error {
 	dirs := map[string]bool{}
-	var g errgroup.Group
-	g.SetLimit(syncAtOnce)
-	for _, o := range missing {
-		name := s.loosePath(o.Hash)
-		dir := filepath.Dir(name)
-		if err := os.Mkdir(dir, 0o700); err == nil {
+	for _, o := range objects {
+		dir := filepath.Dir(s.loosePath(o.Hash))
+		if dirs[dir] {
+			continue
+		}
+		if err := s.disk.mkdir(dir); err == nil {
 			dirs[filepath.Join(s.dir, "objects")] = true
 		} else if !errors.Is(err, fs.ErrExist) {
-			return errors.Join(err, g.Wait())
+			return err
 		}
 		dirs[dir] = true
-		g.Go(func() error { return s.writeLoose(name, o) })
+	}
+	written := make([]string, len(objects))
+	defer func() {
+		for _, name := range written {
+			if name != "" {
+				_ = s.disk.remove(name) // else the next opening does
+			}
+		}
+	}()
+	var g background.Group
+	g.SetLimit(syncAtOnce)
+	for i, o := range objects {
+		g.Go(func() (err error) {
+			written[i], err = s.writeLoose(o)
+			return err
+		})
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	s.loose.Add(int64(len(missing)))
+	for i, o := range objects {
+		if err := s.disk.Rename(written[i], s.loosePath(o.Hash)); err != nil {
+			return err
+		}
+		written[i] = ""
+		s.loose.Add(1)
+	}
 	for dir := range dirs {
 		g.Go(func() error {
 			defer s.disk.Take()()
-			return disk.SyncFolder(dir)
+			return s.disk.SyncFolder(dir)
 		})
 	}
-	return g.Wait()
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if o.kind != plumbing.BlobObject {
+			s.keep(o)
+		}
+	}
+	return nil
 }
 
 // deflaters are large: each holds its tables.
@@ -233,8 +327,8 @@ var deflaters = sync.Pool{New: func() any {
 	return z
 }}
 
-// writeLoose writes a loose object, synced before it gets its name.
-func (s *Store) writeLoose(name string, o Object) error {
+// writeLoose writes a loose object, synced, under a name that is not yet its own.
+func (s *Store) writeLoose(o Object) (name string, err error) {
 	var b bytes.Buffer
 	z := deflaters.Get().(*zlib.Writer)
 	defer deflaters.Put(z)
@@ -242,25 +336,18 @@ func (s *Store) writeLoose(name string, o Object) error {
 	z.Write(objectHeader(o.kind, int64(len(o.data)))) // into memory: cannot fail
 	z.Write(o.data)
 	if err := z.Close(); err != nil {
-		return err
+		return "", err
 	}
 	defer s.disk.Take()()
-	f, err := os.CreateTemp(s.packs(), "tmp_obj_")
+	f, err := s.disk.createTemp(s.packs(), "tmp_obj_")
 	if err != nil {
-		return err
+		return "", err
 	}
-	defer os.Remove(f.Name())
 	defer f.Close()
-	if _, err := f.Write(b.Bytes()); err != nil {
-		return err
+	if _, err := (diskWriter{s.disk, f}).Write(b.Bytes()); err != nil {
+		return f.Name(), err
 	}
-	if err := f.Chmod(0o400); err != nil {
-		return err
-	}
-	if err := errors.Join(f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return disk.Rename(f.Name(), name)
+	return f.Name(), s.disk.finish(f, 0o400)
 }
 
 // Walk calls each for every file and directory below a tree, in git's order, until it fails.
@@ -315,11 +402,15 @@ func (n *walk) add(path string, e Entry) error {
 	case max(n.files, n.folders) > n.store.disk.maxFiles:
 		return n.store.TooManyNames()
 	case len(path) > maxPath:
-		return n.store.tooMuch("a path in it is longer than %d bytes", maxPath)
+		return n.store.tooLong()
 	case n.bytes > maxNames:
 		return n.store.tooMuch("the paths of its files have more than %d bytes together", int64(maxNames))
 	}
 	return nil
+}
+
+func (s *Store) tooLong() error {
+	return s.tooMuch("a path in it is longer than %d bytes", maxPath)
 }
 
 func (s *Store) tooDeep() error {
@@ -331,9 +422,18 @@ func (s *Store) TooManyNames() error {
 	return s.tooMuch("it holds more than %d files or folders", s.disk.maxFiles)
 }
 
+// ErrTooMuch says that a repository goes beyond a limit.
+var ErrTooMuch = errors.New("the repository goes beyond a limit")
+
+type limitError struct{ said *failure.Error }
+
+func (e limitError) Error() string   { return e.said.Error() }
+func (e limitError) Unwrap() []error { return []error{e.said, ErrTooMuch} }
+
 // tooMuch says that a repository goes beyond a limit: nothing passes by waiting.
 func (s *Store) tooMuch(format string, args ...any) error {
-	return failure.Misconfigured("The repository of %s goes beyond a limit: %s.", s.name, fmt.Sprintf(format, args...))
+	return limitError{failure.Misconfigured("The repository of %s goes beyond a limit: %s.", s.name,
+		fmt.Sprintf(format, args...))}
 }
 
 // Loose is about how many objects are in files of their own.
@@ -341,3 +441,6 @@ func (s *Store) Loose() int { return int(s.loose.Load()) }
 
 // Unpacked is Loose without those that the last packing had to leave so.
 func (s *Store) Unpacked() int { return int(s.loose.Load() - s.left.Load()) }
+
+// Small is how many packs have so few objects that they are worth joining.
+func (s *Store) Small() int { return int(s.few.Load()) }

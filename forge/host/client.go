@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"docent/api"
-	"docent/backoff"
 	"docent/forge/failure"
-	"docent/tracing"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 )
 
 // A limiter keeps all requests under one credential to one code host within the host's limits: they go one at a time,

@@ -13,7 +13,7 @@ import (
 
 	"docent/api"
 	"docent/forge/failure"
-	"docent/secrets/given"
+	"docent/internal/secret"
 )
 
 // readSecret is what the operator gives under the name of the project's variable.
@@ -21,11 +21,11 @@ func readSecret(variable string) (string, error) {
 	if variable == "" {
 		return "", nil
 	}
-	secret, err := given.Read(variable, os.LookupEnv)
+	value, err := secret.Read(variable, os.LookupEnv)
 	if err != nil {
 		return "", failure.Misconfigured("The code host's credentials cannot be read: %v.", err)
 	}
-	return secret, nil
+	return value, nil
 }
 
 // credentials is what a project has as its token or key: stored, or in its variable.
@@ -36,13 +36,13 @@ func (h *Hosts) credentials(p api.Project) (string, error) {
 	if h.o.Stored == nil {
 		return "", failure.Misconfigured("The token of this project is stored in the server's data directory.")
 	}
-	secret, err := h.o.Stored(p.TokenFile)
+	value, err := h.o.Stored(p.TokenFile)
 	if err != nil {
 		return "", failure.Misconfigured(
 			"The stored token of this project cannot be read: %v. Backups leave tokens out: after a restore, enter it again on the console's page Sources, or with `docent project token %s`.",
 			failure.Reason(err), p.ID)
 	}
-	return secret, nil
+	return value, nil
 }
 
 // Secret is what a project's repository is reached with now: its token, its SSH key, or its app's token of the hour.

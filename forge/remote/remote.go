@@ -33,10 +33,10 @@ import (
 	gitssh "github.com/go-git/go-git/v5/plumbing/transport/ssh"
 	"github.com/go-git/go-git/v5/storage/filesystem"
 
-	"docent/disk"
 	"docent/forge/failure"
 	"docent/forge/git"
-	"docent/tracing"
+	"docent/internal/disk"
+	"docent/internal/tracing"
 )
 
 // A Remote is a repository elsewhere. The git protocol is spoken through go-git's sessions rather than its Remote: what
@@ -50,6 +50,7 @@ type Remote struct {
 	timeout time.Duration
 
 	Progress func(text string) // is told how much was received; may be nil
+	Whole    bool              // fetches bring all of the history also where nothing is there yet
 
 	// Of a source that is reached over http.
 	web      *http.Client
@@ -268,7 +269,7 @@ func begin[S transport.Session](
 }
 
 // Fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new
-// since. An empty name is the remote's default branch. No reference is changed. The listing is where the remote's
+// since. Haves are commits that are there with all that they reach. An empty name is the remote's default branch. No reference is changed. The listing is where the remote's
 // branches stood, as far as it told.
 func (r *Remote) Fetch(
 	ctx context.Context, store *git.Store, branch string, haves []plumbing.Hash,
@@ -296,7 +297,7 @@ func (r *Remote) Fetch(
 	if !ok {
 		return "", zero, l, NoBranch(branch)
 	}
-	there, err := store.Has(want)
+	there, err := store.Connected(want)
 	if err == nil && !there {
 		err = r.receive(ctx, s, refs, store, want, haves)
 	}
@@ -311,11 +312,14 @@ func (r *Remote) receive(
 	ctx context.Context, s transport.UploadPackSession, refs *packp.AdvRefs, store *git.Store,
 	want plumbing.Hash, haves []plumbing.Hash,
 ) error {
+	if err := store.CutOff(); err != nil { // what a fetch may have left that was cut off
+		return err
+	}
 	shallow, err := store.Shallow()
 	if err != nil {
 		return err
 	}
-	req, err := request(refs, want, haves, shallow)
+	req, err := request(refs, want, haves, shallow, len(haves) == 0 && !r.Whole)
 	if err != nil {
 		return err
 	}
@@ -334,10 +338,7 @@ func (r *Remote) receive(
 	if r.Progress != nil {
 		packs = &countingReader{next: packs, told: r.Progress}
 	}
-	if err := store.ReadPack(packs); err != nil {
-		return r.failure(ctx, "fetch", err)
-	}
-	if len(res.Shallows) > 0 {
+	if len(res.Shallows) > 0 { // before the commits: they must never be here without that
 		for _, h := range res.Shallows {
 			shallow[h] = true
 		}
@@ -345,16 +346,22 @@ func (r *Remote) receive(
 			return err
 		}
 	}
-	there, err := store.Has(want)
-	if err == nil && !there {
-		err = fmt.Errorf("%w: the repository did not send the commit that it announced", failure.ErrTemporary)
+	err = store.Receive(packs, func() error {
+		there, err := store.Connected(want)
+		if err == nil && !there {
+			err = fmt.Errorf("%w: the repository did not send all of the commit that it announced", failure.ErrTemporary)
+		}
+		return err
+	})
+	if err != nil {
+		err = r.failure(ctx, "fetch", err)
 	}
-	return err
+	return errors.Join(err, store.CutOff())
 }
 
-// request asks for a commit: alone where nothing is there yet, else with what is new since.
+// request asks for a commit: alone, or with what is new since.
 func request(
-	refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, shallow map[plumbing.Hash]bool,
+	refs *packp.AdvRefs, want plumbing.Hash, haves []plumbing.Hash, shallow map[plumbing.Hash]bool, alone bool,
 ) (*packp.UploadPackRequest, error) {
 	req := packp.NewUploadPackRequestFromCapabilities(refs.Capabilities)
 	req.Wants, req.Haves = []plumbing.Hash{want}, haves
@@ -363,11 +370,11 @@ func request(
 			return nil, err
 		}
 	}
-	if refs.Capabilities.Supports(capability.Shallow) && (len(haves) == 0 || len(shallow) > 0) {
+	if refs.Capabilities.Supports(capability.Shallow) && (alone || len(shallow) > 0) {
 		if err := req.Capabilities.Set(capability.Shallow); err != nil {
 			return nil, err
 		}
-		if len(haves) == 0 {
+		if alone {
 			req.Depth = packp.DepthCommits(1)
 		}
 		// The remote is told where our history ends, so that it does not count on what lies beyond.

@@ -93,9 +93,10 @@ const project = "docs"
 func newStore(t *testing.T) *git.Store {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "docs.git")
-	st, err := (*git.Store)(nil), git.Create(dir, "main")
+	on := git.NewDisk(1000, 1<<30, nil)
+	st, err := (*git.Store)(nil), git.Create(dir, "main", on)
 	if err == nil {
-		st, err = git.Open(dir, project, git.NewDisk(1000, 1<<30, nil))
+		st, err = git.Open(dir, project, on)
 	}
 	if err != nil {
 		t.Fatal(err)

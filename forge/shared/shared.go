@@ -14,9 +14,11 @@ import (
 	"io"
 	"strings"
 
+	"github.com/go-git/go-git/v5/plumbing"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"docent/forge/failure"
+	"docent/forge/git"
 )
 
 //go:embed schema.sql
@@ -401,7 +403,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 
 // Join puts packs together where there are many: the newest ones, up to one that is larger than those after it taken
 // together, so that a repository has about as many as the number of its objects has digits, and each byte is written
-// anew that often at most. Packs hold whole objects, so one follows the other.
+// again that often at most. Packs hold whole objects, so one follows the other.
 func (s *Store) Join(ctx context.Context, project string) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 	if err != nil {
@@ -416,7 +418,7 @@ func (s *Store) Join(ctx context.Context, project string) error {
 		return nil
 	}
 	up := &upload{ctx: ctx, store: s}
-	objects, err := joined(up, packs, func(p packRow) io.Reader { return &parts{ctx: ctx, tx: tx, pack: p.number} })
+	objects, inflated, err := joined(up, packs, func(p packRow) io.Reader { return &parts{ctx: ctx, tx: tx, pack: p.number} })
 	if err == nil {
 		err = up.send() // also where there is one part: it has a number then
 	}
@@ -426,10 +428,8 @@ func (s *Store) Join(ctx context.Context, project string) error {
 	}
 	tx.Rollback() // it holds back the removal of what was read
 	numbers := make([]int64, len(packs))
-	var inflated int64
 	for i, p := range packs {
 		numbers[i] = p.number
-		inflated += p.inflated
 	}
 	var done bool // where not, another node was faster
 	err = s.db.QueryRowContext(ctx, "SELECT host_join($1, $2, $3, $4, $5, $6)", project, numbers, up.number, objects, up.size,
@@ -452,54 +452,57 @@ func newest(packs []packRow) []packRow {
 	return packs[from:]
 }
 
-const (
-	packHead = 12 // "PACK", version, number of objects
-	packTail = sha1.Size
-)
-
-// joined writes one pack that holds what several do.
-func joined(w io.Writer, packs []packRow, open func(packRow) io.Reader) (objects int64, err error) {
-	for _, p := range packs {
-		objects += p.objects
+// joined writes one pack that holds what several do, each object once: in how many an object stands depends on what
+// branches had in common, and git refuses a pack in which one stands twice. It reads the packs two times, since how many
+// objects there are stands first.
+func joined(w io.Writer, packs []packRow, open func(packRow) io.Reader) (objects, inflated int64, err error) {
+	type object struct {
+		length int64
+		kept   bool
+	}
+	seen := map[plumbing.Hash]bool{}
+	content := make([][]object, len(packs))
+	for i, p := range packs {
+		err := git.EachObject(open(p), func(name plumbing.Hash, size, length int64) error {
+			content[i] = append(content[i], object{length, !seen[name]})
+			if !seen[name] {
+				seen[name] = true
+				objects, inflated = objects+1, inflated+size
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, 0, fmt.Errorf("pack %d is damaged: %w", p.number, err)
+		}
+		if int64(len(content[i])) != p.objects {
+			return 0, 0, fmt.Errorf("pack %d is damaged: it holds %d objects and should hold %d", p.number, len(content[i]),
+				p.objects)
+		}
 	}
 	sum := sha1.New()
 	out := io.MultiWriter(w, sum)
 	head := binary.BigEndian.AppendUint32([]byte("PACK\x00\x00\x00\x02"), uint32(objects))
 	if _, err := out.Write(head); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	for _, p := range packs {
-		if err := objectsOf(out, p, open(p)); err != nil {
-			return 0, fmt.Errorf("pack %d: %w", p.number, err)
+	for i, p := range packs {
+		r := open(p)
+		_, err := io.CopyN(io.Discard, r, git.PackHead)
+		for _, o := range content[i] {
+			to := io.Discard
+			if o.kept {
+				to = out
+			}
+			if err == nil {
+				_, err = io.CopyN(to, r, o.length)
+			}
+		}
+		if err != nil {
+			return 0, 0, fmt.Errorf("pack %d: %w", p.number, err)
 		}
 	}
 	_, err = w.Write(sum.Sum(nil))
-	return objects, err
-}
-
-// objectsOf copies what stands between a pack's head and its checksum, which it checks.
-func objectsOf(w io.Writer, p packRow, r io.Reader) error {
-	check := sha1.New()
-	r = io.TeeReader(r, check)
-	var head [packHead]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return err
-	}
-	if n := int64(binary.BigEndian.Uint32(head[8:])); n != p.objects {
-		return fmt.Errorf("it is damaged: it holds %d objects and should hold %d", n, p.objects)
-	}
-	if _, err := io.CopyN(w, r, p.bytes-packHead-packTail); err != nil {
-		return err
-	}
-	want := check.Sum(nil)
-	var tail [packTail]byte
-	if _, err := io.ReadFull(r, tail[:]); err != nil {
-		return err
-	}
-	if string(tail[:]) != string(want) {
-		return errors.New("it is damaged: it does not match its checksum")
-	}
-	return nil
+	return objects, inflated, err
 }
 
 // failed sorts an error of the database: one that a retry may help against is failure.ErrTemporary.

@@ -18,7 +18,9 @@ import (
 	"testing"
 
 	"docent/api"
-	"docent/internal/corpora"
+	"docent/bench/corpora"
+	"docent/internal/race"
+	"docent/internal/testing/need"
 	"docent/model"
 	"docent/search"
 )
@@ -105,9 +107,7 @@ type judge struct {
 
 func newJudge(t *testing.T) *judge {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("indexes whole documentation sets")
-	}
+	need.Everything(t, "indexes whole documentation sets")
 	library, err := search.Open(t.TempDir(), search.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func evidenceOf(req model.Request) evidence {
 // Whether the documentation answers is told right as often as it was, on documentation that the verdict was not fitted
 // to. A near miss that is taken for answered is the worse mistake, so the line is drawn for these.
 func TestVerdicts(t *testing.T) {
-	if raceDetector {
+	if race.Enabled {
 		t.Skip("computes only; CI runs it without the race detector")
 	}
 	t.Parallel()

@@ -3,7 +3,7 @@ package builtin
 import (
 	"testing"
 
-	"docent/internal/growth"
+	"docent/internal/testing/growth"
 	"docent/model"
 )
 

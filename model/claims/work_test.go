@@ -3,7 +3,7 @@ package claims
 import (
 	"testing"
 
-	"docent/internal/growth"
+	"docent/internal/testing/growth"
 )
 
 // Work on what models and pages write.

@@ -2,6 +2,7 @@ package modeltest
 
 import (
 	"context"
+	"docent/internal/background"
 	"fmt"
 	"io"
 	"net/http"
@@ -47,7 +48,7 @@ func InProcess(server http.Handler) Transport {
 		from, to := io.Pipe()
 		w := &pipeWriter{header: http.Header{}, body: to, begun: make(chan struct{})}
 		ended := make(chan struct{})
-		go func() {
+		background.Go("model/modeltest.InProcess", func() {
 			defer close(ended)
 			defer func() {
 				broken := recover()
@@ -62,7 +63,7 @@ func InProcess(server http.Handler) Transport {
 				_ = to.Close()
 			}()
 			server.ServeHTTP(w, r)
-		}()
+		})
 		stop := context.AfterFunc(r.Context(), func() { _ = to.CloseWithError(r.Context().Err()) })
 		select {
 		case <-w.begun:

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/model"
 	"docent/model/builtin"
 	"docent/model/remote"
 	"docent/model/scripted"
-	"docent/tracing"
 )
 
 // A Config lists the models that answers may be asked of. The built-in one is always there, under its own name, unless

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
+	"docent/internal/tracing"
 	"docent/model"
 	"docent/model/claims"
-	"docent/tracing"
 )
 
 // A Judge is a model that is asked about claims that their words leave in doubt.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"docent/measure"
+	"docent/internal/measure"
 )
 
 // latencies are how long requests to endpoints take, by the models' names.

@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"docent/backoff"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
 	"docent/model"
-	"docent/tracing"
 )
 
 // Defaults of a model that is reached over HTTP, and what bounds it whatever its configuration says.

@@ -3,7 +3,7 @@ package remote
 import (
 	"context"
 
-	"docent/tracing"
+	"docent/internal/tracing"
 )
 
 // trace begins the span of a call, with all its tries, by OpenTelemetry's conventions for generative AI. What is put to

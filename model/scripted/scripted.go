@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/model"
 )
 

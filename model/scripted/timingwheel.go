@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"docent/internal/background"
 )
 
 // A timingWheel fires timers to the tick: all that are due in one tick from one goroutine. With a runtime timer or a
@@ -98,7 +100,7 @@ func (w *timingWheel) ensureRunning() {
 	for i := range w.slots { // timers may have been set meanwhile for a time that has just passed
 		w.empty(&w.slots[i], now)
 	}
-	go w.run()
+	background.Go("model/scripted.ensureRunning", w.run)
 }
 
 func (w *timingWheel) run() {

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"errors"
@@ -6,27 +6,31 @@ import (
 	"log/slog"
 	"os"
 	"path"
+	"path/filepath"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"docent/api"
+	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/catalog/database"
+	"docent/persistence/catalog/people"
 )
 
 // withOneOfEach gives a catalogue a row in every table that carries checksums.
-func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest) {
+func withOneOfEach(t *testing.T, c *catalog.Catalog) (key api.Key, pull api.PullRequest) {
 	t.Helper()
-	addOrganization(t, c, "acme")
-	addProject(t, c, "docs")
-	addProject(t, c, "blog")
-	key = must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Project: "docs", Name: "CI's"}, [32]byte{1}))(t)
-	must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Project: "blog"}, [32]byte{2}))(t)
-	pull = must(c.AddPull(t.Context(), api.PullRequest{Project: "docs", Title: "One", Head: "docent/1", Base: "main"}))(t)
-	must(c.AddPull(t.Context(), api.PullRequest{Project: "docs", Title: "Two", Head: "docent/2", Base: "main"}))(t)
-	must(c.Secret(t.Context(), "cookie"))(t)
+	catalogtest.AddOrganization(t, c, "acme")
+	catalogtest.AddProject(t, c, "docs")
+	catalogtest.AddProject(t, c, "blog")
+	key = catalogtest.Must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Project: "docs", Name: "CI's"}, [32]byte{1}))(t)
+	catalogtest.Must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, Project: "blog"}, [32]byte{2}))(t)
+	pull = catalogtest.Must(c.AddPull(t.Context(), api.PullRequest{Project: "docs", Title: "One", Head: "docent/1", Base: "main"}))(t)
+	catalogtest.Must(c.AddPull(t.Context(), api.PullRequest{Project: "docs", Title: "Two", Head: "docent/2", Base: "main"}))(t)
+	catalogtest.Must(c.Secret(t.Context(), "cookie"))(t)
 	u, _, err := c.AddUpdate(t.Context(), "docs")
 	if err != nil {
 		t.Fatal(err)
@@ -49,23 +53,23 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	if err := c.SaveRun(t.Context(), run); err != nil {
 		t.Fatal(err)
 	}
-	maria := addPerson(t, c, "maria", api.RoleOwner)
+	maria := catalogtest.AddPerson(t, c, "maria", api.RoleOwner)
 	later := time.Now().Add(time.Hour)
-	must(c.AddSession(t.Context(), api.SignIn{Person: maria.ID, ExpiresAt: later, Idle: time.Hour}, [32]byte{3}))(t)
-	must(c.AddInvitation(t.Context(), api.Invitation{Org: DefaultOrg, Role: api.RoleViewer, ExpiresAt: later},
+	catalogtest.Must(c.AddSession(t.Context(), api.SignIn{Person: maria.ID, ExpiresAt: later, Idle: time.Hour}, [32]byte{3}))(t)
+	catalogtest.Must(c.AddInvitation(t.Context(), api.Invitation{Org: api.DefaultOrg, Role: api.RoleViewer, ExpiresAt: later},
 		[32]byte{4}))(t)
-	must(c.AddLink(t.Context(), api.Link{ExpiresAt: later}, [32]byte{5}))(t)
+	catalogtest.Must(c.AddLink(t.Context(), api.Link{ExpiresAt: later}, [32]byte{5}))(t)
 	if err := c.Audit(t.Context(), api.AuditEntry{Who: "Maria", Action: "key.create"}); err != nil {
 		t.Fatal(err)
 	}
-	must(c.KeepGap(t.Context(), api.Gap{Project: "docs", State: api.GapOpen, Anchor: "msg_1"}))(t)
+	catalogtest.Must(c.KeepGap(t.Context(), api.Gap{Project: "docs", State: api.GapOpen, Anchor: "msg_1"}))(t)
 	if err := c.SetReportHook(t.Context(), api.ReportHook{Project: "docs", URL: "https://a.example"}); err != nil {
 		t.Fatal(err)
 	}
-	must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
-	must(c.AddComment(t.Context(), api.Comment{Pull: pull.ID, Path: "a.md", Line: 1, Text: "x", Author: "u"}))(t)
-	addWebhook(t, c, api.Webhook{ID: "whk_1", Project: "docs", URL: "https://a.example"}, 0)
-	if err := c.AddEvents(t.Context(), []api.WebhookEvent{testEvent(1, "docs", api.EventJobEnded, time.Now())}, nil, 1); err != nil {
+	catalogtest.Must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
+	catalogtest.Must(c.AddComment(t.Context(), api.Comment{Pull: pull.ID, Path: "a.md", Line: 1, Text: "x", Author: "u"}))(t)
+	catalogtest.AddWebhook(t, c, api.Webhook{ID: "whk_1", Project: "docs", URL: "https://a.example"}, 0)
+	if err := c.AddEvents(t.Context(), []api.WebhookEvent{catalogtest.Event(1, "docs", api.EventJobEnded, time.Now())}, nil, 1); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.SaveSingle(t.Context(), api.WebhookDelivery{Webhook: "whk_1", Event: "evt_docs_1"}); err != nil {
@@ -74,82 +78,70 @@ func withOneOfEach(t *testing.T, c *Catalog) (key api.Key, pull api.PullRequest)
 	return key, pull
 }
 
-func problems(t *testing.T, c *Catalog) (found []string) {
-	t.Helper()
-	rows, err := c.Check(t.Context(), func(p Problem) bool {
-		found = append(found, p.Table+"/"+p.Row)
-		return true
-	})
-	if err != nil || rows == 0 {
-		t.Fatalf("%d rows, %v", rows, err)
-	}
-	return found
-}
-
 // TestADamagedRowIsRefusedAndTheOthersServed changes what stands in a row behind the program's back.
 func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
-	eachPlace(t, func(t *testing.T, p place) {
-		c := p.open(Options{Stale: time.Nanosecond})
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		c := p.Open(catalog.Options{Stale: time.Nanosecond})
 		key, pull := withOneOfEach(t, c)
-		if found := problems(t, c); len(found) != 0 {
+		if found := catalogtest.Problems(t, c); len(found) != 0 {
 			t.Fatalf("in an undamaged catalogue: %v", found)
 		}
 		set := func(statement string, args ...any) {
 			t.Helper()
-			if _, err := c.write.NewRaw(statement, args...).Exec(t.Context()); err != nil {
+			if _, err := c.Write.NewRaw(statement, args...).Exec(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		refused := func(what, table, row string, err error) {
 			t.Helper()
-			if !errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), table) || !strings.Contains(err.Error(), row) {
+			if !errors.Is(err, catalog.ErrCorrupt) || !strings.Contains(err.Error(), table) || !strings.Contains(err.Error(), row) {
 				t.Errorf("%s: %v, want an error that names row %s of %s", what, err, row, table)
 			}
 		}
 
 		set("UPDATE projects SET domain = 'docr.example.com' WHERE id = 'docs'")
-		refused("a project", "projects", "docs", second(c.Project(t.Context(), "docs")))
-		refused("a project's domain", "projects", "docs", second(c.ProjectByDomain(t.Context(), "docr.example.com")))
-		must(c.Project(t.Context(), "blog"))(t)
-		if list := must(c.Projects(t.Context()))(t); len(list) != 1 || list[0].ID != "blog" {
+		refused("a project", "projects", "docs", catalogtest.Second(c.Project(t.Context(), "docs")))
+		refused("a project's domain", "projects", "docs", catalogtest.Second(c.ProjectByDomain(t.Context(), "docr.example.com")))
+		catalogtest.Must(c.Project(t.Context(), "blog"))(t)
+		if list := catalogtest.Must(c.Projects(t.Context()))(t); len(list) != 1 || list[0].ID != "blog" {
 			t.Errorf("listed are %v, want the other one", list)
 		}
 
 		set("UPDATE keys SET hash = ? WHERE id = ?", []byte(strings.Repeat("\x03", 32)), key.ID)
-		refused("a key", "keys", string(key.ID), second(c.KeyByHash(t.Context(),
+		refused("a key", "keys", string(key.ID), catalogtest.Second(c.KeyByHash(t.Context(),
 			[32]byte([]byte(strings.Repeat("\x03", 32))))))
-		must(c.KeyByHash(t.Context(), [32]byte{2}))(t)
+		catalogtest.Must(c.KeyByHash(t.Context(), [32]byte{2}))(t)
 		if err := c.RevokeKey(t.Context(), key.ID, time.Now()); err != nil {
 			t.Errorf("a damaged key cannot be revoked: %v", err)
 		}
 
 		set("UPDATE pulls SET head = 'docent/3' WHERE id = ?", pull.ID)
-		refused("a pull request", "pulls", pull.ID, second(c.Pull(t.Context(), pull.ID)))
-		refused("its change", "pulls", pull.ID, second(c.UpdatePull(t.Context(), pull)))
-		if list := must(c.Pulls(t.Context(), "docs", ""))(t); len(list) != 1 || list[0].Title != "Two" {
+		refused("a pull request", "pulls", pull.ID, catalogtest.Second(c.Pull(t.Context(), pull.ID)))
+		refused("its change", "pulls", pull.ID, catalogtest.Second(c.UpdatePull(t.Context(), pull)))
+		if list := catalogtest.Must(c.Pulls(t.Context(), "docs", ""))(t); len(list) != 1 || list[0].Title != "Two" {
 			t.Errorf("listed are %v, want the other one", list)
 		}
 
 		set("UPDATE counters SET value = 77 WHERE name = 'pulls/docs'")
-		refused("a counter", "counters", "pulls/docs", second(c.AddPull(t.Context(),
+		refused("a counter", "counters", "pulls/docs", catalogtest.Second(c.AddPull(t.Context(),
 			api.PullRequest{Project: "docs", Head: "docent/9", Base: "main"})))
 
 		set("UPDATE automations SET name = 'weekla'")
-		refused("an automation", "automations", "aut_1", second(c.Automation(t.Context(), "aut_1")))
+		refused("an automation", "automations", "aut_1", catalogtest.Second(c.Automation(t.Context(), "aut_1")))
 		set("UPDATE automation_runs SET at = at + 1")
 		set("UPDATE updates SET status = 'success'")
 		set("UPDATE organizations SET name = 'Acmf' WHERE id = 'acme'")
-		was := must(c.Secret(t.Context(), "cookie"))(t)
+		was := catalogtest.Must(c.Secret(t.Context(), "cookie"))(t)
 		set("UPDATE settings SET value = ?", []byte(strings.Repeat("x", 32)))
 
-		found := strings.Join(problems(t, c), " ")
+		found := strings.Join(catalogtest.Problems(t, c), " ")
 		for _, want := range []string{"projects/docs", "pulls/" + pull.ID, "counters/pulls/docs", "automations/aut_1",
 			"automation_runs/run-1", "updates/", "organizations/acme", "settings/secret/cookie"} {
 			if !strings.Contains(found, want) {
 				t.Errorf("the check does not name %s: %s", want, found)
 			}
 		}
-		if made := must(c.Secret(t.Context(), "cookie"))(t); len(made) != 32 || string(made) == string(was) ||
+		if made := catalogtest.Must(c.Secret(t.Context(), "cookie"))(t); len(made) != 32 || string(made) == string(was) ||
 			strings.HasPrefix(string(made), "xxxx") {
 			t.Errorf("a damaged secret is not made anew: %q", made)
 		}
@@ -157,7 +149,7 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		if err := c.Accept(t.Context(), "projects", "docs"); err != nil {
 			t.Fatal(err)
 		}
-		if got := must(c.Project(t.Context(), "docs"))(t); got.Domain != "docr.example.com" {
+		if got := catalogtest.Must(c.Project(t.Context(), "docs"))(t); got.Domain != "docr.example.com" {
 			t.Errorf("accepted is %+v", got)
 		}
 		for _, name := range [][2]string{{"projects", "nothing"}, {"jobs", "docs"}} {
@@ -168,93 +160,41 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 	})
 }
 
-// undo are statements that take from older tables what the migrations after that one brought to them.
-func undo(t *testing.T, migration string) (statements []string) {
-	t.Helper()
-	older := map[string]string{} // indexes that were there before
-	tables := tablesAfter(t, migration)
-	find := func(text, what string) [][]string { return regexp.MustCompile(what).FindAllStringSubmatch(text, -1) }
-	for _, name := range must(fs.Glob(migrationFiles, "migrations/*.sql"))(t) {
-		text := string(must(migrationFiles.ReadFile(name))(t))
-		if path.Base(name) < migration+"~" {
-			for _, m := range find(text, `(?m)^CREATE (?:UNIQUE )?INDEX (\w+) ON .*$`) {
-				older[m[1]] = m[0]
-			}
-			continue
-		}
-		for _, m := range find(text, `CREATE (?:UNIQUE )?INDEX (\w+) ON (\w+)`) {
-			if !slices.Contains(tables, m[2]) {
-				statements = append(statements, "DROP INDEX "+m[1])
-			}
-		}
-		for _, m := range find(text, `(?m)^DROP INDEX (\w+)`) {
-			if older[m[1]] != "" {
-				statements = append(statements, "DROP INDEX IF EXISTS "+m[1], older[m[1]])
-			}
-		}
-	}
-	for _, name := range must(fs.Glob(migrationFiles, "migrations/*.sql"))(t) {
-		if path.Base(name) < migration+"~" {
-			continue
-		}
-		for _, m := range find(string(must(migrationFiles.ReadFile(name))(t)), `ALTER TABLE (\w+) ADD COLUMN (\w+)`) {
-			statements = append(statements, "ALTER TABLE "+m[1]+" DROP COLUMN "+m[2])
-		}
-	}
-	return statements
-}
-
-// tablesAfter are the tables that the migrations after that one make.
-func tablesAfter(t *testing.T, migration string) (tables []string) {
-	t.Helper()
-	files := must(fs.Glob(migrationFiles, "migrations/*.sql"))(t)
-	for _, name := range files {
-		if path.Base(name) < migration+"~" {
-			continue
-		}
-		text := must(migrationFiles.ReadFile(name))(t)
-		for _, part := range strings.Split(string(text), "CREATE TABLE ")[1:] {
-			tables = append(tables, strings.Fields(part)[0])
-		}
-	}
-	return tables
-}
-
 // TestAnOlderCatalogGetsItsChecksums takes from a catalogue what the checksums' migration and those after it brought,
 // and opens it again.
 func TestAnOlderCatalogGetsItsChecksums(t *testing.T) {
-	eachPlace(t, func(t *testing.T, p place) {
-		c := p.open(Options{})
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		c := p.Open(catalog.Options{})
 		withOneOfEach(t, c)
-		want := must(c.Projects(t.Context()))(t)
-		younger := tablesAfter(t, checksMigration)
-		statements := []string{"DROP TABLE stores", "DELETE FROM bun_migrations WHERE name >= '" + checksMigration + "'",
+		want := catalogtest.Must(c.Projects(t.Context()))(t)
+		younger := catalogtest.TablesAfter(t, database.ChecksMigration)
+		statements := []string{"DROP TABLE stores", "DELETE FROM bun_migrations WHERE name >= '" + database.ChecksMigration + "'",
 			"INSERT INTO projections (name, position) VALUES ('jobs', 57)"}
-		statements = append(statements, undo(t, checksMigration)...)
+		statements = append(statements, catalogtest.Undo(t, database.ChecksMigration)...)
 		for _, table := range slices.Backward(younger) {
 			statements = append(statements, "DROP TABLE "+table)
 		}
-		for _, table := range checkedTables {
-			if !slices.Contains(younger, table.name) {
-				statements = append(statements, "ALTER TABLE "+table.name+" DROP COLUMN checksum")
+		for _, table := range c.Tables() {
+			if !slices.Contains(younger, table.Name) {
+				statements = append(statements, "ALTER TABLE "+table.Name+" DROP COLUMN checksum")
 			}
 		}
 		for _, s := range statements {
-			if _, err := c.write.Exec(s); err != nil {
+			if _, err := c.Write.Exec(s); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		c = p.open(Options{})
-		if found := problems(t, c); len(found) != 0 {
+		c = p.Open(catalog.Options{})
+		if found := catalogtest.Problems(t, c); len(found) != 0 {
 			t.Errorf("after the migration: %v", found)
 		}
-		if got := must(c.Projects(t.Context()))(t); !reflect.DeepEqual(got, want) {
+		if got := catalogtest.Must(c.Projects(t.Context()))(t); !reflect.DeepEqual(got, want) {
 			t.Errorf("projects are\n%+v, want\n%+v", got, want)
 		}
-		if is := must(c.Identity(t.Context()))(t); is.ID == "" || is.Journal != "" || is.Position != 57 {
+		if is := catalogtest.Must(c.Identity(t.Context()))(t); is.ID == "" || is.Journal != "" || is.Position != 57 {
 			t.Errorf("its identity is %+v", is)
 		}
 	})
@@ -268,14 +208,15 @@ func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 		"question_texts": "a copy", "text_queue": "of copies",
 		"searches": "a count for people", "stores": "compared with the journal",
 	}
-	for _, table := range checkedTables {
-		others[table.name] = "checked"
+	c := catalogtest.Place{T: t, DSN: "sqlite:" + filepath.Join(t.TempDir(), "catalog.db")}.Open(catalog.Options{})
+	for _, table := range c.Tables() {
+		others[table.Name] = "checked"
 	}
-	err := fs.WalkDir(migrationFiles, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(database.Migrations, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || path.Ext(name) != ".sql" {
 			return err
 		}
-		text, err := migrationFiles.ReadFile(name)
+		text, err := database.Migrations.ReadFile(name)
 		for _, part := range strings.Split(string(text), "CREATE TABLE ")[1:] {
 			if table := strings.Fields(part)[0]; others[table] == "" {
 				t.Errorf("%s makes the table %s, whose rows carry no checksum", name, table)
@@ -291,15 +232,15 @@ func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 // TestAFlippedBitInTheFileIsFound flips bits where rows stand in the file of a SQLite catalogue: each is found by the
 // open or by the check, or changes no row.
 func TestAFlippedBitInTheFileIsFound(t *testing.T) {
-	p := place{t, "sqlite:" + t.TempDir() + "/catalog.db"}
-	c := p.open(Options{})
+	p := catalogtest.Place{T: t, DSN: "sqlite:" + t.TempDir() + "/catalog.db"}
+	c := p.Open(catalog.Options{})
 	withOneOfEach(t, c)
-	wantKeys, wantPulls, wantProjects := must(c.Keys(t.Context(), KeyQuery{}))(t), must(c.Pulls(t.Context(), "docs",
-		""))(t), must(c.Projects(t.Context()))(t)
+	wantKeys, wantPulls, wantProjects := catalogtest.Must(c.Keys(t.Context(), people.KeyQuery{}))(t), catalogtest.Must(c.Pulls(t.Context(), "docs",
+		""))(t), catalogtest.Must(c.Projects(t.Context()))(t)
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	file := strings.TrimPrefix(p.dsn, "sqlite:")
+	file := strings.TrimPrefix(p.DSN, "sqlite:")
 	whole, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -316,16 +257,16 @@ func TestAFlippedBitInTheFileIsFound(t *testing.T) {
 			t.Fatal(err)
 		}
 		wrong := func() bool {
-			c, err := Open(t.Context(), p.dsn, Options{Log: slog.New(slog.DiscardHandler)})
+			c, err := catalog.Open(t.Context(), p.DSN, catalog.Options{Log: slog.New(slog.DiscardHandler)})
 			if err != nil {
 				return true
 			}
 			defer c.Close()
 			n := 0
-			if _, err := c.Check(t.Context(), func(Problem) bool { n++; return true }); err != nil || n > 0 {
+			if _, err := c.Check(t.Context(), func(catalog.Problem) bool { n++; return true }); err != nil || n > 0 {
 				return true
 			}
-			keys, errKeys := c.Keys(t.Context(), KeyQuery{})
+			keys, errKeys := c.Keys(t.Context(), people.KeyQuery{})
 			pulls, errPulls := c.Pulls(t.Context(), "docs", "")
 			projects, errProjects := c.Projects(t.Context())
 			if err := errors.Join(errKeys, errPulls, errProjects); err != nil {

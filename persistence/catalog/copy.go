@@ -36,9 +36,9 @@ func (e *OccupiedError) Error() string {
 // catalogue's place beside the same journal. A catalogue that holds the same rows already is left alone; one that
 // holds others is refused with an *OccupiedError.
 func CopyToPostgres(ctx context.Context, from *Catalog, tx pgx.Tx) ([]CopiedTable, error) {
-	lite, err := from.read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	lite, err := from.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	if err != nil {
-		return nil, from.fail("copy", err)
+		return nil, from.Fail("copy", err)
 	}
 	defer lite.Rollback()
 	return copyTables(ctx, &liteTables{tx: lite}, &pgTables{tx: tx}, from)
@@ -46,7 +46,7 @@ func CopyToPostgres(ctx context.Context, from *Catalog, tx pgx.Tx) ([]CopiedTabl
 
 // CopyFromPostgres is CopyToPostgres the other way round: into a SQLite catalogue that was just made.
 func CopyFromPostgres(ctx context.Context, tx pgx.Tx, to *Catalog) (done []CopiedTable, err error) {
-	err = to.update(ctx, "copy", func(ctx context.Context, lite bun.Tx) error {
+	err = to.InTx(ctx, "copy", func(ctx context.Context, lite bun.Tx) error {
 		if _, err := lite.ExecContext(ctx, "PRAGMA defer_foreign_keys = 1"); err != nil {
 			return err
 		}
@@ -81,18 +81,18 @@ func copied(table string) bool {
 func copyTables(ctx context.Context, from, to tables, c *Catalog) ([]CopiedTable, error) {
 	plan, err := planCopy(ctx, from, to)
 	if err != nil {
-		return nil, c.fail("copy", err)
+		return nil, c.Fail("copy", err)
 	}
 	var done []CopiedTable
 	occupied := ""
 	for _, t := range plan {
 		was, err := digest(ctx, from, t)
 		if err != nil {
-			return nil, c.fail("read "+t.name, err)
+			return nil, c.Fail("read "+t.name, err)
 		}
 		is, err := digest(ctx, to, t)
 		if err != nil {
-			return nil, c.fail("read "+t.name, err)
+			return nil, c.Fail("read "+t.name, err)
 		}
 		if is.rows > 0 && is != was && !slices.Contains(made, t.name) {
 			return nil, &OccupiedError{t.name}
@@ -113,10 +113,10 @@ func copyTables(ctx context.Context, from, to tables, c *Catalog) ([]CopiedTable
 	}
 	for _, t := range plan {
 		if err := copyTable(ctx, from, to, t); err != nil {
-			return nil, c.fail("copy "+t.name, err)
+			return nil, c.Fail("copy "+t.name, err)
 		}
 	}
-	return done, c.fail("copy", to.exec(ctx, "INSERT INTO text_queue (num) SELECT DISTINCT num FROM questions"))
+	return done, c.Fail("copy", to.exec(ctx, "INSERT INTO text_queue (num) SELECT DISTINCT num FROM questions"))
 }
 
 // A planned table is to be copied.

@@ -1,4 +1,4 @@
-package catalog
+package catalog_test
 
 import (
 	"bufio"
@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/catalog/people"
 )
 
 const crashDSN = "DOCENT_TEST_CATALOG_WRITER"
@@ -21,13 +24,13 @@ func TestCatalogWriter(t *testing.T) {
 	if dsn == "" {
 		t.Skip("it only runs as the process that another test kills")
 	}
-	c, err := Open(t.Context(), dsn, Options{})
+	c, err := catalog.Open(t.Context(), dsn, catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; ; i++ {
 		id := fmt.Sprintf("p%d-%d", os.Getpid(), i)
-		project, err := c.AddProject(t.Context(), testProject(id))
+		project, err := c.AddProject(t.Context(), catalogtest.Project(id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +40,7 @@ func TestCatalogWriter(t *testing.T) {
 			t.Fatal(err)
 		}
 		fmt.Printf("acked key %s\n", key.ID)
-		pull, err := c.AddPull(t.Context(), testPull("docs", id))
+		pull, err := c.AddPull(t.Context(), catalogtest.Pull("docs", id))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,7 +49,7 @@ func TestCatalogWriter(t *testing.T) {
 }
 
 func TestAcknowledgedWritesSurviveAKill(t *testing.T) {
-	eachPlace(t, func(t *testing.T, p place) {
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		self, err := os.Executable()
 		if err != nil {
 			t.Fatal(err)
@@ -55,7 +58,7 @@ func TestAcknowledgedWritesSurviveAKill(t *testing.T) {
 		const kills = 8
 		for range kills {
 			cmd := exec.Command(self, "-test.run=^TestCatalogWriter$")
-			cmd.Env = append(os.Environ(), crashDSN+"="+p.dsn)
+			cmd.Env = append(os.Environ(), crashDSN+"="+p.DSN)
 			out, err := cmd.StdoutPipe()
 			if err != nil {
 				t.Fatal(err)
@@ -78,15 +81,15 @@ func TestAcknowledgedWritesSurviveAKill(t *testing.T) {
 			io.Copy(io.Discard, out)
 			cmd.Wait() // killed
 		}
-		c := p.open(Options{})
+		c := p.Open(catalog.Options{})
 		stored := map[string]bool{}
-		for _, project := range must(c.Projects(t.Context()))(t) {
+		for _, project := range catalogtest.Must(c.Projects(t.Context()))(t) {
 			stored["project "+string(project.ID)] = true
 		}
-		for _, key := range must(c.Keys(t.Context(), KeyQuery{}))(t) {
+		for _, key := range catalogtest.Must(c.Keys(t.Context(), people.KeyQuery{}))(t) {
 			stored["key "+string(key.ID)] = true
 		}
-		pulls := must(c.Pulls(t.Context(), "docs", ""))(t)
+		pulls := catalogtest.Must(c.Pulls(t.Context(), "docs", ""))(t)
 		for i, pull := range pulls {
 			stored["pull "+pull.ID] = true
 			if want := len(pulls) - i; pull.Number != want {

@@ -13,7 +13,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
 )
 
 // What one commit takes, at most. The first two bound how long an append can wait for those before it, the others how

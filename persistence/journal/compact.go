@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"docent/disk"
+	"docent/internal/disk"
 
 	"go.etcd.io/bbolt"
 )

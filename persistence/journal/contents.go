@@ -10,7 +10,7 @@ import (
 	"reflect"
 	"slices"
 
-	"docent/disk"
+	"docent/internal/disk"
 	"docent/persistence/quota"
 
 	"go.etcd.io/bbolt"

@@ -27,6 +27,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"docent/api"
+	"docent/internal/testing/need"
 	"docent/persistence/quota"
 )
 
@@ -129,7 +130,7 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 			t.Run(fmt.Sprintf("%s/%d", kind.name, length), func(t *testing.T) {
 				t.Parallel()
 				step := (length + 1) / 2
-				if testing.Short() {
+				if !need.All {
 					step = 7
 				}
 				for at := 1; ; at += step {
@@ -459,7 +460,7 @@ func sameStream(got, want Recovered) bool {
 // TestEveryFlippedBitIsFoundOrHarmless flips one bit of a journal at a time.
 func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 	rounds := 500
-	if testing.Short() || raceDetector {
+	if !need.All {
 		rounds = 100
 	}
 	for _, clean := range []bool{true, false} {

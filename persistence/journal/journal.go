@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,8 +19,8 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"docent/api"
+	"docent/internal/tracing"
 	"docent/persistence/quota"
-	"docent/tracing"
 )
 
 // Options change how a journal is opened. The zero value is the one to use.
@@ -79,7 +80,7 @@ type Journal struct {
 
 	requests sync.Pool // of *appendRequest
 
-	loops sync.WaitGroup
+	loops background.Work
 
 	commitMu sync.Mutex // held over each commit
 	position atomic.Uint64
@@ -213,8 +214,8 @@ func Open(path string, o Options) (_ *Journal, err error) {
 	if err := guard(func() error { return j.load(walk.entries) }); err != nil {
 		return nil, errors.Join(err, guard(j.db.Close))
 	}
-	go j.commitLoop()
-	j.loops.Go(j.sweepLoop)
+	background.Essential("journal commit loop", j.commitLoop)
+	j.loops.Essential("journal sweep loop", j.sweepLoop)
 	return j, nil
 }
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"docent/disk"
+	"docent/internal/disk"
 
 	"go.etcd.io/bbolt"
 )

@@ -3,6 +3,7 @@ package journal
 import (
 	"bytes"
 	"cmp"
+	"docent/internal/background"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -278,14 +279,14 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 		below[i], err = w.tree(order.Uint64(page[pageHead+i*pageElement+8:]), keys[i], keys[i+1], depth+1, flags, f)
 		return err
 	}
-	var others sync.WaitGroup
+	var others background.Work
 	defer others.Wait() // also where walk panics: they read what is unmapped then
 	for i := range below {
 		// The buckets one after the other, and not each page in a goroutine of its own.
 		if free := w.free; flags == 0 && depth < 2 {
 			select {
 			case free <- struct{}{}:
-				others.Go(func() {
+				others.Go("persistence/journal.tree", func() {
 					defer func() { <-free }()
 					errs[i] = guard(func() error { return walk(i) })
 				})

@@ -15,6 +15,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"docent/internal/testing/need"
 	"docent/persistence/quota"
 )
 
@@ -65,7 +66,7 @@ func richJournal(t *testing.T, path string, clean bool) (map[string]Recovered, m
 // and each stream is as it was, or the repair says that it lost something and kept what it took out.
 func TestRepairLeavesAJournalThatWorks(t *testing.T) {
 	rounds := 400
-	if testing.Short() || raceDetector {
+	if !need.All {
 		rounds = 80
 	}
 	for _, clean := range []bool{true, false} {

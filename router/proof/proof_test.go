@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/internal/testing/need"
 	"docent/router/proof"
 )
 
@@ -169,12 +169,7 @@ func TestOfManyAtOnceOneHasTheSolution(t *testing.T) {
 // TestAltchaSolvesIt has altcha's own library, in each of its two versions, solve and check what is made here.
 func TestAltchaSolvesIt(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat("../../clients/node_modules/altcha-lib"); err != nil {
-		if os.Getenv("DOCENT_TEST_ALL") != "" {
-			t.Fatal("altcha-lib is missing: scripts/install-clients installs it")
-		}
-		t.Skip("altcha's own library is left out: scripts/install-clients installs it (it needs npm)")
-	}
+	need.Installed(t, "altcha's own library", "scripts/install-clients", "../../cmd/docent/testdata/clients/node_modules/altcha-lib")
 	c := proof.New(secret, time.Now())
 	challenges := []proof.Challenge{c.Make("docs", 2000, time.Now()), c.Make("docs", 2000, time.Now())}
 	in, err := json.Marshal(challenges)
@@ -182,7 +177,7 @@ func TestAltchaSolvesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "node", "altcha.mjs")
-	cmd.Dir, cmd.Stdin = filepath.Join("..", "..", "clients"), bytes.NewReader(in)
+	cmd.Dir, cmd.Stdin = filepath.Join("..", "..", "cmd", "docent", "testdata", "clients"), bytes.NewReader(in)
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
 	out, err := cmd.Output()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/stream"
+	"docent/api/stream"
 )
 
 // BenchmarkDecodeQuestion is what the body of a question costs, in a short conversation and in one with what many

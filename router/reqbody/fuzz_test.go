@@ -2,7 +2,7 @@ package reqbody
 
 import (
 	"docent/api"
-	"docent/stream"
+	"docent/api/stream"
 	"encoding/json"
 	"errors"
 	"net/http"

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"docent/api/stream"
 	"docent/model"
 	"docent/search"
-	"docent/stream"
 )
 
 // MaxID is how many characters the id of a chat or a message may have, which clients make.

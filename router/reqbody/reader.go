@@ -8,10 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
-	"sync/atomic"
 	"time"
-
-	"docent/api"
 )
 
 // A SyntaxError says that the body cannot be read as JSON.
@@ -31,18 +28,18 @@ type MediaError struct{ Reason string }
 
 func (e *MediaError) Error() string { return e.Reason }
 
-// A Reader reads bodies whole. What all of them hold at once is bounded.
-type Reader struct {
-	Memory int64 // bytes for all bodies together
-	held   atomic.Int64
+// A Memory holds bodies while they are read, and refuses what there is no room for.
+type Memory interface {
+	Hold(n int64) error
+	Free(n int64)
 }
 
 // JSON reads a body that says it is JSON. See Bytes.
-func (r *Reader) JSON(w http.ResponseWriter, req *http.Request, limit int64) (raw []byte, release func(), err error) {
+func JSON(w http.ResponseWriter, req *http.Request, limit int64, m Memory) (raw []byte, release func(), err error) {
 	if err := wantJSON(req); err != nil {
 		return nil, nil, err
 	}
-	return r.Bytes(w, req, limit)
+	return Bytes(w, req, limit, m)
 }
 
 // wantJSON refuses a body that says it is something else.
@@ -64,12 +61,12 @@ func wantJSON(req *http.Request) error {
 
 // Bytes reads a body of at most limit bytes; they are the caller's until it releases them. Memory is taken as the
 // body comes in, not as its sender announces it.
-func (r *Reader) Bytes(w http.ResponseWriter, req *http.Request, limit int64) (raw []byte, release func(), err error) {
+func Bytes(w http.ResponseWriter, req *http.Request, limit int64, m Memory) (raw []byte, release func(), err error) {
 	if req.ContentLength > limit {
 		return nil, nil, &SizeError{limit}
 	}
 	held := int64(0)
-	free := func() { r.held.Add(-held) }
+	free := func() { m.Free(held) }
 	defer func() {
 		if err != nil {
 			free()
@@ -85,9 +82,8 @@ func (r *Reader) Bytes(w http.ResponseWriter, req *http.Request, limit int64) (r
 			if held > 0 {
 				size = min(2*held, limit+1)
 			}
-			if r.held.Add(size-held) > r.Memory {
-				r.held.Add(held - size)
-				return nil, nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Second}
+			if err := m.Hold(size - held); err != nil {
+				return nil, nil, err
 			}
 			held = size
 			raw = append(make([]byte, 0, size), raw...)

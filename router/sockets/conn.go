@@ -27,6 +27,7 @@ const (
 // A conn is a connection that was taken from net/http. All of it but the atomic fields and next belongs to its loop.
 type conn struct {
 	tcp    *net.TCPConn
+	closed func()  // is told that tcp is closed; nil where nobody wants to know
 	socket uintptr // tcp's; it is open as long as tcp is, which nobody else closes
 	read   []byte  // what net/http had read of the next request
 	err    error   // why it cannot be used
@@ -64,6 +65,7 @@ func newConn(taken net.Conn, buffered *bufio.Reader) *conn {
 	c := new(conn)
 	ahead, _ := buffered.Peek(buffered.Buffered())
 	tcp, read := underlying(taken)
+	c.closed = onClose(taken)
 	c.tcp, c.read = tcp, append(append([]byte(nil), ahead...), read...)
 	raw, err := tcp.SyscallConn()
 	if err == nil {
@@ -71,6 +73,28 @@ func newConn(taken net.Conn, buffered *bufio.Reader) *conn {
 	}
 	c.err = err
 	return c
+}
+
+// close closes the connection.
+func (c *conn) close() {
+	c.tcp.Close()
+	if c.closed != nil {
+		c.closed()
+	}
+}
+
+// onClose is what wants to be told of the connection's end; nil where nobody does.
+func onClose(c net.Conn) func() {
+	for {
+		switch have := c.(type) {
+		case interface{ OnClose() func() }:
+			return have.OnClose()
+		case interface{ NetConn() net.Conn }:
+			c = have.NetConn()
+		default:
+			return nil
+		}
+	}
 }
 
 // enqueue has the loop look at the connection. It may be called from anywhere, also with locks held, and does not wait.

@@ -87,9 +87,21 @@ func (handbackAddr) String() string  { return "connections whose streams have en
 // over them where it has read the POST itself.
 type handedBack struct {
 	*net.TCPConn
-	read  []byte // of the next request, before net/http got the connection
-	lines int    // how many bytes of empty lines may still come
+	closed func() // as of a conn
+	read   []byte // of the next request, before net/http got the connection
+	lines  int    // how many bytes of empty lines may still come
 }
+
+// Close closes the connection.
+func (c *handedBack) Close() error {
+	if c.closed != nil {
+		defer c.closed()
+	}
+	return c.TCPConn.Close()
+}
+
+// OnClose is what wants to be told of that.
+func (c *handedBack) OnClose() func() { return c.closed }
 
 // emptyLines are as many bytes of empty lines as net/http passes over: two line ends.
 const emptyLines = 4

@@ -65,7 +65,7 @@ func (l *loop) adopt(c *conn) {
 	}
 	l.mu.Unlock()
 	if closed {
-		defer c.tcp.Close()
+		defer c.close()
 		c.end(EndedCut, nil)
 	}
 }
@@ -365,10 +365,10 @@ func (l *loop) finish(c *conn) {
 func (l *loop) handBack(c *conn) {
 	l.forget(c)
 	if err := l.epoll.remove(c); err != nil {
-		c.tcp.Close()
+		c.close()
 		return
 	}
-	l.back.add(&handedBack{TCPConn: c.tcp, read: c.read, lines: emptyLines})
+	l.back.add(&handedBack{TCPConn: c.tcp, closed: c.closed, read: c.read, lines: emptyLines})
 }
 
 // lose ends an answer together with its connection.
@@ -385,10 +385,10 @@ func (l *loop) drop(c *conn) {
 	}
 	l.forget(c)
 	if c.found&hungUp == 0 && (c.found&readable != 0 || c.closes) && c.tcp.CloseWrite() == nil {
-		time.AfterFunc(500*time.Millisecond, func() { c.tcp.Close() })
+		time.AfterFunc(500*time.Millisecond, func() { c.close() })
 		return
 	}
-	c.tcp.Close()
+	c.close()
 }
 
 // forget takes the connection off the loop.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -68,7 +69,7 @@ type Pool struct {
 	back     *handback
 	idleTime time.Duration // for which a connection may wait for its next request
 	cut      atomic.Bool
-	ended    sync.WaitGroup
+	ended    background.Work
 	once     sync.Once
 	adopting func(*conn) // a test's: before a connection is handed to its loop
 }
@@ -112,12 +113,12 @@ func (p *Pool) Attach(server *http.Server) {
 	if p.options.Listener != nil {
 		listener = p.options.Listener(listener)
 	}
-	go func() {
+	background.Essential("router/sockets.Attach", func() {
 		err := server.Serve(listener)
 		if err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			p.options.Log.Error("connections whose streams have ended are no longer served", "error", err)
 		}
-	}()
+	})
 }
 
 func (p *Pool) start() error {
@@ -131,9 +132,9 @@ func (p *Pool) start() error {
 	for range (runtime.GOMAXPROCS(0) + 1) / 2 {
 		l := newLoop(p)
 		p.loops = append(p.loops, l)
-		p.ended.Go(l.run)
+		p.ended.Essential("socket loop", l.run)
 	}
-	p.ended.Go(e.run)
+	p.ended.Essential("socket poller", e.run)
 	return nil
 }
 

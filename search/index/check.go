@@ -26,6 +26,8 @@ type Check struct {
 	LeftOut     []LeftOut      `json:"leftOut"`
 	DeadLinks   []DeadLink     `json:"deadLinks"`
 	Warnings    []site.Warning `json:"warnings"`
+	// Withheld says why no page is public, and what to do, where it is not known what the site leaves out.
+	Withheld string `json:"withheld,omitempty"`
 }
 
 // A CheckedPage is a page that is public.
@@ -67,7 +69,8 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 	c := Check{
 		Project: project.ID, Commit: tree.Commit(), Site: u.where.Kind, Config: u.where.Config(),
 		Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
-		Pages: []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
+		Withheld: u.withheld,
+		Pages:    []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
 		Warnings: append([]site.Warning{}, u.where.Warnings()...),
 	}
 	if c.Site == "" {

@@ -21,11 +21,11 @@ import (
 	"github.com/fxamacker/cbor/v2"
 
 	"docent/api"
-	"docent/disk"
-	"docent/markup"
+	"docent/internal/disk"
 	"docent/search/analysis"
 	"docent/search/page"
 	"docent/site"
+	"docent/site/markup"
 )
 
 // The index of a project is a generation: a folder that nobody changes once it is complete.
@@ -41,7 +41,7 @@ import (
 // can be checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 7
+const schemaVersion = 8
 
 // Format names the form of the indexes that this version makes and reads. Others are built anew.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
@@ -249,7 +249,7 @@ func readRecords(path string) ([]*page.Record, error) {
 			return nil, errors.New("pages file is cut short")
 		}
 		r := new(page.Record)
-		if err := cbor.Unmarshal(raw, r); err != nil {
+		if err := recordMode.Unmarshal(raw, r); err != nil {
 			return nil, fmt.Errorf("decode page: %w", err)
 		}
 		out = append(out, r)
@@ -273,6 +273,15 @@ func List(dir string) []string {
 	slices.Sort(out)
 	return out
 }
+
+// recordMode reads what this program wrote, under a checksum: a page may have as many sections as its size allows.
+var recordMode = func() cbor.DecMode {
+	mode, err := cbor.DecOptions{MaxArrayElements: 2 * maxFileSize, MaxMapPairs: 2 * maxFileSize}.DecMode()
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return mode
+}()
 
 // A Generation is one that is complete, as it lies on disk.
 type Generation struct {

@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -16,9 +17,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"docent/api"
+	"docent/internal/cell"
 	"docent/search/page"
 	"docent/site"
 )
@@ -31,22 +31,21 @@ const (
 	maxSegments  = 12
 	maxDeadShare = 0.25
 	maxTodoShare = 0.5
-	holdParsed   = 16 << 20 // bytes of pages that are kept in parsed form between reading and indexing
+	maxBroken    = 20 // files of one update that break their parser
+	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in parsed
+	// form.
+	maxChanged = 16
 )
 
 // Options of an update.
 type Options struct {
-	Workers int // goroutines
+	Workers int   // goroutines
+	Batch   int   // sections that are written at once
+	Parsed  int64 // bytes of pages that are kept in parsed form between reading and indexing
 	Log     *slog.Logger
-	// PDF reads a file in that format as Markdown, in the form of docent/formats/pdf; nil where such files are left out.
-	// It fails with a *UnreadableError for what is the file's fault.
-	PDF func(ctx context.Context, content []byte) ([]byte, error)
+	// Cell runs the parsers of page.Kinds on files that may hold anything. It is required.
+	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 }
-
-// An UnreadableError says why a file holds no text for readers.
-type UnreadableError struct{ Why string }
-
-func (e *UnreadableError) Error() string { return e.Why }
 
 // A Report says what an update did to the index.
 type Report struct {
@@ -79,8 +78,12 @@ type Update struct {
 	decided map[string]site.Decision // what becomes of the files that may be pages, by path
 
 	passing sync.Mutex
+	broken  []site.Warning    // files that broke their parser
 	passed  map[string]string // why other files are no pages, by path; nil where nobody asks
 	report  Report
+
+	// why nothing is public, where somebody asks: it is not known what the site leaves out
+	withheld string
 }
 
 // Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made
@@ -219,7 +222,7 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progress func(done, total int)) error {
 	var mu sync.Mutex
 	held, done := 0, 0
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := background.WithContext(ctx)
 	g.SetLimit(u.Workers)
 	for _, r := range changed {
 		g.Go(onPage(r, func() error {
@@ -238,7 +241,7 @@ func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progre
 					u.records = append(u.records, p.record)
 				}
 				u.fresh[p.record] = p.content
-				if held += len(p.content); held > holdParsed {
+				if held += len(p.content); int64(held) > u.Parsed {
 					p.source.Forget() // read again when it is indexed: memory stays bounded
 				}
 				u.sources[p.record] = p.source
@@ -264,21 +267,9 @@ func (u *Update) readFile(ctx context.Context, r *page.Record) ([]readPage, erro
 	if err != nil {
 		return nil, err
 	}
-	var texts []page.Text
-	isPDF := site.IsPDF(r.Path)
-	if isPDF {
-		if content, err = u.readPDF(ctx, r.Path, content); err != nil {
-			return nil, err
-		}
-	}
-	switch {
-	case isPDF && content == nil:
-	case len(content) > maxFileSize || !isText(content):
-		u.pass(r.Path, "is no text")
-	case r.Kind == page.KindPage:
-		texts = page.Texts(r.Path, content)
-	default:
-		texts = []page.Text{{Content: content}}
+	texts, err := u.texts(ctx, r, content)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", r.Path, err)
 	}
 	if len(texts) == 0 {
 		r.Kind = page.KindIgnored
@@ -298,23 +289,44 @@ func (u *Update) readFile(ctx context.Context, r *page.Record) ([]readPage, erro
 	return pages, nil
 }
 
-// readPDF is the text of a file in that format; nil where it holds none.
-func (u *Update) readPDF(ctx context.Context, name string, content []byte) ([]byte, error) {
-	if u.PDF == nil {
-		u.pass(name, "PDF files are not read here")
+// texts are the pages that a file holds. One that cannot be read holds none.
+func (u *Update) texts(ctx context.Context, r *page.Record, content []byte) (texts []page.Text, err error) {
+	isPDF := site.IsPDF(r.Path)
+	if (isPDF || r.Kind == page.KindPage && page.IsData(r.Path)) && u.tooManyBroke() {
+		u.pass(r.Path, "is not read, since too many files of this source broke the program that reads them")
 		return nil, nil
 	}
-	text, err := u.PDF(ctx, content)
-	var unreadable *UnreadableError
-	if errors.As(err, &unreadable) {
-		u.Log.Warn("a PDF file cannot be read", "project", u.project.ID, "path", name, "error", err)
-		u.pass(name, "cannot be read: "+unreadable.Why)
-		return nil, nil
+	if isPDF {
+		content, err = u.Cell(ctx, page.KindPDF, content)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, err)
+	switch {
+	case err != nil || isPDF && content == nil:
+	case len(content) > maxFileSize || !isText(content):
+		u.pass(r.Path, "is no text")
+	case r.Kind == page.KindPage:
+		texts, err = page.Texts(ctx, u.Cell, r.Path, content)
+	default:
+		texts = []page.Text{{Content: content}}
 	}
-	return text, nil
+	var unreadable *cell.UnreadableError
+	if !errors.As(err, &unreadable) {
+		return texts, err
+	}
+	u.Log.Warn("a file cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
+	u.pass(r.Path, "cannot be read: "+unreadable.Why)
+	if unreadable.Broke {
+		u.passing.Lock()
+		defer u.passing.Unlock()
+		u.broken = append(u.broken, site.Warning{File: path.Join(u.project.DocsDir, r.Path), Text: "is left out: " + unreadable.Why})
+	}
+	return nil, nil
+}
+
+// tooManyBroke reports whether so many files have broken their parser that no other one is tried: each costs seconds.
+func (u *Update) tooManyBroke() bool {
+	u.passing.Lock()
+	defer u.passing.Unlock()
+	return len(u.broken) >= maxBroken
 }
 
 // isText refuses what holds a zero byte, as images and archives do.
@@ -336,11 +348,14 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	read := u.reader(ctx)
 	u.where = u.site(read)
 	if err := u.where.Unreadable(); err != nil {
-		return err // the site that readers see was made before, and so is the index that they are answered from
+		if u.passed == nil {
+			return err // the site that readers see was made before, and so is the index that they are answered from
+		}
+		u.withheld = err.Error()
 	}
 	u.places = u.navigation(read)
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
-	u.report.Warnings = u.where.Warnings()
+	u.report.Warnings = slices.Concat(u.where.Warnings(), u.broken)
 	importers := make(map[string][]string)
 	for _, r := range u.records {
 		for _, p := range r.Imports {
@@ -369,6 +384,9 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	u.decided = make(map[string]site.Decision, len(entries))
 	for n, d := range u.where.Decide(entries, now) {
 		file := u.records[numbers[n]].Path
+		if u.withheld != "" {
+			d = site.Decision{State: site.LeftOut, Rule: "it is not known what the site leaves out", File: u.where.Config()}
+		}
 		u.decided[file] = d
 		if !d.State.IsPage() {
 			u.report.LeftOut++
@@ -487,8 +505,8 @@ func (u *Update) count() {
 // alone.
 func onPage(r *page.Record, work func() error) func() error {
 	return func() error {
-		err := api.Guard(work)
-		var panicked *api.PanicError
+		err := background.Guard(work)
+		var panicked *background.PanicError
 		if errors.As(err, &panicked) {
 			return fmt.Errorf("page %s: %w", r.Path, err)
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -16,7 +17,6 @@ import (
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/document"
 	"github.com/blevesearch/bleve/v2/mapping"
-	"golang.org/x/sync/errgroup"
 
 	"docent/search/analysis"
 	"docent/search/page"
@@ -32,6 +32,14 @@ func (u *Update) Write(ctx context.Context, dir string) error {
 		return fmt.Errorf("index %s: %w", u.project.ID, err)
 	}
 	return nil
+}
+
+// sizeOf is how many bytes of text pages have.
+func sizeOf(pages []*page.Record) (n int64) {
+	for _, r := range pages {
+		n += r.Size
+	}
+	return n
 }
 
 func (u *Update) write(ctx context.Context, dir string) error {
@@ -54,6 +62,7 @@ func (u *Update) write(ctx context.Context, dir string) error {
 		}
 	}
 	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
+		sizeOf(todo) > maxChanged*u.Parsed ||
 		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
 	if whole {
 		m.Dead = 0
@@ -130,7 +139,7 @@ func (u *Update) record(p string) *page.Record {
 func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*page.Record) error,
 	use func(*page.Record, []*document.Document) error) error {
 	var mu sync.Mutex
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := background.WithContext(ctx)
 	g.SetLimit(u.Workers)
 	for _, r := range todo {
 		g.Go(onPage(r, func() error {
@@ -193,7 +202,7 @@ func (u *Update) writeWhole(ctx context.Context, dir, index string, todo []*page
 	keep func(*page.Record) error) error {
 	empty := true
 	b, err := bleve.NewBuilder(index, readyMade{indexMapping().(*mapping.IndexMappingImpl)}, map[string]interface{}{
-		"batchSize": 1000, "mergeMax": 20, "buildPathPrefix": dir,
+		"batchSize": u.Batch, "mergeMax": 20, "buildPathPrefix": dir,
 	})
 	if err != nil {
 		return fmt.Errorf("begin index: %w", err)

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"docent/disk"
+	"docent/internal/disk"
 )
 
 // The vectors of a project lie in a folder beside its index, a file for each model:

@@ -41,7 +41,7 @@ func (w *apiWriter) example(o operation, params []map[string]any, bodies []any) 
 			value = w.value(response["schema"], "writeOnly", 0)
 		}
 		if text, ok := written(value); ok {
-			w.fenced("Example response (`"+cell(code)+"`):", "json", text)
+			w.fenced("Example response (`"+cellText(code)+"`):", "json", text)
 		}
 		return
 	}
@@ -71,7 +71,7 @@ func (w *apiWriter) sample(o operation) bool {
 func (w *apiWriter) request(o operation, params []map[string]any, bodies []any) {
 	method, at, _ := strings.Cut(o.call, " ")
 	server := ""
-	if list := w.servers(); len(list) > 0 {
+	if list := w.servers(1); len(list) > 0 {
 		server = strings.TrimRight(list[0], "/")
 		if server != "" && !strings.Contains(server, "://") && !strings.HasPrefix(server, "/") {
 			server = "https://" + server

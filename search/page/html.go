@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // voidTags have no end.

@@ -10,6 +10,8 @@ import (
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
 	"golang.org/x/net/html"
+
+	"docent/internal/formats/tables"
 )
 
 // IsHTML tells from its name whether a page is HTML.
@@ -53,6 +55,7 @@ func Markdown(part []byte) []byte {
 	if main == nil {
 		main = doc
 	}
+	tables.Bound(main)
 	conv := converter.NewConverter(converter.WithPlugins(base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(),
 		table.NewTablePlugin()))
 	text, err := conv.ConvertNode(main)

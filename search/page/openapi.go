@@ -9,13 +9,15 @@ import (
 	"strconv"
 	"strings"
 
-	"docent/formats"
+	"docent/internal/formats"
 )
 
 // Bounds of what is read of a document that describes an API.
 const (
-	maxSchemas = 200_000 // each as often as it is referred to
-	maxFields  = 300     // of one table
+	maxRows       = 200_000 // of all tables: each schema counts as often as it is referred to, with each of its fields
+	maxFields     = 300     // of one table
+	maxOperations = 10_000
+	maxAPIBytes   = 16 << 20 // of the rows, and of the pages: beyond them no further operation has a page
 )
 
 // IsData tells by its name a file that may describe an API.
@@ -33,6 +35,11 @@ var describesAPI = regexp.MustCompile(`(?m)(?:^|[{,\s])["']?(?:openapi|swagger)[
 // apiPages writes an OpenAPI document as pages in Markdown: one for the whole, with what its operations share, and one
 // for each operation. There are none for anything else: it is not for readers.
 func apiPages(name string, content []byte) []Text {
+	w := apiWriter{left: maxRows, bytes: maxAPIBytes, examples: maxExamples}
+	return w.pages(name, content)
+}
+
+func (w *apiWriter) pages(name string, content []byte) []Text {
 	if !describesAPI.Match(content) {
 		return nil
 	}
@@ -40,15 +47,17 @@ func apiPages(name string, content []byte) []Text {
 	if strings.EqualFold(path.Ext(name), ".json") {
 		read = formats.JSON
 	}
-	w := apiWriter{left: maxSchemas, examples: maxExamples}
 	if err := read(content, &w.doc); err != nil || w.doc["openapi"] == nil && w.doc["swagger"] == nil {
 		return nil
 	}
 	operations, about := w.operations()
 	w.overview(operations, about)
 	pages := []Text{{Content: w.taken()}}
-	names := make(map[string]bool)
+	names := make(map[string]int)
 	for _, o := range operations {
+		if w.written > maxAPIBytes {
+			break
+		}
 		w.operation(o)
 		pages = append(pages, Text{Path: name + "/" + o.fileName(w.text(o.op, "operationId"), names), Renders: o.call,
 			Content: w.taken()})
@@ -59,7 +68,9 @@ func apiPages(name string, content []byte) []Text {
 type apiWriter struct {
 	doc  map[string]any
 	out  strings.Builder
-	left int // schemas that may still be read: one may name itself many times at each of its levels
+	left int // rows that may still be made: a schema may name itself many times at each of its levels
+	// bytes that rows may still have, and those of the pages so far
+	bytes, written int
 	// values of examples that may still be made, for the same reason
 	examples int
 }
@@ -68,6 +79,7 @@ type apiWriter struct {
 func (w *apiWriter) taken() []byte {
 	text := []byte(w.out.String())
 	w.out.Reset()
+	w.written += len(text)
 	return text
 }
 
@@ -122,7 +134,7 @@ func prose(s string) string {
 }
 
 // cell is a description in a cell of a table.
-func cell(s string) string {
+func cellText(s string) string {
 	return templates.Replace(strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`))
 }
 
@@ -146,6 +158,18 @@ func (w *apiWriter) table(head string, rows []string) {
 	w.out.WriteString("\n")
 }
 
+// row adds a row, and reports whether there may be another one.
+func (w *apiWriter) row(rows *[]string, format string, args ...any) bool {
+	if w.left <= 0 || w.bytes <= 0 {
+		return false
+	}
+	row := fmt.Sprintf(format, args...)
+	w.left--
+	w.bytes -= len(row)
+	*rows = append(*rows, row)
+	return true
+}
+
 // An operation is one method of one path.
 type operation struct {
 	call string // METHOD /path
@@ -165,17 +189,23 @@ func (w *apiWriter) title(o operation) string {
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
 // fileName names an operation's page within its file: by its id where it has one, else by its method and path.
-func (o operation) fileName(id string, taken map[string]bool) string {
+// taken has what names are taken, and which number to try next for each.
+func (o operation) fileName(id string, taken map[string]int) string {
 	name := strings.Trim(notInNames.ReplaceAllString(id, "-"), "-.")
 	if name == "" {
 		name = strings.ToLower(strings.Trim(notInNames.ReplaceAllString(o.call, "-"), "-."))
 	}
 	name = name[:min(len(name), 150)]
-	unique := name
-	for n := 2; taken[strings.ToLower(unique)]; n++ {
-		unique = fmt.Sprintf("%s-%d", name, n)
+	key := strings.ToLower(name)
+	unique, next := name, max(taken[key], 2)
+	for taken[strings.ToLower(unique)] > 0 {
+		unique = fmt.Sprintf("%s-%d", name, next)
+		next++
 	}
-	taken[strings.ToLower(unique)] = true
+	taken[key] = next
+	if key = strings.ToLower(unique); taken[key] == 0 {
+		taken[key] = 2
+	}
 	return unique
 }
 
@@ -188,10 +218,14 @@ var methods = []string{"get", "put", "post", "delete", "options", "head", "patch
 // a tag first.
 func (w *apiWriter) operations() (list []operation, about []apiTag) {
 	byTag := make(map[string][]operation)
+	named := make(map[string]bool)
 	tags, _ := w.doc["tags"].([]any)
 	for _, t := range tags {
-		about = append(about, apiTag{w.text(object(t), "name"), w.text(object(t), "description")})
+		name := w.text(object(t), "name")
+		named[name] = true
+		about = append(about, apiTag{name, w.text(object(t), "description")})
 	}
+	found := 0
 	for _, kind := range []string{"paths", "webhooks"} {
 		items := object(w.doc[kind])
 		for _, name := range slices.Sorted(maps.Keys(items)) {
@@ -203,12 +237,16 @@ func (w *apiWriter) operations() (list []operation, about []apiTag) {
 					continue
 				}
 				o := operation{strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " "), nil, op, item}
-				named, _ := op["tags"].([]any)
-				for _, t := range named {
+				if found++; found > maxOperations {
+					break
+				}
+				said, _ := op["tags"].([]any)
+				for _, t := range said {
 					o.tags = append(o.tags, fmt.Sprint(t))
 				}
 				tag := strings.Join(o.tags[:min(1, len(o.tags))], "")
-				if !slices.ContainsFunc(about, func(t apiTag) bool { return t.name == tag }) {
+				if !named[tag] {
+					named[tag] = true
 					about = append(about, apiTag{name: tag})
 				}
 				byTag[tag] = append(byTag[tag], o)
@@ -232,28 +270,34 @@ func (w *apiWriter) overview(operations []operation, about []apiTag) {
 	info := object(w.doc["info"])
 	w.front(w.text(info, "title"))
 	w.paragraph(prose(w.text(info, "description")))
-	if servers := w.servers(); len(servers) > 0 {
+	if servers := w.servers(maxFields); len(servers) > 0 {
 		w.paragraph("Servers: `" + strings.Join(servers, "`, `") + "`")
 	}
 	w.authentication()
+	byTag := make(map[string][]operation)
+	for _, o := range operations {
+		tag := strings.Join(o.tags[:min(1, len(o.tags))], "")
+		byTag[tag] = append(byTag[tag], o)
+	}
 	for _, tag := range about {
 		if tag.name != "" {
-			w.paragraph("## " + cell(tag.name))
+			w.paragraph("## " + cellText(tag.name))
 			w.paragraph(prose(tag.about))
 		}
-		for _, o := range operations {
-			if strings.Join(o.tags[:min(1, len(o.tags))], "") == tag.name {
-				w.out.WriteString("- " + cell(w.title(o)) + "\n")
-			}
+		for _, o := range byTag[tag.name] {
+			w.out.WriteString("- " + cellText(w.title(o)) + "\n")
 		}
 		w.out.WriteString("\n")
 	}
 }
 
-// servers are the addresses that operations are called at.
-func (w *apiWriter) servers() (list []string) {
+// servers are the first addresses that operations are called at.
+func (w *apiWriter) servers(most int) (list []string) {
 	servers, _ := w.doc["servers"].([]any)
 	for _, s := range servers {
+		if len(list) == most {
+			return list
+		}
 		if address := w.text(object(s), "url"); address != "" {
 			list = append(list, address)
 		}
@@ -273,11 +317,11 @@ func (w *apiWriter) authentication() {
 	var rows []string
 	for _, name := range slices.Sorted(maps.Keys(schemes)) {
 		s := w.resolve(schemes[name])
-		how := cell(strings.TrimSpace(w.text(s, "type") + " " + w.text(s, "scheme")))
+		how := cellText(strings.TrimSpace(w.text(s, "type") + " " + w.text(s, "scheme")))
 		if in := w.text(s, "in"); in != "" {
-			how += fmt.Sprintf(", %s `%s`", cell(in), cell(w.text(s, "name")))
+			how += fmt.Sprintf(", %s `%s`", cellText(in), cellText(w.text(s, "name")))
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s |", cell(name), how, cell(w.text(s, "description"))))
+		w.row(&rows, "| `%s` | %s | %s |", cellText(name), how, cellText(w.text(s, "description")))
 	}
 	if len(rows) > 0 {
 		w.paragraph("## Authentication")
@@ -304,8 +348,10 @@ func (w *apiWriter) operation(o operation) {
 		if s := w.resolve(p["schema"]); s != nil {
 			schema = s
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s | %s |", cell(w.text(p, "name")), cell(w.text(p, "in")),
-			w.typeOf(schema), yes(p["required"]), w.about(p, schema)))
+		if !w.row(&rows, "| `%s` | %s | %s | %s | %s |", cellText(w.text(p, "name")), cellText(w.text(p, "in")), w.typeOf(schema),
+			yes(p["required"]), w.about(p, schema)) {
+			break
+		}
 	}
 	if len(rows) > 0 {
 		w.paragraph("Parameters:")
@@ -318,9 +364,11 @@ func (w *apiWriter) operation(o operation) {
 		fields = append(fields, object(content[media])["schema"])
 	}
 	rows = nil
+	seen := make(map[string]bool)
 	for _, schema := range fields {
 		for _, row := range w.fields(schema, "", 0) {
-			if !slices.Contains(rows, row) { // the same in several formats
+			if !seen[row] { // the same in several formats
+				seen[row] = true
 				rows = append(rows, row)
 			}
 		}
@@ -332,7 +380,9 @@ func (w *apiWriter) operation(o operation) {
 	rows = nil
 	responses := object(o.op["responses"])
 	for _, code := range slices.Sorted(maps.Keys(responses)) {
-		rows = append(rows, fmt.Sprintf("| `%s` | %s |", cell(code), cell(w.text(w.resolve(responses[code]), "description"))))
+		if !w.row(&rows, "| `%s` | %s |", cellText(code), cellText(w.text(w.resolve(responses[code]), "description"))) {
+			break
+		}
 	}
 	if len(rows) > 0 {
 		w.paragraph("Responses:")
@@ -364,13 +414,13 @@ func (w *apiWriter) typeOf(schema map[string]any) string {
 	switch t := schema["type"].(type) {
 	case string:
 		if items := w.resolve(schema["items"]); t == "array" && w.text(items, "type") != "" {
-			return "array of " + cell(w.text(items, "type"))
+			return "array of " + cellText(w.text(items, "type"))
 		}
-		return cell(t)
+		return cellText(t)
 	case []any:
 		var names []string
 		for _, x := range t {
-			names = append(names, cell(fmt.Sprint(x)))
+			names = append(names, cellText(fmt.Sprint(x)))
 		}
 		return strings.Join(names, " or ")
 	}
@@ -379,9 +429,9 @@ func (w *apiWriter) typeOf(schema map[string]any) string {
 
 // about describes a value, with what it may be.
 func (w *apiWriter) about(m, schema map[string]any) string {
-	out := cell(w.text(m, "description"))
+	out := cellText(w.text(m, "description"))
 	if out == "" {
-		out = cell(w.text(schema, "description"))
+		out = cellText(w.text(schema, "description"))
 	}
 	add := func(s string) {
 		if out != "" && !strings.HasSuffix(out, ".") {
@@ -392,13 +442,13 @@ func (w *apiWriter) about(m, schema map[string]any) string {
 	if values, ok := schema["enum"].([]any); ok && len(values) > 0 {
 		names := make([]string, 0, len(values))
 		for _, v := range values[:min(len(values), maxFields)] {
-			names = append(names, "`"+cell(fmt.Sprint(v))+"`")
+			names = append(names, "`"+cellText(fmt.Sprint(v))+"`")
 		}
 		add("One of " + strings.Join(names, ", ") + ".")
 	}
 	switch v := schema["default"].(type) {
 	case string, bool, int, int64, uint64, float64:
-		add("Default: `" + cell(fmt.Sprint(v)) + "`.")
+		add("Default: `" + cellText(fmt.Sprint(v)) + "`.")
 	}
 	return out
 }
@@ -409,18 +459,28 @@ func (w *apiWriter) fields(v any, above string, depth int) (rows []string) {
 		return nil
 	}
 	schema := w.resolve(v)
-	required, _ := schema["required"].([]any)
+	list, _ := schema["required"].([]any)
+	required := make(map[string]bool, len(list))
+	for _, name := range list {
+		if name, ok := name.(string); ok {
+			required[name] = true
+		}
+	}
 	properties := object(schema["properties"])
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		p := w.resolve(properties[name])
 		full := above + name
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |", cell(full), w.typeOf(p),
-			yes(slices.Contains(required, any(name))), w.about(p, p)))
+		if !w.row(&rows, "| `%s` | %s | %s | %s |", cellText(full), w.typeOf(p), yes(required[name]), w.about(p, p)) {
+			return rows
+		}
 		rows = append(rows, w.fields(p, full+".", depth+1)...)
 	}
 	for _, key := range []string{"allOf", "oneOf", "anyOf"} {
 		list, _ := schema[key].([]any)
 		for _, v := range list {
+			if w.left < 0 {
+				return rows
+			}
 			rows = append(rows, w.fields(v, above, depth+1)...)
 		}
 	}

@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"docent/internal/corpora"
+	"docent/bench/corpora"
+	"docent/internal/cell"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -219,7 +220,10 @@ func readAsGolden(t *testing.T, folder string, least int) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			texts := Texts(filepath.Base(f), content)
+			texts, err := Texts(t.Context(), cell.InProcess(Kinds()...), filepath.Base(f), content)
+			if err != nil {
+				t.Fatal(err)
+			}
 			var b strings.Builder
 			if len(texts) == 0 {
 				fmt.Fprintln(&b, "nothing for readers")
@@ -279,7 +283,7 @@ func TestASchemaThatNamesItselfManyTimesIsReadWithinABound(t *testing.T) {
 	all := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/components/schemas/S"},`, 60), ",")
 	doc := `{"openapi":"3.1.0","info":{"title":"Bomb"},"paths":{"/x":{"post":{"summary":"X","requestBody":{"content":{"application/json":{"schema":` +
 		`{"$ref":"#/components/schemas/S"}}}}}}},"components":{"schemas":{"S":{"properties":{"a":{"type":"string"}},"allOf":[` + all + `]}}}}`
-	texts := Texts("openapi.json", []byte(doc))
+	texts := apiPages("openapi.json", []byte(doc))
 	if len(texts) != 2 {
 		t.Fatalf("%d pages", len(texts))
 	}

@@ -10,9 +10,9 @@ import (
 	"strconv"
 	"strings"
 
-	"docent/formats/pdf"
-	"docent/markup"
+	"docent/search/sources/pdf"
 	"docent/site"
+	"docent/site/markup"
 )
 
 // A Source is one file as reading it gives it, before other files add to it.
@@ -152,15 +152,6 @@ type Text struct {
 	Path    string // below the file's; the file's own where empty
 	Renders string // the operation that it describes
 	Content []byte
-}
-
-// Texts are the pages of a file, the file's own first: of a document that describes an API one for the whole and one for
-// each operation. There are none where the file holds nothing for readers.
-func Texts(name string, content []byte) []Text {
-	if IsData(name) {
-		return apiPages(name, content)
-	}
-	return []Text{{Content: content}}
 }
 
 // frontOf is what a page's front matter says of whether the site shows it.

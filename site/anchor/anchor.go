@@ -14,15 +14,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"docent/api"
-	"docent/markup"
+	"docent/site/markup"
 )
 
 // A Rule is how a generator names the headings of a page in addresses.
 type Rule struct {
 	Name  string // two rules of one name give the same anchors
 	slug  func(text string) string
-	again func(slug string, n int, taken func(string) bool) string // the anchor of a heading whose slug is taken
-	first bool                                                     // explicit anchors are taken before any slug is made
+	again func(slug string, n int, a *anchors) string // the anchor of a heading whose slug is taken
+	first bool                                        // explicit anchors are taken before any slug is made
 	// a heading without a slug gets an anchor as one does whose slug is taken
 	unnamed bool
 	// hyphens of prose are dashes before a slug is made
@@ -69,11 +69,16 @@ func Of(kind api.SiteKind, s Settings) Rule {
 // Anchors are the anchors of the headings of one page, in their order: explicit ones as they are, and of each other
 // heading its slug, made unique.
 func (r Rule) Anchors(headings []markup.Heading) []string {
-	out := make([]string, len(headings))
-	used := make(map[string]bool, len(headings))
+	out, _ := r.anchors(headings)
+	return out
+}
+
+func (r Rule) anchors(headings []markup.Heading) (out []string, a *anchors) {
+	out = make([]string, len(headings))
+	a = &anchors{used: make(map[string]bool, len(headings))}
 	for _, h := range headings {
 		if h.Custom && r.first {
-			used[h.Anchor] = true
+			a.used[h.Anchor] = true
 		}
 	}
 	counts := make(map[string]int)
@@ -85,47 +90,73 @@ func (r Rule) Anchors(headings []markup.Heading) []string {
 				text = h.Typeset
 			}
 			slug := r.slug(text)
-			if anchor = slug; used[anchor] || anchor == "" && r.unnamed {
-				anchor = r.again(slug, counts[slug], func(a string) bool { return used[a] })
+			if anchor = slug; a.used[anchor] || anchor == "" && r.unnamed {
+				anchor = r.again(slug, counts[slug], a)
 			}
 			counts[slug]++
 		}
-		out[i], used[anchor] = anchor, true
+		out[i], a.used[anchor] = anchor, true
 		if r.shown != nil && !h.Custom {
 			out[i] = r.shown(anchor)
 		}
 	}
-	return out
+	return out, a
+}
+
+// anchors are those of a page that are taken.
+type anchors struct {
+	used map[string]bool
+	// by what numbers stand behind, and by numbers that are taken: one below which no other is free
+	next  map[string]map[int]int
+	steps int // that were needed to find free numbers
+}
+
+// free is the first number from n on that makes an anchor that is not taken. A number that was found taken is passed over
+// from then on: finding many takes as many steps as there are anchors.
+func (a *anchors) free(stem string, n int) string {
+	if a.next == nil {
+		a.next = map[string]map[int]int{}
+	}
+	next := a.next[stem]
+	if next == nil {
+		next = map[int]int{}
+		a.next[stem] = next
+	}
+	var passed []int
+	for {
+		a.steps++
+		to, known := next[n]
+		if !known {
+			out := stem + strconv.Itoa(n)
+			if !a.used[out] {
+				for _, p := range passed {
+					next[p] = n
+				}
+				return out
+			}
+			to = n + 1
+		}
+		passed = append(passed, n)
+		n = to
+	}
 }
 
 // numbered1 counts from 1: a, a-1, a-2.
-func numbered1(slug string, _ int, taken func(string) bool) string {
-	return firstFree(slug+"-", 1, taken)
-}
+func numbered1(slug string, _ int, a *anchors) string { return a.free(slug+"-", 1) }
 
 // numbered2 counts from 2: a, a-2, a-3.
-func numbered2(slug string, n int, taken func(string) bool) string {
-	return firstFree(slug+"-", n+1, taken)
-}
-
-func firstFree(stem string, n int, taken func(string) bool) string {
-	for ; ; n++ {
-		if out := stem + strconv.Itoa(n); !taken(out) {
-			return out
-		}
-	}
-}
+func numbered2(slug string, n int, a *anchors) string { return a.free(slug+"-", n+1) }
 
 var counted = regexp.MustCompile(`^(.*)_([0-9]{1,9})$`)
 
 // underscored1 counts on from a number that is there: a, a_1; a_2, a_3.
-func underscored1(slug string, _ int, taken func(string) bool) string {
+func underscored1(slug string, _ int, a *anchors) string {
 	n := 1
 	if m := counted.FindStringSubmatch(slug); m != nil {
 		n, _ = strconv.Atoi(m[2])
 		slug, n = m[1], n+1
 	}
-	return firstFree(slug+"_", n, taken)
+	return a.free(slug+"_", n)
 }
 
 var (
@@ -278,11 +309,11 @@ func (t Toc) pymdownSlug(text, separator string) string {
 // ReadToc reads how the extension toc is set among the extensions of Markdown.
 func ReadToc(n yaml.Node) Toc {
 	var t Toc
-	each(n, func(name string, options yaml.Node) {
+	Each(n, func(name string, options yaml.Node) {
 		if name != "toc" && name != "markdown.extensions.toc" {
 			return
 		}
-		each(options, func(key string, v yaml.Node) {
+		Each(options, func(key string, v yaml.Node) {
 			switch key {
 			case "separator":
 				t.Separator = v.Value
@@ -332,17 +363,17 @@ func (t *Toc) read(v yaml.Node) {
 				t.Normalize = v.Value
 			}
 		}
-		each(v, func(key string, v yaml.Node) {
+		Each(v, func(key string, v yaml.Node) {
 			if key == "kwds" {
-				each(v, set)
+				Each(v, set)
 			}
 			set(key, v)
 		})
 	}
 }
 
-// each visits what a mapping has, or a list of names and of mappings.
-func each(n yaml.Node, visit func(key string, value yaml.Node)) {
+// Each visits what a mapping has, or a list of names and of mappings.
+func Each(n yaml.Node, visit func(key string, value yaml.Node)) {
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
 		n = *n.Alias
 	}
@@ -353,12 +384,15 @@ func each(n yaml.Node, visit func(key string, value yaml.Node)) {
 		}
 	case yaml.SequenceNode:
 		for _, entry := range n.Content {
+			if entry.Kind == yaml.AliasNode && entry.Alias != nil {
+				entry = entry.Alias
+			}
 			if entry.Kind == yaml.ScalarNode {
 				visit(entry.Value, yaml.Node{})
 				continue
 			}
 			if entry.Kind == yaml.MappingNode {
-				each(*entry, visit)
+				Each(*entry, visit)
 			}
 		}
 	}

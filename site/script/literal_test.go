@@ -41,11 +41,11 @@ func TestSettingsAreReadWithoutRunningThem(t *testing.T) {
 		"module.exports = function () { const x = {y: 1}; return { url: 'u', x, } }": {"url": "u",
 			"x": map[string]any{"y": 1.0}},
 		"const a = b, b = a; export default { url: a, base() { return 1 }, ...a }": {"url": Computed{}, "base": Computed{},
-			"...": Computed{}},
+			"...": Spread{}},
 		"export default make()": nil,
 		"":                      nil,
 	} {
-		if got := Settings(src, "url", "base"); !reflect.DeepEqual(got, want) {
+		if got := Settings("site.config.ts", src, nil, "url", "base"); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s\ngot  %#v\nwant %#v", src, got, want)
 		}
 	}
@@ -54,5 +54,5 @@ func TestSettingsAreReadWithoutRunningThem(t *testing.T) {
 func FuzzSettings(f *testing.F) {
 	f.Add("const a = a; export default {a, b: [a], ...a}")
 	f.Add("={={={={")
-	f.Fuzz(func(_ *testing.T, src string) { Settings(src, "a") }) // ends
+	f.Fuzz(func(_ *testing.T, src string) { Settings("a.ts", src, nil, "a") }) // ends
 }

@@ -83,7 +83,7 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 		}
 	}
 	for !r.failed {
-		lit := literalReader{src: r.src, at: r.at}
+		lit := reader{src: r.src, at: r.at}
 		lit.space()
 		if r.at = lit.at; r.at >= len(r.src) {
 			r.failed = r.failed || closer != 0
@@ -115,7 +115,7 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 		case c == '"' || c == '\'' || c == '`':
 			begin(r.at)
 			b := &bracket{open: '"', start: r.at}
-			lit := literalReader{src: r.src, at: r.at}
+			lit := reader{src: r.src, at: r.at}
 			text, plain := lit.text()
 			if r.at = lit.at; !plain {
 				text = ""
@@ -131,7 +131,9 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 		case c == '/' && (last == 0 || strings.IndexByte("(,=:[!&|?{};", last) >= 0):
 			// A regular expression: a comment was passed over.
 			begin(r.at)
-			r.pattern()
+			lit := reader{src: r.src, at: r.at}
+			lit.pattern()
+			r.at = lit.at
 			p.end = r.at
 		default:
 			begin(r.at)
@@ -140,27 +142,6 @@ func (r *programReader) read(into *bracket, closer byte, depth int) {
 		}
 		last = r.src[r.at-1]
 	}
-}
-
-// pattern passes over a regular expression.
-func (r *programReader) pattern() {
-	class := false
-	for r.at++; r.at < len(r.src); r.at++ {
-		switch c := r.src[r.at]; {
-		case c == '\\':
-			r.at++
-		case c == '[':
-			class = true
-		case c == ']':
-			class = false
-		case c == '/' && !class:
-			r.at++
-			return
-		case c == '\n':
-			return
-		}
-	}
-	r.at = min(r.at, len(r.src))
 }
 
 func collect(src string, b *bracket, base string, out *[]Text) {
@@ -216,7 +197,7 @@ func cutOf(src string, b *bracket, i int) [2]int {
 		return [2]int{}
 	}
 	start, end := b.parts[i].start, b.parts[i].end
-	lit := literalReader{src: src, at: end}
+	lit := reader{src: src, at: end}
 	lit.space()
 	if lit.at >= len(src) || src[lit.at] != ',' {
 		if i > 0 {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"sync"
 
-	"docent/gzipped"
+	"docent/internal/gzipped"
 )
 
 //go:embed *.css *.js *.svg

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/internal/growth"
+	"docent/internal/testing/growth"
 	"docent/web/diff"
 )
 

@@ -10,6 +10,7 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
+	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +52,14 @@ type Identity struct {
 	Email         string // in the spelling that people are found by
 	EmailVerified bool
 	Name          string
+}
+
+// Verified is the address that the provider has verified; empty if there is none.
+func (i Identity) Verified() string {
+	if !i.EmailVerified {
+		return ""
+	}
+	return i.Email
 }
 
 // ErrRefused says that the provider, or the person there, refused, or that the answer cannot be trusted.
@@ -123,7 +132,7 @@ func (p *Provider) describe(ctx context.Context) (*oidc.Provider, error) {
 		if asking == nil {
 			asking = make(chan struct{})
 			p.asking = asking
-			go p.ask(context.WithoutCancel(ctx), asking)
+			background.Go("web/oidc.describe", func() { p.ask(context.WithoutCancel(ctx), asking) })
 		}
 		p.mu.Unlock()
 		select {
@@ -140,7 +149,7 @@ func (p *Provider) ask(ctx context.Context, done chan struct{}) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), timeout)
 	defer cancel()
 	var fresh *oidc.Provider
-	err := api.Guard(func() (err error) {
+	err := background.Guard(func() (err error) {
 		fresh, err = oidc.NewProvider(ctx, p.config.Issuer)
 		return err
 	})
@@ -218,6 +227,10 @@ func (p *Provider) Finish(ctx context.Context, redirect string, f Flow, answer u
 	if err := verified.Claims(&c); err != nil {
 		return Identity{}, fmt.Errorf("%w: the ID token's claims: %w", ErrRefused, err)
 	}
+	// Of a token for several parties, azp names the one that it was issued to.
+	if c.AuthorizedParty != p.config.ClientID && (c.AuthorizedParty != "" || len(verified.Audience) > 1) {
+		return Identity{}, fmt.Errorf("%w: the ID token is issued to another client", ErrRefused)
+	}
 	if c.Email == "" || c.Name == "" {
 		if err := p.more(ctx, described, oauth, token, verified.Subject, &c); err != nil {
 			return Identity{}, err
@@ -256,6 +269,8 @@ type claims struct {
 	Verified  json.RawMessage `json:"email_verified"`
 	Name      string          `json:"name"`
 	Preferred string          `json:"preferred_username"`
+
+	AuthorizedParty string `json:"azp"`
 }
 
 func (c claims) identity(issuer, subject string) Identity {

@@ -8,6 +8,10 @@ const query = new URLSearchParams(location.search);
 const server = query.get("server") ?? "http://127.0.0.1:8080";
 const domain = query.get("domain") ?? "docs.example.com";
 const key = query.get("key") ?? ""; // an assistant key: it may stand in a page
+// Where documentation is private: the page of your own server that signs who its visitor is, and answers with the token as text.
+const signs = query.get("signs");
+const reader = async (): Promise<Record<string, string>> =>
+  signs ? { "X-Docent-Reader": await (await fetch(signs)).text() } : {};
 
 type Message = UIMessage<{ threadId?: string }>;
 type Conversation = { id: string; threadId: string | null; messages: Message[] };
@@ -27,7 +31,7 @@ function Chat({ conversation, startAnew }: { conversation: Conversation; startAn
   const threadId = useRef(conversation.threadId);
   const [transport] = useState(() => new DefaultChatTransport<Message>({
     api: `${server}/discovery/v2/assistant/${domain}/message`,
-    headers: { Authorization: `Bearer ${key}` },
+    headers: async () => ({ Authorization: `Bearer ${key}`, ...(await reader()) }),
     // The server has the thread's history, so the newest message is enough.
     prepareSendMessagesRequest: ({ id, messages, trigger, messageId }) => ({
       body: { fp: "anonymous", threadId: threadId.current, id, trigger, messageId, messages: messages.slice(-1) },

@@ -3,6 +3,7 @@ package journaltest
 
 import (
 	"crypto/sha256"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
@@ -217,11 +218,11 @@ func staleWriter(t *testing.T, s *subject) {
 		}
 	}
 	// In one group: of many that want to be number 2, one wins; the writers of other streams all do.
-	var wg sync.WaitGroup
+	var wg background.Work
 	var mu sync.Mutex
 	won := 0
 	for i := range 32 {
-		wg.Go(func() {
+		wg.Go("persistence/journal/journaltest.staleWriter", func() {
 			_, err := s.j.Append(t.Context(), journal.Append{Stream: "job/a", After: 1, Events: events("two")})
 			switch {
 			case err == nil:
@@ -232,7 +233,7 @@ func staleWriter(t *testing.T, s *subject) {
 				t.Error(err)
 			}
 		})
-		wg.Go(func() {
+		wg.Go("persistence/journal/journaltest.staleWriter", func() {
 			_, err := s.j.Append(t.Context(), journal.Append{Stream: fmt.Sprint("job/", i), Events: events("x"),
 				Urgency: journal.Urgency(i % 3)})
 			if err != nil {
@@ -349,12 +350,12 @@ func claims(t *testing.T, s *subject) {
 		return &journal.Claim{Key: "key/create/\x00\xff", Digest: digest, Owner: fmt.Sprint("job/", i), Ref: "r",
 			Expires: now.Add(time.Hour)}
 	}
-	var wg sync.WaitGroup
+	var wg background.Work
 	var mu sync.Mutex
 	var winner string
 	var holders []string
 	for i := range 50 {
-		wg.Go(func() {
+		wg.Go("persistence/journal/journaltest.claims", func() {
 			c := claim(i)
 			_, err := s.j.Append(t.Context(), journal.Append{Stream: c.Owner, Events: events("x"), Claim: c})
 			mu.Lock()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"math"
@@ -13,10 +14,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"docent/api"
-	"docent/backoff"
-	"docent/cluster"
+	"docent/internal/backoff"
+	"docent/internal/tracing"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
-	"docent/tracing"
 )
 
 // What one batch takes, at most, and how long an answer may take before the batch is sent over a new connection.
@@ -531,7 +532,7 @@ func (j *Journal) commit(reqs []*request) {
 	j.commits.mu.Lock()
 	j.commits.looking++
 	j.commits.mu.Unlock()
-	go j.lookAt(open) // the next batch does not wait for what is read
+	background.Go("persistence/journal/postgres.commit", func() { j.lookAt(open) }) // the next batch does not wait for what is read
 }
 
 // A refused append's reason is to be read, and may be gone by then.

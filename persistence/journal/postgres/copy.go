@@ -7,7 +7,7 @@ import (
 	"iter"
 	"time"
 
-	"docent/cluster"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 

@@ -13,7 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"docent/internal/freeport"
+	"docent/internal/testing/freeport"
+	"docent/internal/testing/need"
 )
 
 func TestNothingIsLostOrDoneTwiceWhenTheDatabaseCrashes(t *testing.T) {
@@ -40,7 +41,7 @@ func newServer(t *testing.T) *server {
 	}
 	found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb")
 	if len(found) == 0 {
-		if os.Getenv("DOCENT_TEST_ALL") != "" {
+		if need.All {
 			t.Fatal("PostgreSQL is not installed here")
 		}
 		t.Skip("PostgreSQL is not installed here: a test's own server cannot be started")

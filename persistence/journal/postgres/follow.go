@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/persistence/journal"
 )
 
@@ -123,13 +124,13 @@ func (j *Journal) advance(pos uint64) {
 // whileOpen is a context that ends when the journal begins to close.
 func (j *Journal) whileOpen() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(j.context)
-	go func() {
+	background.Go("persistence/journal/postgres.whileOpen", func() {
 		select {
 		case <-j.stop:
 			cancel()
 		case <-ctx.Done():
 		}
-	}()
+	})
 	return ctx, cancel
 }
 

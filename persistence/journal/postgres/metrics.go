@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/persistence/journal"
 )
 

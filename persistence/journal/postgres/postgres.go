@@ -14,11 +14,11 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
+	"docent/internal/background"
 	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,7 +27,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/persistence/journal"
 )
 
@@ -78,7 +78,7 @@ type Journal struct {
 	context context.Context // ends with Close, but for what waits then
 	cancel  context.CancelFunc
 	stop    chan struct{} // closed by Close
-	loops   sync.WaitGroup
+	loops   background.Work
 	fenced  atomic.Bool
 	ahead   atomic.Int64 // nanoseconds that the database's clock is ahead of the machine's
 	lost    atomic.Bool  // the database has lost commits
@@ -153,11 +153,11 @@ func Open(ctx context.Context, dsn string, o Options) (_ *Journal, err error) {
 	if err := j.quotas.init(ctx, j); err != nil {
 		return nil, err
 	}
-	j.loops.Go(j.commitLoop)
-	j.loops.Go(j.listenLoop)
-	j.loops.Go(j.checkpointLoop)
-	j.loops.Go(j.sweepLoop)
-	j.loops.Go(j.quotas.loop)
+	j.loops.Essential("journal commit loop", j.commitLoop)
+	j.loops.Essential("journal listen loop", j.listenLoop)
+	j.loops.Essential("journal checkpoint loop", j.checkpointLoop)
+	j.loops.Essential("journal sweep loop", j.sweepLoop)
+	j.loops.Essential("journal quota loop", j.quotas.loop)
 	return j, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"docent/api"
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )

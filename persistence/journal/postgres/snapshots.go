@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"docent/backoff"
+	"docent/internal/backoff"
 	"docent/persistence/quota"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"docent/cluster"
+	"docent/persistence/cluster"
 )
 
 // A wire stands between a journal and the database, and loses answers of commits: the database has given them, and so

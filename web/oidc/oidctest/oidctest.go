@@ -22,7 +22,9 @@ import (
 	"testing"
 	"time"
 
-	"docent/internal/freeport"
+	"docent/internal/background"
+	"docent/internal/testing/freeport"
+	"docent/internal/testing/need"
 )
 
 // ClientID is what the provider knows this installation as.
@@ -70,9 +72,7 @@ type Provider struct {
 // not installed.
 func Start(t *testing.T, redirects ...string) *Provider {
 	t.Helper()
-	if _, err := os.Stat(Program()); err != nil {
-		t.Skip("the provider of OpenID Connect is left out: scripts/install-oidc-provider builds it")
-	}
+	need.Peer(t, "a real provider of OpenID Connect", "scripts/install-oidc-provider", Program())
 	port := strconv.Itoa(freeport.On(t, "127.0.0.1"))
 	users, err := json.Marshal(map[string]User{Maria.ID: Maria, Eve.ID: Eve, Olga.ID: Olga})
 	if err != nil {
@@ -98,7 +98,7 @@ func (p *Provider) Run() {
 		p.t.Fatal(err)
 	}
 	ended := make(chan struct{})
-	go func() { defer close(ended); _ = cmd.Wait() }()
+	background.Go("web/oidc/oidctest.Run", func() { defer close(ended); _ = cmd.Wait() })
 	p.stop = func() { _ = cmd.Process.Kill(); <-ended }
 	for deadline := time.Now().Add(time.Minute); ; {
 		resp, err := http.Get(p.Issuer + ".well-known/openid-configuration")

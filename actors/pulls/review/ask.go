@@ -1,0 +1,201 @@
+package review
+
+import (
+	"context"
+	"docent/internal/background"
+	"errors"
+	"fmt"
+	"time"
+
+	"docent/actors/job"
+	"docent/actors/job/startjob"
+	"docent/api"
+	"docent/forge/failure"
+	"docent/forge/host"
+	"docent/internal/backoff"
+)
+
+const (
+	mostTries = 12                 // of a reply that the host refuses: some minutes
+	longest   = 3 * 24 * time.Hour // that a reply is tried for
+	watchFor  = 30 * time.Second   // one question for a job's news
+)
+
+// carry takes an instruction from where it stands to its answer, unless the server stops before. Each step is stored
+// before the next acts. given is called once, when the job has the instruction or never gets it.
+func (r *Reviewer) carry(a api.ReviewAsk, given func()) {
+	defer given()
+	for tries := 0; r.ctx.Err() == nil && r.here(job.Stream(a.Job)); { // else another node takes it up
+		err := background.Guard(func() error { return r.advance(&a) })
+		if err == nil && a.State == api.ReviewAnswered {
+			r.metrics.asks.WithLabelValues(a.Result).Inc()
+			r.Log.Info("a comment is answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+				"message", a.ID, "result", a.Result, "commit", a.Commit)
+			return
+		}
+		if a.State != api.ReviewTaken {
+			given()
+		}
+		switch {
+		case r.ctx.Err() != nil, errors.Is(err, api.ErrNotFound):
+			return // stopped, or the project was removed meanwhile
+		case err == nil:
+			tries = 0
+		default:
+			tries++
+			if tries == 1 || tries%10 == 0 {
+				r.Log.Warn("an instruction from a comment waits", "project", a.Project, "job", a.Job,
+					"comment", a.Comments[0].Link, "state", a.State, "try", tries, "error", err)
+			}
+			if a.State == api.ReviewEnded && r.hopeless(a, tries, err) {
+				r.Log.Error("a comment cannot be answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+					"message", a.ID, "error", err)
+				a.State, a.Result = api.ReviewAnswered, "unanswerable"
+				if r.Catalog.SaveAsk(r.ctx, a) == nil {
+					r.metrics.asks.WithLabelValues(a.Result).Inc()
+					return
+				}
+				a.State = api.ReviewEnded
+			}
+			pause := r.pause(tries)
+			var said *failure.Error
+			if errors.As(err, &said) {
+				pause = max(pause, min(said.After, time.Hour))
+			}
+			_ = backoff.Sleep(r.ctx, pause)
+		}
+	}
+}
+
+// hopeless reports whether an answer is given up.
+func (r *Reviewer) hopeless(a api.ReviewAsk, tries int, err error) bool {
+	if errors.Is(err, failure.ErrMisconfigured) {
+		return tries >= mostTries
+	}
+	return tries >= mostTries && r.Now().Sub(a.At) > longest
+}
+
+// advance makes one step and stores it.
+func (r *Reviewer) advance(a *api.ReviewAsk) error {
+	next := *a
+	var err error
+	switch a.State {
+	case api.ReviewTaken:
+		err = r.give(&next)
+	case api.ReviewGiven:
+		err = r.await(&next)
+	case api.ReviewEnded:
+		err = r.reply(&next)
+	}
+	if err != nil {
+		return err
+	}
+	if err := r.Catalog.SaveAsk(r.ctx, next); err != nil {
+		return err
+	}
+	*a = next
+	return nil
+}
+
+// give gives the instruction to its job. The journal knows it by its comment: what took place is not repeated.
+func (r *Reviewer) give(a *api.ReviewAsk) error {
+	project, err := r.Catalog.Project(r.ctx, a.Project)
+	if err != nil {
+		return err
+	}
+	_, err = r.Starter.FollowUp(r.ctx, a.Job, startjob.Request{Project: project, Prompt: a.Prompt, ID: a.ID,
+		Key: "review " + a.Key})
+	words, refused := refusal(err)
+	switch {
+	case err == nil:
+		a.State = api.ReviewGiven
+	case refused:
+		r.Log.Info("a job refuses a comment's instruction", "project", a.Project, "job", a.Job,
+			"comment", a.Comments[0].Link, "error", err)
+		a.State, a.Result, a.Answer = api.ReviewEnded, "refused", lines("This was not carried out.", words)
+	default:
+		return err
+	}
+	return nil
+}
+
+// refusal puts in words why a job takes no instruction; false where trying again may help.
+func refusal(err error) (string, bool) {
+	var limit *api.LimitError
+	var invalid *api.InvalidError
+	var state *api.StateError
+	switch {
+	case err == nil:
+	case errors.As(err, &limit):
+		return fmt.Sprintf("This project has used up its %d instructions of an hour. Comment again in %v.", limit.Limit,
+			limit.RetryAfter.Round(time.Minute)+time.Minute), true
+	case errors.As(err, &invalid) && len(invalid.Problems) > 0:
+		return "The instruction " + plain(invalid.Problems[0].Message) + ".", true
+	case errors.As(err, &state) && errors.Is(err, api.ErrConflict):
+		return plain(state.Reason), true
+	case errors.Is(err, api.ErrNotFound):
+		return "The job that opened this pull request does not exist any more.", true
+	}
+	return "", false
+}
+
+// await waits until the job is through with the instruction, and says what became of it.
+func (r *Reviewer) await(a *api.ReviewAsk) error {
+	for {
+		reply, err := r.Jobs.Ask(r.ctx, a.Job, job.Watch{Project: a.Project, Log: true, Until: r.Now()})
+		if errors.Is(err, api.ErrNotFound) {
+			a.State, a.Result, a.Answer = api.ReviewEnded, "refused", "The job that opened this pull request does not exist any more."
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		b := job.BecameOf(reply.Log, a.ID)
+		if b.Over() || b.Stage == job.Unheard && reply.Row.Job.Status != api.JobActive {
+			a.Answer, a.Result = answer(b, a.Pull)
+			a.Commit, a.State = b.Commit, api.ReviewEnded
+			return nil
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, 2*watchFor)
+		_, err = r.Jobs.Ask(ctx, a.Job, job.Watch{Project: a.Project, After: reply.Row.Seq, Until: r.Now().Add(watchFor)})
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// reply answers in each thread: in the first one in full, in the others in a line.
+func (r *Reviewer) reply(a *api.ReviewAsk) error {
+	project, err := r.Catalog.Project(r.ctx, a.Project)
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for i, c := range a.Comments {
+		first := len(seen) == 0
+		if c.Thread != "" && seen[c.Thread] || c.Thread == "" && seen[""] {
+			continue
+		}
+		seen[c.Thread] = true
+		body := a.Answer
+		switch {
+		case !first && a.Commit != "":
+			body = "Done together with the other comments, in " + a.Commit + "."
+		case !first:
+			body = "See the answer to the first comment: " + a.Comments[0].Link
+		case c.Thread == "" && c.Text != "":
+			body = firstLine(c) + "\n\n" + body
+		}
+		ctx, cancel := context.WithTimeout(r.ctx, lookLimit)
+		to := host.Comment{ID: c.ID, Author: c.Author, Body: c.Text, Path: c.Path, Line: c.Line, Old: c.Old, Quote: c.Quote,
+			Thread: c.Thread, Link: c.Link, At: c.At}
+		err := r.Hosts.Reply(ctx, project, a.Number, to, fmt.Sprintf("%s-%d", a.ID, i), body)
+		cancel()
+		if err != nil {
+			return fmt.Errorf("answer %s: %w", c.Link, err)
+		}
+	}
+	a.State = api.ReviewAnswered
+	return nil
+}

@@ -1,0 +1,77 @@
+package reports
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"docent/actors/gaps"
+	"docent/api"
+	"docent/internal/outbound"
+	"docent/persistence/catalog/insights"
+)
+
+// A Catalog has the figures, and keeps what is to be delivered.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+	Totals(ctx context.Context, q insights.AnalyticsQuery) (insights.QuestionTotals, error)
+	SearchesWithoutResult(ctx context.Context, q insights.AnalyticsQuery) ([]insights.SearchCount, string, error)
+	CitedPages(ctx context.Context, q insights.AnalyticsQuery) ([]insights.CitedPage, string, error)
+	Gaps(ctx context.Context, project api.ProjectID, states ...api.GapState) ([]api.Gap, error)
+
+	ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error)
+	ReportHooks(ctx context.Context) ([]api.ReportHook, error)
+	SetReportHook(ctx context.Context, h api.ReportHook) error
+	Report(ctx context.Context, id string) (api.ReportDelivery, error)
+	AddReport(ctx context.Context, d api.ReportDelivery) (added bool, err error)
+	SaveReport(ctx context.Context, d api.ReportDelivery) error
+	DueReports(ctx context.Context, now time.Time) (due []api.ReportDelivery, next time.Time, err error)
+}
+
+// Topics are what the documentation lacks.
+type Topics interface {
+	Topics(ctx context.Context, project api.ProjectID, from, to time.Time) (gaps.Listing, error)
+	SinceMerge(ctx context.Context, gap api.Gap) (gaps.Since, error)
+	Follow(ctx context.Context) error
+}
+
+// Secrets are the stored ones, by their names.
+type Secrets interface {
+	Read(name string) (string, error)
+}
+
+// Deps is what reports need of the outside. All of it is required but PublicURL.
+type Deps struct {
+	Catalog   Catalog
+	Topics    Topics
+	Secrets   Secrets
+	Now       func() time.Time
+	Log       *slog.Logger
+	PublicURL string          // where people reach the pages; reports have no links where it is empty
+	Targets   outbound.Policy // where reports may go: the rule of the other webhooks
+
+	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
+	Alone func(ctx context.Context, name string, f func(context.Context))
+}
+
+// alone runs f where no other node does.
+func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
+	if d.Alone == nil {
+		f(ctx)
+		return
+	}
+	d.Alone(ctx, name, f)
+}
+
+func (d Deps) complete() error {
+	for name, missing := range map[string]bool{
+		"Catalog": d.Catalog == nil, "Topics": d.Topics == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
+		"Log": d.Log == nil,
+	} {
+		if missing {
+			return fmt.Errorf("weekly: Deps.%s is missing", name)
+		}
+	}
+	return nil
+}

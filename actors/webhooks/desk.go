@@ -1,0 +1,197 @@
+package webhooks
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/api"
+	"docent/internal/outbound"
+)
+
+const (
+	// Overlap is how long deliveries are signed with the old secret as well after a rotation, as a rule.
+	Overlap     = 24 * time.Hour
+	mostOverlap = 7 * 24 * time.Hour
+)
+
+// Add adds a webhook, and gives the secret that deliveries are signed with: it is not shown again. What happens after
+// the position of the journal is sent to it.
+func (d Desk) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
+	w api.Webhook, secret string, err error) {
+	var problems []api.Problem
+	if say := d.Sender.CheckURL(address); say != "" {
+		problems = append(problems, api.Problem{Field: "url", Message: say})
+	}
+	for _, k := range kinds {
+		if !slices.Contains(api.EventKinds, k) {
+			problems = append(problems, api.Problem{Field: "events", Message: fmt.Sprintf("has no event %q: the events are %s", k, kindNames())})
+		}
+	}
+	if len(problems) > 0 {
+		return w, "", &api.InvalidError{Problems: problems}
+	}
+	if _, err := d.Catalog.Project(ctx, project); err != nil {
+		return w, "", api.Named(err, "project")
+	}
+	slices.Sort(kinds)
+	secret = outbound.NewSecret()
+	name, err := d.Secrets.Keep(project, secret)
+	if err != nil {
+		return w, "", err
+	}
+	now := d.Now()
+	w = api.Webhook{ID: api.NewID(api.WebhookPrefix, now), Project: project, URL: address, Events: slices.Compact(kinds), Secret: name,
+		CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
+	if err := d.Catalog.AddWebhook(ctx, w, position); err != nil {
+		return w, "", errors.Join(err, d.Secrets.Drop(name))
+	}
+	return w, secret, nil
+}
+
+func kindNames() string {
+	names := make([]string, len(api.EventKinds))
+	for i, k := range api.EventKinds {
+		names[i] = string(k)
+	}
+	return strings.Join(names, ", ")
+}
+
+// Remove removes a webhook with its secrets.
+func (d Desk) Remove(ctx context.Context, id string) error {
+	w, err := d.Catalog.Webhook(ctx, id)
+	if err != nil {
+		return err
+	}
+	if err := d.Catalog.RemoveWebhook(ctx, id); err != nil {
+		return err
+	}
+	return errors.Join(d.Secrets.Drop(w.Secret), d.Secrets.Drop(w.OldSecret))
+}
+
+// Pause has nothing sent to a webhook; events wait. Resumed, it goes on where it was, at once.
+func (d Desk) Pause(ctx context.Context, id string, off bool) (api.Webhook, error) {
+	w, err := d.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
+		w.Off, w.OffReason = off, ""
+		if off {
+			w.OffReason = "it was paused"
+		}
+	})
+	if err != nil || off {
+		return w, err
+	}
+	return w, d.hurry(ctx, id)
+}
+
+// hurry has the next attempt made now.
+func (d Desk) hurry(ctx context.Context, id string) error {
+	_, err := d.Catalog.Rewind(ctx, id, d.Now().Add(keepFor)) // no event is of then: only the pause ends
+	return err
+}
+
+// Rotate gives a webhook a new secret. Until the overlap is over deliveries are signed with the one before as well.
+func (d Desk) Rotate(ctx context.Context, id string, overlap time.Duration) (w api.Webhook, secret string, err error) {
+	if overlap < 0 || overlap > mostOverlap {
+		return w, "", &api.InvalidError{Problems: []api.Problem{{Field: "overlap", Message: "must be from 0 to 168h"}}}
+	}
+	was, err := d.Catalog.Webhook(ctx, id)
+	if err != nil {
+		return w, "", err
+	}
+	secret = outbound.NewSecret()
+	name, err := d.Secrets.Keep(was.Project, secret)
+	if err != nil {
+		return w, "", err
+	}
+	until := d.Now().Add(overlap).UTC()
+	var older []string
+	w, err = d.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
+		older = []string{w.OldSecret}
+		w.Secret, w.OldSecret, w.OldUntil = name, w.Secret, &until
+		if overlap == 0 {
+			older = append(older, w.OldSecret)
+			w.OldSecret, w.OldUntil = "", nil
+		}
+	})
+	if err != nil {
+		return w, "", errors.Join(err, d.Secrets.Drop(name))
+	}
+	for _, name := range older {
+		if err := d.Secrets.Drop(name); err != nil {
+			d.Log.Warn("a webhook's old secret is still there", "webhook", id, "error", err)
+		}
+	}
+	return w, secret, nil
+}
+
+// dropOld forgets the secret of before a rotation once its time is over.
+func (d Desk) dropOld(ctx context.Context, w api.Webhook) error {
+	_, err := d.Catalog.ChangeWebhook(ctx, w.ID, func(now *api.Webhook) {
+		if now.OldSecret == w.OldSecret {
+			now.OldSecret, now.OldUntil = "", nil
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return d.Secrets.Drop(w.OldSecret)
+}
+
+// Test sends an event of no consequence to a webhook, also to one that is paused, and says what came of it.
+func (d Desk) Test(ctx context.Context, id string) (api.WebhookDelivery, error) {
+	w, err := d.Catalog.Webhook(ctx, id)
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	p, err := d.Catalog.Project(ctx, w.Project)
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	now := d.Now().UTC()
+	body, err := json.Marshal(Payload{Type: api.EventTest, Version: version, Timestamp: now,
+		Data: Data{Project: Project{ID: p.ID, Domain: p.Domain}, Webhook: w.ID}})
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	return d.once(ctx, w.Webhook, api.WebhookEvent{ID: api.NewID(api.EventPrefix, now), Kind: api.EventTest, At: now, Payload: body})
+}
+
+// Replay sends one event to a webhook again, now and once, and says what came of it.
+func (d Desk) Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error) {
+	w, err := d.Catalog.Webhook(ctx, id)
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	ev, err := d.Catalog.Event(ctx, w.Project, event)
+	if errors.Is(err, api.ErrNotFound) {
+		return api.WebhookDelivery{}, &api.StateError{Kind: api.ErrNotFound,
+			Reason: fmt.Sprintf("there is no event %q of this project: events are kept for 30 days, tests are not", event)}
+	}
+	if err != nil {
+		return api.WebhookDelivery{}, err
+	}
+	return d.once(ctx, w.Webhook, ev)
+}
+
+// once sends an event now, and stores how that went. Whether the receiver takes it changes nothing of what is sent next.
+func (d Desk) once(ctx context.Context, w api.Webhook, ev api.WebhookEvent) (api.WebhookDelivery, error) {
+	r := d.send(ctx, w, ev.ID, ev.Payload)
+	out := api.WebhookDelivery{Webhook: w.ID, Event: ev.ID, Kind: ev.Kind, EventAt: ev.At, Status: api.DeliveryDelivered, Attempts: 1,
+		At: d.Now(), Code: r.Code, Answer: r.Text}
+	if r.err != nil {
+		out.Status, out.Error = api.DeliveryFailed, r.err.Error()
+	}
+	return out, d.Catalog.SaveSingle(ctx, out)
+}
+
+// ReplaySince has a webhook's events since a time sent again, in their order, and counts them.
+func (d Desk) ReplaySince(ctx context.Context, id string, since time.Time) (int, error) {
+	if oldest := d.Now().Add(-keepFor); since.Before(oldest) {
+		return 0, &api.InvalidError{Problems: []api.Problem{{Field: "since", Message: "must not be longer ago than 30 days: events are not kept longer"}}}
+	}
+	return d.Catalog.Rewind(ctx, id, since)
+}

@@ -1,0 +1,105 @@
+package webhooks
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"docent/api"
+	"docent/internal/outbound"
+	"docent/persistence/journal"
+)
+
+// A Catalog keeps webhooks, the events that wait for them, and how deliveries went.
+type Catalog interface {
+	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
+
+	AddWebhook(ctx context.Context, w api.Webhook, position uint64) error
+	ChangeWebhook(ctx context.Context, id string, change func(*api.Webhook)) (api.Webhook, error)
+	RemoveWebhook(ctx context.Context, id string) error
+	Webhook(ctx context.Context, id string) (api.WebhookStatus, error)
+	Webhooks(ctx context.Context, project api.ProjectID) ([]api.WebhookStatus, error)
+
+	WebhookPosition(ctx context.Context) (pos uint64, begun bool, err error)
+	AddEvents(ctx context.Context, events []api.WebhookEvent, gone []string, position uint64) error
+	BeginEvents(ctx context.Context, position uint64) error
+	RestartEvents(ctx context.Context, position uint64) error
+	NewestEvents(ctx context.Context) (map[api.ProjectID]map[api.EventKind]uint64, error)
+	NextEvent(ctx context.Context, project api.ProjectID, kinds []api.EventKind, after uint64) (api.WebhookEvent, error)
+	Event(ctx context.Context, project api.ProjectID, id string) (api.WebhookEvent, error)
+	TrimEvents(ctx context.Context, before time.Time, most int) (lost map[string]int, err error)
+
+	SaveAttempt(ctx context.Context, s api.WebhookState, d *api.WebhookDelivery) error
+	SaveSingle(ctx context.Context, d api.WebhookDelivery) error
+	Rewind(ctx context.Context, id string, since time.Time) (int, error)
+}
+
+// Streams are those of the journal.
+type Streams interface {
+	Load(stream string) (journal.Recovered, error)
+}
+
+// A Log is a journal.Follower.
+type Log interface {
+	Position() uint64
+	Head() (uint64, error)
+	Trimmed() uint64
+	Changed() <-chan struct{}
+	Ack(pos uint64)
+	Log(pos uint64, wanted func(eventType string) bool, yield func(journal.Logged) bool) error
+}
+
+// A Sender sends messages where they may go.
+type Sender interface {
+	CheckURL(address string) (problem string)
+	Send(ctx context.Context, m outbound.Message) (outbound.Answer, error)
+}
+
+// Secrets are what messages are signed with, by their names.
+type Secrets interface {
+	Keep(project api.ProjectID, text string) (name string, err error)
+	Read(name string) (string, error)
+	Drop(name string) error
+}
+
+// Deps is what deliveries need of the outside. All of it is required but PublicURL and Alone.
+type Deps struct {
+	Desk
+	Streams   Streams
+	Events    Log
+	PublicURL string // where people reach the pages; events have no links where it is empty
+
+	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
+	Alone func(ctx context.Context, name string, f func(context.Context))
+}
+
+// alone runs f where no other node does.
+func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
+	if d.Alone == nil {
+		f(ctx)
+		return
+	}
+	d.Alone(ctx, name, f)
+}
+
+func (d Deps) complete() error {
+	for name, missing := range map[string]bool{
+		"Catalog": d.Catalog == nil, "Sender": d.Sender == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
+		"Log": d.Log == nil, "Streams": d.Streams == nil, "Events": d.Events == nil,
+	} {
+		if missing {
+			return fmt.Errorf("webhooks: Deps.%s is missing", name)
+		}
+	}
+	return nil
+}
+
+// A Desk does what people ask for, also where no server runs.
+type Desk struct {
+	Catalog Catalog
+	Sender  Sender
+	Secrets Secrets
+	Now     func() time.Time
+	Log     *slog.Logger
+}

@@ -1,0 +1,79 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"docent/api/client"
+	"docent/cmd/docent/cli"
+)
+
+func newAskCommand() *cobra.Command {
+	c := new(client.Client)
+	var q client.Question
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
+		Long: "Ask the assistant and print the answer as it is written. With --explain, and with an admin key in place of an assistant key,\n" +
+			"each step that led to the answer follows it: the question as it was read, the searches and what they found, the\n" +
+			"passages that the model was given, the tools that it called, what did not take part, tokens, cost and times.",
+		Example: `  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
+  docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := cli.Required(cmd, "domain", "key"); err != nil {
+				return err
+			}
+			q.Text = args[0]
+			out := cmd.OutOrStdout()
+			text := out
+			if asJSON {
+				text = io.Discard
+			}
+			a, err := c.Ask(cmd.Context(), q, text)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(out, a)
+			}
+			fmt.Fprintln(out)
+			printSources(out, a)
+			if a.Explanation != nil {
+				printExplanation(out, a.Explanation)
+			}
+			return nil
+		},
+	}
+	cli.ClientFlags(cmd, c)
+	flags := cmd.Flags()
+	flags.StringVar(&q.Domain, "domain", cli.EnvOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
+	flags.StringVar(&q.Thread, "thread", "", "continue this thread")
+	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, where the project asks for it")
+	flags.StringVar(&q.Caller, "fp", "anonymous", "who asks: anonymous or a user id")
+	flags.StringVar(&q.Version, "version", "", "answer from this version of the documentation only")
+	flags.StringVar(&q.Language, "language", "", "answer from pages in this language only, such as fr")
+	flags.StringVar(&q.Page, "current-path",
+		"", "the page that the reader is on; its version and language are answered from")
+	flags.BoolVar(&q.Explain, "explain", false, "print each step that led to the answer; needs an admin key")
+	flags.BoolVar(&q.DataStream, "data-stream", false, "read the answer in the deprecated form of version 1 of the API")
+	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
+	return cmd
+}
+
+func printSources(w io.Writer, a client.Answer) {
+	if len(a.Sources) > 0 {
+		fmt.Fprintln(w, "\nSources:")
+		for _, s := range a.Sources {
+			fmt.Fprintf(w, "  %s  %s\n", s.Title, s.URL)
+		}
+	}
+	if len(a.Suggestions) > 0 {
+		fmt.Fprintln(w, "\nYou can also ask:")
+		for _, s := range a.Suggestions {
+			fmt.Fprintf(w, "  %s\n", s.Text)
+		}
+	}
+	fmt.Fprintf(w, "\nThread: %s\n", a.ThreadID)
+}

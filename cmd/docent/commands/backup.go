@@ -1,0 +1,38 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/operator"
+	"docent/persistence/backup"
+)
+
+func newBackupCommand(prog cli.Program) *cobra.Command {
+	o := &cli.Operator{Prog: prog}
+	cmd := &cobra.Command{
+		Use: "backup DIR", Short: "Copy the data directory to a new directory; the server may run", Args: cobra.ExactArgs(1),
+		Long: "Copy the data directory to a new directory, consistent in itself, while the server runs or not. Everything that was\n" +
+			"acknowledged before the command began is in the copy. Search indexes are left out: they are built again.\n\n" +
+			"To restore, put the copy where the data directory was and start the server.",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			return cli.Show(o, cmd, operator.OpBackup, operator.BackupParams{Dir: dir}, func(w io.Writer, r backup.Report) error {
+				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalogue (%d bytes), %d repositories (%d files)\n",
+					dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, r.Files)
+				_, err := fmt.Fprintln(w, strings.Join(r.Notes, "\n"))
+				return err
+			})
+		},
+	}
+	cli.OperatorFlags(cmd, o)
+	return cmd
+}

@@ -1,0 +1,88 @@
+package commands
+
+import (
+	"bufio"
+	"cmp"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/stores"
+	website "docent/search/sources/crawl"
+)
+
+// webFlags adds the flags that describe what is read of a web site.
+func webFlags(cmd *cobra.Command, o *api.WebOptions) {
+	flags := cmd.Flags()
+	flags.StringVar(&o.Prefix, "prefix", "", "of a web site: only pages whose address begins with this path (that of the address where empty)")
+	flags.StringVar(&o.Sitemap, "sitemap", "",
+		"of a web site: address of its sitemap, or none to follow links (llms.txt, its sitemaps or links where empty)")
+	flags.IntVar(&o.MaxPages, "max-pages", 0, "of a web site: pages that are read at most (0 for 5000)")
+	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "the web site may be on this machine or in a private network")
+}
+
+func newCrawlCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "crawl", Short: "See how a web site would be read"}
+	var s api.Source
+	var pages int
+	var asJSON bool
+	preview := &cobra.Command{
+		Use: "preview URL", Short: "Read the first pages of a web site and show them; nothing is kept", Args: cobra.ExactArgs(1),
+		Long: "Reads the first pages of a web site as a source of the kind web is read, and shows how its pages are found, what they are called,\n" +
+			"how long they are, and what is left out and why. It needs neither a data directory nor a server, and keeps nothing.",
+		Example: "  docent crawl preview https://docs.example.com --pages 20",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			p := api.Project{Source: args[0], Include: s.Include, Exclude: s.Exclude, Collect: s.Collect}
+			if !strings.Contains(p.Source, "://") {
+				p.Source = "https://" + p.Source
+			}
+			cells := stores.NewCells(slog.New(slog.DiscardHandler))
+			defer cells.Close()
+			crawler := website.New(website.Options{Cell: cells.Reading.Do})
+			report, err := crawler.Preview(cmd.Context(), stores.SiteSettings(p), pages, func(string, int, int) {})
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), report)
+			}
+			return printPreview(cmd.OutOrStdout(), report)
+		},
+	}
+	flags := preview.Flags()
+	flags.IntVar(&pages, "pages", 10, "pages that are read")
+	flags.BoolVar(&asJSON, "json", false, "print JSON")
+	flags.StringArrayVar(&s.Include, "include", nil, "only what this pattern matches is read (repeatable)")
+	flags.StringArrayVar(&s.Exclude, "exclude", nil, "what this pattern matches is not read (repeatable)")
+	webFlags(preview, &s.Collect.Web)
+	_ = flags.MarkHidden("max-pages") // --pages is meant
+	cmd.AddCommand(preview)
+	return cmd
+}
+
+func printPreview(out io.Writer, r website.Report) error {
+	w := bufio.NewWriter(out)
+	fmt.Fprintf(w, "%s is read by %s; pages begin with %s\n\n", r.Start, r.Method, r.Prefix)
+	table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+	fmt.Fprintln(table, "ADDRESS\tTITLE\tWORDS\tTEXT FOUND BY")
+	for _, p := range r.Read {
+		fmt.Fprintf(table, "%s\t%s\t%d\t%s\n", p.URL, strings.Join(append(p.Trail, cmp.Or(p.Title, "-")), " > "), p.Words, p.By)
+	}
+	table.Flush()
+	if len(r.Problems) > 0 {
+		fmt.Fprintln(w, "\nLeft out:")
+		for _, p := range r.Problems {
+			fmt.Fprintf(w, "  %s\n", stores.SayProblem(p))
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(w, "NOTE: %s\n", n)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,33 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/operator"
+	"docent/search"
+)
+
+func newIndexCommand(prog cli.Program) *cobra.Command {
+	o := &cli.Operator{Prog: prog}
+	var project string
+	cmd := &cobra.Command{
+		Use: "index PROJECT", Short: "Read all of a project's sources again now and index what changed",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cli.Show(o, cmd, operator.OpIndex, operator.ProjectParams{ID: api.ProjectID(project)}, printIndexed)
+		},
+	}
+	cli.OperatorFlags(cmd, o)
+	cli.Named(cmd, &project, "project", "a PROJECT", false)
+	return cmd
+}
+
+func printIndexed(w io.Writer, r search.Report) error {
+	_, err := fmt.Fprintf(w, "%d pages, %d sections at %.12s: %d added, %d modified, %d removed\n",
+		r.Pages, r.Sections, r.Commit, len(r.Added), len(r.Modified), len(r.Removed))
+	return err
+}

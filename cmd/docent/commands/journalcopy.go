@@ -1,0 +1,70 @@
+package commands
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/config"
+	"docent/cmd/docent/operator"
+)
+
+func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
+	var to string
+	var alone bool
+	cmd := &cobra.Command{
+		Use: "copy --to postgres|bbolt", Short: "Copy the journal and the catalogue to PostgreSQL, or back; all servers must be stopped",
+		Args: cobra.NoArgs,
+		Long: "Copy what a single server keeps in its data directory, the journal and the catalogue, into the PostgreSQL database of\n" +
+			"catalog_dsn, where several nodes share it; or, with --to bbolt, from there into a data directory. All servers must be stopped.\n\n" +
+			"Everything keeps its place: events their positions and sequence numbers, listings and webhooks the positions that they have\n" +
+			"come to. What was copied is read back and compared, event by event and row by row, before it counts. Where the copy breaks\n" +
+			"off, nothing is there; run it again. A target that holds something else is refused, and what is copied from is not changed.\n\n" +
+			"docs/deploy/cluster says in which order to stop, back up, copy and start.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := o.Load(cmd)
+			if err != nil {
+				return err
+			}
+			if to != config.JournalPostgres && to != config.JournalBolt {
+				return cli.Usagef("--to is %q: it is %s or %s", to, config.JournalPostgres, config.JournalBolt)
+			}
+			done, err := operator.CopyJournal(cmd.Context(), c, to, alone)
+			if err != nil {
+				return err
+			}
+			if o.JSON {
+				return cli.PrintJSON(cmd.OutOrStdout(), done)
+			}
+			return printCopied(cmd.OutOrStdout(), done)
+		},
+	}
+	cmd.Flags().StringVar(&to, "to", "", "where to copy to: postgres or bbolt")
+	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalogue where it is: it is on PostgreSQL before and after")
+	_ = cmd.MarkFlagRequired("to")
+	return cmd
+}
+
+func printCopied(out io.Writer, d operator.JournalCopied) error {
+	rows := 0
+	for _, t := range d.Catalog {
+		rows += t.Rows
+	}
+	if d.Already {
+		fmt.Fprintf(out, "%s holds the journal already\n", d.To)
+	}
+	fmt.Fprintf(out, "journal: %d streams, %d events, %d snapshots, %d pending, %d idempotency keys, up to position %d: the same in %s\n",
+		d.Journal.Streams, d.Journal.Events, d.Journal.Snapshots, d.Journal.Pending, d.Journal.Claims, d.Journal.Position, d.To)
+	if len(d.Catalog) > 0 {
+		fmt.Fprintf(out, "catalogue: %d rows in %d tables: the same\n", rows, len(d.Catalog))
+	}
+	if len(d.Host) > 0 {
+		fmt.Fprintf(out, "built-in host: %d repositories: the same\n", len(d.Host))
+	}
+	for _, note := range d.Notes {
+		fmt.Fprintln(out, note)
+	}
+	return nil
+}

@@ -1,0 +1,314 @@
+package commands
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"docent/api"
+	"docent/cmd/docent/cli"
+	"docent/cmd/docent/operator"
+	"docent/search"
+	"docent/search/sources"
+	"docent/site"
+)
+
+func newProjectCommand(prog cli.Program) *cobra.Command {
+	o := &cli.Operator{Prog: prog}
+	cmd := &cobra.Command{Use: "project", Short: "Add, list, check, change and remove documentation sets"}
+	cli.OperatorFlags(cmd, o)
+	var gone string
+	remove := &cobra.Command{
+		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk",
+		SuggestFor: []string{"delete", "rm"},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := o.Run(cmd, operator.OpProjectRemove, operator.ProjectParams{ID: api.ProjectID(gone)}, nil); err != nil {
+				return err
+			}
+			return o.Did(cmd, map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
+		},
+	}
+	cli.Named(remove, &gone, "id", "the project's NAME", false)
+	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o),
+		newProjectTokenCommand(o), newProjectWebhookCommand(o), remove,
+		&cobra.Command{
+			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return cli.ShowRows(o, cmd, operator.OpProjectList, nil, "ID\tDOMAIN\tHOST\tSOURCE", func(p api.Project) string {
+					return fmt.Sprintf("%s\t%s\t%s\t%s", p.ID, p.Domain, p.Host, p.Source)
+				})
+			},
+		})
+	return cmd
+}
+
+// projectFlags adds the flags that describe a project.
+func projectFlags(cmd *cobra.Command, p *api.Project) {
+	flags := cmd.Flags()
+	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
+	flags.StringVar(&p.Name, "title", "", "name shown to people")
+	flags.StringVar(&p.Name, "name", "", "as --title, for scripts of earlier versions")
+	_ = flags.MarkHidden("name") // it is there
+	flags.StringVar(&p.Source, "source", "",
+		"where the documentation is: a folder, a git repository on disk, or a git URL; follows from --host and --repository where they are given")
+	flags.StringVar((*string)(&p.Kind), "kind", "",
+		"web, zip or issues, which the agent cannot edit; a folder or a git repository where not given")
+	flags.StringVar(&p.Every, "every", "", "how often the source is read, such as 6h (as often as poll_interval)")
+	webFlags(cmd, &p.Collect.Web)
+	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
+	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
+	flags.StringVar(&p.SiteURL, "site-url",
+		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
+	flags.StringVar((*string)(&p.Site), "site", "",
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
+	flags.StringArrayVar(&p.Include, "include", nil,
+		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
+	flags.StringArrayVar(&p.Exclude, "exclude", nil,
+		"what this pattern matches is no page; as in .gitignore, where ! brings back what the site leaves out (repeatable; '' for none)")
+	flags.StringVar((*string)(&p.Host), "host", string(api.HostBuiltin),
+		"code host: builtin, github, gitlab, gitea or git")
+	flags.StringVar(&p.HostURL, "host-url", "", "address of a code host that is not the public one")
+	flags.StringVar(&p.Repository, "repository", "", "OWNER/NAME on the code host")
+	flags.StringVar(&p.WebhookEnv, "webhook-env", "",
+		"environment variable that holds the secret of the code host's push webhook")
+	flags.StringVar(&p.TokenEnv, "token-env", "",
+		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
+	flags.StringVar(&p.ReaderJWKS, "reader-jwks", "",
+		"https address of the JSON Web Key Set whose ES256 keys sign reader tokens, for private documentation")
+	flags.Int64Var(&p.AppID, "app-id",
+		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
+	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
+	flags.BoolVar(&p.Direct, "direct", false,
+		"commit to the documentation's branch itself, and open a pull request only where it is protected")
+	flags.StringVar((*string)(&p.Review), "review", "",
+		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
+	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent where empty)")
+	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
+	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
+	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
+	flags.BoolVar(&p.Options.SearchTool, "search-tool", false, "also show the retrieval as a tool call named search")
+	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
+	flags.BoolVar(&p.Options.Public, "public", false,
+		"everybody may read what is published as Markdown, and ask over MCP, without a key")
+	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
+		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
+	flags.StringVar(&p.Widget.Accent, "widget-accent", "", "colour of the widget's buttons and links, such as #0b57d0")
+	flags.StringVar(&p.Widget.AccentDark, "widget-accent-dark", "", "the same in the dark (a tone of --widget-accent where empty)")
+	flags.StringVar(&p.Widget.Theme, "widget-theme", "", "light or dark (follows the site where empty)")
+	flags.StringVar(&p.Widget.Button, "widget-button", "", "start for the other corner, none for no button")
+	flags.StringVar(&p.Widget.Label, "widget-label", "", "what the widget's button says")
+	flags.StringVar(&p.Widget.Language, "widget-language", "", "language of the widget's interface (the page's where empty)")
+	flags.StringVar(&p.Widget.Greeting, "widget-greeting", "", "what the dialog says before the first question")
+	flags.StringArrayVar(&p.Widget.Suggestions, "widget-suggestion", nil,
+		"question that the dialog offers (repeatable; '' for none)")
+	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
+		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
+	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
+	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages of the organization in an hour")
+	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages of one address in a day")
+}
+
+func newProjectAddCommand(o *cli.Operator) *cobra.Command {
+	var p api.Project
+	cmd := &cobra.Command{
+		Use: "add NAME", Short: "Add a project: read its documentation and index it", SuggestFor: []string{"create", "new"},
+		Long: "Add a project: read its documentation and index it. NAME is the project's name in commands and in the URLs of the agent.\n" +
+			"Where there is no data directory yet, one is made.",
+		Example: "  docent project add docs --domain docs.example.com --source ./my-docs",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if p = p.WithDefaults(); p.Source == "" && p.Kind != api.SourceZip { // that of a code host follows from its address
+				if err := cli.Required(cmd, "domain", "source"); err != nil {
+					return err
+				}
+			}
+			if err := cli.Required(cmd, "domain"); err != nil {
+				return err
+			}
+			if p.Kind == api.SourceFiles {
+				p.Source = cli.AbsoluteSource(p.Source)
+			}
+			made, err := o.MakesDataDir(cmd)
+			if err != nil {
+				return err
+			}
+			var added sources.Project
+			if err := o.Run(cmd, operator.OpProjectAdd, p, &added); err != nil {
+				return err
+			}
+			if made != "" {
+				fmt.Fprintf(cmd.ErrOrStderr(), "made the data directory %s\n", made)
+			}
+			return printProject(cmd, o.JSON, added)
+		},
+	}
+	projectFlags(cmd, &p)
+	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
+	return cmd
+}
+
+func newProjectSetCommand(o *cli.Operator) *cobra.Command {
+	var p api.Project
+	cmd := &cobra.Command{
+		Use: "set NAME", Short: "Change settings of a project; settings without a flag keep their value",
+		SuggestFor: []string{"update", "change", "edit"},
+		Example:    "  docent project set docs --site-url https://docs.example.com",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			var projects []api.Project
+			if err := o.Run(cmd, operator.OpProjectList, nil, &projects); err != nil {
+				return err
+			}
+			for _, old := range projects {
+				if old.ID != p.ID {
+					continue
+				}
+				mergeFlags(cmd, &old)
+				if cmd.Flags().Changed("source") && old.Kind == api.SourceFiles {
+					old.Source = cli.AbsoluteSource(old.Source)
+				}
+				var set sources.Project
+				if err := o.Run(cmd, operator.OpProjectSet, old, &set); err != nil {
+					return err
+				}
+				return printProject(cmd, o.JSON, set)
+			}
+			return fmt.Errorf("there is no project %q; `docent project list` lists them", p.ID)
+		},
+	}
+	projectFlags(cmd, &p)
+	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
+	return cmd
+}
+
+// mergeFlags sets in old what was given on the command line.
+func mergeFlags(cmd *cobra.Command, old *api.Project) {
+	kept := *old
+	overlay(cmd, func(onto *cobra.Command) { projectFlags(onto, old) }, func() { *old = kept })
+}
+
+// printProject says what was read of a project, and loudly what its readers would miss.
+func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
+	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
+	if p.Address == "" {
+		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
+			"  Say it with: docent project set %s --site-url https://...\n", p.ID)
+	}
+	for _, w := range p.Warnings {
+		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)
+	}
+	if p.Open != "" {
+		fmt.Fprintf(loud, "NOTE: %s\n", p.Open)
+	}
+	if p.Pages == 0 {
+		fmt.Fprintf(loud, "WARNING: no page is public. `docent project check %s` says why.\n", p.ID)
+	}
+	if asJSON {
+		return cli.PrintJSON(out, p)
+	}
+	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	if p.Address != "" {
+		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
+	}
+	if p.LeftOut > 0 {
+		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
+	}
+	return nil
+}
+
+func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use: "check NAME", Short: "List which pages of a project are public and why, what is left out, and dead links",
+		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
+			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
+			"where readers find the site; and what of the site's configuration could not be read.",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.Show(o, cmd, operator.OpProjectCheck, operator.ProjectParams{ID: api.ProjectID(name)}, printCheck); err != nil || o.JSON {
+				return err
+			}
+			var list []sources.Source
+			if err := o.Run(cmd, operator.OpSourceList, operator.SourceParams{ID: api.ProjectID(name)}, &list); err != nil {
+				return err
+			}
+			for _, s := range list {
+				if state := s.Health(); state != "" {
+					fmt.Fprintf(cmd.OutOrStdout(), "source %s (%s): %s\n", s.Label, s.Kind, state)
+				}
+			}
+			if len(list) < 2 {
+				return nil
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "\nFurther sources: %d (`docent source check %s LABEL` lists the pages of one)\n", len(list)-1, name)
+			return cli.PrintRows(cmd.OutOrStdout(), false, list[1:], sourceHead, sourceRow)
+		},
+	}
+	cli.Named(cmd, &name, "id", "the project's NAME", false)
+	return cmd
+}
+
+func printCheck(out io.Writer, c search.Check) error {
+	w := bufio.NewWriter(out)
+	made := string(c.Site)
+	if c.Config != "" {
+		made += " (" + c.Config + ")"
+	}
+	fmt.Fprintf(w, "project %s at %.12s, made by: %s\n", c.Project, c.Commit, made)
+	if c.Address != "" {
+		fmt.Fprintf(w, "address: %s (%s)\n", c.Address, c.AddressFrom)
+	} else {
+		fmt.Fprintf(w, "address: not known, so that sources are paths only; set --site-url\n")
+	}
+	reason := func(why, file string) string {
+		if file != "" {
+			return why + " (" + file + ")"
+		}
+		return why
+	}
+	rows := func(title string, n int, row func(i int) []string) {
+		if n == 0 {
+			return
+		}
+		fmt.Fprintf(w, "\n%s: %d\n", title, n)
+		table := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
+		for i := range n {
+			fmt.Fprintln(table, "  "+strings.Join(row(i), "\t"))
+		}
+		table.Flush()
+	}
+	var found, direct []search.CheckedPage
+	for _, p := range c.Pages {
+		if p.State == site.Unlisted {
+			direct = append(direct, p)
+		} else {
+			found = append(found, p)
+		}
+	}
+	page := func(list []search.CheckedPage) func(int) []string {
+		return func(i int) []string { return []string{list[i].URL, list[i].Path, reason(list[i].Why, list[i].File)} }
+	}
+	rows("Public pages", len(found), page(found))
+	rows("Public pages that are not found by searching", len(direct), page(direct))
+	rows("Left out", len(c.LeftOut), func(i int) []string {
+		l := c.LeftOut[i]
+		return []string{l.Path, string(l.State), reason(l.Why, l.File)}
+	})
+	rows("Links that lead to no public page", len(c.DeadLinks), func(i int) []string {
+		l := c.DeadLinks[i]
+		return []string{l.Path, l.Link, l.Why}
+	})
+	rows("Warnings", len(c.Warnings), func(i int) []string { return []string{c.Warnings[i].File, c.Warnings[i].Text} })
+	fmt.Fprintln(w)
+	switch {
+	case c.Withheld != "":
+		fmt.Fprintln(w, "NOTHING IS ANSWERED from what is there now. "+c.Withheld)
+	case len(c.Pages) == 0:
+		fmt.Fprintln(w, "No page is public.")
+	}
+	if len(c.DeadLinks)+len(c.Warnings) == 0 && c.Address != "" && len(c.Pages) > 0 {
+		fmt.Fprintln(w, "Nothing wrong was found.")
+	}
+	return w.Flush()
+}

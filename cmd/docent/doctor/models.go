@@ -1,0 +1,196 @@
+package doctor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"docent/api"
+	"docent/cmd/docent/config"
+	"docent/model"
+	"docent/model/remote"
+)
+
+// modelFindings asks each language model one short question.
+func modelFindings(ctx context.Context, c config.Config) []Finding {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
+		if p := c.Models[name].Provider; p == model.OpenAI || p == model.Anthropic {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return []Finding{Fine("the built-in one answers; no language model is configured")}
+	}
+	return together(names, func(name string) Finding { return modelFinding(ctx, c, name).Of(name) })
+}
+
+// A timedTransport says when the first byte of an answer came, and whether it came as a stream.
+type timedTransport struct {
+	mu     sync.Mutex
+	first  time.Duration
+	stream bool
+}
+
+func (t *timedTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	began := time.Now()
+	resp, err := http.DefaultTransport.RoundTrip(req)
+	if err != nil {
+		return nil, err
+	}
+	t.mu.Lock()
+	t.stream = strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
+	t.first = 0
+	t.mu.Unlock()
+	resp.Body = &timedBody{ReadCloser: resp.Body, first: func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.first == 0 {
+			t.first = time.Since(began)
+		}
+	}}
+	return resp, nil
+}
+
+type timedBody struct {
+	io.ReadCloser
+	first func()
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 {
+		b.first()
+	}
+	return n, err
+}
+
+// modelTrial is what a model is asked.
+func modelTrial() model.Chat {
+	return model.Chat{System: "You are being tested. Call the tool `ready` once, with no arguments, and say nothing.",
+		Turns:     []model.Turn{{Role: "user", Text: "Are you ready? Call the tool."}},
+		Tools:     []model.Tool{{Name: "ready", Description: "Says that you are ready.", Schema: json.RawMessage(`{"type":"object","properties":{}}`)}},
+		MaxTokens: 256, Key: "docent-doctor-" + api.NewID("", time.Now()), Once: true}
+}
+
+func modelFinding(ctx context.Context, c config.Config, name string) Finding {
+	m := c.Models[name]
+	timed := new(timedTransport)
+	var set remote.Set
+	asked, err := set.Add(name, m.Provider, remote.Config{BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, Whole: m.Whole,
+		Attempts: 1, MaxTokens: m.MaxTokens, Window: m.Window, Total: 30 * time.Second, Idle: 30 * time.Second, Transport: timed})
+	if err != nil {
+		return Wrong("docent config check", "%v", err)
+	}
+	reply, err := asked.Chat(ctx, modelTrial())
+	if err != nil {
+		return modelFailure(ctx, m, err)
+	}
+	speed := fmt.Sprintf("%s answers; the first of it came after %s", m.Model, timed.first.Round(time.Millisecond))
+	switch {
+	case len(reply.Calls) == 0:
+		return Doubt("choose a model that calls tools for jobs; a server that streams no calls needs whole = true in [models."+name+"]",
+			"%s, and it called no tool: it can answer readers, and not edit pages", speed)
+	case timed.first > 10*time.Second:
+		return Doubt("choose a faster model or endpoint: fallback_after has the built-in model answer meanwhile", "%s", speed)
+	case !timed.stream && !m.Whole:
+		return Doubt("look for the endpoint's setting for streams, or set whole = true in [models."+name+"]", "%s, in one piece: readers wait until an answer is whole", speed)
+	}
+	return Fine("%s, and it calls tools", speed)
+}
+
+// modelFailure says why a model could not be asked.
+func modelFailure(ctx context.Context, m config.Model, err error) Finding {
+	var later *model.Unavailable
+	if errors.As(err, &later) && later.Err != nil {
+		err = later.Err
+	}
+	var f *remote.Failure
+	if !errors.As(err, &f) {
+		return Wrong("", "%v", err)
+	}
+	key := "DOCENT_MODEL_API_KEY"
+	if m.KeyEnv != "" {
+		key = m.KeyEnv
+	}
+	switch {
+	case f.Status == http.StatusUnauthorized || f.Status == http.StatusForbidden:
+		return Wrong("put a key that is valid into "+key+" where the server starts, and restart it", "%v", err)
+	case f.Spent():
+		return Wrong("pay the provider's bill, or raise its limit", "%v", err)
+	case f.Status == http.StatusNotFound || f.Status == http.StatusBadRequest:
+		if names := modelNames(ctx, m); len(names) > 0 && !slices.Contains(names, m.Model) {
+			meant := config.Near(m.Model, names)
+			if len(meant) == 0 {
+				meant = names
+			}
+			return Wrong(fmt.Sprintf("model = %q in the configuration", meant[0]), "the endpoint has no model %q; it has %s", m.Model, strings.Join(names[:min(len(names), 8)], ", "))
+		}
+		return Wrong("look at model and base_url: an OpenAI-compatible address usually ends in /v1", "%v", err)
+	case f.Status == 0:
+		return Wrong("start the model's server, or correct base_url: curl "+strings.TrimRight(m.BaseURL, "/")+"/models", "%v", err)
+	}
+	return Wrong("", "%v", err)
+}
+
+// modelNames are the models that an endpoint lists; none where it does not.
+func modelNames(ctx context.Context, m config.Model) (names []string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(m.BaseURL, "/")+"/models", nil)
+	if err != nil || m.BaseURL == "" {
+		return nil
+	}
+	if m.Key.Value() != "" {
+		req.Header.Set("Authorization", "Bearer "+m.Key.Value())
+	}
+	resp, err := quickClient.Do(req)
+	if err != nil {
+		return nil
+	}
+	defer resp.Body.Close()
+	var list struct {
+		Data []struct {
+			ID string `json:"id"`
+		} `json:"data"`
+	}
+	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&list) != nil {
+		return nil
+	}
+	for _, one := range list.Data {
+		names = append(names, one.ID)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func embeddingFindings(ctx context.Context, c config.Config) []Finding {
+	e := c.Embeddings
+	if e.Model == "" {
+		return []Finding{Left("none are configured: searches go by words alone")}
+	}
+	var set remote.Set
+	asked, err := set.Embedder("embeddings", remote.EmbedderConfig{BaseURL: e.BaseURL, Model: e.Model, Key: e.Key.Value,
+		Dimensions: e.Dimensions, Attempts: 1, Total: 20 * time.Second, QuestionLimit: 20 * time.Second})
+	if err != nil {
+		return []Finding{Wrong("docent config check", "%v", err)}
+	}
+	began := time.Now()
+	vector, err := asked.Question(ctx, "How do I begin?")
+	took := time.Since(began).Round(time.Millisecond)
+	switch {
+	case err != nil:
+		m := config.Model{BaseURL: e.BaseURL, Model: e.Model, KeyEnv: e.KeyEnv, Key: e.Key}
+		return []Finding{modelFailure(ctx, m, err)}
+	case took > e.QuestionLimit.Duration:
+		return []Finding{Doubt(`use a faster endpoint, or raise question_timeout in [embeddings]`,
+			"a vector of %d numbers came after %s, and readers wait for %s: questions are searched by words alone", len(vector), took, e.QuestionLimit)}
+	}
+	return []Finding{Fine("%s gives vectors of %d numbers, within %s", e.Model, len(vector), took)}
+}

@@ -1,0 +1,139 @@
+package operator
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"docent/actors/automation"
+	"docent/api"
+	"docent/forge"
+	"docent/persistence/catalog"
+)
+
+// AutomationParams name an automation.
+type AutomationParams struct {
+	Project api.ProjectID `json:"project,omitempty"`
+	ID      string        `json:"id,omitempty"` // or its name
+}
+
+// AddAutomation adds an automation, whose prompt file has to be there.
+func (o *Service) AddAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
+	now := time.Now().UTC()
+	a.ID, a.CreatedAt = api.AutomationID(api.NewID(api.AutomationPrefix, now)), now
+	if err := a.Validate(); err != nil {
+		return a, err
+	}
+	project, err := o.stores.Catalog.Project(ctx, a.Project)
+	if err != nil {
+		return a, err
+	}
+	if a, err = automation.Check(ctx, Repositories{o.stores.Hub}, project, a, now); err != nil {
+		return a, err
+	}
+	if err := o.stores.Catalog.AddAutomation(ctx, a); err != nil {
+		return a, err
+	}
+	if o.server != nil {
+		o.server.Automations.Wake()
+	}
+	return a, nil
+}
+
+// findAutomation takes an id, or the name of one of a project.
+func (o *Service) findAutomation(ctx context.Context, p AutomationParams) (api.Automation, error) {
+	if api.ValidID(api.AutomationPrefix, p.ID) {
+		return o.stores.Catalog.Automation(ctx, api.AutomationID(p.ID))
+	}
+	list, err := o.stores.Catalog.Automations(ctx, p.Project)
+	if err != nil {
+		return api.Automation{}, err
+	}
+	var found []api.Automation
+	for _, a := range list {
+		if a.Name == p.ID {
+			found = append(found, a)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return api.Automation{}, fmt.Errorf("automation %q: %w", p.ID, api.ErrNotFound)
+	case 1:
+		return found[0], nil
+	}
+	return api.Automation{}, &api.StateError{Kind: api.ErrConflict,
+		Reason: fmt.Sprintf("%d projects have an automation %q: name one with --project", len(found), p.ID)}
+}
+
+func (o *Service) listAutomations(ctx context.Context, p AutomationParams) ([]api.Automation, error) {
+	return o.stores.Catalog.Automations(ctx, p.Project)
+}
+
+func (o *Service) removeAutomation(ctx context.Context, p AutomationParams) error {
+	a, err := o.findAutomation(ctx, p)
+	if err != nil {
+		return err
+	}
+	return o.stores.Catalog.RemoveAutomation(ctx, a.ID)
+}
+
+// runAutomation accepts a run now. Without a server, the next one carries it out.
+func (o *Service) runAutomation(ctx context.Context, p AutomationParams) (api.Automation, error) {
+	a, err := o.findAutomation(ctx, p)
+	if err != nil {
+		return a, err
+	}
+	now := time.Now().UTC()
+	run := api.AutomationRun{Automation: a.ID, Trigger: api.TriggerManual, At: now, Commit: a.Seen,
+		Key: string(a.ID) + " manual " + api.NewID("", now)}
+	unchanged := func(*api.Automation) {}
+	if o.server != nil {
+		err = o.server.Automations.Accept(ctx, run, unchanged)
+	} else {
+		_, _, err = o.stores.Catalog.BeginRun(ctx, run, unchanged)
+	}
+	if err != nil {
+		return a, err
+	}
+	return o.stores.Catalog.Automation(ctx, a.ID)
+}
+
+// ownAutomations are the automations of this server.
+type ownAutomations struct {
+	*catalog.Catalog
+	ops *Service
+}
+
+func (o ownAutomations) AddAutomation(ctx context.Context, a api.Automation) (api.Automation, error) {
+	return o.ops.AddAutomation(ctx, a)
+}
+
+func (o ownAutomations) RunAutomation(ctx context.Context, id api.AutomationID) error {
+	_, err := o.ops.runAutomation(ctx, AutomationParams{ID: string(id)})
+	return err
+}
+
+func (o ownAutomations) PauseAutomation(ctx context.Context, id api.AutomationID, paused bool) error {
+	return o.ops.server.Automations.Pause(ctx, id, paused)
+}
+
+// Repositories give automations what they need of the documentation's repositories.
+type Repositories struct{ *forge.Hub }
+
+func (r Repositories) File(ctx context.Context, p api.Project, path string) ([]byte, string, error) {
+	tip, _, err := r.Sync(ctx, p, func(string) {})
+	if err != nil {
+		return nil, "", err
+	}
+	tree, err := r.Tree(ctx, p, tip.Commit)
+	if err != nil {
+		return nil, "", err
+	}
+	data, err := tree.Read(ctx, path)
+	return data, tip.Commit, err
+}
+
+func (r Repositories) PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error) {
+	tip, err := r.Tip(ctx, p, branch)
+	return tip.Pull, err
+}

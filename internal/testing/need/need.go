@@ -1,0 +1,54 @@
+// Package need says, in one place, which tests wait for make test-all, and what a test needs beyond Go.
+package need
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"docent/internal/race"
+)
+
+// All has tests run with real peers and in full, as make test-all does. The race detector is not for them: it would
+// judge programs that it does not see, and take its time from those that keep to times.
+var All = os.Getenv("DOCENT_TEST_ALL") != "" && !race.Enabled
+
+// Everything skips a test that takes long or computes for long, unless everything runs.
+func Everything(t testing.TB, why string) {
+	t.Helper()
+	if !All {
+		t.Skip(why + ": make test-all runs it")
+	}
+}
+
+// Peer skips a test with a real program of others, unless everything runs: then what is missing fails the test. It
+// answers with the path of the first of the files and programs needed; a name without a slash is looked for in PATH.
+func Peer(t testing.TB, what, script string, needed ...string) string {
+	t.Helper()
+	Everything(t, what)
+	return Installed(t, what, script, needed...)
+}
+
+// Installed is Peer for what runs wherever it is installed.
+func Installed(t testing.TB, what, script string, needed ...string) (first string) {
+	t.Helper()
+	for _, name := range needed {
+		path, err := name, error(nil)
+		if strings.Contains(name, "/") {
+			_, err = os.Stat(name)
+		} else {
+			path, err = exec.LookPath(name)
+		}
+		if err != nil && All {
+			t.Fatalf("%s: %v; %s installs it", what, err, script)
+		}
+		if err != nil {
+			t.Skipf("%s is left out: there is no %s; %s installs it", what, name, script)
+		}
+		if first == "" {
+			first = path
+		}
+	}
+	return first
+}

@@ -1,5 +1,0 @@
-//go:build race
-
-package markup
-
-const RaceDetector = true

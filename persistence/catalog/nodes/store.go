@@ -1,0 +1,18 @@
+// Package nodes is what several nodes have in common in PostgreSQL, beside the rows of the catalogue and the journal: large
+// values, leases, the states of sources that all serve, vectors, and counts that hold for all of them together.
+package nodes
+
+import (
+	"sync/atomic"
+
+	"docent/persistence/catalog/database"
+)
+
+// A Store gives what nodes share, where there are several.
+type Store struct {
+	db    *database.DB
+	swept atomic.Int64 // when counts were last swept
+}
+
+// New makes the store in a database.
+func New(db *database.DB) *Store { return &Store{db: db} }

@@ -1,0 +1,8 @@
+package work
+
+const (
+	DeliveriesKept = deliveriesKept
+	RunsKept       = runsKept
+	UpdatesKept    = updatesKept
+	WebhooksMost   = webhooksMost
+)

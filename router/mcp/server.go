@@ -1,0 +1,290 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"docent/api"
+	"docent/api/client"
+	"docent/internal/budget"
+	"docent/internal/tracing"
+)
+
+const (
+	// idle is how long a session is kept that is not used.
+	idle = 10 * time.Minute
+	// replayBytes bounds what is kept of answers for clients that come back after their connection broke.
+	replayBytes = 16 << 20
+	// maxMessage is how large one message of a client may be.
+	maxMessage = 1 << 20
+
+	// clientHeader carries the address of who asks from the request to the tool. What a client sends under this name is
+	// overwritten.
+	clientHeader = "Docent-Client-Address"
+
+	// readerHeader carries the token that says who the reader is, to the API as it came.
+	readerHeader = "X-Docent-Reader"
+)
+
+// Deps is what the servers work with.
+type Deps struct {
+	Pages   Pages
+	Log     *slog.Logger
+	Tracer  *tracing.Tracer // nil where nothing is traced
+	Version string
+
+	// MaxSessions is how many sessions there may be, DefaultMaxSessions where 0. ClientShare is how many percent of what is
+	// left one client may have; Unlimited are those that it does not hold, none where nil.
+	MaxSessions, ClientShare int
+	Unlimited                func(netip.Addr) bool
+
+	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a node
+	// keeps a session that a request names; the request is sent there then. Both are empty where this server is alone.
+	Node      string
+	Elsewhere func(ctx context.Context, node string) bool
+}
+
+// Servers are the MCP servers of all projects.
+type Servers struct {
+	Deps
+	api  http.Handler // our own, in this process
+	open http.Handler // the same for projects whose tools everybody may use
+	http *mcp.StreamableHTTPHandler
+
+	secret []byte // seals the names of sessions, which live no longer than this process
+
+	sessions sessions
+
+	mu      sync.Mutex
+	servers map[kind]*mcp.Server
+}
+
+// A kind tells the servers apart: for the readers of a project, or for its jobs.
+type kind struct {
+	project api.ProjectID
+	domain  string // of the project
+	agent   bool
+}
+
+// New makes the servers. The API comes with Over.
+func New(deps Deps) *Servers {
+	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}, secret: []byte(rand.Text())}
+	if s.Log == nil {
+		s.Log = slog.New(slog.DiscardHandler)
+	}
+	s.sessions.all, s.sessions.end = map[string]*session{}, s.close
+	s.sessions.budgets = budget.New(cmp.Or(deps.ClientShare, 100),
+		map[budget.Kind]budget.Pool{budget.Sessions: {Max: cmp.Or(deps.MaxSessions, DefaultMaxSessions)}})
+	replay := mcp.NewMemoryEventStore(nil)
+	replay.SetMaxBytes(replayBytes)
+	s.http = mcp.NewStreamableHTTPHandler(
+		func(req *http.Request) *mcp.Server { return req.Context().Value(serving{}).(*mcp.Server) },
+		&mcp.StreamableHTTPOptions{
+			SessionTimeout: idle, EventStore: replay, MaxRequestBodyBytes: maxMessage,
+			PropagateRequestCancellation: true,
+			// A proxy on this machine sends the name that readers use. A page that lures a browser here has no key.
+			DisableLocalhostProtection: true,
+		})
+	return s
+}
+
+// Over says which API the tools use: with the client's key, and without one. It is called once, before the first
+// client comes.
+func (s *Servers) Over(api, keyless http.Handler) { s.api, s.open = api, keyless }
+
+// serving is the name of the context's value that says which server answers.
+type serving struct{}
+
+// ServeReaders answers a request of a client that reads a project's documentation. Who may was found out before.
+func (s *Servers) ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr) {
+	s.serve(w, req, kind{project: p.ID, domain: p.Domain}, from)
+}
+
+// ServeAgent answers a request of a client that works with a project's jobs. Who may was found out before.
+func (s *Servers) ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr) {
+	s.serve(w, req, kind{project: p.ID, domain: p.Domain, agent: true}, from)
+}
+
+func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from netip.Addr) {
+	id := req.Header.Get(sessionHeader)
+	if node := nodeOf(id); node != s.Node && node != "" && s.Elsewhere != nil && s.Elsewhere(req.Context(), node) {
+		http.Error(w, "another node keeps this session", http.StatusMisdirectedRequest) // nobody reads it
+		return
+	}
+	if id != "" && !s.begunAt(k, id) {
+		http.Error(w, "session not found", http.StatusNotFound)
+		return
+	}
+	req = req.Clone(context.WithValue(req.Context(), serving{}, s.server(k)))
+	req.Header.Set(clientHeader, from.String())
+	req.Header.Set(traceHeader, tracing.Carried(req.Context()))
+	if id != "" || req.Method != http.MethodPost {
+		defer s.sessions.use(id, req.Method == http.MethodDelete)()
+		s.http.ServeHTTP(w, req)
+		return
+	}
+	account, own, ok := s.sessions.room(from, s.Unlimited == nil || !s.Unlimited(from))
+	if !ok {
+		refuseSession(w, own)
+		return
+	}
+	defer func() { s.sessions.begun(w.Header().Get(sessionHeader), k, account) }()
+	s.http.ServeHTTP(w, req)
+}
+
+// session names a new session of a kind. A session belongs to the server that it began at: its name says so, and nobody
+// can make one up.
+func (s *Servers) session(k kind) string {
+	id := rand.Text()
+	name := id + "-" + s.seal(k, id)
+	if s.Node != "" {
+		name += "-" + s.Node
+	}
+	return name
+}
+
+// nodeOf is the node that keeps a session of that name; nothing where it names none.
+func nodeOf(name string) string {
+	parts := strings.SplitN(name, "-", 3)
+	if len(parts) < 3 {
+		return ""
+	}
+	return parts[2]
+}
+
+// begunAt reports whether a session of that name has begun at that server.
+func (s *Servers) begunAt(k kind, name string) bool {
+	id, seal, _ := strings.Cut(name, "-")
+	seal, _, _ = strings.Cut(seal, "-")
+	return hmac.Equal([]byte(seal), []byte(s.seal(k, id)))
+}
+
+func (s *Servers) seal(k kind, id string) string {
+	mac := hmac.New(sha256.New, s.secret)
+	fmt.Fprintf(mac, "%q %q %t %q", k.project, k.domain, k.agent, id)
+	return hex.EncodeToString(mac.Sum(nil)[:16])
+}
+
+// Run serves one client over standard input and output until it leaves or ctx ends. The client has that key.
+func (s *Servers) Run(ctx context.Context, p api.Project, key string) error {
+	return s.build(kind{project: p.ID, domain: p.Domain}, key).Run(ctx, &mcp.StdioTransport{})
+}
+
+// server is the one of a kind, made when it is first asked for.
+func (s *Servers) server(k kind) *mcp.Server {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	server, ok := s.servers[k]
+	if !ok {
+		server = s.build(k, "")
+		s.servers[k] = server
+	}
+	return server
+}
+
+// Close ends all sessions.
+func (s *Servers) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, server := range s.servers {
+		for session := range server.Sessions() {
+			session.Close()
+		}
+	}
+}
+
+func (s *Servers) build(k kind, key string) *mcp.Server {
+	t := tools{kind: k, key: key, servers: s}
+	about := &mcp.Implementation{Name: "docent", Title: "Documentation of " + k.domain, Version: s.Version}
+	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize,
+		GetSessionID: func() string { return s.session(k) }}
+	if k.agent {
+		about.Title = "Agent for the documentation of " + k.domain
+		options.Instructions = agentInstructions
+	} else {
+		options.Instructions = readerInstructions
+	}
+	server := mcp.NewServer(about, options)
+	server.AddReceivingMiddleware(s.traced)
+	if k.agent {
+		t.addAgent(server)
+	} else {
+		t.addReader(server)
+	}
+	return server
+}
+
+// tools do for one client what its calls ask for, through the API.
+type tools struct {
+	kind
+	key     string // the client's, where it does not come with each request
+	servers *Servers
+}
+
+// client speaks to the API as whoever has sent the request.
+func (t tools) client(extra *mcp.RequestExtra) *client.Client {
+	c := &client.Client{Base: "http://docent.internal", Key: t.key, NoProof: true} // the work would be this server's
+	as := &acting{next: local{t.servers.api}, from: "127.0.0.1"}
+	if extra != nil && extra.Header != nil {
+		as.authorization = extra.Header.Get("Authorization")
+		as.reader = extra.Header.Values(readerHeader)
+		as.from = extra.Header.Get(clientHeader)
+		as.trace = extra.Header.Get("X-Request-Id")
+		if as.authorization == "" && !t.agent {
+			as.next = local{t.servers.open}
+		}
+	}
+	c.HTTP = &http.Client{Transport: as}
+	return c
+}
+
+// acting sends requests in the name of another one.
+type acting struct {
+	next                       http.RoundTripper
+	authorization, from, trace string
+	reader                     []string // the reader token, as it was sent
+}
+
+func (a *acting) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.RemoteAddr = net.JoinHostPort(a.from, "0")
+	if a.authorization != "" {
+		req.Header.Set("Authorization", a.authorization)
+	}
+	if len(a.reader) > 0 {
+		req.Header[readerHeader] = a.reader
+	}
+	if a.trace != "" {
+		req.Header.Set("X-Request-Id", a.trace)
+	}
+	req.Header.Set("User-Agent", "docent-mcp")
+	return a.next.RoundTrip(req)
+}
+
+// failed is an error of the API as the model that called a tool reads it.
+func failed(err error) error {
+	var refused *client.Error
+	if errors.As(err, &refused) {
+		text := refused.Message
+		for _, d := range refused.Details {
+			text += "\n" + d.Field + ": " + d.Message
+		}
+		return errors.New(text)
+	}
+	return err
+}

@@ -1,0 +1,415 @@
+package projects
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"docent/api"
+	"docent/web/console"
+)
+
+type settingsView struct {
+	Groups   []fieldGroup
+	Problems []string
+	Base     string
+	MayWrite bool
+	Wrong    string // what was typed in place of the project's name
+	Same     []string
+}
+
+// A fieldGroup is the fields of one thing.
+type fieldGroup struct {
+	Name, Hint string
+	Fields     []console.Field
+}
+
+func (s *handler) showSettings(v *console.Visit) error {
+	return s.settingsPage(v, http.StatusOK, nil, nil, "")
+}
+
+// settingsPage is the form, filled in with the project's settings or with what was sent.
+func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, problems map[string]string, wrong string) error {
+	view := settingsView{Groups: s.settingGroups(v, form), Base: v.Base(), MayWrite: v.May(console.Owner), Wrong: wrong,
+		Same: []string{setCommand(v.Project), "docent project remove " + string(v.Project.ID)}}
+	for i := range view.Groups {
+		if problems == nil {
+			break
+		}
+		rest := map[string]string{}
+		for _, p := range console.PlaceFaults(view.Groups[i].Fields, problems) {
+			name, text, _ := strings.Cut(p, " ")
+			rest[name] = text
+		}
+		problems = rest
+	}
+	for name, text := range problems {
+		view.Problems = append(view.Problems, strings.TrimSpace(name+" "+text))
+	}
+	return s.RenderStatus(v, status, "settings", "Settings", view)
+}
+
+// A settingsForm makes the fields of a project's settings, filled in with what was sent, or else with what is stored.
+type settingsForm struct {
+	p    api.Project
+	sent url.Values // nil where nothing was
+}
+
+func (f settingsForm) value(name, now string) string {
+	if f.sent.Has(name) {
+		return f.sent.Get(name)
+	}
+	return now
+}
+
+func (f settingsForm) text(name, label, now, hint string) console.Field {
+	return console.Field{Name: name, Label: label, Value: f.value(name, now), Hint: hint}
+}
+
+func (f settingsForm) area(name, label string, now []string, hint string) console.Field {
+	return console.Field{Name: name, Label: label, Kind: "area", Value: f.value(name, strings.Join(now, "\n")), Hint: hint}
+}
+
+func (f settingsForm) check(name, label, hint string, now bool) console.Field {
+	if f.sent != nil {
+		now = f.sent.Get(name) == "on"
+	}
+	return console.Field{Name: name, Label: label, Kind: "check", Hint: hint, On: now}
+}
+
+func (f settingsForm) number(name, label string, now, standard int) console.Field {
+	return console.Field{Name: name, Label: label, Kind: "number", Value: f.value(name, strconv.Itoa(now)),
+		Hint: "0 for the server's default, which is " + limitText(standard) + "; a negative number for no limit."}
+}
+
+// settingGroups are all settings of a project.
+func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup {
+	p := v.Project
+	f := settingsForm{p, sent}
+	limits := s.Setup.Limits()
+	return []fieldGroup{
+		{"Project", "These take effect at once.", []console.Field{
+			f.text("name", "Name", p.Name, "Shown to people."),
+			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
+				"Programs that ask under the old one are refused from then on."),
+		}},
+		f.source(v.May(console.Operator)),
+		f.pages(),
+		f.answers(s.Setup.Models()),
+		{"Pull requests", "", []console.Field{
+			f.text("labels", "Labels", p.Labels, "Separated by commas."),
+			f.check("direct", "Commit to the branch itself",
+				"A pull request is opened only where the branch is protected. Not on the built-in host.", p.Direct),
+			{Name: "review", Label: "Comments that are instructions", Kind: "select",
+				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
+				Hint:    "On pull requests of GitHub, GitLab, Gitea and Forgejo, by people who may write to the repository."},
+			f.text("handle", "Name in comments", p.Handle, "What comments call the agent by, without the @: docent where empty."),
+		}},
+		{"Limits", "", []console.Field{
+			f.number("projectHour", "Jobs and follow-ups in an hour", p.Limits.ProjectHour, limits.ProjectHour),
+			f.number("keyMonth", "Assistant messages of one key in a month", p.Limits.KeyMonth, limits.KeyMonth),
+			f.number("orgHour", "Assistant messages of the organization in an hour", p.Limits.OrgHour, limits.OrgHour),
+			f.number("ipDay", "Assistant messages of one address in a day", p.Limits.IPDay, limits.IPDay),
+			{Name: "proofOfWork", Label: "Proof of work", Kind: "number",
+				Value: f.value("proofOfWork", strconv.Itoa(p.Options.ProofOfWork)),
+				Hint: "0 for none. With 200000, a phone works for about half a second before each question, while its reader types. " +
+					"Keys that are limited to addresses need none."},
+		}},
+	}
+}
+
+// source is what names the server's machine or decides where its tokens go: the operator's to change.
+func (f settingsForm) source(operates bool) fieldGroup {
+	p := f.p
+	g := fieldGroup{"Where it is read from",
+		"A change here asks the code host what the credentials may do, and reads the documentation again.",
+		[]console.Field{
+			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
+			{Name: "host", Label: "Code host", Kind: "select", Value: string(p.Host),
+				Options: hostOptions(f.value("host", string(p.Host)))},
+			f.text("hostUrl", "Address of the code host", p.HostURL, "Where it is not the public one."),
+			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
+			f.text("tokenEnv", "Variable with the token", p.TokenEnv,
+				"The name of an environment variable of the server. It takes the place of a token that is stored."),
+		}}
+	if !operates {
+		g.Hint = "An operator of this server changes these."
+		for i, field := range g.Fields {
+			g.Fields[i].Fixed, g.Fields[i].Hint = true, ""
+			g.Fields[i].Value = map[string]string{"source": p.Source, "host": string(p.Host), "hostUrl": p.HostURL,
+				"repository": p.Repository, "tokenEnv": p.TokenEnv}[field.Name]
+		}
+	}
+	return g
+}
+
+// pages is what decides which pages there are.
+func (f settingsForm) pages() fieldGroup {
+	p := f.p
+	return fieldGroup{"What is read", "A change here reads the documentation again; the page shows how far that is.",
+		[]console.Field{
+			f.text("branch", "Branch", p.Branch, "The repository's default branch where empty."),
+			f.text("docsDir", "Documentation folder", p.DocsDir, "The root of the repository where empty."),
+			f.text("siteUrl", "Address of the site", p.SiteURL,
+				"Where readers find the pages. Where empty, what the site's configuration says."),
+			siteField(f.value("site", string(p.Site)), ""),
+			f.area("include", "Include", p.Include,
+				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),
+			f.area("exclude", "Leave out", p.Exclude,
+				"The same: what they match is no page; ! brings back what the site leaves out."),
+		}}
+}
+
+// answers is how the assistant answers.
+func (f settingsForm) answers(models []ModelChoice) fieldGroup {
+	p := f.p
+	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
+		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
+			Hint: "The server's configuration names the models."},
+		f.text("deflection", "Where to send readers", p.Deflection,
+			"An e-mail address or URL that is offered where the documentation does not answer."),
+		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
+		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
+		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
+		f.check("public", "Let everybody read what is published, and ask over MCP, without a key", "", p.Options.Public),
+		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
+			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),
+	}}
+}
+
+func limitText(n int) string {
+	if n <= 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
+}
+
+func hostOptions(now string) (out []console.Option) {
+	for _, kind := range []api.HostKind{api.HostBuiltin, api.HostGitHub, api.HostGitLab, api.HostGitea, api.HostGit} {
+		out = append(out, console.Option{Value: string(kind), Label: string(kind), On: now == string(kind)})
+	}
+	return out
+}
+
+func reviewOptions(now string) (out []console.Option) {
+	for _, o := range []struct {
+		mode  api.ReviewMode
+		label string
+	}{{api.ReviewMention, "those that name the agent"}, {api.ReviewLines, "those that name it, and all on a line"},
+		{api.ReviewOff, "none"}} {
+		out = append(out, console.Option{Value: string(o.mode), Label: o.label, On: now == string(o.mode)})
+	}
+	return out
+}
+
+func modelOptions(models []ModelChoice, now string) []console.Option {
+	out := []console.Option{}
+	known := now == ""
+	for _, m := range models {
+		label := m.Name
+		value := m.Name
+		if m.Default {
+			label, value = "the server's default ("+m.Name+")", ""
+		}
+		if m.State != "" {
+			label += ": " + m.State
+		}
+		on := now == value
+		known = known || on
+		out = append(out, console.Option{Value: value, Label: label, On: on})
+	}
+	if !known {
+		out = append(out, console.Option{Value: now, Label: now + ": not configured any more", On: true})
+	}
+	return out
+}
+
+// changedSettings is the project with what a form says of it.
+func changedSettings(p api.Project, form url.Values, operates bool) (api.Project, map[string]string) {
+	wrong := map[string]string{}
+	set := func(name string, to *string) {
+		if form.Has(name) {
+			*to = strings.TrimSpace(form.Get(name))
+		}
+	}
+	set("name", &p.Name)
+	set("domain", &p.Domain)
+	if operates {
+		set("source", &p.Source)
+		set("host", (*string)(&p.Host))
+		set("hostUrl", &p.HostURL)
+		set("repository", &p.Repository)
+		set("tokenEnv", &p.TokenEnv)
+	}
+	set("branch", &p.Branch)
+	set("docsDir", &p.DocsDir)
+	set("siteUrl", &p.SiteURL)
+	set("site", (*string)(&p.Site))
+	set("model", &p.Model)
+	set("deflection", &p.Deflection)
+	set("readerJwks", &p.ReaderJWKS)
+	set("labels", &p.Labels)
+	set("review", (*string)(&p.Review))
+	set("handle", &p.Handle)
+	if form.Has("include") {
+		p.Include = console.Lines(form.Get("include"))
+	}
+	if form.Has("exclude") {
+		p.Exclude = console.Lines(form.Get("exclude"))
+	}
+	p.Options.Suggestions, p.Options.SearchTool = form.Get("suggestions") == "on", form.Get("searchTool") == "on"
+	p.Options.RequireThreadKey, p.Options.Public = form.Get("requireThreadKey") == "on", form.Get("public") == "on"
+	p.Direct = form.Get("direct") == "on"
+	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
+		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay, "proofOfWork": &p.Options.ProofOfWork} {
+		if !form.Has(name) {
+			continue
+		}
+		n, err := strconv.Atoi(cmp.Or(strings.TrimSpace(form.Get(name)), "0"))
+		if err != nil || n > 1_000_000_000 || n < -1_000_000_000 {
+			wrong[name] = "must be a whole number"
+			continue
+		}
+		*to = n
+	}
+	return p.WithDefaults(), wrong
+}
+
+// changeSettings changes the project. What has it read again goes on in the background.
+func (s *handler) changeSettings(v *console.Visit) error {
+	form := v.Form
+	p, wrong := changedSettings(v.Project, form, v.May(console.Operator))
+	problems := map[string]string{}
+	if more := console.Faults(p.Validate()); len(more) > 0 {
+		problems = more
+	}
+	for name, text := range wrong {
+		problems[name] = text
+	}
+	if len(problems) > 0 {
+		return s.settingsPage(v, http.StatusBadRequest, form, problems, "")
+	}
+	rereads := s.Setup.Rereads(v.Project, p)
+	task, err := s.Setup.Change(p)
+	if errors.Is(err, api.ErrConflict) { // it is being read: what was filled in stays
+		return s.settingsPage(v, http.StatusConflict, form, map[string]string{"": Failure(err)}, "")
+	}
+	if problems := console.Faults(err); len(problems) > 0 {
+		return s.settingsPage(v, http.StatusBadRequest, form, problems, "")
+	}
+	if err != nil {
+		return err
+	}
+	v.Audit("project.set", string(p.ID), strings.Join(changedNames(v.Project, p), ", "))
+	task = s.settled(v.Context(), task)
+	to := console.PathOf(p)
+	switch {
+	case task.Running():
+		if p.Domain != v.Project.Domain && !rereads {
+			return v.Done(v.Base()+"/settings", "The settings are being stored.")
+		}
+		return v.SeeOther(v.Base() + "/sources/task/" + task.ID)
+	case task.Failed():
+		if problems := console.Faults(task.Err); len(problems) > 0 {
+			return s.settingsPage(v, http.StatusBadRequest, form, problems, "")
+		}
+		return s.settingsPage(v, http.StatusBadRequest, form, map[string]string{"": Failure(task.Err)}, "")
+	}
+	message := "The settings are stored."
+	if rereads && task.Read != nil {
+		message += " The documentation was read again: " + console.Count(task.Read.Pages, "page") + "."
+	}
+	return v.Done(to+"/settings", message)
+}
+
+// changedNames are the settings in which two states of a project differ.
+func changedNames(a, b api.Project) (out []string) {
+	differ := func(name string, is bool) {
+		if is {
+			out = append(out, name)
+		}
+	}
+	differ("name", a.Name != b.Name)
+	differ("domain", a.Domain != b.Domain)
+	differ("source", a.Source != b.Source || a.Host != b.Host || a.HostURL != b.HostURL || a.Repository != b.Repository)
+	differ("token", a.TokenEnv != b.TokenEnv)
+	differ("branch", a.Branch != b.Branch)
+	differ("docsDir", a.DocsDir != b.DocsDir)
+	differ("siteUrl", a.SiteURL != b.SiteURL)
+	differ("site", a.Site != b.Site)
+	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
+		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
+	differ("model", a.Model != b.Model)
+	differ("deflection", a.Deflection != b.Deflection)
+	differ("readerJwks", a.ReaderJWKS != b.ReaderJWKS)
+	differ("options", a.Options != b.Options)
+	differ("labels", a.Labels != b.Labels)
+	differ("review", a.ReviewMode() != b.ReviewMode() || a.Handle != b.Handle)
+	differ("direct", a.Direct != b.Direct)
+	differ("limits", a.Limits != b.Limits)
+	return out
+}
+
+// removeProject removes a project, once its name was typed.
+func (s *handler) removeProject(v *console.Visit) error {
+	if typed := strings.TrimSpace(v.Form.Get("confirm")); typed != string(v.Project.ID) {
+		return s.settingsPage(v, http.StatusBadRequest, nil, nil, "Type "+string(v.Project.ID)+" to remove the project.")
+	}
+	if err := s.Setup.Remove(v.Context(), v.Project.ID); err != nil && !errors.Is(err, api.ErrNotFound) {
+		return err
+	}
+	v.Audit("project.remove", string(v.Project.ID), "")
+	return v.Done("/console", "The project "+string(v.Project.ID)+" is removed, with its keys and its index.")
+}
+
+// setCommand is the command that gives a project its settings.
+func setCommand(p api.Project) string {
+	words := []string{"docent project set", console.ShellWord(string(p.ID))}
+	flag := func(name, value string) {
+		if value != "" {
+			words = append(words, "--"+name, console.ShellWord(value))
+		}
+	}
+	flag("domain", p.Domain)
+	flag("title", p.Name)
+	flag("branch", p.Branch)
+	flag("docs-dir", p.DocsDir)
+	flag("site-url", p.SiteURL)
+	flag("site", string(p.Site))
+	for _, pattern := range p.Include {
+		flag("include", pattern)
+	}
+	for _, pattern := range p.Exclude {
+		flag("exclude", pattern)
+	}
+	flag("model", p.Model)
+	flag("deflection", p.Deflection)
+	flag("labels", p.Labels)
+	flag("review", string(p.Review))
+	flag("handle", p.Handle)
+	for _, on := range []struct {
+		name string
+		is   bool
+	}{{"suggestions", p.Options.Suggestions}, {"search-tool", p.Options.SearchTool},
+		{"require-thread-key", p.Options.RequireThreadKey}, {"public", p.Options.Public}, {"direct", p.Direct}} {
+		if on.is {
+			words = append(words, "--"+on.name)
+		}
+	}
+	for _, limit := range []struct {
+		name string
+		n    int
+	}{{"project-hour", p.Limits.ProjectHour}, {"key-month", p.Limits.KeyMonth}, {"org-hour", p.Limits.OrgHour},
+		{"ip-day", p.Limits.IPDay}} {
+		if limit.n != 0 {
+			flag("limit-"+limit.name, strconv.Itoa(limit.n))
+		}
+	}
+	if n := p.Options.ProofOfWork; n != 0 {
+		flag("proof-of-work", strconv.Itoa(n))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,174 @@
+package projects
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"reflect"
+	"strings"
+
+	"docent/api"
+	"docent/router/widget"
+	"docent/web/console"
+)
+
+// A widgetView is how the widget looks, with the widget itself beside the form.
+type widgetView struct {
+	Fields   []console.Field
+	Problems []string
+	Path     string
+	MayWrite bool
+	Shown    map[string]string // the widget's settings as they are filled in
+	Key      string            // with which the preview asks; empty where it cannot
+	Contrast []contrastLine
+	Tag      string // for the site
+	Same     []string
+}
+
+// A contrastLine says of a colour whether it can be read.
+type contrastLine struct {
+	Text string
+	Good bool
+}
+
+func widgetPath(v *console.Visit) string { return v.Base() + "/widget" }
+
+func (s *handler) showWidget(v *console.Visit) error {
+	return s.widgetPage(v, http.StatusOK, v.Project, nil)
+}
+
+// widgetPage is the form and the widget, as a project has it or as it would be.
+func (s *handler) widgetPage(v *console.Visit, status int, p api.Project, problems map[string]string) error {
+	view := widgetView{Fields: widgetFields(p.Widget), Path: widgetPath(v), MayWrite: v.May(console.Owner), Shown: map[string]string{},
+		Tag: s.widgetTag(v), Same: []string{widgetCommand(p)}}
+	view.Problems = console.PlaceFaults(view.Fields, problems)
+	if problems == nil {
+		view.Shown = widget.Settings(p)
+		view.Contrast = contrasts(p.Widget)
+	}
+	// The preview's key holds from everywhere: it is given to whom an assistant key could be.
+	if s.PreviewKey != nil && v.Who.Rights.MayGive(api.GivenKey(api.Key{Kind: api.AssistantKey, Org: p.Org})) == nil {
+		view.Key = s.PreviewKey(p, v.Now)
+	}
+	return s.RenderStatus(v, status, "widget", "Widget", view)
+}
+
+func widgetFields(w api.Widget) []console.Field {
+	choice := func(name, label, now, hint string, options ...string) console.Field {
+		f := console.Field{Name: name, Label: label, Kind: "select", Hint: hint}
+		for i := 0; i < len(options); i += 2 {
+			f.Options = append(f.Options, console.Option{Value: options[i], Label: options[i+1], On: now == options[i]})
+		}
+		return f
+	}
+	languages := []string{"", "that of the page"}
+	for _, l := range api.WidgetLanguages {
+		languages = append(languages, l, l)
+	}
+	return []console.Field{
+		{Name: "accent", Label: "Colour", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Blue where empty."},
+		{Name: "accentDark", Label: "Colour in the dark", Value: w.AccentDark,
+			Hint: "Where empty, a tone of the colour that can be read in the dark."},
+		choice("theme", "Light or dark", w.Theme, "", "", "as the site is", "light", "always light", "dark", "always dark"),
+		choice("button", "Button", w.Button, "Without a button, the dialog opens with Ctrl-K or with an element of yours.",
+			"", "at the end of the line (right, from left to right)", "start", "at its beginning", "none", "none"),
+		{Name: "label", Label: "Text of the button", Value: w.Label, Hint: "Only a picture where empty."},
+		choice("language", "Language of the interface", w.Language, "", languages...),
+		{Name: "greeting", Label: "Greeting", Value: w.Greeting, Hint: "What the dialog says before the first question."},
+		{Name: "suggestions", Label: "Questions to begin with", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
+			Hint: "One in each line, at most six."},
+	}
+}
+
+// filledIn is the project with the widget that a form describes, and what is wrong with it by field.
+func filledIn(p api.Project, form url.Values) (api.Project, map[string]string) {
+	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	p.Widget = api.Widget{Accent: text("accent"), AccentDark: text("accentDark"), Theme: text("theme"), Button: text("button"),
+		Label: text("label"), Language: text("language"), Greeting: text("greeting"), Suggestions: console.Lines(form.Get("suggestions"))}
+	p = p.WithDefaults()
+	problems := map[string]string{}
+	for name, problem := range console.Faults(p.Validate()) {
+		problems[strings.TrimPrefix(name, "widget.")] = problem
+	}
+	return p, problems
+}
+
+// previewWidget shows the widget as it is filled in, and stores nothing.
+func (s *handler) previewWidget(v *console.Visit) error {
+	p, problems := filledIn(v.Project, v.Form)
+	return s.widgetPage(v, http.StatusOK, p, problems)
+}
+
+func (s *handler) changeWidget(v *console.Visit) error {
+	p, problems := filledIn(v.Project, v.Form)
+	if problems != nil {
+		return s.widgetPage(v, http.StatusBadRequest, p, problems)
+	}
+	if !reflect.DeepEqual(p.Widget, v.Project.Widget) {
+		task, err := s.Setup.Change(p)
+		if err != nil {
+			return err
+		}
+		v.Audit("project.set", string(p.ID), "widget")
+		if task = s.settled(v.Context(), task); task.Failed() {
+			return task.Err
+		}
+	}
+	return v.Done(widgetPath(v), "The widget's looks are stored. Pages show them within five minutes.")
+}
+
+// contrasts say whether the colours can be read.
+func contrasts(w api.Widget) (out []contrastLine) {
+	say := func(where, colour, from string, behind ...string) {
+		least := widget.Least(colour, behind...)
+		line := contrastLine{Good: least >= widget.TextContrast, Text: fmt.Sprintf(
+			"In the %s, text in %s%s has a contrast of at least %.1f to 1; WCAG AA asks for 4.5.", where, colour, from, least)}
+		if !line.Good {
+			line.Text += " It is hard to read. The nearest tone that can be read is " + widget.Readable(colour, behind...) + "."
+		}
+		out = append(out, line)
+	}
+	if w.Accent != "" && w.Theme != "dark" {
+		say("light", w.Accent, "", widget.LightPaper, widget.LightSoft)
+	}
+	if dark := widget.DarkAccent(w); dark != "" && w.Theme != "light" {
+		from := ""
+		if w.AccentDark == "" && dark != w.Accent {
+			from = ", a tone of " + w.Accent + ","
+		}
+		say("dark", dark, from, widget.DarkPaper, widget.DarkSoft)
+	}
+	if out != nil {
+		out = append(out, contrastLine{Good: true, Text: "What stands on a button is black or white, whichever reads better: always 4.5 to 1 or more."})
+	}
+	return out
+}
+
+// widgetTag is what goes into the pages of the site.
+func (s *handler) widgetTag(v *console.Visit) string {
+	return fmt.Sprintf(`<script src="%s/widget/v1.js" data-domain="%s" data-key="dct_pub_..." async></script>`, s.APIAddress(),
+		v.Project.Domain)
+}
+
+// widgetCommand is the command that gives a project's widget its looks.
+func widgetCommand(p api.Project) string {
+	w := p.Widget
+	words := []string{"docent project set", console.ShellWord(string(p.ID))}
+	for _, f := range [][2]string{{"accent", w.Accent}, {"accent-dark", w.AccentDark}, {"theme", w.Theme}, {"button", w.Button},
+		{"label", w.Label}, {"language", w.Language}, {"greeting", w.Greeting}} {
+		if f[1] != "" {
+			words = append(words, "--widget-"+f[0], console.ShellWord(f[1]))
+		}
+	}
+	for _, q := range w.Suggestions {
+		words = append(words, "--widget-suggestion", console.ShellWord(q))
+	}
+	if len(words) == 2 {
+		words = append(words, "--widget-accent", "'#1f6f5c'")
+	}
+	return strings.Join(words, " ")
+}
+
+// Show is a setting of the widget that is shown; empty where it has none. The element says so too, so that the preview
+// takes nothing of what is stored.
+func (w widgetView) Show(name string) string { return w.Shown[name] }
