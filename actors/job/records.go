@@ -1,36 +1,61 @@
 package job
 
 import (
+	"slices"
+	"strings"
+
 	"docent/api"
 	"docent/forge"
 	"docent/persistence/journal"
 )
 
-// Records lists what a job has published to a branch, the oldest first, from all events of its stream: with it a branch
-// that is lost is made again. It is empty where the events do not go back to the job's beginning.
-func Records(id api.JobID, project api.Project, events []journal.Event, branch string) ([]forge.Record, error) {
-	var list []forge.Record
-	var created *Created
-	var edited *Edited
-	for _, stored := range events {
-		ev, err := codec.Decode(stored)
-		if err != nil {
-			return nil, err
+// maxRecorded is how many bytes of changes a job keeps for the restoring of branches; the newest ones.
+const maxRecorded = 4 << 20
+
+// recorded is a publication to an open pull request of the built-in host, which has no other copy of its commits.
+type recorded struct {
+	Edited Edited `cbor:"1,keyasint"`
+	Commit string `cbor:"2,keyasint"`
+}
+
+func (r recorded) size() int {
+	n := len(r.Edited.Result.Body)
+	for _, c := range r.Edited.Result.Changes {
+		n += len(c.Path) + len(c.Content)
+	}
+	return n
+}
+
+// recording keeps what has become a commit. Links of the built-in host are paths; other hosts keep their own branches.
+func (s state) recording(p forge.Published) state {
+	if p.Joined != "" || p.Commit == "" || !strings.HasPrefix(p.Link, "/") {
+		return s
+	}
+	ed := s.edited
+	ed.Result.Message, ed.Result.Todos = "", nil // no part of a commit
+	s.records = append(slices.Clip(s.records), recorded{ed, p.Commit})
+	left := maxRecorded
+	for i, r := range slices.Backward(s.records) {
+		if left -= r.size(); left < 0 {
+			s.records = slices.Clone(s.records[i+1:])
+			break
 		}
-		switch ev := ev.(type) {
-		case Created:
-			created = &ev
-		case Edited:
-			edited = &ev
-		case Published:
-			if created == nil {
-				return nil, nil
-			}
-			if edited == nil || edited.Branch != branch || ev.Result.Joined != "" {
-				continue
-			}
-			s := state{id: id, user: created.User, draft: created.Draft, wish: created.Branch, edited: *edited}
-			list = append(list, forge.Record{Publication: s.publication(project), Commit: ev.Result.Commit})
+	}
+	return s
+}
+
+// Records lists what a job has published to the branch of an open pull request of the built-in host, the oldest first:
+// with it a branch that is lost is made again.
+func Records(id api.JobID, project api.Project, rec journal.Recovered, branch string) ([]forge.Record, error) {
+	s, err := kind.Recovered(string(id), rec)
+	if err != nil {
+		return nil, err
+	}
+	var list []forge.Record
+	for _, r := range s.records {
+		if r.Edited.Branch == branch {
+			s.edited = r.Edited
+			list = append(list, forge.Record{Publication: s.publication(project), Commit: r.Commit})
 		}
 	}
 	return list, nil

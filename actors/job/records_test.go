@@ -9,26 +9,28 @@ import (
 	"docent/persistence/journal"
 )
 
-// What a job's events say of a branch is what was published to it, word for word.
+// What a job keeps of a branch is what was published to it, word for word, also after a sleep: its events are gone then.
 func TestRecordsAreThePublicationsOfABranch(t *testing.T) {
 	project := api.Project{ID: "p"}
 	first, second, other := edit("docent/job_1", 1, "a.md"), edit("docent/job_1", 1, "b.md"), edit("docent/job_1-2", 2, "c.md")
 	second.Parent = "c1"
-	var stored []journal.Event
+	at := func(commit, joined string) Published {
+		return Published{Result: forge.Published{Commit: commit, Joined: joined, Link: "/pulls/1"}}
+	}
+	s := state{id: testID}
 	for _, ev := range []Event{
 		Created{Project: "p", Job: testID, User: "key_1", Draft: true, At: t0},
-		first, Published{Result: forge.Published{Commit: "c1"}},
-		second, Stale{}, second, Published{Result: forge.Published{Commit: "c2"}},
-		other, Published{Result: forge.Published{Commit: "c3"}},
-		edit("docent/job_1", 1, "d.md"), Published{Result: forge.Published{Commit: "c4", Joined: "docent/job_0"}},
+		first, at("c1", ""), second, Stale{}, second, at("c2", ""), other, at("c3", ""),
+		edit("docent/job_1", 1, "d.md"), at("c4", "docent/job_0"), Finished{},
 	} {
-		e, err := Encode(ev)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stored = append(stored, e)
+		s = s.apply(ev)
 	}
-	list, err := Records(testID, project, stored, "docent/job_1")
+	snapshot, err := s.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec := journal.Recovered{Seq: s.seq, SnapSeq: s.seq, Snapshot: snapshot}
+	list, err := Records(testID, project, rec, "docent/job_1")
 	if err != nil || len(list) != 2 {
 		t.Fatalf("%d records, %v", len(list), err)
 	}
@@ -39,8 +41,22 @@ func TestRecordsAreThePublicationsOfABranch(t *testing.T) {
 			t.Errorf("record %d is %+v", i, got)
 		}
 	}
-	if list, err := Records(testID, project, stored[1:], "docent/job_1"); err != nil || len(list) > 0 {
-		t.Errorf("without the beginning there are %d records, %v", len(list), err)
+	merged, err := Encode(PullChanged{Branch: "docent/job_1", State: api.PullMerged})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rec.Seq, rec.Events = rec.Seq+1, []journal.Event{merged}
+	if list, err := Records(testID, project, rec, "docent/job_1"); err != nil || len(list) > 0 {
+		t.Errorf("of a merged one there are %d records, %v", len(list), err)
+	}
+	s = state{id: testID}.apply(Created{Job: testID})
+	for n := range 3 { // too much to be kept whole
+		large := edit("docent/job_1", 1, "a.md")
+		large.Result.Changes[0].Content = make([]byte, maxRecorded*2/5+n)
+		s = s.apply(large).apply(at("c", "")).apply(Finished{})
+	}
+	if len(s.records) != 2 || len(s.records[1].Edited.Result.Changes[0].Content) != maxRecorded*2/5+2 {
+		t.Errorf("%d records of much are kept", len(s.records))
 	}
 }
 

@@ -86,6 +86,7 @@ type state struct {
 	todos     []api.Todo
 	link      string // of the pull request
 	pulls     []pull // that the job opened, oldest first
+	records   []recorded
 	branch    string // where the job's changes are, or would go
 	joined    string // the branch of another job's pull request, which changed the same: this job goes on there
 	number    int    // which of the job's branches that is
@@ -553,6 +554,7 @@ func (s state) after(ev Event) state {
 func (s state) afterPublication(ev Published) state {
 	s.updatedAt = ev.At
 	s.link, s.commit = ev.Result.Link, ev.Result.Commit
+	s = s.recording(ev.Result)
 	if ev.Result.Joined != "" {
 		s.joined, s.branch = ev.Result.Joined, ev.Result.Joined
 	}
@@ -567,6 +569,15 @@ func (s state) afterPull(ev PullChanged) state {
 	if i := s.pullOf(ev.Branch); i >= 0 {
 		s.pulls = slices.Clone(s.pulls)
 		s.pulls[i].State = ev.State
+	}
+	if ev.State == api.PullMerged {
+		var others []recorded
+		for _, r := range s.records {
+			if r.Edited.Branch != ev.Branch {
+				others = append(others, r)
+			}
+		}
+		s.records = others
 	}
 	return s
 }

@@ -79,11 +79,11 @@ func (c pullCheck) pull(ctx context.Context, p api.Project, pull api.PullRequest
 
 // recordsOf lists what a pull request's job has published to its branch.
 func recordsOf(store journal.Store, p api.Project, pull api.PullRequest) ([]forge.Record, error) {
-	_, events, err := store.LoadSince(job.Stream(pull.Job), 0)
+	recovered, err := store.Load(job.Stream(pull.Job))
 	if err != nil {
 		return nil, err
 	}
-	return job.Records(pull.Job, p, events, pull.Head)
+	return job.Records(pull.Job, p, recovered, pull.Head)
 }
 
 // tell says in the log, in the job and on the pull request's page that a branch is lost, once.
