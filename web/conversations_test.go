@@ -126,6 +126,7 @@ func (d *desk) Watch(api.ProjectID, string) <-chan struct{} { return d.changed }
 func withDesk(t *testing.T) (*house, *desk) {
 	d := newDesk()
 	h := build(t, func(deps *web.Deps) { deps.Threads, deps.Eraser = d, d })
+	h.unlist()
 	p := h.catalog.NewThreadProjector(d, d.load, slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup

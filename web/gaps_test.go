@@ -163,7 +163,8 @@ func (h *house) insights(deps *web.Deps) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() { defer close(done); p.Run(ctx) }()
-	h.t.Cleanup(func() { cancel(); <-done })
+	h.unlist = func() { cancel(); <-done }
+	h.t.Cleanup(h.unlist)
 	topics, err := gaps.New(gaps.Deps{Catalog: h.catalog, Documents: h.agent, Model: h.agent, Starter: h.agent,
 		Jobs: h.agent, Pulls: h.agent, Now: h.clock.Now, Log: log})
 	if err != nil {
