@@ -71,7 +71,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Watch{Project: x.project.ID, After: after, Log: true})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	if after > 0 && reply.Row.Job.Status != api.JobActive && len(reply.Log) == 0 {
 		x.WriteHeader(http.StatusNoContent) // a browser that knows the end asks no more
@@ -259,11 +259,11 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 			Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	x.job = reply.Row.Job.ID
 	if reply, err = s.command(req.Context(), x.job, job.Watch{Project: x.project.ID, Log: true}); err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	s.release(x)
 	h := x.Header()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"docent/internal/budget"
 	"docent/router/overload"
 )
 
@@ -45,3 +46,15 @@ func (s *Server) ReaderOperations() (list [][2]string) {
 	}
 	return list
 }
+
+// Streams is how many streams are open.
+func (s *Server) Streams() int64 { return s.openStreams() }
+
+// TakeStreams opens all streams that may be open, and FreeStreams ends them.
+func (s *Server) TakeStreams() {
+	for s.budgets.Take(budget.Streams, 1) == budget.Taken {
+	}
+}
+
+// FreeStreams ends what TakeStreams has opened; nothing else may be open.
+func (s *Server) FreeStreams() { s.budgets.Give(budget.Streams, s.openStreams()) }

@@ -13,6 +13,7 @@ import (
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/internal/budget"
+	"docent/internal/grant"
 	"docent/persistence/quota"
 	"docent/router/overload"
 )
@@ -98,26 +99,32 @@ func limited(uses []quota.Use) []quota.Use {
 	return slices.DeleteFunc(uses, func(u quota.Use) bool { return u.Limit < 0 })
 }
 
-// reserve takes one use of each quota, and says in the headers what is left of them. give returns the uses when the
-// work was not accepted.
-func (s *Server) reserve(x *exchange, uses []quota.Use) (give func(), err error) {
+// enter takes a place in the queue, for which it may have to wait, and one use of each quota. Headers say what is left of
+// the quotas; they may be nil.
+func (s *Server) enter(ctx context.Context, g *grant.Grant, h http.Header, uses []quota.Use) error {
+	ticket, err := s.enqueue(ctx)
+	if err != nil {
+		return err
+	}
+	g.Hold(ticket)
 	now := s.Now()
 	err = s.Quotas.Reserve(now, uses)
-	s.quotaHeaders(x.Header(), now, uses)
+	s.quotaHeaders(h, now, uses)
 	if err != nil {
 		s.metrics.refuse("quota")
-		return nil, err
+		return err
 	}
-	return func() {
+	g.Add(func() {
 		s.Quotas.Release(now, uses)
-		s.quotaHeaders(x.Header(), s.Now(), uses)
-	}, nil
+		s.quotaHeaders(h, s.Now(), uses)
+	})
+	return nil
 }
 
 // quotaHeaders writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and
 // for each what remains (r) and when there will be more (t seconds).
 func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
-	if len(uses) == 0 {
+	if h == nil || len(uses) == 0 {
 		return
 	}
 	policy, state := make([]byte, 0, 192), make([]byte, 0, 192)

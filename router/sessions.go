@@ -69,7 +69,7 @@ func (s *Server) readSession(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	return encode(x, http.StatusOK, s.sessionBody(x, req.Request, reply.Row))
 }

@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"docent/actors/job"
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/model"
@@ -19,10 +17,7 @@ import (
 	"docent/web/console"
 )
 
-const (
-	jobsShown    = 50               // of a page of a list
-	commandLimit = 10 * time.Second // of one question to a job
-)
+const jobsShown = 50 // of a page of a list
 
 // A jobLine is one job in a list.
 type jobLine struct {
@@ -273,7 +268,7 @@ func (s *handler) createJob(v *console.Visit) error {
 		return s.RenderStatus(v, http.StatusBadRequest, "jobs.new", "New job", view)
 	}
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	id := reply.Row.Job.ID
 	v.About(id, "")
@@ -290,12 +285,4 @@ func formKey(what, who, key string) string {
 		key = rand.Text()
 	}
 	return what + " " + who + " " + key
-}
-
-// askJob asks a job's actor; what it answers is waited for also when the browser has gone.
-func (s *handler) askJob(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandLimit)
-	defer cancel()
-	reply, err := s.Jobs.Ask(ctx, id, cmd)
-	return reply, api.Named(err, "job")
 }

@@ -55,8 +55,10 @@ type Pulls interface {
 	PullFile(ctx context.Context, id, path string, before bool) ([]byte, error)
 }
 
-// Work gives instructions to jobs: within the quotas, and once for a request's key.
+// Work gives instructions to jobs: within the quotas, and once for a request's key. Ask waits for a job's answer also
+// when the browser has gone, and what there is not has the name of a job.
 type Work interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 	Create(ctx context.Context, r startjob.Request) (job.Reply, error)
 	FollowUp(ctx context.Context, id api.JobID, r startjob.Request) (job.Reply, error)
 }

@@ -443,5 +443,5 @@ func (s *handler) livePulls(v *console.Visit) error {
 
 // jobOf is the job that a pull request is of, with its log.
 func (s *handler) jobOf(ctx context.Context, p api.PullRequest) (job.Reply, error) {
-	return s.askJob(ctx, p.Job, job.Watch{Project: p.Project, Log: true})
+	return s.Work.Ask(ctx, p.Job, job.Watch{Project: p.Project, Log: true})
 }
