@@ -189,7 +189,7 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 	s.pass(ctx, e, msg)
 }
 
-// retry lifts the quarantine of an actor and recovers it anew. Its failures before count no more.
+// retry lifts the quarantine of an actor and recovers it again. Its earlier failures no longer count.
 func (s *shard) retry(ctx actor.Context, msg *envelope) {
 	e := s.entries[msg.id]
 	if e == nil || e.quarantine.Load() == nil {
@@ -248,7 +248,7 @@ func (s *shard) sweepOld(ctx actor.Context) {
 // now is the time since the system began.
 func (s *shard) now() time.Duration { return time.Since(s.d.system.began) }
 
-// check asks a child whether it waits for anything. One that does is asked again when its turn comes anew.
+// check asks a child whether it waits for anything. One that does is asked again at its next turn.
 func (s *shard) check(ctx actor.Context, e *entry) {
 	e.used = s.now()
 	s.used.toEnd(e)

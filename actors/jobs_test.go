@@ -497,7 +497,7 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		w.create(id, "block")
 		starts := 0
 		for {
-			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it begins anew
+			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it starts over
 			synctest.Wait()
 			if row := w.ask(id, job.Read{Project: "p"}); row.Job.Status == api.JobFailed {
 				break

@@ -24,7 +24,7 @@ func (d *directory) here(id string) bool {
 	return place == nil || place.Here(d.kind+"/"+id)
 }
 
-// placeTries bounds how often a command looks for its actor anew. Each time but the first, the actor was taken away
+// placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away
 // between the look and the command.
 const placeTries = 8
 

@@ -766,7 +766,7 @@ func TestAQuestionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		id := newThread()
 		w.put(id, opening("block"))
 		for starts := 0; ; starts++ {
-			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it begins anew
+			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it starts over
 			synctest.Wait()
 			if e := w.conversation(id).Turns[0]; e.Done {
 				if e.Error == "" {

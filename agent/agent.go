@@ -61,10 +61,10 @@ type Task struct {
 	Aside func(ctx context.Context, do func(ctx context.Context) error) error
 }
 
-// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last
-// one it is found out anew.
+// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: for the
+// last one the calls are made again.
 type Step struct {
-	Round    int    `cbor:"1,keyasint"`            // from 1; a further one begins anew, on another tree
+	Round    int    `cbor:"1,keyasint"`            // from 1; each further round starts over, on another tree
 	Number   int    `cbor:"2,keyasint"`            // within the round, from 1
 	Commit   string `cbor:"3,keyasint"`            // of the tree that the round works on
 	State    string `cbor:"4,keyasint,omitempty"`  // of the edits when the model was asked

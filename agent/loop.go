@@ -118,8 +118,8 @@ func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress f
 	}
 	res, err := l.steps(ctx, task, steps)
 	if errors.Is(err, errNewRound) {
-		// The branch has moved, or the program is another: what the model saw is not what is there. It begins anew, and
-		// what it used counts.
+		// The branch has moved, or the program is another: what the model saw is not what is there. It starts over,
+		// and what it used counts.
 		l.step = steps[len(steps)-1]
 		res, err = l.steps(ctx, task, nil)
 	}

@@ -447,7 +447,7 @@ func TestDraftsLabelsTemplateAndCoAuthor(t *testing.T) {
 		if m := s.Git(t, "log", "-1", "--format=%B", pub.Branch); strings.Contains(m, "Co-authored") {
 			t.Errorf("the commit says %q", m)
 		}
-		// A body that somebody wrote anew stays theirs.
+		// A body that somebody has rewritten stays theirs.
 		s.Describe(got.Number, "My own words.")
 		last := forgetest.Publication(p, r.tip(t, pub.Branch), "# Set up\n\nNewest.\n")
 		if _, err := r.Publish(t.Context(), last); err != nil {

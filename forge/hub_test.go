@@ -740,8 +740,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	}
 }
 
-// Bytes that rot, files that go: what is read is what was written, or an error; the next sync builds the repository
-// anew.
+// Bytes that rot, files that go: what is read is what was written, or an error; the next sync rebuilds
+// the repository.
 func TestDamageIsFoundAndMended(t *testing.T) {
 	for _, harm := range []string{"flip", "truncate", "remove"} {
 		for _, kind := range []string{"folder", "repository"} {
@@ -837,7 +837,7 @@ func TestDamageIsFoundAndMended(t *testing.T) {
 						t.Error(err)
 					case text == "# New\n":
 						kept++
-					case text == forgetest.Files["index.md"]: // lost: the next publication makes it anew
+					case text == forgetest.Files["index.md"]: // lost: the next publication creates it again
 						r.publish(t, "docent/job_1", put("index.md", "# New\n"))
 					default:
 						t.Errorf("the branch holds %q", text)

@@ -16,7 +16,7 @@ import (
 	"docent/forge/remote"
 )
 
-// Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request
+// Tip says where a branch stands after the source was read again. If the branch does not exist, or its pull request
 // is merged or closed, Commit is the head of the documentation's branch.
 func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error) {
 	return h.TipAfter(ctx, p, branch, "")

@@ -249,7 +249,7 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 		pairs("adopted", j)
 		left, err := c.Jobs(t.Context(), catalog.JobQuery{Project: "docs"})
 		if err != nil || len(left) != 0 {
-			t.Errorf("after the adoption the listing has %v before it is made anew: %v", left, err)
+			t.Errorf("after the adoption the listing has %v before it is rebuilt: %v", left, err)
 		}
 	})
 }

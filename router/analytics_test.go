@@ -17,7 +17,7 @@ import (
 	"docent/persistence/catalog/insights"
 )
 
-// updates stands in for what reads documentation anew.
+// updates stands in for what re-indexes documentation.
 type updates struct {
 	clock *clock
 	mu    sync.Mutex

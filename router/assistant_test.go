@@ -648,7 +648,7 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 	}
 }
 
-// An index that is being made anew is a matter of moments, and what is wrong with the old one is not the caller's.
+// An index that is being rebuilt is back in moments, and what is wrong with the old one is not the caller's.
 func TestASearchWithoutAnIndexMayBeTriedAgain(t *testing.T) {
 	h := build(t)
 	body, resp := h.text(503, "POST", "/discovery/v1/search/docs.acme.example", h.assistant, `{"query":"no index"}`)

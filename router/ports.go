@@ -106,16 +106,16 @@ type Tools interface {
 	ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 }
 
-// Updates read a project's documentation anew, in the background. Start returns once the run is accepted for good: it
+// Updates re-index a project's documentation in the background. Start returns once the run is accepted durably: it
 // comes to success or failure also when the process dies. Status finds a run of any project.
 type Updates interface {
 	Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
 	Status(ctx context.Context, id api.UpdateID) (api.Update, error)
 }
 
-// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty where it takes
-// none, and api.ErrNotFound where there is no such project. Push has what waits for the push begin, for good once it
-// has returned; it gives the update that reads the documentation anew, where one does.
+// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty if it takes
+// none, and api.ErrNotFound if there is no such project. Push starts what waits for the push, durably once it has
+// returned, and returns the update that re-indexes the documentation, if there is one.
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)

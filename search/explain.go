@@ -155,8 +155,8 @@ const (
 	StandsThreshold Standing = "threshold" // its score is below the threshold
 )
 
-// Explain finds what Search finds, and says why, also of pages that were expected. It ranks anew, whatever is
-// remembered, and takes several times as long.
+// Explain finds what Search finds, and says why, also of pages that were expected. It ranks again, whatever is
+// cached, and takes several times as long.
 func (l *Library) Explain(ctx context.Context, project api.ProjectID, q Query, expected ...string) (Explanation,
 	error) {
 	if err := ctx.Err(); err != nil {

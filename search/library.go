@@ -424,7 +424,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 		defer old.release()
 		before = old.Generation
 	case errors.Is(err, ErrNotIndexed):
-		l.log.Info("index is built anew", "project", project.ID, "reason", err)
+		l.log.Info("rebuilding index", "project", project.ID, "reason", err)
 	default:
 		return Report{}, fmt.Errorf("open the index of %s: %w", project.ID, err)
 	}

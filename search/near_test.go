@@ -225,7 +225,7 @@ func TestMeaningKeepsToTheFilters(t *testing.T) {
 	}
 }
 
-// A section is asked for once, whatever becomes of the index: over updates, restarts and an index that is built anew.
+// A section is asked for once, whatever becomes of the index: over updates, restarts and a rebuilt index.
 // What is damaged is asked for again.
 func TestASectionIsAskedForOnce(t *testing.T) {
 	th, dir := &thesaurus{name: "first"}, t.TempDir()

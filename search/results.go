@@ -12,7 +12,7 @@ import (
 )
 
 // What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only
-// numbers and scores of sections are kept; they are written out anew for each caller, under the labels that the index
+// numbers and scores of sections are kept; they are written out for each caller, under the labels that the index
 // has then. Callers who ask the same at the same time search once.
 
 // A resultKey is all that a ranking depends on.

@@ -2,8 +2,8 @@
 // by BM25F over sections and whole pages, computed from Bleve's postings.
 //
 // A query sees one state of a project's documentation, whole: the one before an update or the one after it, never both.
-// What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has made
-// it anew. An index that was updated many times answers exactly as one that was built at once.
+// What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has
+// rebuilt it. An index that was updated many times answers exactly as one that was built at once.
 package search
 
 import (

@@ -46,7 +46,7 @@ type house struct {
 	admin    string               // secret of an admin key of org-a
 	audience *catalogtest.Threads // who asks questions
 	listing  *catalog.Projector   // of their questions
-	unlist   func()               // ends the listing: a second one of the same questions would begin it anew
+	unlist   func()               // ends the listing: a second one of the same questions would start it over
 	agent    *agentStub
 	jobs     *jobs
 }

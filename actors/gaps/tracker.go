@@ -86,7 +86,7 @@ type result struct {
 }
 
 const (
-	quick    = 50 * time.Millisecond // a grouping that takes longer is made anew for others less often
+	quick    = 50 * time.Millisecond // a grouping that takes longer is repeated for others less often
 	restsFor = 20                    // times what it took
 )
 

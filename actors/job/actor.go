@@ -170,7 +170,7 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 	a.logChange(&before)
 	a.trace(&before, events)
 	if a.State.attempt != before.attempt && a.edits.Diff != "" {
-		a.edits = Edits{Version: a.edits.Version + 1} // what is edited anew, or is done, is no draft any more
+		a.edits = Edits{Version: a.edits.Version + 1} // what is edited again, or is done, is no longer a draft
 	}
 	a.wakeWatchers()
 	return nil

@@ -183,7 +183,7 @@ func results(s agent.Step) []ToolUse {
 	return out
 }
 
-// callID tells calls of different rounds apart: models number them anew.
+// callID tells calls of different rounds apart: models restart their numbering.
 func callID(round int, id string) string { return fmt.Sprintf("%d/%s", round, clip(oneLine(id), 100)) }
 
 // record writes the event that has just been applied into the log. When the log is full its older half goes. inHand is

@@ -184,7 +184,7 @@ type (
 		Reason persistent.RetryReason `cbor:"1,keyasint"`
 		At     time.Time              `cbor:"2,keyasint"`
 	}
-	// Stale says that the branch moved between edit and publication: the instruction is edited anew.
+	// Stale says that the branch moved between edit and publication: the instruction is edited again.
 	Stale struct {
 		At time.Time `cbor:"1,keyasint"`
 	}

@@ -169,7 +169,7 @@ func (l *Life[S, E]) Crash(most int) {
 		l.Broken++
 		l.Take(persistent.Begun{Attempt: attempt})
 		if l.Broken >= most {
-			l.Fail("the work in hand begins anew after %d crashes", l.Broken)
+			l.Fail("the work in hand starts over after %d crashes", l.Broken)
 		}
 	}
 }

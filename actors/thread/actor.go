@@ -98,7 +98,7 @@ func (a *Actor) Recover() error {
 		return err
 	}
 	for _, e := range a.State.open {
-		// What a reader had seen of it before may differ from what comes now: the stream begins anew, and a reader who
+		// What a reader had seen of it before may differ from what comes now: the stream starts over, and a reader who
 		// resumes gets one whole answer.
 		a.openLog(e.Turn)
 	}
@@ -297,7 +297,7 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Asked:
 		for _, old := range before {
 			if _, stays := index(a.State.open, old.Turn); !stays {
-				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked anew; its answer comes there."})
+				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked again. Its answer is in the new reply."})
 				a.trace(&old, ev.Exchange.Asked, "replaced")
 			}
 		}
@@ -330,7 +330,7 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Retried:
 		if ev.Reason == persistent.Panicked { // the next run writes to a stream of its own
 			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error,
-				Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})
+				Text: "The answer broke off because of an internal error and is being written again. Please reload it."})
 			a.openLog(ev.Turn)
 		}
 	}

@@ -61,7 +61,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		return
 	}
 	if e.slot.Take(stopped) != nil {
-		return // stopped, not failed: recovery answers it anew
+		return // stopped, not failed: recovery answers it again
 	}
 	defer e.slot.Give()
 	e.waited = e.since()
@@ -86,7 +86,7 @@ func (e *effect) since() Micros { return micros(e.exchange.Asked, e.deps.Now()) 
 // mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
 const mostUnindexed = 3
 
-// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew,
+// indexed waits until the project has an index, without a slot, and says whether it has: an index that is being rebuilt,
 // after an upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not
 // be made for as long as patience lasts; that it takes long to make is none.
 //

@@ -248,7 +248,7 @@ type (
 
 		Degraded []string `cbor:"12,keyasint,omitempty"`
 	}
-	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
+	// Retried says that the turn in hand broke off without a result: it is answered again, from its start.
 	Retried struct {
 		Turn   api.TurnID             `cbor:"1,keyasint"`
 		Reason persistent.RetryReason `cbor:"2,keyasint"`

@@ -186,8 +186,8 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whoever stops the thread or the service stops the waiting, which is no failure: the turn is answered anew, with all
-// of its patience.
+// Stopping the thread or the service stops the waiting, which is no failure: the turn is answered again, with all of
+// its patience.
 func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 	stops := map[string]func(a *Actor, stop context.CancelFunc){
 		"the thread's actor ends": func(a *Actor, _ context.CancelFunc) { a.Close(true) },
@@ -220,7 +220,7 @@ func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 				next := s.actor(t, t.Context(), 5*time.Minute)
 				ended = s.run()
 				synctest.Wait()
-				s.hear(next) // it is counted that the turn begins anew
+				s.hear(next) // the restart of the turn is counted
 				<-ended
 				s.hear(next)
 				if e, _ := next.State.newest(); e.Answer != "Because." {

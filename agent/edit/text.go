@@ -180,7 +180,7 @@ func inString(s string, find finder) (string, int) {
 	return b.String(), len(hits)
 }
 
-// frontEdit changes words within a value of the front matter where that gives the value wanted, or sets it anew.
+// frontEdit changes words within a front matter value if that gives the value wanted; otherwise it sets the whole value.
 func frontEdit(p *markup.Page, key, want string, find finder, n int) ([]markup.Edit, error) {
 	if at, ok := p.FrontValue(key); ok {
 		inner := at

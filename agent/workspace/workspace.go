@@ -35,7 +35,7 @@ type Workspace struct {
 	links   map[string]bool   // symbolic links and submodules
 	folded  map[string]string // folded name of each file and folder -> its name
 	cache   map[string][]byte
-	sorted  []string // what is there now; nil when it must be listed anew
+	sorted  []string // what is there now; nil when it must be listed again
 	Log     []string // files written and removed, in order
 }
 

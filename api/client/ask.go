@@ -57,7 +57,7 @@ const (
 	PartStart   PartKind = iota + 1 // Answer has the thread's id and key and the message's id
 	PartText                        // Text is a piece of the answer
 	PartSource                      // Source is a page that it cites
-	PartRestart                     // what came before is void: the server lost the answer and writes it anew
+	PartRestart                     // what came before is void: the server lost the answer and writes it again
 	PartFinish                      // Answer is all of it
 )
 
@@ -111,8 +111,8 @@ func (c *Client) open(ctx context.Context, method, path string, body any, option
 		decoder: stream.NewDecoder(form, resp.Body), body: resp.Body}, nil
 }
 
-// Ask puts a question and writes the answer's text to w as it comes. Where the server loses the answer and writes it
-// anew, so does w, after an empty line; the Answer has it once.
+// Ask puts a question and writes the answer's text to w as it comes. If the server loses the answer and writes it
+// again, so does w, after an empty line; the Answer has it once.
 func (c *Client) Ask(ctx context.Context, q Question, w io.Writer) (a Answer, err error) {
 	for part, err := range c.AskStream(ctx, q) {
 		if err != nil {
@@ -295,8 +295,8 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 	}
 }
 
-// catchUp gives the reader what the text and the sources have more than was shown. What is other than it was shown is
-// given anew.
+// catchUp gives the reader what the text and the sources have more than was shown. What differs from what was shown
+// is given again.
 func (a *asking) catchUp(text string, sources []Source, finished bool) error {
 	behind := len(text) < len(a.shown) && strings.HasPrefix(a.shown, text) // a resumed answer that is not there yet
 	if !strings.HasPrefix(text, a.shown) && (finished || !behind) {

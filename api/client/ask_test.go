@@ -77,7 +77,7 @@ func TestAnAnswerComesWholeAndOnce(t *testing.T) {
 		"at once":               {next: []serve{text(true, "Tea is ", "hot.")}, asked: []string{ask}, shown: "Tea is hot."},
 		"broken in the middle":  {next: []serve{text(false, "Tea is "), text(true, "Tea ", "is hot.")}, asked: []string{ask, resume}, shown: "Tea is hot."},
 		"broken twice":          {next: []serve{text(false, "Tea "), text(false, "T"), text(true, "Tea is hot.")}, asked: []string{ask, resume, resume}, shown: "Tea is hot."},
-		"written anew":          {next: []serve{text(false, "Tea is "), text(true, "Hot is tea.")}, asked: []string{ask, resume}, shown: "Tea is |Hot is tea."},
+		"rewritten":             {next: []serve{text(false, "Tea is "), text(true, "Hot is tea.")}, asked: []string{ask, resume}, shown: "Tea is |Hot is tea."},
 		"shorter than it was":   {next: []serve{text(false, "Tea is hot."), text(true, "Tea.")}, asked: []string{ask, resume}, shown: "Tea is hot.|Tea."},
 		"its beginning is lost": {next: []serve{lose, text(true, "Tea.")}, asked: []string{ask, "GET chat"}, shown: "Tea."},
 		"the question is lost":  {next: []serve{lose, status(204), text(true, "Tea.")}, asked: []string{ask, "GET chat", ask}, shown: "Tea."},

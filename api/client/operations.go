@@ -180,7 +180,7 @@ func (c *Client) ReadLLMS(ctx context.Context, domain, file string) (string, err
 
 // Keeping the documentation up to date.
 
-// StartUpdate has the documentation read anew and returns the update's id.
+// StartUpdate starts re-indexing the documentation and returns the update's id.
 func (c *Client) StartUpdate(ctx context.Context, project string) (string, error) {
 	started, err := post[struct {
 		StatusID string `json:"statusId"`
@@ -194,7 +194,7 @@ func (c *Client) UpdateStatus(ctx context.Context, id string) (Update, error) {
 }
 
 // Push hands over a push event as a code host does. The options bear its signature. The id is that of the update that
-// reads the documentation anew; empty where the push is not to its branch.
+// re-indexes the documentation; empty if the push is not to its branch.
 func (c *Client) Push(ctx context.Context, project string, event json.RawMessage, options ...Option) (string, error) {
 	resp, err := c.Do(ctx, http.MethodPost, path("/v1/webhook/", project, "/push"), event, options...)
 	if err != nil {

@@ -140,7 +140,7 @@ type (
 		ThreadKey string     `json:"threadKey,omitempty"`
 	}
 
-	// An Update is one time that the documentation was read anew.
+	// An Update is one run that re-indexes the documentation.
 	Update struct {
 		ID        string           `json:"_id"`
 		ProjectID string           `json:"projectId"`

@@ -11,7 +11,7 @@ import (
 
 // What can be done about an error.
 var (
-	// ErrMoved says that the branch has commits that the edits do not build on: read again and edit anew.
+	// ErrMoved says that the branch has commits that the edits do not build on: read it again and repeat the edit.
 	ErrMoved = errors.New("the branch has moved on")
 	// ErrMisconfigured says that the code host refuses the project's address or credentials.
 	ErrMisconfigured = errors.New("the project's source or code host is not set up correctly")

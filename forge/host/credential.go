@@ -90,7 +90,7 @@ func (h *Hosts) appToken(ctx context.Context, p api.Project) (string, error) {
 		}
 	}
 	token, expires, err := app.accessToken(ctx, in.id)
-	if answered(err, 404) { // installed anew under another number
+	if answered(err, 404) { // reinstalled under another number
 		in.id = 0
 	}
 	if err != nil {

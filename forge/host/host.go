@@ -164,7 +164,7 @@ func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, 
 		return host, false, nil
 	case r.Name == "":
 		return nil, false, failure.Misconfigured(
-			"The repository %s has another name now, which its host does not tell: set the project's repository anew.",
+			"The repository %s was renamed, and its host does not say to what. Update the project's repository.",
 			p.Repository)
 	}
 	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was",

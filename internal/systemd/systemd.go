@@ -103,7 +103,7 @@ const (
 )
 
 // Starting asks for more time, until the returned function is called, as long as the process works. So the reading of a
-// large journal is not cut off, which would begin it anew, and a start that hangs is still ended.
+// large journal is not cut off and restarted, and a start that hangs is still ended.
 func (n *Notifier) Starting(text string) (done func()) {
 	n.tell(status(text))
 	ctx, cancel := context.WithCancel(context.Background())

@@ -32,7 +32,7 @@ type sender struct {
 func newSender(exporter sdk.SpanExporter, o *options, log *slog.Logger) *sender {
 	s := &sender{most: int64(o.queue), log: log, open: map[trace.SpanID]*[]sdk.ReadOnlySpan{}}
 	s.batch = sdk.NewBatchSpanProcessor(&counting{SpanExporter: exporter, sender: s},
-		// One batch is on its way while the queue is filled anew: the bound is ours, so that what is dropped is counted.
+		// One batch is on its way while the queue fills again: the bound is ours, so that what is dropped is counted.
 		sdk.WithMaxQueueSize(2*o.queue))
 	return s
 }

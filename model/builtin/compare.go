@@ -106,7 +106,7 @@ type side struct {
 // sidesOf finds where a thing is defined on each page best: under its own heading, in the sentence that begins with it,
 // or in the row or item that is looked up by it.
 func sidesOf(req *model.Request, sections []*section, name string) (all []side) {
-	sections = anew(sections)
+	sections = cloned(sections)
 	q := newQuery("what is "+name, sections)
 	top := 0.0
 	for i := range req.Passages {
@@ -147,8 +147,8 @@ func sidesOf(req *model.Request, sections []*section, name string) (all []side) 
 	return all
 }
 
-// anew are the same sections for another question.
-func anew(sections []*section) []*section {
+// cloned returns copies of the sections, for another question.
+func cloned(sections []*section) []*section {
 	all, out := make([]section, len(sections)), make([]*section, len(sections))
 	for i, s := range sections {
 		all[i].passage = s.passage

@@ -217,7 +217,7 @@ func cutTo(text string, most int) string {
 	return cut
 }
 
-// A dayLimit counts what is used in a day. It begins anew when the process does.
+// A dayLimit counts what is used in a day. It starts from zero when the process starts.
 type dayLimit struct {
 	most int64
 	mu   sync.Mutex

@@ -153,7 +153,7 @@ func TestNobodyIsGivenUpForADatabaseThatIsAway(t *testing.T) {
 				if closed(p.Given()) {
 					t.Errorf("%s was given up: %s", p.Self().Name, p.Reason())
 				}
-				until(t, "the node is told anew what it runs", func() bool { return p.again.Load() > 0 })
+				until(t, "the node learns again what it runs", func() bool { return p.again.Load() > 0 })
 				if n := p.lost.Load(); n > 2*cluster.Shards {
 					t.Errorf("%s lost %d shards", p.Self().Name, n)
 				}
@@ -467,7 +467,7 @@ func (s *scribe) write(ctx context.Context) {
 	}
 }
 
-// Faults come one after the other, drawn from a seed. Whoever runs a shard anew is the only one whose writes are taken.
+// Faults come one after the other, drawn from a seed. The shard's new owner is the only one whose writes are taken.
 func TestNeverTwoNodesWriteTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

@@ -225,7 +225,7 @@ func (m *Members) handedOver(shards []int) {
 		m.state[shard] = notHeld
 	}
 	m.change()
-	m.kick.now() // whether they are elsewhere now, or come back as they could not be given, is read anew
+	m.kick.now() // read again whether they are elsewhere now, or come back as they could not be given
 }
 
 // release ends what runs here where nobody can take it.

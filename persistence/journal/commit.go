@@ -92,7 +92,7 @@ func (j *Journal) writeOnce(g *commitGroup) error {
 	for _, op := range g.ops {
 		if op.err == nil {
 			if op.err = guard(func() error { return op.run(c) }); op.err != nil {
-				return errPoisoned // it may have written a part: begin anew without it
+				return errPoisoned // it may have written a part: start over without it
 			}
 		}
 	}

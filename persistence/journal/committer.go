@@ -313,7 +313,7 @@ func (j *Journal) settle() error {
 }
 
 var (
-	// errPoisoned makes writeGroup begin anew without the request that failed half-way.
+	// errPoisoned makes writeGroup start over without the request that failed halfway.
 	errPoisoned = errors.New("a request failed half-way")
 	// errFatal ends the whole group.
 	errFatal = errors.New("write")

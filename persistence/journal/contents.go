@@ -231,8 +231,8 @@ const importSuffix = ".copy"
 const importBytes = 16 << 20
 
 // Import makes a journal in the file path of what contents yields, in the order of Inspection.Contents. The file is
-// there when everything is in it, on disk and verified, and before that not at all: an import that broke off is begun
-// anew. It refuses a file that exists.
+// there when everything is in it, on disk and verified, and before that not at all: an interrupted import is
+// started over. It refuses a file that exists.
 func Import(path string, contents func(yield func(any) error) error) (err error) {
 	defer func() {
 		if err != nil {

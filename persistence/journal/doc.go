@@ -75,7 +75,7 @@ type Claim struct {
 	Digest  [32]byte  // of the request body: the same key with another body is a conflict
 	Owner   string    // the stream that answers for the key
 	Ref     string    // what within the stream, for instance the id of a follow-up
-	Expires time.Time // after which the key may be used anew
+	Expires time.Time // after which the key may be reused
 	// Replaces takes the key over from its holder: for a key that names the newest of something. It is not stored.
 	Replaces bool
 }

@@ -325,7 +325,7 @@ func (r *repair) pending() error {
 				return err
 			}
 		}
-		r.did(bucketPending, string(k), "its entry among the streams that call for work was written anew", false, 0)
+		r.did(bucketPending, string(k), "its entry among the streams that call for work was rewritten", false, 0)
 	}
 	for _, stream := range slices.Sorted(maps.Keys(c.j.pending)) {
 		key := []byte(stream)
@@ -365,7 +365,7 @@ func (r *repair) drop(counted int, what string, decode func(k, v []byte) error) 
 	return nil
 }
 
-// marks writes damaged marks of followers anew, from the start: that holds events for longer and loses nothing.
+// marks resets damaged marks of followers to the start: that holds events for longer and loses nothing.
 func (r *repair) marks() error {
 	var bad []string
 	for k, v := range all(r.c.tx.Bucket(bucketFollowers)) {
@@ -377,7 +377,7 @@ func (r *repair) marks() error {
 		if err := r.c.putMark(name, 0); err != nil {
 			return err
 		}
-		r.did(bucketFollowers, name, "the follower begins anew", false, 0)
+		r.did(bucketFollowers, name, "the follower starts over", false, 0)
 	}
 	return nil
 }

@@ -40,7 +40,7 @@ type vault struct {
 }
 
 // Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. There are two
-// while it is replaced: what was sealed under the second is sealed anew under the first. Those in the folder that somebody
+// while it is replaced: what was sealed under the second is resealed under the first. Those in the folder that somebody
 // refers to, and that are not there yet, are taken over; their files stay, for a node that goes back to being alone.
 func (s *Store) Share(ctx context.Context, values Values, nodeSecrets []string, used func(name string) bool) error {
 	v := &vault{values: values}

@@ -108,7 +108,7 @@ func kind(v value) string {
 
 // An object is the members of one, in their order. Like the elements of an array they are windows on the body: what
 // reading it takes in memory does not grow with what it holds beside the fields that are read. (encoding/json with
-// RawMessage checks and copies each level anew: decision 0006.)
+// RawMessage checks and copies each level again: decision 0006.)
 type object []member
 
 type member struct {

@@ -43,7 +43,7 @@ import (
 // schemaVersion names the form of a generation and of the documents in it.
 const schemaVersion = 8
 
-// Format names the form of the indexes that this version makes and reads. Others are built anew.
+// Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
 
 type Manifest struct {

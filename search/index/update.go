@@ -86,8 +86,8 @@ type Update struct {
 	withheld string
 }
 
-// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made
-// anew.
+// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be
+// indexed again.
 func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *Generation,
 	progress func(done, total int)) (*Update, error) {
 	u := newUpdate(o, project, tree)

@@ -16,8 +16,8 @@ type Model struct {
 	Longest    int    `json:"longest,omitempty"`    // bytes of a section's text that are sent
 }
 
-// form is how sections are written out for a model. Another form takes the next number: vectors of the one before are
-// made anew.
+// form is how sections are written out for a model. Another form takes the next number: vectors of the previous
+// one are computed again.
 const form = 1
 
 // ID names the model on disk.

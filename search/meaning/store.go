@@ -51,7 +51,7 @@ const suffix = ".vectors"
 const mostDimensions = 1 << 14
 
 // OpenStore opens the vectors that a model made for the project in a folder. A file that cannot be read as such is
-// removed, and its vectors are made anew.
+// removed, and its vectors are computed again.
 func OpenStore(dir string, m Model) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the vectors: %w", err)

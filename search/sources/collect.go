@@ -173,7 +173,7 @@ func (s *Reader) keepCollection(dir string, c Collection) error {
 	return datadir.WriteFile(filepath.Join(dir, collectionFile), raw, 0o600)
 }
 
-// due reports whether a source is to be read anew by itself.
+// due reports whether a source is due to be collected again.
 func (s *Reader) due(p api.Project) bool {
 	every := p.Interval()
 	if every == 0 {

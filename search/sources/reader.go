@@ -117,7 +117,7 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 	return tip, report, err
 }
 
-// readNow reads a source anew in its turn, on this node alone.
+// readNow reads a source again in its turn, on this node alone.
 func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
 	end, err := s.turn(ctx, p.ID)
 	if err != nil {

@@ -124,7 +124,7 @@ func (s *Server) newFeed(changed <-chan struct{}, stop func(), fragment func(con
 	return f
 }
 
-// run makes the part anew after each change.
+// run renders the part again after each change.
 func (f *feed) run(ctx context.Context, changed <-chan struct{}, fragment func(context.Context) (string, error)) error {
 	var last string
 	pace := time.NewTimer(0)

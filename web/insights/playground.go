@@ -410,7 +410,7 @@ func (s *handler) tryColumn(v *console.Visit, t *try, u *trySetup) (*tryColumn, 
 	var bad *api.InvalidError
 	switch {
 	case errors.Is(err, search.ErrNotIndexed):
-		c.Problem = "The documentation is not indexed yet, or its index is being made anew. Its sources say how far that is."
+		c.Problem = "The documentation is not indexed yet, or its index is being rebuilt. See the progress on the Sources page."
 	case errors.As(err, &bad):
 		c.Problem = err.Error()
 	case err != nil:

@@ -40,7 +40,7 @@ func Check(t *testing.T, packages string, works ...func(t *testing.T, text strin
 		return
 	}
 	if testing.Short() {
-		t.Skip("compiles the package anew to count its statements")
+		t.Skip("compiles the package again to count its statements")
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "counting.test")

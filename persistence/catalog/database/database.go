@@ -271,7 +271,7 @@ func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 			return err
 		}
 		if err := CheckRow(&row); err != nil {
-			db.Log.Error("a secret is damaged and made anew", "error", err)
+			db.Log.Error("damaged secret replaced", "error", err)
 			row = fresh
 			_, err = tx.NewUpdate().Model(&fresh).WherePK().Exec(ctx)
 			return err

@@ -14,7 +14,7 @@ type Identity struct {
 	Revision uint64 // the number of its last change of what stands nowhere else
 	Journal  string // the identity of the journal that it works with; empty where there is none yet
 	Position uint64 // the last position of the journal that it has seen
-	Partial  bool   // a listing was being made anew when the catalogue was brought up to date: Position may be too low
+	Partial  bool   // a listing was being rebuilt when the catalogue was brought up to date: Position may be too low
 }
 
 type storeRow struct {

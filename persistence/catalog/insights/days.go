@@ -87,7 +87,7 @@ func quarterAt(ms int64) int64 {
 	return n
 }
 
-// forget has quarters counted anew.
+// forget discards the counts of quarters, so that they are counted again.
 func (q *quarters) forget(changed map[database.Quarter]bool) {
 	if len(changed) == 0 {
 		return
@@ -104,7 +104,7 @@ func (q *quarters) forget(changed map[database.Quarter]bool) {
 	}
 }
 
-// forgetAll has everything counted anew.
+// forgetAll discards every count, so that everything is counted again.
 func (q *quarters) forgetAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()

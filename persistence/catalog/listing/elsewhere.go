@@ -40,7 +40,7 @@ func (p *Projector) heard(what database.Message) {
 		default:
 		}
 	case what.Hurry || p.runs.Load():
-	case what.Position == 0: // it is made anew
+	case what.Position == 0: // it is being rebuilt
 		p.mu.Lock()
 		p.reached, p.whole, p.target, p.aimed = 0, false, p.source.Position(), true
 		p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *Projector) look() {
 	})
 }
 
-// lookOnce reads how far the listing is from the database. What was counted from its rows before is counted anew, since
+// lookOnce reads how far the listing is from the database. What was counted from its rows before is counted again, since
 // the message that says what has changed may have been lost.
 func (p *Projector) lookOnce(ctx context.Context) error {
 	if p.runs.Load() {
@@ -85,7 +85,7 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs.Load() { // since then, and it may have begun anew
+	if p.runs.Load() { // since then, and it may have started over
 		return nil
 	}
 	if !p.aimed {

@@ -59,7 +59,7 @@ func (s *Store) projector(name string) *Projector {
 }
 
 // Await waits, for a short time, until a listing reflects the journal up to pos. With asIs it does not, and fails only while
-// the listing is being made anew. A listing that nobody keeps is as it is.
+// the listing is being rebuilt. A listing that nobody keeps is as it is.
 func (s *Store) Await(ctx context.Context, name string, pos uint64, asIs bool) error {
 	p := s.projector(name)
 	switch {

@@ -287,7 +287,7 @@ func (p *Projector) begin(ctx context.Context) error {
 	trimmed := p.source.Trimmed()
 	if pos > last || pos < trimmed {
 		if pos > 0 {
-			p.log.Warn(p.of.Title+" does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
+			p.log.Warn(p.of.Title+" does not match the journal, rebuilding", "listing", pos, "journal", last, "trimmed", trimmed)
 		}
 		if err := p.drop(ctx); err != nil {
 			return err
@@ -628,7 +628,7 @@ func (p *Projector) await(ctx context.Context, pos uint64) error {
 	return p.usable()
 }
 
-// usable fails while the listing is being made anew and is not whole.
+// usable fails while the listing is being rebuilt and is not complete.
 func (p *Projector) usable() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

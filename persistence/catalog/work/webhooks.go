@@ -284,7 +284,7 @@ func (s *Store) BeginEvents(ctx context.Context, position uint64) error {
 
 // RestartEvents forgets all events and has every webhook begin after a position: the journal is another one.
 func (s *Store) RestartEvents(ctx context.Context, position uint64) error {
-	return s.db.InTx(ctx, "begin anew with events", func(ctx context.Context, tx bun.Tx) error {
+	return s.db.InTx(ctx, "start over with events", func(ctx context.Context, tx bun.Tx) error {
 		return s.restartEvents(ctx, tx, position)
 	})
 }

@@ -159,7 +159,7 @@ func TestOldEventsGoAndWhoLacksThemIsNamed(t *testing.T) {
 		}
 		pos, begun, err := c.WebhookPosition(t.Context())
 		if w = catalogtest.Must(c.Webhook(t.Context(), "whk_late"))(t); w.State.Position != 42 || pos != 42 || !begun || err != nil {
-			t.Errorf("begun anew at %+v, %d, %v", w.State, pos, err)
+			t.Errorf("started over at %+v, %d, %v", w.State, pos, err)
 		}
 		if err := c.EmptyListings(t.Context()); err != nil { // another journal is taken
 			t.Fatal(err)

@@ -469,7 +469,7 @@ func deletion(t *testing.T, s *subject) {
 	if n := s.Records(t, s.j); n != 1 {
 		t.Fatalf("%d records", n)
 	}
-	if last := s.say("thread/a", "anew"); last != 1 {
+	if last := s.say("thread/a", "again"); last != 1 {
 		t.Fatal(last)
 	}
 }

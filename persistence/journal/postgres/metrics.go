@@ -110,8 +110,8 @@ func (j *Journal) Moves(ctx context.Context) error {
 
 // Identity is what the journal says of itself now. Where the database does not answer it is what was known last.
 // What the catalogue had seen is left out: it is in the same database and goes back with the journal, while a follower's
-// mark may be written after a failover by a node that has yet to notice it. Where events of a listing are gone it is made
-// anew.
+// mark may be written after a failover by a node that has yet to notice it. If events of a listing are gone, the
+// listing is rebuilt.
 func (j *Journal) Identity() journal.Identity {
 	is := journal.Identity{ID: j.id, Position: j.Position()}
 	var position, revision int64

@@ -18,7 +18,8 @@ import (
 // them.
 const readChunk = 1024
 
-// read has f read. Where the database does not answer it is done again, for as long as patience lasts: f begins anew.
+// read calls f to read. If the database does not answer, it calls f again, from its start, for as long as patience
+// lasts.
 func (j *Journal) read(doing string, f func(ctx context.Context) error) error {
 	pause := backoff.Exponential(50*time.Millisecond, reconnectMost)
 	began := time.Now()

@@ -777,7 +777,7 @@ func TestANameThatChangesItsAnswerReachesNothing(t *testing.T) {
 	serve := func(l net.Listener, n *atomic.Int64) {
 		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n.Add(1)
-			w.Header().Set("Connection", "close") // so that the name is looked up anew
+			w.Header().Set("Connection", "close") // so that the name is looked up again
 			if r.URL.Path == "/robots.txt" {
 				http.NotFound(w, r)
 				return

@@ -28,7 +28,7 @@ const collectedFile = site.CollectedFile
 
 const (
 	believeLastMod = 7 * 24 * time.Hour // after which a page is asked for whatever the sitemap says
-	goOn           = 24 * time.Hour     // in which a crawl that was cut off goes on, rather than beginning anew
+	goOn           = 24 * time.Hour     // within which an interrupted crawl resumes rather than starting over
 	wrongCanonical = 3                  // pages of different texts that name one canonical address: nobody means that
 )
 
