@@ -11,7 +11,7 @@ import (
 type Rights struct {
 	Operator bool           // runs the server; has the role of an owner in each organization
 	Roles    map[OrgID]Role // shared with other callers: read only
-	Key      *Key           // whose they are; nil where they are no key's
+	Key      *Key           // the key that has them; nil if none does
 }
 
 // Rights are what a person holds who may sign in. Who is disabled holds nothing.

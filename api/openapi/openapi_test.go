@@ -282,7 +282,7 @@ func compiled(t *testing.T) (map[string]any, func(at string) *jsonschema.Schema)
 	}
 }
 
-// follow finds what a reference leads to, nil where it leads nowhere.
+// follow finds what a reference leads to, nil if it leads nowhere.
 func follow(doc map[string]any, ref string) any {
 	var target any = doc
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {

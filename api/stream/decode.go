@@ -24,7 +24,7 @@ var ErrLine = errors.New("the stream has a line that is too long")
 // It yields what the form carries. In the data stream the thread's id comes with Finish alone; in the UI message stream
 // Finish has no reason and no usage.
 type Decoder struct {
-	MaxLine int // bytes; DefaultMaxLine where zero
+	MaxLine int // bytes; DefaultMaxLine if zero
 
 	form    Form
 	in      *bufio.Reader
@@ -558,7 +558,7 @@ func (d *Decoder) result(id *string, value json.RawMessage) (wrong string) {
 	return ""
 }
 
-// unquote reads a JSON string, without the general decoder where nothing is escaped.
+// unquote reads a JSON string, without the general decoder if nothing is escaped.
 func unquote(value []byte) (string, error) {
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' && literal(value[1:n-1]) {
 		return string(value[1 : n-1]), nil

@@ -74,7 +74,7 @@ func (e *Encoder) WithKey(key string) *Encoder {
 	return e
 }
 
-// WithExplanation has the encoder tell its one reader how the answer came about, where that was asked for. Others do not
+// WithExplanation makes the encoder tell its one reader how the answer came about, if that was asked for. Others do not
 // learn it.
 func (e *Encoder) WithExplanation() *Encoder {
 	e.explains = true
@@ -370,7 +370,7 @@ func (e *Encoder) metadata(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// marks say which model has answered in place of another, where one did, and what did not take part.
+// marks say which model has answered in place of another, if one did, and what did not take part.
 func (e *Encoder) marks(dst []byte, comma bool) []byte {
 	if e.instead != "" {
 		if comma {
@@ -397,7 +397,7 @@ func (e *Encoder) marks(dst []byte, comma bool) []byte {
 	return dst
 }
 
-// ids appends the thread's id and key as members of an object, after a comma where there are members before them.
+// ids appends the thread's id and key as members of an object, after a comma if there are members before them.
 func (e *Encoder) ids(dst []byte, comma bool) []byte {
 	if e.thread != "" {
 		if comma {
@@ -417,7 +417,7 @@ func (e *Encoder) ids(dst []byte, comma bool) []byte {
 	return dst
 }
 
-// appendLabel writes of which source a cited page is, where the protocols have room for what they do not know.
+// appendLabel writes of which source a cited page is, if the protocols have room for what they do not know.
 func appendLabel(dst []byte, label string) []byte {
 	if label == "" {
 		return dst

@@ -31,13 +31,13 @@ type Part struct {
 	Text    string
 	URL     string
 	Title   string
-	Label   string // of the project's source that the page is in, where it has several
+	Label   string // of the project's source that the page is in, if it has several
 	Query   string
 	Results []Result
 	Reason  string // why the answer ended: "stop" or "length"
 	Usage   Usage
 
-	Model    string // that has answered, where it did so in place of another
+	Model    string // that has answered, if it did so in place of another
 	Fallback bool
 	Degraded []string // parts that did not take part as they should have, each with the reason
 }
@@ -50,7 +50,7 @@ type Result struct {
 	Content string
 }
 
-// Usage counts the tokens of a model; zero where the model does not say. Clients are told the first two.
+// Usage counts the tokens of a model; zero if the model does not say. Clients are told the first two.
 type Usage struct {
 	Prompt     int
 	Completion int
