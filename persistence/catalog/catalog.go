@@ -17,7 +17,7 @@ import (
 	"docent/persistence/catalog/work"
 )
 
-// The parts of a catalogue, under names that tell them apart where they are embedded.
+// The parts of a catalogue, under names that tell them apart when they are embedded.
 type (
 	PeopleStore  = people.Store
 	WorkStore    = work.Store

@@ -66,7 +66,7 @@ type tables interface {
 	exec(ctx context.Context, statement string) error
 }
 
-// A copiedColumn has the type that PostgreSQL calls it by; empty where that is not known.
+// A copiedColumn has the type that PostgreSQL calls it by; empty if that is not known.
 type copiedColumn struct{ name, kind string }
 
 // made are tables that hold rows in a new catalogue.

@@ -58,7 +58,7 @@ type Slot struct {
 
 type slotKey struct{}
 
-// WithSlot gives the handling of a request a place where to note that it belongs elsewhere.
+// WithSlot returns a context with a slot in which the handling of a request notes that it belongs elsewhere.
 func WithSlot(ctx context.Context) (context.Context, *Slot) {
 	s := &Slot{left: ctx.Done()}
 	return context.WithValue(ctx, slotKey{}, s), s
@@ -70,7 +70,7 @@ func (s *Slot) Elsewhere() *ElsewhereError { return s.elsewhere.Load() }
 // Repeats reports whether the request may be carried out twice with the effect of once.
 func (s *Slot) Repeats() bool { return s.repeatable.Load() }
 
-// Repeatable notes in the context's slot, where there is one, that the request may be carried out twice with the effect of
+// Repeatable notes in the context's slot, if there is one, that the request may be carried out twice with the effect of
 // once: its method does not say so, but what handles it knows.
 func Repeatable(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
@@ -93,13 +93,13 @@ func WithOnce(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, onceKey{}, name)
 }
 
-// Once is that name, which no two requests share; empty where the request has come to no other node.
+// Once is that name, which no two requests share; empty if no other node has forwarded the request.
 func Once(ctx context.Context) string {
 	name, _ := ctx.Value(onceKey{}).(string)
 	return name
 }
 
-// Note notes in the context's slot, where there is one, that the request belongs to another node. The first note counts.
+// Note notes in the context's slot, if there is one, that the request belongs to another node. The first note counts.
 func Note(ctx context.Context, e *ElsewhereError) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		s.elsewhere.CompareAndSwap(nil, e)

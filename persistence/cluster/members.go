@@ -20,7 +20,7 @@ type Config struct {
 	DSN     func() string // of the database, as it is now; a password may change
 	ID      string        // made with NewID; "" makes one
 	Name    string
-	Address string // of its internal listener; "" where there is none: the node is then the only one
+	Address string // of its internal listener; "" if there is none: the node is then the only one
 	Version string
 	Keys    []string // public ones that this node knows nodes by, its own first; it joins nodes whose own it knows and that know its own
 	// Probe asks what answers at a node's address for the node's id, "" from one that cannot say. Without it nobody finds out
@@ -29,7 +29,7 @@ type Config struct {
 	Log   *slog.Logger
 	Beat  time.Duration // between two signs of life, 1 s; other nodes have the same
 	Wait  time.Duration // how long Check waits for an owner that is to come, 10 s
-	Drain time.Duration // how long a shard that is to move waits for its open streams, where this node goes on
+	Drain time.Duration // how long a shard that is to move waits for its open streams, if this node goes on
 }
 
 // A Handler is told which shards this node runs. Its functions but Open are called one after the other.
@@ -164,8 +164,8 @@ func (m *Members) fresh() bool { return m.sinceBeat() < m.limit }
 // sinceBeat is how long ago the last beat that arrived was sent.
 func (m *Members) sinceBeat() time.Duration { return time.Since(m.base) - time.Duration(m.last.Load()) }
 
-// Check returns nil where this node runs what has the name, and an *ElsewhereError where another one does; that is noted
-// in the context's Slot. Where nobody does it waits a while for one that is to come, and then returns an
+// Check returns nil if this node runs what has the name, and an *ElsewhereError if another one does; that is noted
+// in the context's Slot. If nobody does, it waits a while for one that is to come, and then returns an
 // *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with ErrLeft.
 func (m *Members) Check(ctx context.Context, name string) error {
 	if m == nil {
@@ -287,7 +287,7 @@ func (h Handler) gained(shards []int) {
 	}
 }
 
-// Leave hands all shards to the other nodes and ends the membership. Where there is no other node, or ctx ends, the
+// Leave hands all shards to the other nodes and ends the membership. If there is no other node, or ctx ends, the
 // rest is free for whoever comes. Nothing can be appended afterwards.
 func (m *Members) Leave(ctx context.Context) error {
 	if m == nil {
@@ -309,7 +309,7 @@ func (m *Members) Leave(ctx context.Context) error {
 	return nil
 }
 
-// HandOver hands all shards to the other nodes and takes none. The node stays a member: it knows who runs what. Where
+// HandOver hands all shards to the other nodes and takes none. The node stays a member: it knows who runs what. If
 // there is no other node the shards are given up.
 func (m *Members) HandOver(ctx context.Context) error {
 	if m == nil {

@@ -315,7 +315,7 @@ func (m *Members) judge(now time.Time) {
 // errUnreached refuses a node that the others do not reach.
 var errUnreached = errors.New("nodes have to reach each other")
 
-// prove returns once it is certain that the others reach this node, or where there are none, that it reaches itself.
+// prove returns once it is certain that the others reach this node, or if there are none, that it reaches itself.
 func (m *Members) prove(ctx context.Context) error {
 	if m.config.Probe == nil {
 		return nil

@@ -219,7 +219,7 @@ func TestANodeWhoseBeatsTheDatabaseRefusesDoesNotServe(t *testing.T) {
 	}
 }
 
-// A shard whose streams are open moves after them where its node goes on, and at once where it does not.
+// A shard whose streams are open moves after them if its node goes on, and at once if it does not.
 func TestAShardMovesAfterItsStreams(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

@@ -265,7 +265,7 @@ func locked(err error) bool {
 // beaten notes that a beat arrived that was sent at a time since base.
 func (m *Members) beaten(sent time.Duration) {
 	before := time.Duration(m.last.Swap(int64(sent)))
-	lapsed := time.Since(m.base)-before >= m.limit // also where watchBeats has not seen it
+	lapsed := time.Since(m.base)-before >= m.limit // even if watchBeats has not seen it
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.fresh() {
@@ -377,8 +377,8 @@ func (m *Members) free(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// arrange writes down which node is to run each shard, where that is not what the tables say. The first of the nodes
-// does it; the others where it does not.
+// arrange writes down which node is to run each shard, if that differs from the tables. The first of the nodes
+// does it; the others do if it does not.
 func (m *Members) arrange(ctx context.Context, conn *pgx.Conn) error {
 	v := m.view.Load()
 	var which []int
@@ -412,7 +412,7 @@ func (m *Members) arrange(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// meant is where each shard is on its way to.
+// meant is the node that each shard is moving to.
 func (v *view) meant() [Shards]string {
 	to := v.owner
 	for shard, next := range v.next {

@@ -228,7 +228,7 @@ func (m *Members) handedOver(shards []int) {
 	m.kick.now() // read again whether they are elsewhere now, or come back as they could not be given
 }
 
-// release ends what runs here where nobody can take it.
+// release ends what runs here when nobody can take it.
 func (m *Members) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

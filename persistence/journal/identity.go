@@ -13,7 +13,7 @@ import (
 // A Identity says which journal this is, and what it knows of the catalogue that it works with.
 type Identity struct {
 	ID       string
-	Catalog  string // the identity of the catalogue that it works with; empty where there is none yet
+	Catalog  string // the identity of the catalogue that it works with; empty if there is none yet
 	Revision uint64 // the last change of the catalogue that it has heard of
 	Position uint64 // of its last event
 	Seen     uint64 // the position that the catalogue had seen, as far as the journal has heard

@@ -31,13 +31,13 @@ var ErrMissing = errors.New("the stored secret is not there")
 // A Store is a folder of secrets. It is made when the first one is kept.
 type Store struct {
 	dir   string
-	vault *vault // in place of the folder; nil where a node is alone
+	vault *vault // in place of the folder; nil if a node is alone
 }
 
 // Open is the store in a folder.
 func Open(dir string) *Store { return &Store{dir: dir} }
 
-// Check says what is wrong with a text as a secret, in words for the field it was entered in; empty where nothing is. The
+// Check says what is wrong with a text as a secret, in words for the field it was entered in; empty if nothing is. The
 // words do not repeat it.
 func Check(text string) string {
 	switch text = strings.TrimSpace(text); {

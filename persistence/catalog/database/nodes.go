@@ -55,7 +55,7 @@ type Quarter struct {
 	N       int64         `json:"n"`
 }
 
-// nodeTables are made where they are first needed: a database of a single node does not have them.
+// nodeTables are created when they are first needed: a database of a single node does not have them.
 const nodeTables = `CREATE TABLE IF NOT EXISTS node_counts (
 	name TEXT COLLATE "C" PRIMARY KEY, taken BIGINT NOT NULL, until_at TIMESTAMPTZ NOT NULL);
 CREATE INDEX IF NOT EXISTS node_counts_until ON node_counts (until_at)`
@@ -130,7 +130,7 @@ func (db *DB) Say(ctx context.Context, tx bun.IDB, what Message) error {
 	return err
 }
 
-// Forget has look-ups asked of the database again, by all nodes. Where the others cannot be told, what they remember
+// Forget makes all nodes ask the database again. If the others cannot be told, what they remember
 // is at most Options.Stale old.
 func (db *DB) Forget(names ...string) {
 	db.forgetHere(names)

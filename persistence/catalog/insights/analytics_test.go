@@ -60,7 +60,7 @@ func (l *threadLog) loadThread(_ context.Context, stream string, _ uint64) (api.
 	return row, ok, nil
 }
 
-// edit changes a thread, which is made where it is not there.
+// edit changes a thread, and creates it if it does not exist.
 func (l *threadLog) edit(n int, to func(*api.ThreadRow)) {
 	stream := fmt.Sprintf("thread/thr_%04d", n)
 	l.mu.Lock()

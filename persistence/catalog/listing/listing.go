@@ -51,7 +51,7 @@ func (s *Store) reset() {
 	}
 }
 
-// projector is that of a listing; nil where none was made.
+// projector is that of a listing; nil if none was created.
 func (s *Store) projector(name string) *Projector {
 	s.mu.Lock()
 	defer s.mu.Unlock()

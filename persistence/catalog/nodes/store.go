@@ -8,7 +8,7 @@ import (
 	"docent/persistence/catalog/database"
 )
 
-// A Store gives what nodes share, where there are several.
+// A Store holds what several nodes share.
 type Store struct {
 	db    *database.DB
 	swept atomic.Int64 // when counts were last swept
