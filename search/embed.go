@@ -118,7 +118,7 @@ func (e *embeddings) forget(project api.ProjectID) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(p api.ProjectID) bool { return p == project })
 }
 
-// startEmbedding begins to make vectors, where there is an embedder.
+// startEmbedding begins to compute vectors, if there is an embedder.
 func (l *Library) startEmbedding() {
 	if l.near == nil {
 		return
@@ -144,7 +144,7 @@ func (l *Library) stopEmbedding() {
 	}
 }
 
-// How long the maker of vectors waits after a failure, where the embedder does not say.
+// How long embedding pauses after a failure, if the embedder does not say.
 const (
 	embedPause     = 30 * time.Second
 	embedPauseMost = 10 * time.Minute

@@ -344,7 +344,7 @@ func TestASynonymThatTookPartIsNamed(t *testing.T) {
 	if got := through("throttle callers", "limits.md"); got != "0 limit synonym, 0 rate synonym" {
 		t.Errorf("a word that no page has: %s", got)
 	}
-	// Where the question's own word is a title, nothing else is looked for.
+	// If the question's own word is a title, nothing else is looked for.
 	if hits := explain(t, l, Query{Text: "erase a disk"}).Hits; len(hits) != 1 || hits[0].Hit.Path != "erase.md" {
 		t.Errorf("erase finds %+v", hits)
 	}

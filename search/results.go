@@ -25,7 +25,7 @@ type resultKey struct {
 	version, language, tag, groups string
 	everywhere                     bool
 	reader                         reader
-	asked                          string // what tells the reader's language, where nothing else does
+	asked                          string // what tells the reader's language, if nothing else does
 	meaning                        uint64 // serial of the vectors that had a part; 0 for words alone
 }
 
@@ -50,7 +50,7 @@ type flights struct {
 // errBrokenOff answers those who waited for a search that panicked.
 var errBrokenOff = errors.New("the search broke off")
 
-// key names what a query finds. It must be the same only where that is the same.
+// key names what a query finds. It must be the same only if that is the same.
 func (s *snapshot) key(q *Query) resultKey {
 	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box,
 		tag: q.Filter.Tag}
@@ -107,7 +107,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	return s.show(found, s.versionAsked(&q))
 }
 
-// versionAsked is the version that a query is made in; empty where it is the current one.
+// versionAsked is the version that a query is made in; empty if it is the current one.
 func (s *snapshot) versionAsked(q *Query) string {
 	if q.Filter.Version != "" {
 		return q.Filter.Version

@@ -72,7 +72,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor gives nil if the list begins.
+// parseCursor returns nil for the start of the list.
 func parseCursor(s string) (*cursor, error) {
 	if s == "" {
 		return nil, nil

@@ -542,7 +542,7 @@ func (s *subject) named() {
 	}
 }
 
-// A follower that comes back reads on from where it was, even when everything is covered by snapshots and a stream has gone.
+// A follower that comes back reads on from where it was, even when snapshots cover everything and a stream is gone.
 func log(t *testing.T, s *subject) {
 	f := s.follow("hooks")
 	defer f.Close()
