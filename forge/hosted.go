@@ -20,7 +20,7 @@ func (h *Hub) Access(ctx context.Context, p api.Project) error {
 	return err
 }
 
-// Rights is Access, and says in a sentence what the host does not tell beforehand; nothing where all is known.
+// Rights is Access, and says in a sentence what the host does not tell beforehand; nothing if all is known.
 func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error) {
 	if !host.KeepsPulls(p.Host) {
 		return "", nil

@@ -179,7 +179,7 @@ func TestNodesThatPublishAndMergeAtOnceLoseNothing(t *testing.T) {
 			}
 			p := forgetest.Publication(c.project, tip, "")
 			p.Changes = []forge.Change{put(page, page)}
-			// Two nodes that carry out the same instruction, as where one was given up and lives on.
+			// Two nodes that carry out the same instruction, as when one was given up and lives on.
 			var twice [2]forge.Published
 			var both sync.WaitGroup
 			for k := range twice {

@@ -152,7 +152,7 @@ func unwritten(err error) error {
 // inflaters hold their tables and windows.
 var inflaters sync.Pool
 
-// inflate calls use with the inflated bytes of r, which is read no further than their end where it is an io.ByteReader.
+// inflate calls use with the inflated bytes of r, which is read no further than their end if it is an io.ByteReader.
 func (d *Disk) inflate(r io.Reader, use func(io.Reader) error) error {
 	z, ok := inflaters.Get().(io.ReadCloser)
 	if !ok {

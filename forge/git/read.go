@@ -20,7 +20,7 @@ import (
 // Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs,
 // inflates an object whole whatever its size, and turns errors of the operating system into text, so that a lack of
 // file descriptors looks like damage. Here a file is closed when its object is read, sizes are looked at before
-// anything is inflated, and an error is damage only where what was read is not what it should be.
+// anything is inflated, and an error is damage only if what was read is not what it should be.
 
 // A loose object's header is its kind and its size.
 func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {
@@ -62,7 +62,7 @@ type pack struct {
 	bases  *cache.BufferLRU // of all of them
 }
 
-// find looks an object up; false where it is in no file. Called under the lock.
+// find looks an object up; false if it is in no file. Called under the lock.
 func (s *Store) find(hash plumbing.Hash) (location, bool, error) {
 	name := s.loosePath(hash)
 	switch info, err := os.Lstat(name); {
@@ -211,7 +211,7 @@ func (s *Store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectT
 	return data, kind, err
 }
 
-// visit has an object read where it is: in a file of its own, or in a pack. Called under the lock, which those who put
+// visit reads an object where it is: in a file of its own, or in a pack. Called under the lock, which those who put
 // loose objects into packs do not hold while they remove the files: one that is gone is looked for once more.
 func (s *Store) visit(hash plumbing.Hash, loose looseReader, packed func(location) error) error {
 	for again := false; ; again = true {
@@ -360,7 +360,7 @@ func (f openPack) content(p packedObject, r io.Reader) (data []byte, err error) 
 	return data, err
 }
 
-// base is where the object stands that a delta is against.
+// base is the location of the object that a delta is against.
 func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, error) {
 	if p.kind == plumbing.REFDeltaObject {
 		return index.FindOffset(p.ref)

@@ -22,7 +22,7 @@ type gitHub struct {
 	owner, name string
 	web         string
 	app         bool // the credentials are an app's
-	// the account that the app writes as; nil where the credentials are somebody's token
+	// the account that the app writes as; nil if the credentials are somebody's token
 	self func(ctx context.Context) (string, error)
 }
 

@@ -160,7 +160,7 @@ func (g *gitHub) onLine(x *github.PullRequestComment) Comment {
 	return c
 }
 
-// by sets a comment's author. It is not heard where it is a bot's, which nobody answers to; what Docent wrote as an app
+// by sets a comment's author. It is not heard if it is a bot's, which nobody answers to; what Docent wrote as an app
 // is.
 func (g *gitHub) by(ctx context.Context, c *Comment, u *github.User) (heard bool, err error) {
 	c.Author, c.account = u.GetLogin(), u.GetLogin()
