@@ -7,7 +7,7 @@ import (
 	"docent/api"
 )
 
-// Where links lead to follows from what makes the site: from its configuration, or from what the project says. The text
+// Where links lead follows from what makes the site: from its configuration, or from what the project says. The text
 // of links stays in the form that it had.
 func TestLinksFollowAPageByItsAddressOnEveryGenerator(t *testing.T) {
 	for _, c := range []struct {

@@ -13,7 +13,7 @@ import (
 type freshness struct {
 	kind    api.SourceKind
 	failing bool      // the last reading failed
-	read    time.Time // when it was last read, or found to be as it was; zero where it never was since the program began
+	read    time.Time // when it was last read, or found to be as it was; zero if it never was since the program began
 }
 
 // after is what is told once one more reading has ended.

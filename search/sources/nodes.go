@@ -64,7 +64,7 @@ type following struct {
 // A catching is a reading of a source that another node has turned.
 type catching struct {
 	done  chan struct{} // closed when it has ended
-	again time.Time     // when it is tried again; zero where it went well
+	again time.Time     // when it is tried again; zero if it went well
 }
 
 func (c *catching) ended() bool {
@@ -117,7 +117,7 @@ func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
 	s.follows.served[id] = max(s.follows.served[id], number)
 }
 
-// turned has the other nodes read a source as it is here. It gives 0 where they cannot be told.
+// turned makes the other nodes read a source as it is here. It returns 0 if they cannot be told.
 func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 	if s.Nodes == nil {
 		return 0
@@ -206,7 +206,7 @@ func (s *Reader) followNodes(ctx context.Context) {
 	}
 }
 
-// catchUp begins to read each source that another node has turned. It is whole where nothing has to be looked at again.
+// catchUp begins to read each source that another node has turned. It is whole if nothing has to be looked at again.
 func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
 	heads, err := s.Nodes.Heads(ctx)
 	if err != nil {

@@ -26,7 +26,7 @@ type Project struct {
 	Sections int    `json:"sections"`
 	// What the site's files say.
 	LeftOut     int            `json:"leftOut"`
-	Address     string         `json:"address,omitempty"` // where readers find the documentation
+	Address     string         `json:"address,omitempty"` // public URL of the documentation
 	AddressFrom string         `json:"addressFrom,omitempty"`
 	Warnings    []site.Warning `json:"warnings,omitempty"`
 	// Open is what the code host does not tell of the credentials.
@@ -99,7 +99,7 @@ func (s *Reader) rights(ctx context.Context, p api.Project) (open string, err er
 	return s.Repositories.Rights(ctx, p)
 }
 
-// checkDocsDir says which folders hold pages where the one that a project names holds none: the name is mistyped.
+// checkDocsDir says which folders hold pages if the one that a project names holds none: the name is mistyped.
 func (s *Reader) checkDocsDir(ctx context.Context, p api.Project, commit string) error {
 	if p.DocsDir == "" {
 		return nil
@@ -186,7 +186,7 @@ func (s *Reader) Rereads(before, after api.Project) bool {
 	return !readAlike(before, after.WithDefaults())
 }
 
-// Set changes a project. Where what is read stays the same, nothing is read again.
+// Set changes a project. If what is read stays the same, nothing is read again.
 func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	p = p.WithDefaults()
 	old, err := s.Catalog.Project(ctx, p.ID)

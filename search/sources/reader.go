@@ -41,7 +41,7 @@ type Reader struct {
 // A Reading is the last time that a project's documentation was read, or was found to be as it was.
 type Reading struct {
 	At     time.Time
-	Commit string // empty where it failed
+	Commit string // empty if it failed
 	Err    error
 }
 
@@ -62,7 +62,7 @@ func (m *making) failed() bool {
 	}
 }
 
-// withoutFirst is a query to a project's further sources alone; ok is false where it asks for none.
+// withoutFirst is a query to a project's further sources alone; ok is false if it asks for none.
 func (s *Reader) withoutFirst(ctx context.Context, id api.ProjectID, q search.Query) (_ search.Query, ok bool) {
 	p, err := s.Catalog.Project(ctx, id)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) 
 	return s.read(ctx, p, true, progress)
 }
 
-// read is refreshTo for a caller that has the project's turn. What was collected before does where nothing fresh is
+// read is refreshTo for a caller that has the project's turn. What was collected before does if nothing fresh is
 // asked for.
 func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress Progress) (tip forge.Tip, report search.Report,
 	err error) {
@@ -197,7 +197,7 @@ func (s *Reader) forget(id api.ProjectID) {
 	delete(s.fresh, id)
 }
 
-// LastReading is how the last reading of a project went since the program began; false where there was none.
+// LastReading is the result of a project's last reading since the program began; false if there was none.
 func (s *Reader) LastReading(id api.ProjectID) (Reading, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -399,7 +399,7 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 			}
 		}
 		_ = round.Wait()
-		var next <-chan time.Time // never, where there is no interval
+		var next <-chan time.Time // never, if there is no interval
 		if interval > 0 {
 			next = time.After(interval)
 		}

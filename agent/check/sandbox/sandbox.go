@@ -38,7 +38,7 @@ type Box struct {
 	Read    []string // what it sees beyond System, to be read and run
 	Hidden  []string // what no path that it sees may lie in or hold, whatever Read says
 	Network bool
-	User    int // id of the user that it runs as where the caller is root; the caller's where zero
+	User    int // id of the user that it runs as if the caller is root; the caller's if zero
 
 	Memory int64         // bytes that it and what it starts hold together
 	Tasks  int           // threads of all its processes together
