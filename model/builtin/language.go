@@ -19,7 +19,7 @@ const (
 	bytesOfLanguage = 2000
 )
 
-// languageOf is the language that a question is written in; empty where it does not tell.
+// languageOf is the language that a question is written in; empty if it does not tell.
 func languageOf(text string) string {
 	language, words := languageBy(text, 2)
 	if language == "" && words > 0 && words <= 8 {

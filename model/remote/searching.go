@@ -47,7 +47,7 @@ func (r *Model) searches(req model.Request) int {
 	return r.Searches
 }
 
-// An answering is one answer of a language model: one exchange, or some where the model searches by itself.
+// An answering is one answer of a language model: one exchange, or several if the model searches by itself.
 type answering struct {
 	*Model
 	req   model.Request
@@ -144,7 +144,7 @@ func (a *answering) watch(s model.Step) {
 }
 
 // within bounds the next reply by what is left for the answer, and says whether that is less than usual. The answer has
-// ended where that is too little; the error is why there is none at all.
+// ended if that is too little; the error is why there is none at all.
 func (a *answering) within(spoke bool, result *model.Result) (short, ended bool, err error) {
 	most, short := a.room(result)
 	switch {

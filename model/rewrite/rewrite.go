@@ -53,7 +53,7 @@ type Question struct {
 
 // A Reading is what a model made of a question.
 type Reading struct {
-	Model    string   // that read it, by its name in the configuration; empty where none does
+	Model    string   // that read it, by its name in the configuration; empty if none does
 	Question string   // standing by itself
 	Queries  []string // one to three
 	Cached   bool     // from an earlier call
@@ -90,13 +90,13 @@ func New(models Models) *Rewriter {
 	return &Rewriter{models: models, kept: kept, failures: map[string]*failures{}}
 }
 
-// By is the model that reads questions for the named one; empty where none does.
+// By is the model that reads questions for the named one; empty if none does.
 func (r *Rewriter) By(name string) string {
 	by, _ := r.models.Rewriter(name)
 	return by
 }
 
-// Rewrite has a question for the named model read. Where none reads them, the Reading is empty. With an error it says
+// Rewrite reads a question for the named model. If no model reads them, the Reading is empty. With an error it says
 // which model failed, and what that took as far as it is known.
 func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Reading, error) {
 	by, limit := r.models.Rewriter(name)
