@@ -30,13 +30,13 @@ import (
 type Authority struct {
 	Domains   []string // each gets a certificate of its own
 	Email     string   // that the authority writes to; may be empty
-	Directory string   // of the authority; Let's Encrypt where empty
-	Root      string   // PEM file of the root that the authority's own address is trusted by; the system's where empty
+	Directory string   // of the authority; Let's Encrypt if empty
+	Root      string   // PEM file of the root that the authority's own address is trusted by; the system's if empty
 	Folder    string   // that keys and certificates are kept in
 
 	// Listener takes the connections over TLS, on which the authority looks whether the domains are ours.
 	Listener net.Addr
-	// Plain, where it is not nil, takes plain HTTP and has the requests answered by Challenges, where the authority looks
+	// Plain, if it is not nil, takes plain HTTP and has the requests answered by Challenges, where the authority looks
 	// as well.
 	Plain net.Addr
 
@@ -83,7 +83,7 @@ func ACME(a Authority, log *slog.Logger, now func() time.Time) (*Keeper, error) 
 	return k, nil
 }
 
-// hostPort is where a listener listens.
+// hostPort is the address of a listener.
 func hostPort(addr net.Addr) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(addr.String())
 	if err == nil {
@@ -100,7 +100,7 @@ func (k *Keeper) Challenges(next http.Handler) http.Handler {
 	return next
 }
 
-// An authority is where certificates come from that the server gets by itself.
+// An authority issues the certificates that the server gets by itself.
 type authority struct {
 	keeper  *Keeper
 	domains []string

@@ -86,7 +86,7 @@ func keep(l net.Listener) kept {
 
 func (k kept) Close() error { return k.SetDeadline(time.Unix(1, 0)) }
 
-// leaf is the certificate that clients of a name accept, by what they trust; nil where there is none.
+// leaf is the certificate that clients of a name accept, by what they trust; nil if there is none.
 func (s *acmeServer) leaf(pool *x509.CertPool, name string) *x509.Certificate {
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", s.tls.Addr().String(),
 		&tls.Config{RootCAs: pool, ServerName: name})

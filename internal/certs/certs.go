@@ -26,10 +26,10 @@ type Keeper struct {
 	warned map[string]time.Time // when it was last said that a certificate ends soon, by its name
 }
 
-// A source is where certificates come from.
+// A source provides certificates.
 type source interface {
 	get(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// held are the certificates by their names; nil where there is none yet.
+	// held are the certificates by their names; nil if there is none yet.
 	held() map[string]*x509.Certificate
 	// protocols are those that clients may agree on besides HTTP.
 	protocols() []string

@@ -61,7 +61,7 @@ func JSON(src []byte, v any) error {
 	return json.Unmarshal(plain, v)
 }
 
-// JSONTree reads JSON as JSON does, and keeps where each value stands.
+// JSONTree reads JSON as JSON does, and keeps each value's position.
 func JSONTree(src []byte) (hujson.Value, error) {
 	if err := checkDepth(jsonSyntax, src); err != nil {
 		return hujson.Value{}, err

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Smallest is what a file becomes on the wire: as small as gzip can make it. It is nil where that is not smaller.
+// Smallest is what a file becomes on the wire: as small as gzip can make it. It is nil if that is not smaller.
 func Smallest(content []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)

@@ -52,7 +52,7 @@ func Sockets() ([]Socket, error) {
 type Notifier struct {
 	log  *slog.Logger
 	send func(state string) error
-	// watchdog is how long the manager waits for a ping before it ends the server; 0 where it waits for none.
+	// watchdog is how long the manager waits for a ping before it ends the server; 0 if it waits for none.
 	watchdog time.Duration
 	used     func() time.Duration // processor time of this process so far
 }
@@ -132,7 +132,7 @@ func (n *Notifier) Starting(text string) (done func()) {
 
 // Watch pings the service manager's watchdog until ctx ends, each time after healthy has said that the server works,
 // with a line about it. When it has not for as long as the manager waits, the manager ends the server and starts
-// another. Where no watchdog is set, Watch returns at once.
+// another. If no watchdog is set, Watch returns at once.
 func (n *Notifier) Watch(ctx context.Context, healthy func(context.Context) (text string, err error)) {
 	if n.watchdog <= 0 {
 		return
