@@ -18,7 +18,7 @@ const jobsOfAcme = "/console/org-a/docs.acme.example/jobs"
 // evil is what stored script would look like.
 const evil = `<script>alert(1)</script><img src=x onerror=alert(2)>"' javascript:alert(3)`
 
-// harmless fails where a page holds what somebody has stored as something else than text.
+// harmless fails if a page holds what somebody has stored as something else than text.
 func harmless(t *testing.T, where, page string) {
 	t.Helper()
 	for _, never := range []string{"<script>alert", "<img src=x", `href="javascript`, "onerror=alert(2)>\"' "} {

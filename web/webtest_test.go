@@ -291,7 +291,7 @@ func (b *browser) signIn(secret, next string) *http.Response {
 		"token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
 }
 
-// cookie is the value of one of the browser's cookies; empty where it has none.
+// cookie is the value of one of the browser's cookies; empty if it has none.
 func (b *browser) cookie(name string) string {
 	u, _ := url.Parse(b.url)
 	for _, c := range b.client.Jar.Cookies(u) {

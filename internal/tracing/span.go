@@ -223,8 +223,8 @@ func named(err error) string {
 // other is what OpenTelemetry calls an error that has no name.
 const other = "_OTHER"
 
-// Carried is the context's trace in a form that can be kept: if what follows hangs in it. It is empty if the
-// trace is not sampled.
+// Carried is the context's trace in a form that can be stored, so that later work joins it. It is empty if the trace
+// is not sampled.
 func Carried(ctx context.Context) string {
 	if t, _ := traced(ctx); t == nil {
 		return ""

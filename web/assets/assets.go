@@ -24,7 +24,7 @@ type Asset struct {
 	Type    string // its media type
 	Content []byte
 
-	Compressed []byte // Content with gzip; nil where that would not be smaller
+	Compressed []byte // Content with gzip; nil if that would not be smaller
 }
 
 // loaded are the files by the name that they are served under, and by their own. Compressing them takes some

@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Absolute returns the address under which others reach a path of ours. Where the configured address is one of this machine
+// Absolute returns the address under which others reach a path of ours. If the configured address is one of this machine
 // alone, the address that the visitor's connection came in on is better. What the request calls its host is repeated only
-// where it is that: anybody can call it anything.
+// if it is that: anybody can call it anything.
 func (v *Visit) Absolute(path string) string {
 	if base := v.server.PublicURL; base != "" && !Loopback(base) || !v.toOwnAddress() {
 		return base + path

@@ -20,7 +20,7 @@ type Deps struct {
 	Catalog Catalog
 	// Cell runs MarkdownKind, and the other renderers and parsers that the pages use.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
-	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails where
+	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails if
 	// another one has, and the request goes there. It is this one if nil.
 	Setting func(ctx context.Context) error
 
@@ -29,7 +29,7 @@ type Deps struct {
 	Version string
 	// Secret signs what browsers bring back: at least 32 random bytes. It must outlive a restart.
 	Secret []byte
-	// PublicURL is where browsers reach the service, without a slash at the end; it is not known if empty.
+	// PublicURL is the address at which browsers reach the service, without a slash at the end; it is not known if empty.
 	PublicURL string
 }
 

@@ -43,7 +43,7 @@ func (v *Visit) cookieName(name string) string {
 // tls reports whether browsers reach this service over TLS.
 func (v *Visit) tls() bool { return v.secure || strings.HasPrefix(v.server.PublicURL, "https://") }
 
-// Cookie returns what the browser keeps under a name; empty where it keeps nothing.
+// Cookie returns what the browser keeps under a name; empty if it keeps nothing.
 func (v *Visit) Cookie(name string) string {
 	c, err := v.Req.Cookie(v.cookieName(name))
 	if err != nil {
@@ -347,7 +347,7 @@ func (s *Server) ours(v *Visit) bool {
 	return s.isToken(v.Form.Get("token"), belongs)
 }
 
-// visitCookie is the cookie that the sign-in form's token belongs to, made where there is none.
+// visitCookie is the cookie that the sign-in form's token belongs to, made if there is none.
 func (s *Server) visitCookie(v *Visit) string {
 	if value := v.Cookie(visitCookie); len(value) == 22 {
 		return value

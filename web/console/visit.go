@@ -35,10 +35,10 @@ type Visit struct {
 	server   *Server
 	Who      Visitor
 	SignedIn bool
-	Org      api.OrgID   // of the address; empty where it names none
-	Project  api.Project // of the address; empty where it names none
+	Org      api.OrgID   // of the address; empty if it names none
+	Project  api.Project // of the address; empty if it names none
 	Form     url.Values  // that was sent; only requests with the method POST have one
-	File     io.Reader   // that came with it; nil where none did
+	File     io.Reader   // that came with it; nil if none did
 	token    string      // what forms that are shown now bring along; empty before one is
 }
 
@@ -46,7 +46,7 @@ type Visit struct {
 type Visitor struct {
 	ID      string     // a person's or a key's; "link" of the operator
 	Name    string     // shown to people
-	Person  api.Person // empty where it is none
+	Person  api.Person // empty if it is none
 	SignIn  api.SignIn // the session
 	session string     // what forms' tokens belong to
 	Key     api.Key
@@ -270,5 +270,5 @@ func (v *Visit) SetCookie(name, value string, life time.Duration) {
 	http.SetCookie(v, c)
 }
 
-// Caller returns who asks where a visitor does.
+// Caller returns the caller's name when a visitor asks.
 func (v *Visit) Caller() string { return "console:" + v.Who.ID }

@@ -155,7 +155,7 @@ func (s *handler) addSite(v *console.Visit) error {
 	return s.addedSource(v, "source.add", source.Label, task, err, fail)
 }
 
-// addedSource follows a task that adds a source, and shows its form again where that fails.
+// addedSource follows a task that adds a source, and shows its form again if that fails.
 func (s *handler) addedSource(v *console.Visit, action, label string, task sources.Task, err error,
 	fail func(status int, problems map[string]string) error) error {
 	switch {

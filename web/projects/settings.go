@@ -55,7 +55,7 @@ func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, pr
 // A settingsForm makes the fields of a project's settings, filled in with what was sent, or else with what is stored.
 type settingsForm struct {
 	p    api.Project
-	sent url.Values // nil where nothing was
+	sent url.Values // nil if nothing was
 }
 
 func (f settingsForm) value(name, now string) string {

@@ -381,7 +381,7 @@ func (s *handler) draftOf(v *console.Visit) (draft, sources.Task, bool) {
 	return d, task, ok
 }
 
-// showDraft is the second step: what was found, and what the project is to be called. Until that is known, and where it
+// showDraft is the second step: what was found, and what the project is to be called. Until that is known, and if it
 // cannot be, it says so.
 func (s *handler) showDraft(v *console.Visit) error {
 	d, task, ok := s.draftOf(v)
@@ -620,7 +620,7 @@ func (s *handler) showIndexing(v *console.Visit) error {
 	return s.Render(v, "setup.indexed", "Set up a project", view)
 }
 
-// added is the project of the address, for the steps after it was added, and the draft that it came from where the
+// added is the project of the address, for the steps after it was added, and the draft that it came from if the
 // server still knows it.
 func (s *handler) added(v *console.Visit) (api.Project, draft, error) {
 	d, _ := s.drafts.get(api.ProjectID(v.Param("id")))

@@ -41,7 +41,7 @@ func (w hookView) Host() string { return console.HostOf(w.URL) }
 type hooksView struct {
 	Hooks    []hookView
 	Kinds    []api.EventKind
-	URL      string // as it was sent, where it was refused
+	URL      string // as it was sent, if it was refused
 	Chosen   map[api.EventKind]bool
 	Problems map[string]string
 }

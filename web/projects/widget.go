@@ -19,7 +19,7 @@ type widgetView struct {
 	Path     string
 	MayWrite bool
 	Shown    map[string]string // the widget's settings as they are filled in
-	Key      string            // with which the preview asks; empty where it cannot
+	Key      string            // with which the preview asks; empty if it cannot
 	Contrast []contrastLine
 	Tag      string // for the site
 	Same     []string
@@ -169,6 +169,6 @@ func widgetCommand(p api.Project) string {
 	return strings.Join(words, " ")
 }
 
-// Show is a setting of the widget that is shown; empty where it has none. The element says so too, so that the preview
+// Show is a setting of the widget that is shown; empty if it has none. The element says so too, so that the preview
 // takes nothing of what is stored.
 func (w widgetView) Show(name string) string { return w.Shown[name] }

@@ -31,10 +31,10 @@ type jobLine struct {
 	Path string
 }
 
-// State is where a job stands, in a word, and the class of its badge.
+// State is a job's state, in a word, and the class of its badge.
 func (l jobLine) State() console.Badge { return stateOf(l.JobRow) }
 
-// stateOf says where a job stands.
+// stateOf returns a job's state.
 func stateOf(r api.JobRow) console.Badge {
 	switch {
 	case r.Job.Status == api.JobActive:
@@ -223,7 +223,7 @@ type newJobView struct {
 	DryRun, Draft         bool
 	Key                   string // of the form: sent twice, it starts one job
 	Models                []model.Choice
-	Builtin               bool // the built-in agent is what works where no model is chosen
+	Builtin               bool // the built-in agent is what works if no model is chosen
 	Direct                bool // changes go to the documentation's branch itself
 	Examples              []string
 	Problems              map[string]string
