@@ -30,9 +30,9 @@ type Stats struct {
 	WaitingJobs  int // for their turn to run
 	RunningTurns int
 	WaitingTurns int
-	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 where none waits
+	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 if none waits
 	OldestTurn   time.Duration // the same of answers
-	// how long ago the oldest instruction of a job was given that has not ended; 0 where all have
+	// how long ago the oldest instruction of a job was given that has not ended; 0 if all have
 	OldestInstruction time.Duration
 }
 
@@ -55,7 +55,7 @@ func (o *oldest) set(id api.JobID, given time.Time) {
 	o.given[id] = given
 }
 
-// age is how long ago the oldest of them was given; 0 where there is none.
+// age is how long ago the oldest of them was given; 0 if there is none.
 func (o *oldest) age(now time.Time) (age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

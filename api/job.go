@@ -93,7 +93,7 @@ type JobRow struct {
 	Seq      uint64 // the job's last event that this row reflects
 	Spent    Spent  `json:",omitzero"`
 	DryRun   bool   `json:",omitempty"` // nothing is published
-	// Pull is the state of the job's newest pull request, as far as the job has heard; empty where there is none.
+	// Pull is the state of the job's newest pull request, as far as the job has heard; empty if there is none.
 	Pull PullState `json:",omitempty"`
 	// Joined says that the pull request is another job's, which changed the same.
 	Joined bool `json:",omitempty"`

@@ -12,7 +12,7 @@
 //
 // # What is promised
 //
-// Every response carries X-Request-Id, and every error the one JSON form of package api's words (or a page, where the
+// Every response carries X-Request-Id, and every error the one JSON form of package api's words (or a page, if the
 // caller is a browser on a page). A request that is refused costs no quota and changes nothing. At most so many
 // requests are worked on and so many streams are open as Bounds says, and request bodies share one budget of memory:
 // beyond that the answer is an early 503 with Retry-After.

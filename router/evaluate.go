@@ -25,7 +25,7 @@ type EvaluatedAnswer struct {
 	Answered bool              `json:"answered"`
 	Sources  []EvaluatedSource `json:"sources"`
 	Model    string            `json:"model"`
-	// FallbackFor is the model that was asked and could not answer, where another answered in its place.
+	// FallbackFor is the model that was asked and could not answer, if another answered in its place.
 	FallbackFor *string `json:"fallbackFor"`
 	Error       *string `json:"error"`  // why there is no answer
 	TookMS      int64   `json:"tookMs"` // from the question to the answer's end
@@ -33,7 +33,7 @@ type EvaluatedAnswer struct {
 	Degraded []string `json:"degraded,omitempty"`
 }
 
-// An EvaluatedSource is a place that the answer cites. The path is empty where the index has no such page any more.
+// An EvaluatedSource is a place that the answer cites. The path is empty if the index has no such page any more.
 type EvaluatedSource struct {
 	Path   string `json:"path,omitempty"`
 	Anchor string `json:"anchor,omitempty"`
@@ -107,7 +107,7 @@ func (s *Server) evaluateOne(ctx context.Context, id api.ThreadID, ask thread.As
 	command, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 	turn, err := s.Threads.Ask(command, id, ask)
 	cancel()
-	*opened = true // also where that is not known
+	*opened = true // even if that is not known
 	if err != nil {
 		ticket.Done()
 		return thread.Exchange{}, err

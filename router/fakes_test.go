@@ -453,7 +453,7 @@ type threads struct {
 	all     map[api.ThreadID]*threadState
 	refuse  error
 	repeat  bool                                  // the next questions are answered as repeats
-	answer  func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
+	answer  func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one if nil
 	hold    func(cmd thread.Ask)                  // is called before a question is answered
 	last    thread.Ask
 	resumed thread.Resume

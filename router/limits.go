@@ -32,7 +32,7 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 }
 
 // askUses are the quotas of an assistant message. unproven is how many the client's network may ask in a day without
-// a proof of work, as far as the project asks for none; negative where it is as many as it likes.
+// a proof of work, if the project asks for none; negative for as many as it likes.
 func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 	key := KeyUse(x.project, s.Limits, x.key.ID)
 	uses = limited([]quota.Use{key, s.orgUse(&x.project), s.clientUse(&x.project, x.client)})

@@ -18,7 +18,7 @@ const proofHeader = "X-Altcha"
 // A workError refuses a question for its proof of work.
 type workError struct {
 	reason    error
-	challenge string // where there is one
+	challenge string // if there is one
 }
 
 // Chat clients show their readers what they are answered.
@@ -36,12 +36,12 @@ func (s *Server) challenge(x *exchange, _ bunrouter.Request) error {
 	return encode(x, http.StatusOK, s.proofs.Make(string(x.project.ID), most, s.Now()))
 }
 
-// pressedProof is the largest number of a challenge where the project names none: a phone finds it within a second.
+// pressedProof is the largest number of a challenge if the project names none: a phone finds it within a second.
 const pressedProof = 200_000
 
-// proven refuses a question without a proof of work: where its project asks for one, and where the client's network has
-// asked as many as it may without one. A server's own key needs none: who finds it in a
-// page can do nothing with it. again lets the solution be used again.
+// proven refuses a question without a proof of work if its project asks for one, or if the client's network has asked
+// as many as it may without one. A server's own key needs none: it is of no use to somebody who finds it in a page.
+// again lets the solution be used again.
 func (s *Server) proven(x *exchange, req *http.Request, uses []quota.Use, unproven int) (again func(), err error) {
 	if ofServer(x.key) || x.project.Options.ProofOfWork == 0 && !s.pressed(uses, unproven) {
 		return func() {}, nil

@@ -46,7 +46,7 @@ func (l *tlsListener) run() {
 			continue
 		}
 		select {
-		case l.failed <- err: // net/http waits a moment where the failure is one that passes
+		case l.failed <- err: // net/http waits a moment if the failure is temporary
 		case <-l.closed:
 			return
 		}

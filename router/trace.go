@@ -14,7 +14,7 @@ import (
 // costs. What another one says is kept as a link.
 type Parents string
 
-// Whose traces go on here; nobody's where it is empty.
+// Whose traces go on here; nobody's if empty.
 const (
 	ParentsAdmin   Parents = "admin"   // those of callers with an admin key
 	ParentsProxies Parents = "proxies" // and those that trusted proxies send, who have to remove what strangers sent

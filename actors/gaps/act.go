@@ -179,7 +179,7 @@ func (t *Tracker) follow(ctx context.Context, gap *api.Gap) {
 	t.merged(ctx, gap, branch, at)
 }
 
-// landed is the branch of a topic's job, and when its change was in the documentation where it went there directly.
+// landed is the branch of a topic's job, and when its change was in the documentation, if it went there directly.
 func (t *Tracker) landed(ctx context.Context, gap *api.Gap) (branch string, at time.Time, err error) {
 	reply, err := t.Jobs.Ask(ctx, gap.Job, job.Read{Project: gap.Project})
 	if err != nil {

@@ -85,7 +85,7 @@ func (e *effect) limit(ctx context.Context, err error) error {
 	return err
 }
 
-// edit finds out where the job stands, lets the editor work on that tree, and says what is to be published where.
+// edit finds out the job's state, lets the editor work on that tree, and says what is to be published where.
 func (e *effect) edit(ctx context.Context) (Edited, error) {
 	project, err := e.project(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *effect) earlier(tip forge.Tip, over map[string]api.PullState) []agent.I
 	return out
 }
 
-// fork is the tree that the pull request's changes are counted from; nil where the job's branch holds nothing yet.
+// fork is the tree that the pull request's changes are counted from; nil if the job's branch holds nothing yet.
 func (e *effect) fork(project api.Project, tip forge.Tip) func(context.Context) (agent.Tree, error) {
 	if tip.Fork == "" || tip.Fork == tip.Commit {
 		return nil

@@ -21,7 +21,7 @@ import (
 //
 // A Create or FollowUp whose Claim is taken changes nothing and is answered with the *journal.ClaimedError as it
 // came from the journal: the request was made before, Claim.Owner is the stream of the job that answers for it, and a
-// Read of that job is the answer to give (or a conflict, where the Digest differs).
+// Read of that job is the answer to give (or a conflict, if the Digest differs).
 type Command interface{ command() }
 
 type (
@@ -34,7 +34,7 @@ type (
 		Draft   bool
 		Branch  string    // where the changes go; empty for a name made from the job's id
 		DryRun  bool      // nothing is published: the log has the diff
-		At      time.Time // when it was asked for, which the job's id is made of; when it arrives where zero
+		At      time.Time // when it was asked for, which the job's id is made of; when it arrives if zero
 		Uses    []quota.Use
 		Claim   *journal.Claim
 		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
@@ -62,8 +62,8 @@ type (
 		After   uint64
 		Until   time.Time
 		Log     bool // the reply carries the log beyond After
-		// Edits has the reply carry what the edit in hand comes to so far, where that is another version than Seen. Then the
-		// answer comes as soon as there is one, also where no event has happened.
+		// Edits has the reply carry what the edit in hand comes to so far, if that is another version than Seen. Then the
+		// answer comes as soon as there is one, even if no event has happened.
 		Edits bool
 		Seen  uint64
 	}
@@ -74,8 +74,8 @@ type (
 	// Cancel ends an active job: failed, with the message "cancelled".
 	Cancel struct{ Project api.ProjectID }
 
-	// PullIs says where one of the job's pull requests stands now. A repeat changes nothing, and what is merged stays
-	// merged. It is api.ErrNotFound where the job has opened no pull request from that branch, and api.ErrUnavailable
+	// PullIs reports the state of one of the job's pull requests. A repeat changes nothing, and what is merged stays
+	// merged. It is api.ErrNotFound if the job has opened no pull request from that branch, and api.ErrUnavailable
 	// while it opens one.
 	PullIs struct {
 		Project api.ProjectID
@@ -109,9 +109,9 @@ type Reply struct {
 
 	// For a Watch that asks for it: the log beyond After as far as it is kept. It is for reading only.
 	Log     []Entry
-	Omitted uint64 // entries up to this event are not kept any more; 0 where After is beyond it
+	Omitted uint64 // entries up to this event are not kept any more; 0 if After is beyond it
 
-	// For a Watch that asks for it: the edit in hand; nil where nothing is new, or nothing is edited.
+	// For a Watch that asks for it: the edit in hand; nil if nothing is new, or nothing is edited.
 	Edits *Edits
 }
 
@@ -145,7 +145,7 @@ type (
 		ID     string    `cbor:"1,keyasint"`
 		Prompt string    `cbor:"2,keyasint"`
 		At     time.Time `cbor:"3,keyasint"`
-		// Traced is where the work hangs in a trace that is sampled, see tracing.Carried.
+		// Traced is the work's place in a trace that is sampled, see tracing.Carried.
 		Traced string `cbor:"4,keyasint,omitempty"`
 	}
 	// Progressed shows how far the run is, for listings and logs.

@@ -50,10 +50,10 @@ type Deps struct {
 	Slots    Slots // bounds how many runs work at once
 	Now      func() time.Time
 	Log      *slog.Logger
-	Tracer   *tracing.Tracer // nil where nothing is traced
+	Tracer   *tracing.Tracer // nil if nothing is traced
 	Context  context.Context // ends when the service stops
 	Go       func(func())    // starts a run; whoever stops the service waits for it
-	// Here is whether this node still runs the actor of a stream; nil where no other node could.
+	// Here is whether this node still runs the actor of a stream; nil if no other node could.
 	Here func(stream string) bool
 	// Backoff is the pause before try n (from 1) of something that failed for now.
 	Backoff func(n int) time.Duration
@@ -104,7 +104,7 @@ func (e *RecoverError) Error() string {
 // Unwrap makes every RecoverError a journal.ErrCorrupt as well.
 func (e *RecoverError) Unwrap() []error { return []error{journal.ErrCorrupt, e.Err} }
 
-// Recovered is the state that the journal holds; the one before any event where it holds nothing.
+// Recovered is the state that the journal holds; the one before any event if it holds nothing.
 func (k *Kind[S, E]) Recovered(id string, rec journal.Recovered) (S, error) {
 	fail := func(seq uint64, err error) (S, error) {
 		return k.New(id), &RecoverError{Stream: k.Stream(id), Seq: seq, Err: err}
@@ -229,7 +229,7 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	return nil
 }
 
-// RestartIfBehind panics where an error of Commit says that the journal holds more than the actor knows, or may: another
+// RestartIfBehind panics if an error of Commit says that the journal holds more than the actor knows, or may: another
 // writer was there, or what the actor wrote was stored and the answer did not come. The actor starts again from what the
 // journal really holds, and takes up what that calls for.
 func RestartIfBehind(err error) {
@@ -239,7 +239,7 @@ func RestartIfBehind(err error) {
 }
 
 // leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves to
-// other nodes, as if it took the process down. Where that cannot be noted, it counts as if it had.
+// other nodes, as if it took the process down. If that cannot be noted, it counts as if it had.
 func (a *Actor[S, E]) leave(r *Run) {
 	events, err := a.Decide(RunLeft{r.Attempt})
 	if err == nil {

@@ -99,7 +99,7 @@ func (r *Run) begun() bool {
 	}
 }
 
-// StopRun stops the run in hand, where there is one.
+// StopRun stops the run in hand, if there is one.
 func (a *Actor[S, E]) StopRun() {
 	if a.run != nil {
 		a.run.cancel()
@@ -108,7 +108,7 @@ func (a *Actor[S, E]) StopRun() {
 }
 
 // Listen takes a result: decides what follows, and has commit make facts of it. Runs of earlier incarnations and
-// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. Where the
+// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. If the
 // journal will never take anything again, the run ends and no other begins: another node does the work. All bring false.
 func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if res.Run != a.run || a.run == nil {
@@ -122,7 +122,7 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 		err = commit(events)
 	}
 	if err != nil {
-		if !errors.Is(err, journal.ErrUnknown) { // the result is offered again, and refused as out of sequence where it was stored
+		if !errors.Is(err, journal.ErrUnknown) { // the result is offered again, and refused as out of sequence if it was stored
 			RestartIfBehind(err)
 		}
 		if errors.Is(err, journal.ErrFenced) {
@@ -194,7 +194,7 @@ func (s *Slot) Take(ctx context.Context) (err error) {
 	return err
 }
 
-// Give gives it back, where it is held.
+// Give gives it back, if it is held.
 func (s *Slot) Give() {
 	if s.release != nil {
 		s.release()

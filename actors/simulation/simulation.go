@@ -38,7 +38,7 @@ type Plant[S any, E any] struct {
 	Keep   func(s S) S // what a snapshot holds of a state
 }
 
-// A Story is told as a simulation goes; nil where nobody listens.
+// A Story is told as a simulation goes; nil if nobody listens.
 type Story func(format string, args ...any)
 
 // A Life is one actor, its journal, and what is on its way to it.
@@ -174,7 +174,7 @@ func (l *Life[S, E]) Crash(most int) {
 	}
 }
 
-// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil where
+// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil if
 // none is.
 func (l *Life[S, E]) Arrives() any {
 	if len(l.Flying) == 0 {
@@ -198,7 +198,7 @@ func (l *Life[S, E]) Drain(deliver func()) {
 	}
 }
 
-// A Runner runs the simulation of a seed, with a planted defect where it is given the name of one.
+// A Runner runs the simulation of a seed, with a planted defect if it is given the name of one.
 type Runner func(seed uint64, plant string, story Story) error
 
 // Run runs so many simulations, or DOCENT_TEST_STEPS steps altogether. A failure names its seed:

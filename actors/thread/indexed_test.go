@@ -17,7 +17,7 @@ import (
 type unindexed struct {
 	shunned
 	takes    time.Duration // to make the index
-	fails    int           // attempts to make it that fail first; all where negative
+	fails    int           // attempts to make it that fail first; all if negative
 	useless  bool          // what is made cannot be used
 	made     bool
 	attempts int

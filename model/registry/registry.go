@@ -250,7 +250,7 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 }
 
 // Rewriter is the model that reads questions for the named one before the documentation is searched, and how long it
-// may take. It is empty where none does: for the built-in model, for scripted ones, and if that is turned off.
+// may take. It is empty if none does: for the built-in model, for scripted ones, and if that is turned off.
 func (r *Registry) Rewriter(name string) (by string, limit time.Duration) {
 	w := r.rewriters[r.Name(name)]
 	return w.by, w.limit

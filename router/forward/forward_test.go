@@ -99,7 +99,7 @@ type house struct {
 	f     *Forwarder
 	edge  *httptest.Server
 	inner net.Listener
-	serve func(w http.ResponseWriter, req *http.Request) // where the actor is here
+	serve func(w http.ResponseWriter, req *http.Request) // if the actor is here
 }
 
 // build makes nodes; what they serve is by the first part of the path, which is the name of an actor.
@@ -474,12 +474,12 @@ func TestABodyThatIsTooLargeToKeepIsServedHere(t *testing.T) {
 	}
 }
 
-// A client announces a body and does not send it: it is answered where nobody reads the body, and holds nothing for ever.
+// A client announces a body and does not send it: it is answered if nobody reads the body, and holds nothing forever.
 func TestABodyThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 	c, nodes := build(t, "a", "b")
 	c.own("x", "b")
 	for _, h := range nodes {
-		h.f.Patience = 7 * time.Second // longer than the nodes may take to answer where a machine stands still for five
+		h.f.Patience = 7 * time.Second // longer than the nodes may take to answer when a machine stands still for five
 		h.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if err := h.Check(req.Context(), "x"); err != nil {
 				return

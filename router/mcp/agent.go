@@ -94,7 +94,7 @@ func (t tools) jobStatus(ctx context.Context, req *mcp.CallToolRequest, in statu
 	return told(t.client(req.Extra).ReadJob(ctx, string(t.project), in.Job, wait...))
 }
 
-// once has a request carried out once, where it has an idempotency key.
+// once has a request carried out once, if it has an idempotency key.
 func once(key string) []client.Option {
 	if key == "" {
 		return nil
@@ -128,7 +128,7 @@ func (t tools) listJobs(ctx context.Context, req *mcp.CallToolRequest, in listIn
 	return say(text.String()), out, nil
 }
 
-// jobDiff reads the job's log up to where it stands. It does not wait for what is still to come.
+// jobDiff reads the job's log as far as it goes. It does not wait for what is still to come.
 func (t tools) jobDiff(ctx context.Context, req *mcp.CallToolRequest, in jobInput) (*mcp.CallToolResult, diffOutput,
 	error) {
 	c := t.client(req.Extra)

@@ -23,7 +23,7 @@ func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
 	background.Go("router/mcp.RoundTrip", func() {
 		defer close(served)
 		defer func() {
-			if v := recover(); v != nil { // the API ends a connection so, where an answer cannot be completed
+			if v := recover(); v != nil { // the API ends a connection so when an answer cannot be completed
 				w.WriteHeader(http.StatusInternalServerError)
 				in.CloseWithError(io.ErrUnexpectedEOF)
 				return

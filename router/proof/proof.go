@@ -4,7 +4,7 @@
 // that the client has to find, and a signature. Nothing is kept of a challenge until it is solved. The key is made for
 // each project, so that a solution is good for one alone.
 //
-// Solutions that were used are kept in memory until their challenges expire, and at most so many. Where there would be
+// Solutions that were used are kept in memory until their challenges expire, and at most so many. If there would be
 // more, or after a restart, the oldest challenges expire early: a solution is never taken twice.
 package proof
 
@@ -58,8 +58,8 @@ const (
 
 // Challenges makes challenges and takes solutions. It must not be copied.
 type Challenges struct {
-	// Shared, where it is set before the first use, notes that a solution is used, for as long as it could be: several nodes
-	// remember them together. It says false where it was used before. give undoes it.
+	// Shared, if it is set before the first use, notes that a solution is used, for as long as it could be: several nodes
+	// remember them together. It returns false if it was used before. give undoes it.
 	Shared func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error)
 
 	secret []byte
@@ -186,7 +186,7 @@ func (c *Challenges) take(solution [16]byte, at int64, now time.Time) (give func
 	}, nil
 }
 
-// Solve finds a challenge's number and gives the solution as it is sent; empty where there is none.
+// Solve finds a challenge's number and gives the solution as it is sent; empty if there is none.
 func Solve(c Challenge) string {
 	for n := range c.MaxNumber + 1 {
 		if sum := sha256.Sum256([]byte(c.Salt + strconv.Itoa(n))); hex.EncodeToString(sum[:]) == c.Challenge {

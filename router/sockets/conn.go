@@ -27,7 +27,7 @@ const (
 // A conn is a connection that was taken from net/http. All of it but the atomic fields and next belongs to its loop.
 type conn struct {
 	tcp    *net.TCPConn
-	closed func()  // is told that tcp is closed; nil where nobody wants to know
+	closed func()  // is told that tcp is closed; nil if nobody wants to know
 	socket uintptr // tcp's; it is open as long as tcp is, which nobody else closes
 	read   []byte  // what net/http had read of the next request
 	err    error   // why it cannot be used
@@ -83,7 +83,7 @@ func (c *conn) close() {
 	}
 }
 
-// onClose is what wants to be told of the connection's end; nil where nobody does.
+// onClose is what wants to be told of the connection's end; nil if nobody does.
 func onClose(c net.Conn) func() {
 	for {
 		switch have := c.(type) {
@@ -113,7 +113,7 @@ func (c *conn) enqueue() {
 	l.wake()
 }
 
-// end accounts for the end of the answer, once. Where the source panics done is called all the same.
+// end accounts for the end of the answer, once. If the source panics, done is called all the same.
 func (c *conn) end(how string, err error) {
 	if c.over {
 		return

@@ -29,7 +29,7 @@ type Question struct {
 
 // A Topic is a group of questions about the same, that the documentation lacks.
 type Topic struct {
-	Seed      int    // the known topic that it goes on with; -1 where it is new
+	Seed      int    // the known topic that it goes on with; -1 if it is new
 	ID        string // its first question's id, for a new one
 	Question  string // the most telling one
 	Words     []string
