@@ -427,7 +427,7 @@ func newWorld(t testing.TB, change func(*actors.Deps)) *world {
 	return w
 }
 
-// start starts the actors. Whoever starts them in a bubble of synctest stops them in it.
+// start starts the actors. A test that starts them in a bubble of synctest stops them in it.
 func (w *world) start() *world {
 	w.t.Helper()
 	deps := actors.Deps{

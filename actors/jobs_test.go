@@ -547,7 +547,7 @@ func TestARowOfCrashesDoesNotUseUpAJobsAttempts(t *testing.T) {
 		id := newJob()
 		w.start()
 		w.create(id, "block")
-		for range 30 { // the process dies soon after each start, whoever is to blame
+		for range 30 { // the process dies soon after each start, no matter what is to blame
 			synctest.Wait()
 			w.crash()
 			w.start()

@@ -13,7 +13,7 @@ import (
 	"docent/api"
 )
 
-// Stats tell how the actors fare.
+// Stats counts actors by state.
 type Stats struct {
 	Live         int           // actors that are awake
 	LiveJobs     int           // of them

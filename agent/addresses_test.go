@@ -73,7 +73,7 @@ func TestLinksFollowAPageByItsAddressOnEveryGenerator(t *testing.T) {
 	}
 }
 
-// Whoever pastes a page's address means the page that is shown there, not a file of that name.
+// A pasted page address means the page that is shown there, not a file of that name.
 func TestAPageIsNamedByTheAddressThatReadersSee(t *testing.T) {
 	files := map[string]string{
 		"docusaurus.config.js": "export default { url: 'https://acme.dev', baseUrl: '/', presets: [['classic', {}]] }",

@@ -2,7 +2,7 @@
 // workspace, the base commit's tree and an overlay of edited files, and touches nothing outside it; what leaves it is a
 // Result that somebody else publishes.
 //
-// The rooms below it: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
+// Its packages: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
 // operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what
 // users and models read).
 package agent
@@ -20,7 +20,7 @@ import (
 	"docent/api"
 )
 
-// What tasks and results hold of the rooms below.
+// What tasks and results hold of the packages below.
 type (
 	Tree        = workspace.Tree
 	History     = workspace.History

@@ -86,7 +86,7 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 	}
 }
 
-// What names a page and cannot be changed is said to whoever asked, and to whoever reviews.
+// What names a page and cannot be changed is reported to the author of the instruction, and to the reviewers.
 func TestANavigationThatStillNamesAPageIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		name, docs string

@@ -132,7 +132,7 @@ const (
 	PullClosed PullState = "closed"
 )
 
-// A PullRequest of the built-in code host. Its ID cannot be guessed: whoever has the link may read it.
+// A PullRequest of the built-in code host. Its ID cannot be guessed: anyone with the link may read it.
 type PullRequest struct {
 	ID        string     `json:"id"`
 	Project   ProjectID  `json:"project"`

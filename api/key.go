@@ -162,7 +162,7 @@ const (
 )
 
 // allowIP checks a list of addresses and CIDR ranges. A list that lets in every address, or nearly so, is refused, also
-// if it does so in pieces: whoever wrote it believes that the key is protected.
+// if it does so in pieces: its author believes that the key is protected.
 func (p *problems) allowIP(list []string) {
 	ranges := make(map[netip.Prefix]bool)
 	for i, entry := range list {
@@ -372,7 +372,7 @@ func (k Key) Reads() bool { return k.Kind == AssistantKey || k.Kind == ServerKey
 // Allows reports whether an admin key has a scope. A key without scopes has all of them.
 func (k Key) Allows(scope string) bool { return len(k.Scopes) == 0 || slices.Contains(k.Scopes, scope) }
 
-// Network is an address as quotas and attempts count it: whoever has one IPv6 address has its /64.
+// Network is an address as quotas and attempts count it: the holder of one IPv6 address has its /64.
 func Network(addr netip.Addr) string {
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {

@@ -108,7 +108,7 @@ type Member struct {
 // A SessionKind says who a session belongs to.
 type SessionKind string
 
-// Sessions belong to a person, to an admin key, or to whoever came by a one-time link that the operator printed.
+// Sessions belong to a person, to an admin key, or to a visitor with a one-time link that the operator printed.
 const (
 	SessionOfPerson SessionKind = "person"
 	SessionOfKey    SessionKind = "key"

@@ -383,8 +383,8 @@ func labelProblem(label string) string {
 	return ""
 }
 
-// PrivateByCommand is what is said to whoever asks for private addresses elsewhere than on the command line.
-const PrivateByCommand = "is set by whoever runs the server, on the command line alone: --allow-private"
+// PrivateByCommand is the error for private addresses that are allowed anywhere but on the command line.
+const PrivateByCommand = "can only be set by the server's operator, on the command line: --allow-private"
 
 // KeepsPrivate refuses a change of the project's own source that came from a page or by the API, and gives it private
 // addresses, takes them away, or points it at another place while it may reach them.

@@ -82,7 +82,7 @@ type WebhookStatus struct {
 	State WebhookState `json:"state"`
 }
 
-// Condition is how a webhook fares, in a word: ok, retrying, failing or off.
+// Condition is a webhook's condition in a word: ok, retrying, failing or off.
 func (w WebhookStatus) Condition() string {
 	switch {
 	case w.Off:

@@ -39,7 +39,7 @@ type Options struct {
 	WriteGap time.Duration // between two changes on GitHub, which asks for it; default a second
 	Now      func() time.Time
 
-	// CoAuthor names whoever asked for a publication, as "Name <address>"; empty if that is not known. Asked again, it
+	// CoAuthor names the person who asked for a publication, as "Name <address>"; empty if that is not known. Asked again, it
 	// gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
@@ -89,7 +89,7 @@ func (h *Hub) Quiesce(f func() error) error {
 // A repo is one project's bare repository and what is known about its source.
 type repo struct {
 	project api.ProjectID
-	turn    chan struct{} // holds one token: whoever has it may change the repository
+	turn    chan struct{} // holds one token: its holder may change the repository
 	mu      sync.Mutex    // guards store
 	store   *git.Store
 	known   map[string]seen // files of the source folder, as last read

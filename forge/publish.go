@@ -237,7 +237,7 @@ func (h *Hub) commitTo(ctx context.Context, s *session, branch string, head plum
 	return err
 }
 
-// credited adds whoever asked for the commit to its message.
+// credited adds the person who asked for the commit to its message.
 func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (string, error) {
 	if h.o.CoAuthor == nil || asker == "" {
 		return message, nil

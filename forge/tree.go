@@ -176,7 +176,7 @@ func (t *Tree) at(c git.Commit) *Tree {
 		byDir: map[plumbing.Hash][]git.Entry{}}
 }
 
-// find goes down the trees, keeping those that it met: whoever reads one page reads its neighbours too.
+// find goes down the trees, keeping those that it met: a reader of one page reads its neighbors too.
 func (t *Tree) find(path string) (git.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

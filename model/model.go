@@ -1,5 +1,5 @@
-// Package model is what models are asked and what they answer. A model gets a question, the conversation so far and
-// passages of the documentation, and streams text. The rooms below it are models: builtin needs nothing and answers
+// Package model defines what models are asked and what they answer. A model gets a question, the conversation so far and
+// passages of the documentation, and streams text. The packages below it are models: builtin needs nothing and answers
 // with the documentation's own sentences, remote asks language models over HTTP, scripted is for tests and load
 // benches. registry binds them.
 package model

@@ -19,11 +19,11 @@
 //
 // # Why it is large
 //
-// The room has more than twenty files, one for each resource and one for each thing that all requests pass: the
-// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a room of their own, pages and pull
-// requests would need forty names of this one. What stands by itself has a room below: router/sockets, router/reqbody,
+// The package has more than twenty files, one for each resource and one for each thing that all requests pass: the
+// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a package of their own, pages and pull
+// requests would need forty names of this one. Independent parts are packages below: router/sockets, router/reqbody,
 // router/overload, api/openapi.
 //
-// The routes stand in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
+// The routes are in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.
 package router

@@ -15,7 +15,7 @@ import (
 	"docent/router/reqbody"
 )
 
-// evaluator is who asks questions whose answers are judged.
+// evaluator is the caller of questions whose answers are judged.
 const evaluator = "evaluation"
 
 // An EvaluatedAnswer is what came of one question of an evaluation, on the wire.

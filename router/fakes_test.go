@@ -29,7 +29,7 @@ import (
 	"docent/search"
 )
 
-// A house is a server with stand-ins for the rooms below, and what a test may look at and change in them.
+// A house is a server with stand-ins for the packages below, and what a test may look at and change in them.
 type house struct {
 	t       testing.TB
 	url     string

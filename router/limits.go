@@ -139,8 +139,8 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	h.Set("RateLimit", string(state))
 }
 
-// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait
-// longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
+// answerWithin is the time within which an admitted request is expected to see its answer begin: one that would have
+// to wait longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
 // time before the queue.
 const answerWithin = 2 * time.Second * 2 / 3
 

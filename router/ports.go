@@ -101,7 +101,7 @@ type Readers interface {
 // Tools are what agents in editors use, over the Model Context Protocol.
 type Tools interface {
 	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From is
-	// who asks. What they do comes back as requests to the API, in the client's name.
+	// the client's address. What they do comes back as requests to the API, in the client's name.
 	ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 	ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 }
@@ -123,7 +123,7 @@ type Pushes interface {
 	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }
 
-// Reviews take in what code hosts say of pull requests: that there may be news, for good once Hint has returned. It is
+// Reviews take in what code hosts say of pull requests: that there may be news, durably once Hint has returned. It is
 // false if the pull request is none of a job of the project.
 type Reviews interface {
 	Hint(ctx context.Context, project api.ProjectID, hint api.PullHint) (bool, error)

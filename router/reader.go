@@ -69,7 +69,7 @@ func (x *exchange) audience(field string, named []string) ([]string, error) {
 	return named, nil
 }
 
-// asks are the names of who asks: as analytics count it, and as threads know whose they are. The second is empty if
+// asks are the names of the caller: as analytics count it, and as threads know whose they are. The second is empty if
 // nobody but the client itself says who it is.
 func (x *exchange) asks(fp string) (caller, reader string) {
 	switch {

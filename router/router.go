@@ -386,7 +386,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		}
 		if r.early() {
 			// Before anything is done for it: a refusal must cost little, or refusing is all that the server does. The
-			// request enters the queue when it was read and may be answered: whoever is slow to send it, or has no key,
+			// request enters the queue when it was read and may be answered: a client that is slow to send it, or has no key,
 			// keeps nobody out.
 			if err := s.queue.Check(); err != nil {
 				return s.queued(err)

@@ -23,7 +23,7 @@ import (
 	"docent/router"
 )
 
-// onSockets is a house whose streams package sockets writes.
+// onSockets is a server whose streams package sockets writes.
 func onSockets(t testing.TB, options ...func(*router.Deps)) *house {
 	t.Helper()
 	return onSocketsWith(t, func(*http.Server) {}, options...)

@@ -29,7 +29,7 @@ func (s *Server) trace(x *exchange, req bunrouter.Request) bunrouter.Request {
 	return s.begin(x, req)
 }
 
-// begin is kept out of the frame of whoever serves: a stream stands on it.
+// begin is kept out of the frame of the function that serves: a stream stands on it.
 //
 //go:noinline
 func (s *Server) begin(x *exchange, req bunrouter.Request) bunrouter.Request {

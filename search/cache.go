@@ -42,7 +42,7 @@ func (c *cache[K, V]) peek(key K) (v V, ok bool) {
 	return v, ok
 }
 
-// put keeps an entry; one that is there already stays. What would take half of the room is not kept.
+// put keeps an entry; one that is there already stays. What would take half of the cache is not kept.
 func (c *cache[K, V]) put(key K, v V) {
 	n := c.size(key, v)
 	if n > c.most/2 {

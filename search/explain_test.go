@@ -232,7 +232,7 @@ func TestAnExplanationSaysWhatWasUnderstood(t *testing.T) {
 	}
 }
 
-// Whoever misses a page learns why it is not found.
+// A person who misses a page learns why it is not found.
 func TestAPageThatWasExpectedIsExplained(t *testing.T) {
 	l := explainedLibrary(t)
 	q := Query{Text: "backup", Limit: 2}
@@ -262,7 +262,7 @@ func TestAPageThatWasExpectedIsExplained(t *testing.T) {
 	}
 }
 
-// Weights that are tried change the order for whoever tries them, and for nobody else.
+// Weights that are tried change the order for the person who tries them, and for nobody else.
 func TestWeightsAreTriedForOneQuery(t *testing.T) {
 	l := explainedLibrary(t)
 	q := Query{Text: "restore backup", Limit: 3}

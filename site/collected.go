@@ -19,7 +19,7 @@ type Collected struct {
 	Addresses map[string]string   `json:"addresses,omitempty"` // of pages that are not Markdown, by the path of their file
 }
 
-// openCollected reads what whoever collected the pages says of all of them.
+// openCollected reads what the collector of the pages says of all of them.
 func (s *Site) openCollected(read func(string) ([]byte, error)) {
 	raw, err := read(CollectedFile)
 	if err != nil {

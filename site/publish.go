@@ -103,7 +103,7 @@ func (d *decider) decide(e *Entry) Decision {
 	if strings.Count(e.Path, "/") > deepest {
 		return Decision{LeftOut, fmt.Sprintf("lies below more than %d folders", deepest), ""}
 	}
-	if d.Kind == api.SiteCollected { // whoever collected it has decided
+	if d.Kind == api.SiteCollected { // the collector has decided
 		return Decision{Published, "is a page that was collected", ""}
 	}
 	if by := d.exclude.LastAsGit(e.Path); by != nil {

@@ -152,7 +152,7 @@ func (a *agentStub) Read(name string) (string, error) {
 	return a.secrets[name], nil
 }
 
-// insights gives the pages real topics and reports over the house's catalogue.
+// insights gives the pages real topics and reports over the server's catalogue.
 func (h *house) insights(deps *web.Deps) {
 	h.t.Helper()
 	h.audience = catalogtest.NewThreads()

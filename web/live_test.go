@@ -122,7 +122,7 @@ func TestTheLogIsFollowed(t *testing.T) {
 	}
 }
 
-// Whoever is signed out, or loses the right to see it, sees nothing more of it.
+// A person who is signed out, or loses the right to see it, sees nothing more of it.
 func TestALivePartEndsWithTheRightToSeeIt(t *testing.T) {
 	t.Parallel()
 	h := build(t)

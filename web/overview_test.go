@@ -78,7 +78,7 @@ func (f *figures) Updates(context.Context, api.ProjectID, int) ([]api.Update, er
 	return f.updates, nil
 }
 
-// withFigures is a house in which some things have happened.
+// withFigures is a server on which some things have happened.
 func withFigures(t testing.TB) (*house, *figures) {
 	f := &figures{changed: make(chan struct{}, 1)}
 	h := build(t, func(d *web.Deps) {

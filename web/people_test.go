@@ -204,7 +204,7 @@ func TestAnOwnerInvitesByLink(t *testing.T) {
 	b := h.as(h.person("olga", api.RoleOwner))
 	contains(t, b.post(400, "/console/org-a/people/invite", "role", "root"), "must be viewer, editor or owner")
 	page := b.post(200, "/console/org-a/people/invite", "role", "editor")
-	contains(t, page, "lets one person in as editor", "Open invitations", "whoever has the link")
+	contains(t, page, "lets one person in as editor", "Open invitations", "anyone with the link")
 	path := link(t, page)
 	if strings.Contains(b.open("/console/org-a/people"), path) {
 		t.Error("the link is shown again")

@@ -22,7 +22,7 @@ import (
 	"docent/web/assets"
 )
 
-// pull puts a pull request of project "acme" into the house.
+// pull adds a pull request of project "acme".
 func (h *house) pull() string {
 	id := api.NewID(api.PullPrefix, h.clock.Now())
 	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1",

@@ -23,7 +23,7 @@ func (h *house) byKey(secret, address string) *browser {
 }
 
 // The attack as it was found: a key for one address and one hour invites an owner of the default organization, who is the
-// operator from anywhere and for good.
+// operator from anywhere and permanently.
 func TestAKeyNeverBecomesAnOperator(t *testing.T) {
 	t.Parallel()
 	h := build(t)

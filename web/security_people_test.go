@@ -26,7 +26,7 @@ func (b *browser) signedIn() bool {
 	return b.do(http.MethodGet, "/console", nil).StatusCode == http.StatusOK
 }
 
-// Whoever knew or planted the cookie from before the sign-in has nothing by it afterwards.
+// The cookie from before the sign-in is worth nothing afterwards to anybody who knew or planted it.
 func TestASignInMakesATokenThatNobodyHad(t *testing.T) {
 	t.Parallel()
 	h := build(t)

@@ -44,7 +44,7 @@ type house struct {
 	system   *system
 	below    *conditions
 	admin    string               // secret of an admin key of org-a
-	audience *catalogtest.Threads // who asks questions
+	audience *catalogtest.Threads // the askers of questions
 	listing  *catalog.Projector   // of their questions
 	unlist   func()               // ends the listing: a second one of the same questions would start it over
 	agent    *agentStub
@@ -69,7 +69,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// prepared returns a catalog with the organizations and projects of a house, as a file: migrations take their time.
+// prepared returns a catalog with the organizations and projects of every test, as a file: migrations take their time.
 var prepared = sync.OnceValue(func() []byte {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -101,10 +101,10 @@ var prepared = sync.OnceValue(func() []byte {
 	return content
 })
 
-// opened is when houses are built.
+// opened is when test servers are built.
 var opened = time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)
 
-// openCatalog opens a house's own copy of the prepared catalog.
+// openCatalog opens the server's own copy of the prepared catalog.
 func (h *house) openCatalog() *catalog.Catalog {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "catalog.db")

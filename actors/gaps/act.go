@@ -76,8 +76,8 @@ type Order struct {
 	Attempt int // the number that the page showed: the same order comes again with the same number
 	Prompt  string
 	Draft   bool
-	By      api.KeyID // who asks, for the job
-	Name    string    // who asks, for people
+	By      api.KeyID // the caller, for the job
+	Name    string    // the caller's display name
 }
 
 // key names an attempt in the journal.

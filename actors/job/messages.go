@@ -37,7 +37,7 @@ type (
 		At      time.Time // when it was asked for, which the job's id is made of; when it arrives if zero
 		Uses    []quota.Use
 		Claim   *journal.Claim
-		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
+		// What the job shows until its first edit. The actor's supervisor fills it in.
 		Source api.JobSource
 		Works  string // the model that will work
 		Traced string // see tracing.Carried

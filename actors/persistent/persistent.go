@@ -1,5 +1,5 @@
-// Package persistent is what the persistent actors of the house have in common, whatever they are about: what they know
-// is the outcome of their events, and an event is a fact once it is in the journal.
+// Package persistent provides what all persistent actors have in common: their state is the outcome of their events,
+// and an event is a fact once it is in the journal.
 //
 //	command ─▶ Decide ─▶ events ─▶ journal ─▶ Apply ─▶ state ─▶ Pending ─▶ run
 //	             ▲                                                          │
@@ -9,7 +9,7 @@
 // stream of the journal and the state that its events lead to. A Run is one attempt at the work that the state calls
 // for, in a goroutine of its own.
 //
-// The rooms job and thread hold a kind each. The room simulation, for tests, puts a kind through crashes, repeats and
+// Packages job and thread each implement a kind. Package simulation, for tests, puts a kind through crashes, repeats and
 // results that come late.
 package persistent
 
@@ -52,7 +52,7 @@ type Deps struct {
 	Log      *slog.Logger
 	Tracer   *tracing.Tracer // nil if nothing is traced
 	Context  context.Context // ends when the service stops
-	Go       func(func())    // starts a run; whoever stops the service waits for it
+	Go       func(func())    // starts a run; stopping the service waits for it
 	// Here is whether this node still runs the actor of a stream; nil if no other node could.
 	Here func(stream string) bool
 	// Backoff is the pause before try n (from 1) of something that failed for now.

@@ -147,7 +147,7 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 func (r *Run) Tell(body any) { r.self.Tell(&Result{Run: r, Body: body}) }
 
 // Rest waits before work that broke off n times starts over: not at all at first, then longer and longer. If it was
-// this work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not
+// this work that took the process down, the rest of the service gets time to work; if it was not, a row of crashes does not
 // use up its attempts, since only work that has begun can break off.
 func (r *Run) Rest(ctx context.Context, n int) error {
 	const free, longest = 3, time.Minute

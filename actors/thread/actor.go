@@ -257,7 +257,7 @@ func (a *Actor) Own(msg any) {
 }
 
 // refused tells readers that the journal cannot take their answer now, rather than keep them waiting. It is not
-// thrown away but offered again, and whoever resumes gets it.
+// thrown away but offered again, and a reader who resumes gets it.
 func (a *Actor) refused(done *turnDone) {
 	turn := a.State.open[0].Turn
 	if a.deps.Here != nil { // who comes again may find a node that can store it

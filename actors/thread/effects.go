@@ -283,7 +283,7 @@ const mostResting = 5000
 
 // patiently asks the model or, if it fails before it has written anything, the one that answers in its place.
 // If none does it is asked again if it cannot be asked now: others may have met its faults, and this question
-// none. That goes on for as long as patience lasts. Whoever waits holds no slot.
+// none. That goes on for as long as patience lasts. A turn that waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
 		b.request.Budget = e.deps.Budget.Less(result.PromptTokens+result.CompletionTokens, result.Cost)

@@ -105,7 +105,7 @@ func TestAQuestionWaitsForAnIndexThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Whoever stops the service stops the waiting, and the next service answers.
+// Stopping the service stops the waiting, and the next service answers.
 func TestAQuestionThatWaitsForItsIndexOutlivesTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unindexed{takes: time.Minute}

@@ -31,11 +31,11 @@ type (
 		// Message is the client's id of its message, if it has one. A message that comes again with the same text is not
 		// asked twice.
 		Message string
-		// Chat names the client's chat and who asks in it, if there is a chat. Whoever knows it may resume, so the
+		// Chat names the client's chat and its reader, if there is a chat. It is all that it takes to resume, so the
 		// caller makes it hard to guess.
 		Chat   string
 		Caller string // fp: "anonymous" or a user id
-		// Reader is who asks, as the site's own server says; empty if it does not. A thread belongs to the reader who has
+		// Reader is the reader's name by the site's own server; empty if it names none. A thread belongs to the reader who has
 		// opened it: no other one, and nobody without a name, goes on in it.
 		Reader     string
 		Channel    api.Channel

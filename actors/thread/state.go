@@ -193,7 +193,7 @@ func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt ==
 // the thread without it, the thread does not exist.
 var ErrKey = fmt.Errorf("%w: the thread's key is missing or wrong", api.ErrNotFound)
 
-// admit refuses whoever may not continue the thread, in the same way as if there were none.
+// admit refuses a caller that may not continue the thread, in the same way as if there were none.
 func (s *state) admit(project *api.Project, caller, reader, key string) error {
 	if !s.opened || s.project != project.ID || s.caller != caller || s.reader != reader {
 		return api.ErrNotFound
@@ -213,7 +213,7 @@ func (s *state) unlock(key string, required bool) error {
 	return nil
 }
 
-// resume refuses whoever may not read the newest answer. A chat stands for its caller: who knows it has asked in it.
+// resume refuses a caller that may not read the newest answer. A chat stands for its caller: who knows it has asked in it.
 func (s *state) resume(cmd *Resume, now time.Time) error {
 	caller := cmd.Caller
 	if cmd.Chat != "" {

@@ -242,7 +242,7 @@ func (c *Client) ReadThread(ctx context.Context, project, thread string) (Thread
 	return get[Thread](ctx, c, path(analytics, project, "/assistant/threads/", thread))
 }
 
-// CallerStats reads who asks, most questions first.
+// CallerStats reads the callers, those with most questions first.
 func (c *Client) CallerStats(ctx context.Context, project string, p Period) (CallerStats, error) {
 	return list[CallerStats](ctx, c, path(analytics, project, "/assistant/caller-stats"), p)
 }
@@ -330,7 +330,7 @@ func (c *Client) Conversations(ctx context.Context, project string, p Period) it
 	)
 }
 
-// Callers yields who asks, most questions first.
+// Callers yields the callers, those with most questions first.
 func (c *Client) Callers(ctx context.Context, project string, p Period) iter.Seq2[Caller, error] {
 	return lists(ctx, project, p, c.CallerStats, func(l CallerStats) []Caller { return l.Callers })
 }

@@ -265,14 +265,14 @@ type (
 			CreatedAt time.Time  `json:"createdAt"`
 		} `json:"feedback"`
 	}
-	// A Caller is somebody who asks.
+	// A Caller is somebody who has asked questions.
 	Caller struct {
 		Caller    string    `json:"caller"`
 		Threads   int       `json:"threads"`
 		Questions int       `json:"questions"`
 		LastAt    time.Time `json:"lastAt"`
 	}
-	// CallerStats are who asks, and how.
+	// CallerStats are the callers, and how they ask.
 	CallerStats struct {
 		Web     int      `json:"web"`
 		API     int      `json:"api"`

@@ -37,7 +37,7 @@ type Host struct {
 	Close func(t *testing.T, branch string)
 	// Push adds a commit of somebody else to a branch.
 	Push func(t *testing.T, branch, path, content string)
-	// Narrow takes from the project's credentials the right to write, though whoever they belong to has it; nil if the
+	// Narrow takes from the project's credentials the right to write, though their owner has it; nil if the
 	// host has no credentials.
 	Narrow func(t *testing.T)
 	// Rename gives the repository another name, to which those who ask for the old one are sent; nil if it cannot.

@@ -39,7 +39,7 @@ func NewDisk(maxFiles int, maxBytes int64, fault func(op, name string) error) *D
 	return &Disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes, fault: fault}
 }
 
-// Take waits until one more file may be open. Whoever has a token asks for no second one.
+// Take waits until one more file may be open. A caller that has a token must not ask for a second one.
 func (d *Disk) Take() (give func()) {
 	d.files <- struct{}{}
 	return func() { <-d.files }

@@ -184,7 +184,7 @@ func (s *Store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o, ok := s.cached(hash); ok {
-		return bytes.Clone(o.data), o.kind, nil // whoever reads may change it
+		return bytes.Clone(o.data), o.kind, nil // the reader may change it
 	}
 	data, kind, err := s.loadFrom(hash)
 	if err == nil && hashObject(kind, data) != hash {
@@ -415,7 +415,7 @@ func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, e
 		var ok bool
 		if data, kind, ok = in.base(offset); ok {
 			if len(steps) == 0 {
-				data = bytes.Clone(data) // whoever reads may change it
+				data = bytes.Clone(data) // the reader may change it
 			}
 			break
 		}

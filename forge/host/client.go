@@ -25,7 +25,7 @@ import (
 // writes have a gap between them, and none goes while the host wants to be left alone.
 type limiter struct {
 	turn  chan struct{} // holds one token
-	wrote time.Time     // when the last write ended; of whoever has the token
+	wrote time.Time     // when the last write ended; only for the holder of the token
 
 	mu    sync.Mutex
 	until time.Time // when requests are welcome again

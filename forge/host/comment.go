@@ -138,7 +138,7 @@ type verdict struct {
 const verdictLasts = time.Minute
 
 // writer says whether the host lets an account write to the repository. What it says holds for a minute; a question
-// that fails is answered with an error, so that nobody may write meanwhile and nothing is passed over for good.
+// that fails is answered with an error, so that nobody may write meanwhile and nothing is passed over permanently.
 func (c *client) writer(
 	ctx context.Context, account string, may func(ctx context.Context, account string) (bool, error),
 ) (bool, error) {

@@ -87,7 +87,7 @@ func (g *gitHub) reviews(ctx context.Context, number int) (map[int64]Comment, er
 				continue
 			}
 			fresh++
-			if x.GetState() == "PENDING" { // only whoever writes it sees it: the owner of the token
+			if x.GetState() == "PENDING" { // only its author sees it: the owner of the token
 				continue
 			}
 			c := Comment{Body: x.GetBody(), Link: x.GetHTMLURL(), At: x.GetSubmittedAt().Time}

@@ -54,7 +54,7 @@ type Repository struct {
 	Pulls    Right // to open pull requests
 }
 
-// A Right is what the host says of one: many do not tell what a token may do, as opposed to whoever it belongs to.
+// A Right is what the host says of one: many do not tell what a token may do, as opposed to its owner.
 type Right string
 
 const (

@@ -110,7 +110,7 @@ type authority struct {
 	standIn func() (*tls.Certificate, error)
 }
 
-// get is the certificate for a client. Until there is one, who asks for one of the domains gets none: a browser that
+// get is the certificate for a client. Until there is one, a client that asks for one of the domains gets none: a browser that
 // was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do on the
 // machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
 func (s *authority) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {

@@ -135,7 +135,7 @@ func TestCertificatesAreGotOverEachChallenge(t *testing.T) {
 			ownersOnly(t, s.folder)
 			stop()
 
-			p.Stop() // whoever asks now gets nothing
+			p.Stop() // a client that asks now gets nothing
 			s.run(p, challenge == "http-01", "docs.example.com", "help.example.com")
 			eventually(t, time.Minute, "the certificate is there again", func() bool {
 				again := s.leaf(pool, "docs.example.com")

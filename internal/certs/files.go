@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// files are a certificate with its chain, and its key. What they hold is compared, not their times: whoever renews them
+// files are a certificate with its chain, and its key. What they hold is compared, not their times: a renewal
 // may write over them, rename new ones over them or turn a link, and may do it within one tick of the clock.
 type files struct {
 	keeper    *Keeper

@@ -24,7 +24,7 @@ func Smallest(content []byte) []byte {
 	return b.Bytes()
 }
 
-// Taken reports whether who asks reads gzip (RFC 9110, section 12.5.3).
+// Taken reports whether the client accepts gzip (RFC 9110, section 12.5.3).
 func Taken(req *http.Request) bool {
 	for _, accepted := range req.Header.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(accepted, ",") {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Status is how the running server fares. It is what `docent status --json` prints: fields are added, and keep their
+// A Status is the state of the running server. It is what `docent status --json` prints: fields are added, and keep their
 // names.
 type Status struct {
 	Version string    `json:"version"`
@@ -177,7 +177,7 @@ type Meaning struct {
 	Again    float64 `json:"triedAgainSeconds,omitempty"`
 }
 
-// An Edge is how requests fare.
+// An Edge counts requests and their outcomes.
 type Edge struct {
 	Streams  int            `json:"openStreams"`
 	InFlight int            `json:"requestsInFlight"`

@@ -48,7 +48,7 @@ func Sockets() ([]Socket, error) {
 	return list, nil
 }
 
-// A Notifier tells the service manager how the server fares.
+// A Notifier reports the server's state to the service manager.
 type Notifier struct {
 	log  *slog.Logger
 	send func(state string) error

@@ -26,7 +26,7 @@ func Transport(base http.RoundTripper) http.RoundTripper { return &transport{bas
 type transport struct{ base http.RoundTripper }
 
 // RoundTrip makes a request. Its span ends when the head of the answer has come: a body may stream for minutes, and
-// whoever reads it has a span around both. Neither path nor query is said: they may hold secrets.
+// its reader has a span around both. Neither path nor query is recorded: they may hold secrets.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := StartAs(req.Context(), req.Method, Client)
 	if !span.On() {

@@ -10,7 +10,7 @@ import (
 	"docent/model"
 )
 
-// Who asks how two things differ is shown what the documentation says that each of them is, one beside the other; a
+// A reader who asks how two things differ gets what the documentation says that each of them is, one beside the other; a
 // passage that speaks of both goes before these.
 
 // A comparison is two things that a question weighs against each other, as it names them.

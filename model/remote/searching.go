@@ -78,7 +78,7 @@ func (r *Model) prepare(req model.Request, emit func(model.Delta) error) *answer
 	return a
 }
 
-// room is how long the next reply may be by what is left for the answer, and whether that is less than usual.
+// room returns how long the next reply may be by what is left for the answer, and whether that is less than usual.
 func (a *answering) room(result *model.Result) (most int, short bool) {
 	usual := model.Chat{}
 	a.bound(&usual)
@@ -136,7 +136,7 @@ func chatTokens(c *model.Chat) int {
 	return n
 }
 
-// watch tells whoever wants to know the steps of the answer.
+// watch reports a step of the answer to its watcher, if there is one.
 func (a *answering) watch(s model.Step) {
 	if a.req.Watch != nil {
 		a.req.Watch(s)

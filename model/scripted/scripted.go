@@ -162,7 +162,7 @@ type playback struct {
 	random *rand.Rand // nil without jitter
 	done   chan struct{}
 
-	mu       sync.Mutex // held while pieces are given: whoever has seen the end sees no further one
+	mu       sync.Mutex // held while pieces are given: a reader that has seen the end sees no further one
 	ended    bool
 	result   model.Result
 	err      error

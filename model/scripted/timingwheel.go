@@ -108,7 +108,7 @@ func (w *timingWheel) run() {
 		next := time.Duration(w.at.Load()+1) * w.tick
 		time.Sleep(next - time.Since(w.begin))
 		for now := int64(time.Since(w.begin) / w.tick); w.at.Load() < now; {
-			at := w.at.Add(1) // before the slot is emptied: whoever puts a timer there later sees that it has passed
+			at := w.at.Add(1) // before the slot is emptied: a timer put there later sees that it has passed
 			w.empty(&w.slots[at%wheelSlots], at)
 		}
 		w.mu.Lock()

@@ -40,7 +40,7 @@ type Source struct {
 	Repositories Repositories
 	Journal      func(ctx context.Context, w io.Writer) error // writes the journal as it is at the first write
 	Catalog      func(ctx context.Context, path string) error // copies the catalogue; nil if it is on PostgreSQL
-	Notes        []string                                     // what else whoever restores it should know
+	Notes        []string                                     // what else to know when restoring it
 }
 
 // Repositories are those of a data directory, in use.

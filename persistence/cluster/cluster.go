@@ -45,9 +45,9 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s is run by node %s", e.Name, e.Node.Name)
 }
 
-// ErrLeft says that whoever sent a request left while it waited for the node that runs its actor. Unlike with an error of
+// ErrLeft says that the client left while its request waited for the node that runs its actor. Unlike with an error of
 // the context, it is sure that nothing of it was begun.
-var ErrLeft = errors.New("whoever sent the request has left before it was begun")
+var ErrLeft = errors.New("the client left before the request was begun")
 
 // A Slot holds what was found out while a request was handled: that it belongs to another node.
 type Slot struct {

@@ -35,7 +35,7 @@ const (
 // NewID makes the id of a node.
 func NewID() string { return "node_" + strings.ToLower(rand.Text()) }
 
-// Application is the application_name of a node's connections to the database. Whoever gives the node up ends those.
+// Application is the application_name of a node's connections to the database. A node that evicts this one ends those.
 func Application(id string) string { return "docent " + id }
 
 // Admit lets a new connection be used unless the node was given up. With it as the AfterConnect of a pool whose

@@ -181,7 +181,7 @@ func (m *Members) Check(ctx context.Context, name string) error {
 	for {
 		changed := m.Changed() // before it is looked at: no change is missed
 		select {
-		case <-gone: // whoever sent it may have sent it again by now, to another node
+		case <-gone: // its sender may have sent it again by now, to another node
 			return ErrLeft
 		default:
 		}
@@ -288,7 +288,7 @@ func (h Handler) gained(shards []int) {
 }
 
 // Leave hands all shards to the other nodes and ends the membership. If there is no other node, or ctx ends, the
-// rest is free for whoever comes. Nothing can be appended afterwards.
+// rest is free for nodes that come later. Nothing can be appended afterwards.
 func (m *Members) Leave(ctx context.Context) error {
 	if m == nil {
 		return nil

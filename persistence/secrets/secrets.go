@@ -1,9 +1,9 @@
 // Package secrets keeps what people enter on a page and only the server may use: the token of a code host, the secret of
 // a webhook. Each lies in a file of its own, which only the owner of the data directory can read, under a name that says
-// nothing of it. Whoever needs one is given the name; the text itself is in no database, log, listing or backup. Nodes
+// nothing of it. Its users get the name; the text itself is in no database, log, listing or backup. Nodes
 // that share a database keep them there, encrypted with a key that the database does not have.
 //
-// A secret is never changed: a new one gets a new name, so that whoever refers to it changes over in the moment in which
+// A secret is never changed: a new one gets a new name, so that its users change over at the moment at which
 // the reference is stored, and the old one is there until then.
 package secrets
 

@@ -59,7 +59,7 @@ func (t tools) addAgent(server *mcp.Server) {
 		Description: "Start a job that edits the documentation as the prompt says and opens a pull request."}, t.createJob)
 	mcp.AddTool(server, &mcp.Tool{Name: "follow_up", Annotations: writing("Follow up on a job", false),
 		Description: "Give a job that has ended one more instruction; its pull request gets another commit."}, t.followUp)
-	mcp.AddTool(server, &mcp.Tool{Name: "job_status", Annotations: reading("How a job fares"),
+	mcp.AddTool(server, &mcp.Tool{Name: "job_status", Annotations: reading("Job status"),
 		Description: "Read a job: whether it is active, completed or failed, its message, its pull request."}, t.jobStatus)
 	mcp.AddTool(server, &mcp.Tool{Name: "job_diff", Annotations: reading("What a job has changed"),
 		Description: "Read the changes of a job's last edit as a unified diff."}, t.jobDiff)

@@ -33,7 +33,7 @@ const (
 	// maxMessage is how large one message of a client may be.
 	maxMessage = 1 << 20
 
-	// clientHeader carries the address of who asks from the request to the tool. What a client sends under this name is
+	// clientHeader carries the client's address from the request to the tool. What a client sends under this name is
 	// overwritten.
 	clientHeader = "Docent-Client-Address"
 
@@ -236,7 +236,7 @@ type tools struct {
 	servers *Servers
 }
 
-// client speaks to the API as whoever has sent the request.
+// client speaks to the API as the sender of the request.
 func (t tools) client(extra *mcp.RequestExtra) *client.Client {
 	c := &client.Client{Base: "http://docent.internal", Key: t.key, NoProof: true} // the work would be this server's
 	as := &acting{next: local{t.servers.api}, from: "127.0.0.1"}

@@ -22,7 +22,7 @@ import (
 type Rule struct {
 	Working int           // at once; more wait
 	Waiting int           // at once; more are refused
-	Limit   time.Duration // within which whoever is let in should have its answer
+	Limit   time.Duration // within which an admitted request should have its answer
 	// Lease is how long a request counts as worked on. One that takes longer waits for a disk, or for an actor that does
 	// not answer, and keeps nobody else out.
 	Lease time.Duration
@@ -188,7 +188,7 @@ func (t *Ticket) Done() {
 	t.queue.leave(t)
 }
 
-// Close refuses those who wait and whoever comes: the service stops.
+// Close refuses requests that wait and those that come: the service stops.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -205,7 +205,7 @@ var errClosed = &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.S
 // A Stats is how a queue stands.
 type Stats struct {
 	Working, Waiting int
-	Expected         time.Duration // until whoever comes now is let in and has its answer; 0 if nobody waits
+	Expected         time.Duration // until a request that comes now is admitted and answered; 0 if none waits
 	Rate             float64       // at which requests leave while others wait, a second, as far as it was measured
 }
 

@@ -255,7 +255,7 @@ func TestAProcessThatStoodStillRefusesNobodyForIt(t *testing.T) {
 	})
 }
 
-// While nothing gets done, whoever comes cannot be answered in time; a moment after, everybody can.
+// While nothing gets done, a request that comes cannot be answered in time; a moment after, every one can.
 func TestADiskThatStoodStillRefusesNobodyAfterwards(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
 		m.press(500, time.Second)
@@ -288,7 +288,7 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 		m.burst(1)
 		time.Sleep(plain.Lease + 2*tick)
 		if done, _, _ := m.answered(); done != 1 {
-			t.Error("whoever came then is not answered")
+			t.Error("a request that came then is not answered")
 		}
 		if p, err := m.Enter(m.t.Context()); err != nil { // while nobody waits, at once
 			t.Error(err)

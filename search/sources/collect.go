@@ -152,7 +152,7 @@ func (s *Reader) gather(ctx context.Context, collector Collector, p api.Project,
 	return errors.Join(err, s.keepCollection(dir, last))
 }
 
-// onDisk is a collected project as the rooms below see it: a folder.
+// onDisk is a collected project as the packages below see it: a folder.
 func onDisk(p api.Project, pages, siteURL string) api.Project {
 	if p.Site == "" && p.Kind != api.SourceZip {
 		p.Site = api.SiteCollected

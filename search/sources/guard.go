@@ -32,7 +32,7 @@ type Guard struct {
 	version string
 	now     func() time.Time
 	log     *slog.Logger
-	alone   sync.RWMutex // held for writing by whoever reads a source that is under suspicion
+	alone   sync.RWMutex // held for writing to read a source that is under suspicion
 
 	mu      sync.Mutex
 	entries map[string]*readEntry

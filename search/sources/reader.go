@@ -342,7 +342,7 @@ func (s *Reader) makeNow(id api.ProjectID) error {
 	}
 	defer end()
 	if s.Index.Commit(id) != "" {
-		return nil // whoever had the turn has made it
+		return nil // the last holder of the turn has made it
 	}
 	_, _, err = s.read(s.ctx, p, false, func(string, int, int) {})
 	return err

@@ -91,7 +91,7 @@ type Rule struct {
 // Rule returns the line of a route.
 func (r Route) Rule() Rule { return Rule{r.method, r.pattern, r.need.String(), r.need&NotKeys != 0} }
 
-// ServePage answers a request for a page. Client is who asks, and secure is whether the request came over TLS. An
+// ServePage answers a request for a page. Client is the client's address, and secure is whether the request came over TLS. An
 // error is for FailPage.
 func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
 	return s.router.ServeHTTPError(&answer{ResponseWriter: w, client: client, secure: secure}, req)
@@ -100,7 +100,7 @@ func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client neti
 // Leave ends the live parts of pages: the server stops.
 func (s *Server) Leave() { s.leave() }
 
-// An answer carries who asks to the handler of a page.
+// An answer carries the client's address to the handler of a page.
 type answer struct {
 	http.ResponseWriter
 	client netip.Addr

@@ -52,7 +52,7 @@ func (v *Visit) Cookie(name string) string {
 	return c.Value
 }
 
-// recognise finds out who is signed in, if somebody is. The session, and whoever it belongs to, is looked up on every
+// recognise finds out who is signed in, if somebody is. The session and its owner are looked up on every
 // visit, so that it ends at once when it is ended, when the person is removed or disabled, and when the key is revoked.
 func (s *Server) recognise(v *Visit) error {
 	who, ok, err := s.identify(v)

@@ -23,7 +23,7 @@ const formBytes = 256 << 10
 // uploadBytes is the most that a form with a file may hold: what a zip may have, and its fields.
 const uploadBytes = 256<<20 + 2*formBytes
 
-// A Visit is one request for a page: what was asked, who asks, and for which project.
+// A Visit is one request for a page: what was asked, by whom, and for which project.
 type Visit struct {
 	http.ResponseWriter
 	Req      *http.Request
@@ -196,7 +196,7 @@ func (v *Visit) readUpload() error {
 	return operatorsAlone(v.Form)
 }
 
-// operatorsAlone refuses what no page may set: whoever fills in such a field is told so, rather than nothing.
+// operatorsAlone refuses what no page may set: such a field is an error, rather than ignored.
 func operatorsAlone(form url.Values) error {
 	for name := range form {
 		last := name[strings.LastIndexByte(name, '.')+1:]

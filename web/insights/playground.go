@@ -218,7 +218,7 @@ func (s *handler) playground(v *console.Visit) error {
 
 // tryIt takes the form: it leads to the address that shows the try, after asking if that is wanted.
 //
-// Whoever may see the project may ask: a question changes nothing, costs what a reader's costs, and counts against the
+// Everyone who may see the project may ask: a question changes nothing, costs what a reader's costs, and counts against the
 // same quotas. But a model that is not the project's may be dearer, so that is for editors.
 func (s *handler) tryIt(v *console.Visit) error {
 	t := s.readTry(v, v.Form)

@@ -93,7 +93,7 @@ func (s *handler) renameMe(v *console.Visit) error {
 	return v.Done(accountPath, "Your name is changed.")
 }
 
-// changePassword ends all other sessions: whoever had the password before is out.
+// changePassword ends all other sessions: anybody who knew the old password is signed out.
 func (s *handler) changePassword(v *console.Visit) error {
 	p := v.Who.Person
 	if p.ID == "" {

@@ -13,7 +13,7 @@ import (
 	"docent/web/console"
 )
 
-// index says what this is to whoever opens the address in a browser.
+// index introduces the server to visitors of its address.
 func (s *handler) index(v *console.Visit) error {
 	return s.Render(v, "index", "Docent", nil)
 }
@@ -30,7 +30,7 @@ func (s *handler) chooseProject(v *console.Visit) error {
 			mine = append(mine, projectLink{p, console.PathOf(p)})
 		}
 	}
-	switch { // whoever asks for the list gets it
+	switch { // a request for the list gets it
 	case v.Query("all") != "":
 	case len(mine) == 1:
 		return v.SeeOther(mine[0].Path)
@@ -71,7 +71,7 @@ type LimitUse struct {
 	Key         api.KeyID // whose limit it is; empty if it is the project's or the organization's
 }
 
-// overviewView is how a project fares.
+// overviewView is a project's overview.
 type overviewView struct {
 	Project   api.Project
 	Condition Condition

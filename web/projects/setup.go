@@ -57,7 +57,7 @@ func (d *drafts) get(id api.ProjectID) (draft, bool) {
 	return draft{}, false
 }
 
-// put stores a draft in place of the one of its name, and gives those that had to make room.
+// put stores a draft in place of the one of its name, and returns those that it displaced.
 func (d *drafts) put(next draft) (dropped []draft) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

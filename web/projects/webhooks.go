@@ -28,7 +28,7 @@ type span struct{ Value, Text string }
 
 var replaySpans = []span{{"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last week"}, {"719h", "the last 30 days"}}
 
-// Badge is how the webhook fares.
+// Badge is the webhook's condition.
 func (w hookView) Badge() console.Badge {
 	c := w.Condition()
 	return console.Badge{Text: c, Class: map[string]string{"ok": "ok", "retrying": "warn", "failing": "bad"}[c]}

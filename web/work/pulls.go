@@ -136,7 +136,7 @@ func hunkViews(unified string, split bool, remarks func(at string) ([]commentVie
 	return out
 }
 
-// pull finds the pull request that the path names. Its id cannot be guessed: whoever has the link may read it.
+// pull finds the pull request that the path names. Its id cannot be guessed: anyone with the link may read it.
 func (s *handler) pull(v *console.Visit) (p api.PullRequest, form string, err error) {
 	id := v.Param("id")
 	for _, suffix := range []string{".diff", ".patch"} {

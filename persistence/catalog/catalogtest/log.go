@@ -81,7 +81,7 @@ func (l *Log) Change(stream string, to func(*api.JobRow)) uint64 {
 	return l.ChangeAll([]string{stream}, to)
 }
 
-// ChangeAll changes streams at once: whoever follows sees all of it, or nothing.
+// ChangeAll changes streams at once: followers see all of it, or nothing.
 func (l *Log) ChangeAll(streams []string, to func(*api.JobRow)) uint64 {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -7,8 +7,8 @@ import (
 	"docent/persistence/catalog/database"
 )
 
-// A Head is the state of a source that every node is to serve at least: of whoever read it last because somebody asked
-// for it, or because it had moved.
+// A Head is the state of a source that every node is to serve at least: that of the last node that
+// read it because somebody asked for it, or because it had moved.
 type Head struct {
 	Number int64 // rises with each change
 	Commit string

@@ -67,7 +67,7 @@ const (
 	maxProblems = 300 // that a report names
 )
 
-// A Crawler reads sites, each host at one pace whoever asks for it.
+// A Crawler reads sites, each host at one pace no matter how many ask for it.
 type Crawler struct {
 	o       Options
 	public  *http.Client

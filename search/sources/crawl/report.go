@@ -110,7 +110,7 @@ func order(p Problem) int {
 	return 1
 }
 
-// keepReport leaves the report beside the state, for whoever looks after the server.
+// keepReport leaves the report beside the state, for the server's operator.
 func (r *run) keepReport(out Report) error {
 	raw, err := json.MarshalIndent(out, "", " ")
 	if err != nil {

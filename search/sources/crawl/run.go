@@ -21,7 +21,7 @@ import (
 	"docent/site"
 )
 
-// The file that says that a folder's pages were collected is room site's.
+// Package site owns the file that says that a folder's pages were collected.
 type collected = site.Collected
 
 const collectedFile = site.CollectedFile

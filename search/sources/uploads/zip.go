@@ -134,8 +134,8 @@ func clutter(name string) bool {
 	return strings.HasPrefix(name, "__MACOSX/") || base == ".DS_Store" || base == "Thumbs.db" || base == "desktop.ini"
 }
 
-// nameOf is the path of an entry with slashes. One that leads out of the folder is refused with the whole zip: whoever
-// made it meant harm, or its pages are not what they seem.
+// nameOf is the path of an entry with slashes. One that leads out of the folder is refused with the whole zip: its
+// author meant harm, or its pages are not what they seem.
 func nameOf(f *zip.File) (string, error) {
 	name := strings.ReplaceAll(decodedName(f), `\`, "/")
 	trimmed := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
