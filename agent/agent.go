@@ -54,7 +54,7 @@ type Task struct {
 	// Record keeps a step. The loop goes on when it has returned, so what a model has answered is not asked again. Nil
 	// keeps nothing.
 	Record func(ctx context.Context, s Step) error
-	// Show is told what a language model's edits come to, each time that they have changed. Nil is not told.
+	// Show receives what a language model's edits come to, each time that they have changed. It may be nil.
 	Show func(ctx context.Context, changes []Change)
 	// Aside does what takes time but no work, such as asking a model, without holding what a run that works holds: others
 	// go on meanwhile. It fails with do's error, or when the run may not go on. Nil just does it.

@@ -38,7 +38,7 @@ type badArguments struct{ text string }
 
 func (e *badArguments) Error() string { return e.text }
 
-// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is told in
+// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is reported in
 // words.
 func arguments[A any](text string) (A, error) {
 	var a A

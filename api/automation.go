@@ -24,7 +24,7 @@ type Automation struct {
 	DailyCap   int       `json:"dailyCap"`             // runs in a day, UTC
 	Draft      bool      `json:"draft,omitempty"`      // pull requests are opened as drafts
 	CreatedAt  time.Time `json:"createdAt"`
-	Paused     bool      `json:"paused,omitempty"` // it runs only when it is told to
+	Paused     bool      `json:"paused,omitempty"` // it runs only when started by hand
 
 	// What has become of it.
 	Next *time.Time     `json:"next,omitempty"` // when Cron is due

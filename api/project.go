@@ -134,8 +134,8 @@ type Options struct {
 	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
 	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
 	Public           bool `json:"public,omitempty"`           // what is published is read, and asked over MCP, without a key
-	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys that
-	// are limited to addresses are a server's own, and need none.
+	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys
+	// that are limited to addresses are a server's own, and need none.
 	ProofOfWork int `json:"proofOfWork,omitempty"`
 }
 

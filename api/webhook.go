@@ -35,8 +35,8 @@ type Webhook struct {
 	Project ProjectID   `json:"project"`
 	URL     string      `json:"url"`
 	Events  []EventKind `json:"events"` // that are sent; all, later kinds as well, if empty
-	// Secret is the name of the stored secret that deliveries are signed with. Until OldUntil they are signed with OldSecret
-	// as well.
+	// Secret is the name of the stored secret that deliveries are signed with. Until OldUntil they are signed with
+	// OldSecret as well.
 	Secret    string     `json:"secret,omitempty"`
 	OldSecret string     `json:"oldSecret,omitempty"`
 	OldUntil  *time.Time `json:"oldUntil,omitempty"`

@@ -39,8 +39,8 @@ type Options struct {
 	WriteGap time.Duration // between two changes on GitHub, which asks for it; default a second
 	Now      func() time.Time
 
-	// CoAuthor names the person who asked for a publication, as "Name <address>"; empty if that is not known. Asked again, it
-	// gives the same answer: it is part of the commit.
+	// CoAuthor names the person who asked for a publication, as "Name <address>"; empty if that is not known. Asked
+	// again, it gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
 	// Shared keeps what the built-in host has, if several nodes serve the same projects; nil for a single node.
@@ -96,7 +96,7 @@ type repo struct {
 	listed  *remote.Listing // the source's branches, as last listed; nil if nobody who may use it waits
 	waiting atomic.Int32    // who waits for the turn
 	suspect atomic.Bool     // damage was met: the next sync looks again, and builds the repository again
-	hurt    func(err error) // is told of the first damage
+	hurt    func(err error) // called at the first damage
 	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
 	free    func()          // called when a turn ends
 	copied  copied          // of a repository that several nodes have

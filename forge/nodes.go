@@ -25,8 +25,8 @@ import (
 // If several nodes serve the same projects, what the built-in host keeps is in their database (package shared), and a
 // node's bare repository is a copy of it. A reader of a branch's head asks the database first, which costs one
 // row while nothing has changed, and brings what is new; a node that moves one sends the objects with it, in one
-// transaction, and only then moves its own copy. A branch that another node has moved meanwhile is ErrMoved, as at a remote.
-// What is pushed to other hosts is kept there, and its repository here was a copy before.
+// transaction, and only then moves its own copy. A branch that another node has moved meanwhile is ErrMoved, as at a
+// remote. What is pushed to other hosts is kept there, and its repository here was a copy before.
 
 var errGone = errors.New("another node has removed the repository")
 

@@ -33,8 +33,8 @@ import (
 
 const token = "ghp_TheSecretTokenThatNobodyMaySee"
 
-// serveGit serves a folder of bare repositories over http with git's own backend, to clients that have the token. before may
-// answer a request instead.
+// serveGit serves a folder of bare repositories over http with git's own backend, to clients that have the token.
+// before may answer a request instead.
 func serveGit(t testing.TB, root string,
 	before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
 	t.Helper()

@@ -162,8 +162,8 @@ type Result struct {
 
 	// Checked is what became of the answer's claims when they were held against the passages; nil if nobody did.
 	Checked *Checked
-	// Degraded are the parts that did not take part in the answer as they should have, each with the reason, in words that
-	// readers may see: "rewrite: timeout", "model: unavailable".
+	// Degraded are the parts that did not take part in the answer as they should have, each with the reason, in words
+	// that readers may see: "rewrite: timeout", "model: unavailable".
 	Degraded []string
 }
 

@@ -79,7 +79,7 @@ func handle(req *http.Request) {
 	}
 }
 
-// attachConns has the http.Server tell its conns what goes on.
+// attachConns makes the http.Server tell its conns what goes on.
 func attachConns(server *http.Server) {
 	server.DisableGeneralOptionsHandler = true // "OPTIONS *" is the API's to answer
 	known := server.ConnContext

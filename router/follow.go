@@ -142,7 +142,8 @@ func (w *writer) follow() {
 			w.x.aborted = w.x.aborted || how == sockets.EndedMoved
 			return
 		}
-		// What comes soon after text goes together: a gap of this length is not seen. The end of the answer does not wait.
+		// What comes soon after text goes together: a gap of this length is not seen. The end of the answer does not
+		// wait.
 		if wait {
 			pause.Reset(w.server.Bounds.Pace)
 		} else {

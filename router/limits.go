@@ -56,8 +56,8 @@ func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 const (
 	// allShares is the share of a client with which nothing is bounded for each client.
 	allShares = 100
-	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month is
-	// used up faster than its days pass.
+	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month
+	// is used up faster than its days pass.
 	unprovenPressed = 4
 )
 
@@ -140,8 +140,8 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 }
 
 // answerWithin is the time within which an admitted request is expected to see its answer begin: one that would have
-// to wait longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
-// time before the queue.
+// to wait longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and
+// for the time before the queue.
 const answerWithin = 2 * time.Second * 2 / 3
 
 // enqueue lets a request in that makes work; it may have to wait in the queue.

@@ -100,8 +100,8 @@ type Readers interface {
 
 // Tools are what agents in editors use, over the Model Context Protocol.
 type Tools interface {
-	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From is
-	// the client's address. What they do comes back as requests to the API, in the client's name.
+	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From
+	// is the client's address. What they do comes back as requests to the API, in the client's name.
 	ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 	ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 }
@@ -119,7 +119,7 @@ type Updates interface {
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
-	// Delivered is told of each request to the webhook of a project that has a secret.
+	// Delivered receives each request to the webhook of a project that has a secret.
 	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }
 

@@ -11,7 +11,7 @@ import (
 
 const challenges = "/discovery/v1/assistant/docs.acme.example/challenge"
 
-// worked has the project ask for a proof of work, and gives solutions.
+// worked makes the project ask for a proof of work, and returns solutions.
 func worked(t *testing.T) (h *house, solve func() string) {
 	h = build(t)
 	p := h.catalog.projects["acme"]

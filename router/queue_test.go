@@ -104,7 +104,7 @@ func TestAConnectionOutlivesItsRefusals(t *testing.T) {
 	}
 }
 
-// held has each question wait within its thread until go on; inside tells of each that has come there.
+// held makes each question wait within its thread until go on; inside tells of each that has come there.
 func (h *house) held() (inside chan thread.Ask, goOn chan struct{}) {
 	inside, goOn = make(chan thread.Ask, 8), make(chan struct{})
 	h.threads.hold = func(cmd thread.Ask) {

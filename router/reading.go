@@ -32,7 +32,7 @@ type reading struct {
 	figures
 }
 
-// measured has the reading of a new question's answer measured.
+// measured measures the reading of a new question's answer.
 func (r *reading) measured(req *http.Request, x *exchange, turn *thread.Turn) {
 	if turn.Fresh {
 		r.asked, r.from = x.began, measure.TraceOf(req.Context())
@@ -113,7 +113,7 @@ func (r *reading) End(dst []byte) (out []byte, how string) {
 	return dst, how
 }
 
-// Watch has changed called when the log has more than the reader was given.
+// Watch calls changed when the log has more than the reader was given.
 func (r *reading) Watch(changed func()) (stop func()) {
 	r.reader = r.log.Watch(0, changed)
 	return r.reader.Close

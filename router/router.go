@@ -58,7 +58,7 @@ type Deps struct {
 	// PublicURL is the address at which clients reach the service, without a slash at the end. Links are made with it;
 	// if empty, with the address that the request was sent to.
 	PublicURL string
-	// HSTS is for how long browsers that came over TLS are told to keep to it; 0 is not at all.
+	// HSTS is how long browsers that came over TLS must keep to it; 0 is not at all.
 	HSTS time.Duration
 	// Limits are the quotas of projects that set none of their own. Zero is the default, negative is none.
 	Limits api.Limits
@@ -78,7 +78,7 @@ type Deps struct {
 	// Together is whether other nodes go on with the streams that end here with a stop: their readers are broken off, so
 	// that they resume there.
 	Together bool
-	// HandlerStreams has all streams written by their handlers, and none by package sockets.
+	// HandlerStreams makes handlers write all streams, and package sockets none.
 	HandlerStreams bool
 }
 
@@ -99,7 +99,7 @@ type Bounds struct {
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream
 }
 
-// DefaultBounds are those of a server that is told nothing; the settings of docent have their defaults from here.
+// DefaultBounds are the bounds of a server without settings; the settings of docent have their defaults from here.
 func DefaultBounds() Bounds {
 	threads := runtime.GOMAXPROCS(0) // that run Go's code
 	return Bounds{
@@ -151,7 +151,7 @@ type Server struct {
 
 	sockets      *sockets.Pool // nil if streams stay with their handlers
 	unknownProxy sync.Once
-	deprecated   sync.Map  // by their successors, those that the log was told of
+	deprecated   sync.Map  // by their successors, those that were logged
 	buffers      sync.Pool // of *[]byte
 	proofs       *proof.Challenges
 }
@@ -386,8 +386,8 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		}
 		if r.early() {
 			// Before anything is done for it: a refusal must cost little, or refusing is all that the server does. The
-			// request enters the queue when it was read and may be answered: a client that is slow to send it, or has no key,
-			// keeps nobody out.
+			// request enters the queue when it was read and may be answered: a client that is slow to send it, or has
+			// no key, keeps nobody out.
 			if err := s.queue.Check(); err != nil {
 				return s.queued(err)
 			}
@@ -497,7 +497,7 @@ func (s *Server) beginDrain() {
 }
 
 // Drain refuses new work from now on and lets running streams come to their end. When ctx ends first, it ends them:
-// their readers are told in the stream's own form, and the turns go on without them.
+// their readers get an error in the stream's own form, and the turns go on without them.
 func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
 	if err := s.Settle(ctx); err != nil {
@@ -546,7 +546,7 @@ func (s *Server) cutStreams() {
 	}
 }
 
-// Attach has the server's streams written on connections of the http.Server whose handler it is, if that is
+// Attach makes the server write its streams on connections of the http.Server whose handler it is, if that is
 // possible, and has what net/http answers by itself put into the API's form. It is called once, before the
 // http.Server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and
 // does not wait for streams: Drain does.

@@ -373,7 +373,7 @@ func TestAConnectionIsClosedAfterTheAnswerWhereTheClientWantsThat(t *testing.T) 
 	}
 }
 
-// idle has a stream end on a connection, which then waits for a request.
+// idle ends a stream on a connection, which then waits for a request.
 func (h *house) idle(logs <-chan *stream.Log) *bufio.Reader {
 	h.t.Helper()
 	c := h.dial()

@@ -60,7 +60,7 @@ func (e *embeddings) state(project api.ProjectID) Meaning {
 	return Meaning{Project: project}
 }
 
-// want has a project's vectors made, after those that wait already.
+// want queues a project's vectors, after those that wait already.
 func (e *embeddings) want(project api.ProjectID) {
 	e.mu.Lock()
 	if !slices.Contains(e.waiting, project) {

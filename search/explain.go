@@ -214,7 +214,7 @@ type pageTally struct {
 	seen  bool // looked at closely
 }
 
-// watch has the parts of a section's score noted.
+// watch records the parts of a section's score.
 func (t *trace) watch(section, page uint32) {
 	if t.sections == nil {
 		t.sections, t.pages = make(map[uint32]*sectionTally), make(map[uint32]*pageTally)

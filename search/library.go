@@ -50,7 +50,7 @@ type Options struct {
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 	// Embedder makes the vectors by which sections are found by what they mean; by their words alone if nil.
 	Embedder meaning.Embedder
-	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
+	// MeaningInBoxes makes searches in boxes, which come with every key that is pressed, ask the embedder too.
 	MeaningInBoxes bool
 	// Sources are those of a project, its own first; each project has its own alone if nil.
 	Sources func(ctx context.Context, project api.ProjectID) ([]Source, error)

@@ -34,8 +34,8 @@ func (k resultKey) size() int64 {
 		len(k.asked) + len(k.reader.version) + 240)
 }
 
-// A flight is one search that others may wait for. It is not singleflight's: a caller that waits may leave, and the search
-// runs in the goroutine that holds the index open.
+// A flight is one search that others may wait for. It is not singleflight's: a caller that waits may leave, and the
+// search runs in the goroutine that holds the index open.
 type flight struct {
 	done  chan struct{}
 	found []scored

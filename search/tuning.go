@@ -47,7 +47,8 @@ type Tuning struct {
 	VoteK        float64 `toml:"vote_k"`
 	Abbreviation float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
 	Pair         float64 `toml:"pair"`         // of two Chinese, Japanese or Korean characters: a word is one or more of them
-	// of a word of the field that stands for another, and the score of the first page below which such words are looked for
+	// of a word of the field that stands for another, and the score of the first page below which such words are looked
+	// for
 	Synonym      float64 `toml:"synonym"`
 	SynonymBelow float64 `toml:"synonym_below"`
 	// power to which a page's own boost is raised if it is above 1; Demotion if it is below
@@ -55,7 +56,7 @@ type Tuning struct {
 	Demotion float64 `toml:"demotion"`
 }
 
-// DefaultTuning is what a library uses unless it is told otherwise.
+// DefaultTuning is a library's default.
 var DefaultTuning = Tuning{
 	Section: [page.SectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [page.Fields]float64{6, 2, 1, 0.5, 2, 0},
 	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,

@@ -1,7 +1,7 @@
-// Package site knows the generators of documentation sites: which one makes a site, where it shows a page and under
-// what names, and which files it publishes at all. It reads their configurations and never runs them. There is one file
-// for each generator: what its configuration says, which files are its pages, and how it keeps versions and languages
-// apart.
+// Package site implements the rules of documentation generators: which one makes a site, where it shows a page and
+// under what names, and which files it publishes at all. It reads their configurations and never runs them. There is
+// one file for each generator: what its configuration says, which files are its pages, and how it keeps versions and
+// languages apart.
 package site
 
 import (

@@ -24,7 +24,7 @@ import (
 	"docent/web"
 )
 
-// ask has a reader of acme ask a question that the documentation does not answer, and gives its id.
+// ask asks, as a reader of acme, a question that the documentation does not answer, and returns its id.
 func (h *house) ask(caller, text string, change ...func(*api.QuestionRow)) string {
 	h.t.Helper()
 	at := h.clock.Now().Add(time.Duration(h.audience.Position())*time.Second - time.Hour)
@@ -184,7 +184,7 @@ const acme = "/console/org-a/docs.acme.example"
 // hostile is what a reader may write.
 const hostile = `<script>alert("rotate")</script> how to rotate a key "><img src=x onerror=alert(1)>`
 
-// rotation has three readers ask about one thing, and others about others.
+// rotation asks about one thing as three readers, and about others as others.
 func (h *house) rotation() string {
 	first := h.ask("ann", "How do I rotate an API key?")
 	h.ask("bob", hostile, func(q *api.QuestionRow) {

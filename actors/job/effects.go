@@ -232,7 +232,7 @@ func (e *effect) base(ctx context.Context, project api.Project, tip forge.Tip, t
 // maxBranches is beyond any number of branches that a job comes to have at a time.
 const maxBranches = 1_000_000
 
-// keep has the actor journal a step, and returns when it has.
+// keep sends the actor a step to journal, and returns when it has.
 func (e *effect) keep(ctx context.Context, step agent.Step) error {
 	kept := make(chan struct{})
 	e.run.Tell(stepped{attempt: e.run.Attempt, step: step, kept: kept})
@@ -277,8 +277,8 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 	return p, nil
 }
 
-// patiently tries something again for as long as the code host or the database says that this may help, with growing pauses.
-// The pauses take no slot.
+// patiently tries something again for as long as the code host or the database says that this may help, with growing
+// pauses. The pauses take no slot.
 func (e *effect) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	began := time.Now()
 	for n := 1; ; n++ {

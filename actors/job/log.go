@@ -61,8 +61,8 @@ type Entry struct {
 	Model   string       `cbor:"18,keyasint,omitempty"`
 	Usage   *agent.Usage `cbor:"19,keyasint,omitempty"`
 	Spent   *agent.Spent `cbor:"20,keyasint,omitempty"` // on the instruction, up to here
-	// Printed is what the project's own check printed in an instruction that failed with it. As the outputs of results that
-	// say so, it is for those who may edit: code of the repository may have run there.
+	// Printed is what the project's own check printed in an instruction that failed with it. As the outputs of results
+	// that say so, it is for those who may edit: code of the repository may have run there.
 	Printed string `cbor:"21,keyasint,omitempty"`
 }
 

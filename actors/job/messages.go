@@ -1,4 +1,4 @@
-// Package job is the actor that carries one request through the agent to a pull request.
+// Package job implements the actor that carries one request through the agent to a pull request.
 //
 // A job works on one instruction at a time, in the order sent. What a command was answered is on disk; an instruction
 // that was accepted is carried out exactly once, whatever dies in between, and ends in exactly one branch and at most
@@ -62,8 +62,8 @@ type (
 		After   uint64
 		Until   time.Time
 		Log     bool // the reply carries the log beyond After
-		// Edits has the reply carry what the edit in hand comes to so far, if that is another version than Seen. Then the
-		// answer comes as soon as there is one, even if no event has happened.
+		// Edits makes the reply carry what the edit in hand comes to so far, if that is another version than Seen. Then
+		// the answer comes as soon as there is one, even if no event has happened.
 		Edits bool
 		Seen  uint64
 	}
@@ -83,7 +83,8 @@ type (
 		State   api.PullState
 	}
 
-	// Note puts a sentence into the job's log, which becomes its message. One that is its message already changes nothing.
+	// Note puts a sentence into the job's log, which becomes its message. One that is its message already changes
+	// nothing.
 	Note struct {
 		Project api.ProjectID
 		Text    string
@@ -155,8 +156,8 @@ type (
 		Text  string     `cbor:"3,keyasint"`
 		At    time.Time  `cbor:"4,keyasint"`
 	}
-	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind it
-	// without asking again. A step of a new round takes the place of those of earlier rounds.
+	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind
+	// it without asking again. A step of a new round takes the place of those of earlier rounds.
 	Stepped struct {
 		Step agent.Step `cbor:"1,keyasint"`
 		At   time.Time  `cbor:"2,keyasint"`

@@ -21,7 +21,7 @@ const (
 	maxPanicked    = 3   // runs that failed in the program
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
-	maxEarlier     = 50  // earlier instructions that the agent is told of
+	maxEarlier     = 50  // earlier instructions that the agent gets
 	maxPulls       = 50  // pull requests whose states are remembered
 	maxText        = 4000
 	titleLength    = 80
@@ -187,7 +187,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 	return s.ending(events), err
 }
 
-// ending has the events that end an instruction say which.
+// ending makes the events that end an instruction say which.
 func (s state) ending(events []Event) []Event {
 	link := s.link
 	for i, ev := range events {

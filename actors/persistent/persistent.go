@@ -78,8 +78,8 @@ type Kind[S, E any] struct {
 	// Snapshot encodes a state, and Restore reads it as one that covers the events up to seq.
 	Snapshot func(s *S) ([]byte, error)
 	Restore  func(id string, seq uint64, data []byte) (S, error)
-	// Grows says that a state grows with its stream. Its snapshots come after more and more events, so that what they cost
-	// altogether grows with the stream and not with its square.
+	// Grows says that a state grows with its stream. Its snapshots come after more and more events, so that what they
+	// cost altogether grows with the stream and not with its square.
 	Grows bool
 }
 
@@ -238,8 +238,8 @@ func RestartIfBehind(err error) {
 	}
 }
 
-// leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves to
-// other nodes, as if it took the process down. If that cannot be noted, it counts as if it had.
+// leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves
+// to other nodes, as if it took the process down. If that cannot be noted, it counts as if it had.
 func (a *Actor[S, E]) leave(r *Run) {
 	events, err := a.Decide(RunLeft{r.Attempt})
 	if err == nil {
@@ -280,8 +280,8 @@ func (a *Actor[S, E]) Idle() bool {
 }
 
 // Close ends the actor. Its run stops without a result: who recovers it runs it again. Whole says that the actor has
-// not failed: its run was not what ended it, and what it knows is worth a snapshot, so that the journal need keep nothing of
-// it in memory.
+// not failed: its run was not what ended it, and what it knows is worth a snapshot, so that the journal need keep
+// nothing of it in memory.
 func (a *Actor[S, E]) Close(whole bool) {
 	run := a.run
 	a.StopRun()

@@ -58,7 +58,7 @@ func (a *Actor[S, E]) Settle() (start bool) {
 }
 
 // Start begins a run of the work that the state calls for. Recovered says that an earlier run may have broken off: then
-// Counted has the journal count it. Perform does the work, until it is done or ctx ends. In is the span that the run is
+// Counted makes the journal count it. Perform does the work, until it is done or ctx ends. In is the span that the run is
 // in, if any.
 func (a *Actor[S, E]) Start(in tracing.Durable, recovered bool, perform func(ctx context.Context, r *Run)) *Run {
 	base := in.Context(a.deps.Context)
@@ -147,8 +147,8 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 func (r *Run) Tell(body any) { r.self.Tell(&Result{Run: r, Body: body}) }
 
 // Rest waits before work that broke off n times starts over: not at all at first, then longer and longer. If it was
-// this work that took the process down, the rest of the service gets time to work; if it was not, a row of crashes does not
-// use up its attempts, since only work that has begun can break off.
+// this work that took the process down, the rest of the service gets time to work; if it was not, a row of crashes does
+// not use up its attempts, since only work that has begun can break off.
 func (r *Run) Rest(ctx context.Context, n int) error {
 	const free, longest = 3, time.Minute
 	if r.begin == nil || n < free {
@@ -157,7 +157,7 @@ func (r *Run) Rest(ctx context.Context, n int) error {
 	return backoff.Sleep(ctx, min(longest, time.Second<<min(n-free, 10)))
 }
 
-// Counted has the journal count a run that may have been broken off before, once the run's turn has come, so that
+// Counted makes the journal count a run that may have been broken off before, once the run's turn has come, so that
 // work that kills the process does not do so for ever. It returns when the work may begin.
 func (r *Run) Counted(ctx context.Context) error {
 	if r.begin == nil {

@@ -31,7 +31,8 @@ type Deps struct {
 	// Budget bounds what the calls of language models for one answer use altogether.
 	Budget model.Budget
 
-	// Open hears when a thread's answer begins to be written, with 1, and when that has ended, with -1; nil if nobody counts.
+	// Open hears when a thread's answer begins to be written, with 1, and when that has ended, with -1; nil if nobody
+	// counts.
 	Open func(id api.ThreadID, by int32)
 	// Ended hears how each answer ended; nil if nobody counts.
 	Ended func(result string)

@@ -129,7 +129,7 @@ func (e *effect) report(ctx context.Context, done *turnDone) {
 // errLong stops a model that has written more than an answer may hold.
 var errLong = errors.New("the answer is longer than allowed")
 
-// A briefing is what the model is told, and what is kept of it while the model answers.
+// A briefing is the prompt, and what is kept of it while the model answers.
 type briefing struct {
 	model      string // that its project wants
 	options    api.Options
@@ -149,7 +149,7 @@ func newCandidate(h *search.Hit) candidate {
 		score: h.Score}
 }
 
-// brief looks up and finds what the model is told.
+// brief looks up and finds what goes into the prompt.
 func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	project, err := e.deps.Projects.Project(ctx, e.state.project)
 	if err != nil {
@@ -249,7 +249,7 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 		err = errors.New("the model wrote nothing")
 	}
 	if err == nil && done.result.Answered && len(w.sources) == 0 {
-		// A model that does not say what it used was told these pages.
+		// A model that does not say what it used was given these pages.
 		w.cite(0, 1, 2)
 	}
 	if err == nil && done.result.Answered && suggest != nil {
@@ -514,7 +514,7 @@ type writer struct {
 	effect     *effect
 	log        *stream.Log
 	candidates []candidate
-	request    *model.Request // until something is written: what the model was told need not stay then
+	request    *model.Request // until something is written: the prompt need not stay then
 	limit      int
 	from       int    // its first part in the log
 	size       int    // bytes of text
@@ -528,7 +528,7 @@ type writer struct {
 // begun reports whether a reader has seen anything of the answer itself.
 func (w *writer) begun() bool { return w.size > 0 || len(w.sources) > 0 || w.long }
 
-// forget lets go of what the model was told, once it will not be asked again.
+// forget lets go of the prompt, once the model will not be asked again.
 func (w *writer) forget() {
 	if w.begun() {
 		*w.request = model.Request{}

@@ -1,4 +1,4 @@
-// Package thread is the actor that holds one assistant conversation.
+// Package thread implements the actor that holds one assistant conversation.
 //
 // A thread answers one question at a time; a question that comes meanwhile waits its turn. The question is journaled
 // before the stream opens and the answer before it finishes: after a restart an unfinished turn is taken up again, and
@@ -35,8 +35,8 @@ type (
 		// caller makes it hard to guess.
 		Chat   string
 		Caller string // fp: "anonymous" or a user id
-		// Reader is the reader's name by the site's own server; empty if it names none. A thread belongs to the reader who has
-		// opened it: no other one, and nobody without a name, goes on in it.
+		// Reader is the reader's name by the site's own server; empty if it names none. A thread belongs to the reader
+		// who has opened it: no other one, and nobody without a name, goes on in it.
 		Reader     string
 		Channel    api.Channel
 		ThreadKey  string // the thread's secret, if the client sends it
@@ -70,8 +70,8 @@ type (
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
 
-	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that is
-	// on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue. An empty
+	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that
+	// is on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue. An empty
 	// Caller or ThreadKey is not checked; Reader always is.
 	Rate struct {
 		Project   api.Project
@@ -83,8 +83,8 @@ type (
 		Comment   string
 	}
 
-	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on disk,
-	// and if the turn has already ended or is not in hand.
+	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on
+	// disk, and if the turn has already ended or is not in hand.
 	Stop struct {
 		Project api.ProjectID
 		Turn    api.TurnID

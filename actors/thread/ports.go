@@ -13,7 +13,7 @@ import (
 type Searcher interface {
 	// Search answers search.ErrNotIndexed if the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
-	// Indexed has such a project's index made, and returns when it is there, or with the reason why it cannot be made now.
+	// Indexed builds such a project's index, and returns when it is there, or with the reason why it cannot be built now.
 	Indexed(ctx context.Context, project api.ProjectID) error
 }
 
@@ -23,7 +23,7 @@ type Pages interface {
 	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
 }
 
-// A Rewriter has a language model read a question together with its conversation.
+// A Rewriter asks a language model to read a question together with its conversation.
 type Rewriter interface {
 	// By is the model that does so for the named one; empty if none does.
 	By(name string) string

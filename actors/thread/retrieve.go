@@ -44,7 +44,7 @@ func (e *effect) newReading(wanted *Wanted, project *api.Project, history []mode
 	return r
 }
 
-// begin has the question rewritten, while the documentation is searched for it as it stands.
+// begin starts rewriting the question, while the documentation is searched for it as it is.
 func (r *reading) begin(ctx context.Context, rewriter Rewriter, name string) {
 	if r.done != nil {
 		return

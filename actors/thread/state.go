@@ -19,7 +19,7 @@ const (
 	maxInterrupted = 8  // runs that ended with the process before the turn is given up
 	maxPanicked    = 2  // runs that failed in the program
 	maxWaiting     = 16 // questions that wait in one thread
-	// What a model is told of the conversation so far.
+	// What a model sees of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
 	// maxReplaced is how many exchanges are kept that were replaced.
@@ -213,7 +213,8 @@ func (s *state) unlock(key string, required bool) error {
 	return nil
 }
 
-// resume refuses a caller that may not read the newest answer. A chat stands for its caller: who knows it has asked in it.
+// resume refuses a caller that may not read the newest answer. A chat stands for its caller: who knows it has asked in
+// it.
 func (s *state) resume(cmd *Resume, now time.Time) error {
 	caller := cmd.Caller
 	if cmd.Chat != "" {
@@ -309,8 +310,8 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 }
 
 // repeat finds the exchange that a question was put in already. A request that took long on its way, as between nodes of
-// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when their
-// requests came to the service, and its own is the earlier one.
+// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when
+// their requests came to the service, and its own is the earlier one.
 func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		if i, ok := index(list, cmd.Turn); ok {
@@ -479,7 +480,7 @@ func (s state) close(turn api.TurnID, change func(*Exchange)) state {
 	return s.next()
 }
 
-// history is what a model is told of the conversation before the turn in hand: the newest answered exchanges that fit.
+// history is what a model sees of the conversation before the turn in hand: the newest answered exchanges that fit.
 func (s *state) history() []model.Message {
 	var out []model.Message
 	size := 0

@@ -240,8 +240,8 @@ func TestHistoryIsBoundedAndWithoutFailures(t *testing.T) {
 	}
 }
 
-// Who the site's server names opens a thread that is this reader's alone: anybody who knows its id, its key and its chat is
-// refused without the name, and so is who comes with a name to a thread that nobody was named for.
+// Who the site's server names opens a thread that is this reader's alone: anybody who knows its id, its key and its
+// chat is refused without the name, and so is who comes with a name to a thread that nobody was named for.
 func TestAThreadOfANamedReaderGoesOnForThatReaderAlone(t *testing.T) {
 	p := api.Project{ID: "p"}
 	named := func(reader string) state {

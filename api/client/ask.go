@@ -46,7 +46,7 @@ type Question struct {
 	Language     string // the same
 	Page         string // that the reader is on
 	Context      []AskContext
-	Explain      bool // how the answer came about is told with it: for admin keys
+	Explain      bool // the answer includes how it came about: for admin keys
 	DataStream   bool // use the deprecated version 1, whose lines some proxies pass on that hold events back
 }
 

@@ -89,7 +89,7 @@ func (c *Client) JobEvents(ctx context.Context, project, id string, after uint64
 			if left {
 				return
 			}
-			if failures++; opened { // a server that was not reached at all is told of at once
+			if failures++; opened { // a server that was not reached at all is reported at once
 				err = c.broke(ctx, failures, err)
 			}
 			if err != nil {

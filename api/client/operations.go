@@ -37,7 +37,7 @@ func (c *Client) ReadJob(ctx context.Context, project, id string, options ...Opt
 	return get[Job](ctx, c, path(agent, project, "/job/", id), options...)
 }
 
-// Wait has ReadJob wait for a change, for at most a minute.
+// Wait makes ReadJob wait for a change, for at most a minute.
 func Wait(d time.Duration) Option {
 	return Query("wait", strconv.Itoa(int(min(max(d, time.Second), time.Minute)/time.Second)))
 }

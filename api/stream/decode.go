@@ -387,7 +387,7 @@ func (d *Decoder) dispatch(data []byte) error {
 	return nil
 }
 
-// chunkTypes are the types of events. What is wrong with one is told in words. Those that are nil are of the
+// chunkTypes are the types of events. What is wrong with one is reported in words. Those that are nil are of the
 // protocol, and say nothing that is kept.
 var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 	"start": func(d *Decoder, c *wireChunk) string {

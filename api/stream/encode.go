@@ -68,13 +68,13 @@ type Encoder struct {
 // NewEncoder returns an encoder for one answer.
 func NewEncoder(form Form) *Encoder { return &Encoder{form: form} }
 
-// WithKey has the encoder tell its one reader the thread's secret. The parts are every reader's.
+// WithKey makes the encoder send its one reader the thread's secret. The parts are every reader's.
 func (e *Encoder) WithKey(key string) *Encoder {
 	e.key = key
 	return e
 }
 
-// WithExplanation makes the encoder tell its one reader how the answer came about, if that was asked for. Others do not
+// WithExplanation makes the encoder send its one reader how the answer came about, if that was asked for. Others do not
 // learn it.
 func (e *Encoder) WithExplanation() *Encoder {
 	e.explains = true
@@ -167,7 +167,8 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 		}
 		dst = e.openLine(dst)
 		dst = e.closeLine(dst, reason, p.Usage)
-		// The hook of the page reads data (2) and annotations (8); the finish line itself keeps only what its client knows.
+		// The hook of the page reads data (2) and annotations (8); the finish line itself keeps only what its client
+		// knows.
 		for _, code := range [...]byte{'8', '2'} {
 			dst = append(dst, code, ':', '[')
 			dst = append(dst, `{"type":"finish"`...)

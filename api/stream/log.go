@@ -239,8 +239,8 @@ type Reader struct {
 	slot    int // index in log.waiting; -1 when not there
 	resting bool
 	closed  bool
-	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind pos
-	// until the log has grown so far.
+	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind
+	// pos until the log has grown so far.
 	at, chunk, offset int
 }
 

@@ -1,5 +1,5 @@
-// Package forgetest is the contract of a code host as a test: whatever publishes for jobs, to whichever host, passes
-// it.
+// Package forgetest provides the contract of a code host as a test: whatever publishes for jobs, to whichever host,
+// passes it.
 package forgetest
 
 import (

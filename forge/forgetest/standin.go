@@ -61,8 +61,8 @@ type StandIn struct {
 	App      *StandInApp                   // a GitHub App that may ask for tokens
 	pulls    []*StandInPull
 
-	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any more.
-	// It does not know others.
+	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any
+	// more. It does not know others.
 	People map[string]string
 	// Writer is the account of the tokens; "docent-bot", who may write, if it is empty.
 	Writer string

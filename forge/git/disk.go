@@ -32,9 +32,9 @@ type Disk struct {
 // openFiles bounds the object files that are open at a time, in all repositories together.
 const openFiles = 32
 
-// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: it is called before each operation on
-// a file with its name, and its error is what the system says. Operations are "open" and "read", and those that change
-// something: "create", "write", "sync", "rename", "remove" and "mkdir".
+// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: it is called before each operation
+// on a file with its name, and its error is what the system says. Operations are "open" and "read", and those that
+// change something: "create", "write", "sync", "rename", "remove" and "mkdir".
 func NewDisk(maxFiles int, maxBytes int64, fault func(op, name string) error) *Disk {
 	return &Disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes, fault: fault}
 }

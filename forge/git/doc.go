@@ -1,4 +1,4 @@
-// Package git is one bare git repository on disk: its objects and references, edits, diffs and merges.
+// Package git implements one bare git repository on disk: its objects and references, edits, diffs and merges.
 //
 // What a reference reaches is on disk before the reference is, and what is read is checked against its name. Reading
 // has bounds, since the content is anybody's: bytes of an object, names and bytes of a commit's files, open files.

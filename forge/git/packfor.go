@@ -24,8 +24,8 @@ func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 }
 
 // PackTo writes a pack of what commits reach, without what is there with others, and says how many objects it has,
-// and how many bytes these. If it has none, nothing is written. Files are read when it is their turn; all may have so many
-// bytes together.
+// and how many bytes these. If it has none, nothing is written. Files are read when it is their turn; all may have so
+// many bytes together.
 func (s *Store) PackTo(
 	w io.Writer, heads []plumbing.Hash, there map[plumbing.Hash]bool, most int64,
 ) (n int, total int64, err error) {

@@ -117,7 +117,7 @@ func (s *Store) packPath(name, ext string) string {
 	return filepath.Join(s.packs(), "pack-"+name+ext)
 }
 
-// Pack puts the loose objects into one pack, together with the packs of before that are not much larger. At is told of
+// Pack puts the loose objects into one pack, together with the packs of before that are not much larger. At is called at
 // each step, and ends the work there with an error. Remove says whether anything may be removed now.
 func (s *Store) Pack(ctx context.Context, at func(step string) error, remove func(func() error) error) error {
 	defer func() { s.left.Store(s.loose.Load()) }()

@@ -209,7 +209,8 @@ func (g *gitHub) Reply(ctx context.Context, number int, to Comment, key, body st
 		return err
 	}
 	if inThread {
-		// The library's call for it writes "in_reply_to" to the address for new comments, which GitHub keeps for old clients.
+		// The library's call for it writes "in_reply_to" to the address for new comments, which GitHub keeps for old
+		// clients.
 		req, err := g.lib.NewRequest(ctx, http.MethodPost,
 			fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%d/replies", g.owner, g.name, number, thread),
 			map[string]string{"body": reply(to, key, body, true)})

@@ -33,8 +33,8 @@ type Host interface {
 	Describe(ctx context.Context, number int, body string) error
 	// Label adds labels to those that the pull request has.
 	Label(ctx context.Context, number int, labels []string) error
-	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before since,
-	// and nothing that bots or the host itself wrote.
+	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before
+	// since, and nothing that bots or the host itself wrote.
 	Comments(ctx context.Context, number int, since time.Time) ([]Comment, error)
 	// Reply answers a comment, in its thread if the host has threads, otherwise with a quotation. What is there with the
 	// key's mark counts as the answer: it is given once.

@@ -49,7 +49,7 @@ type Remote struct {
 	client  transport.Transport
 	timeout time.Duration
 
-	Progress func(text string) // is told how much was received; may be nil
+	Progress func(text string) // reports how much was received; may be nil
 	Whole    bool              // fetches bring all of the history even if nothing is there yet
 
 	// Of a source that is reached over http.
@@ -377,7 +377,7 @@ func request(
 		if alone {
 			req.Depth = packp.DepthCommits(1)
 		}
-		// The remote is told where our history ends, so that it does not count on what lies beyond.
+		// The request tells the remote where our history ends, so that it does not count on what lies beyond.
 		req.Shallows = slices.Collect(maps.Keys(shallow))
 	}
 	return req, nil

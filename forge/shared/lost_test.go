@@ -40,7 +40,7 @@ func (f *forgetful) Connect(ctx context.Context) (driver.Conn, error) {
 	return forgetfulConn{conn.(*stdlib.Conn), f}, nil
 }
 
-// lose has the answer to the next call of a function get lost.
+// lose drops the answer to the next call of a function.
 func (f *forgetful) lose(function string, then func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -285,9 +285,9 @@ func (s *Store) Turn(ctx context.Context, project string, f func()) error {
 // A Move changes a reference, or what moves with them, from what it is expected to be. Empty stands for "not there".
 type Move struct{ Name, Old, New string }
 
-// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are, and how
-// many bytes they have; it may be nil. A reference that is not where it is expected to be is failure.ErrMoved; if all
-// are where they should go, that is done already. It returns the version then, and how many packs there are.
+// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are,
+// and how many bytes they have; it may be nil. A reference that is not where it is expected to be is failure.ErrMoved;
+// if all are where they should go, that is done already. It returns the version then, and how many packs there are.
 func (s *Store) Push(
 	ctx context.Context, project string, moves []Move, pack func(io.Writer) (objects int, inflated int64, err error),
 ) (at Place, packs int, err error) {

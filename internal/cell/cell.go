@@ -41,7 +41,7 @@ func broke(format string, args ...any) error {
 	return &UnreadableError{Why: fmt.Sprintf(format, args...), Broke: true}
 }
 
-// These are told to the owner of the input.
+// These are reported to the owner of the input.
 const (
 	whyTime   = "it takes too long to be read"
 	whyMemory = "it takes too much memory to be read"

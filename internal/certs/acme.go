@@ -110,9 +110,9 @@ type authority struct {
 	standIn func() (*tls.Certificate, error)
 }
 
-// get is the certificate for a client. Until there is one, a client that asks for one of the domains gets none: a browser that
-// was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do on the
-// machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
+// get is the certificate for a client. Until there is one, a client that asks for one of the domains gets none: a
+// browser that was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do
+// on the machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
 func (s *authority) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cert, err := s.config.GetCertificate(hello)
 	if err != nil && !slices.Contains(s.domains, strings.ToLower(hello.ServerName)) &&
@@ -159,7 +159,7 @@ func (s *authority) begin(ctx context.Context) {
 func (s *authority) look(bool) {}
 func (s *authority) end()      { s.cache.Stop() }
 
-// event is told what the library does.
+// event receives what the library does.
 func (s *authority) event(_ context.Context, event string, data map[string]any) error {
 	switch event {
 	case "cert_obtained":

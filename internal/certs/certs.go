@@ -91,7 +91,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Reload has the files read now, and says in the log what came of it.
+// Reload reads the files now, and logs the result.
 func (k *Keeper) Reload() {
 	select {
 	case k.again <- struct{}{}:

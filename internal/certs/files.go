@@ -95,7 +95,7 @@ func (f *files) protocols() []string   { return nil }
 func (f *files) begin(context.Context) {}
 func (f *files) end()                  {}
 
-// look reads the files. What does not fit together may be half written: it is told of when it is the same at the next
+// look reads the files. What does not fit together may be half written: it is reported when it is the same at the next
 // look, or at once if somebody waits for it.
 func (f *files) look(told bool) {
 	now := f.read(f.pair.Load(), f.refused)

@@ -1,5 +1,5 @@
-// Package disk holds what systems do differently with files: locks, names that reach the disk, files that are replaced,
-// and what a full disk answers.
+// Package disk provides what systems do differently with files: locks, names that reach the disk, files that are
+// replaced, and what a full disk answers.
 package disk
 
 import (

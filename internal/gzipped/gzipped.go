@@ -1,4 +1,4 @@
-// Package gzipped is what is sent compressed: who takes it, and files that are compressed once for all who do.
+// Package gzipped implements compressed responses: which clients accept them, and files that are compressed once for all.
 package gzipped
 
 import (

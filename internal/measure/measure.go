@@ -1,5 +1,5 @@
-// Package measure gives measurements the trace that they come from, so that a dashboard leads from a slow answer to what
-// happened in it.
+// Package measure links measurements to the trace that they come from, so that a dashboard leads from a slow answer to
+// what happened in it.
 package measure
 
 import (

@@ -1,4 +1,4 @@
-// Package systemd is the server's side of what it and the service manager tell each other: the sockets that the manager
+// Package systemd implements the server's side of its talk with the service manager: the sockets that the manager
 // listens on (sd_listen_fds), when the server is ready, stops or needs longer (sd_notify), and the watchdog.
 //
 // Without a service manager all of it does nothing.
@@ -74,7 +74,7 @@ func New(log *slog.Logger) *Notifier {
 	return n
 }
 
-// tell sends one message. What cannot be told is logged: the server works without it, until the manager's patience ends.
+// tell sends one message. What cannot be sent is logged: the server works without it, until the manager's patience ends.
 func (n *Notifier) tell(lines ...string) {
 	if err := n.send(strings.Join(lines, "\n")); err != nil {
 		n.log.Warn("the service manager could not be told", "state", lines[0], "error", err)

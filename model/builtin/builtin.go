@@ -1,4 +1,4 @@
-// Package builtin is the model that needs nothing: it answers with the documentation's own sentences.
+// Package builtin implements the model that needs nothing: it answers with the documentation's own sentences.
 package builtin
 
 import (

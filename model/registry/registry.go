@@ -1,5 +1,5 @@
-// Package registry binds the models: it finds them by their names, has the built-in model answer in place of one that
-// fails, and counts what they are used for.
+// Package registry provides the models by name: it answers with the built-in model in place of one that fails, and
+// counts what they are used for.
 package registry
 
 import (
@@ -25,8 +25,8 @@ import (
 type Config struct {
 	Models  []Named
 	Default string // name of the model that answers when none is named; "builtin" if empty
-	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that has
-	// the name of an alias goes before it.
+	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that
+	// has the name of an alias goes before it.
 	Aliases map[string]string
 }
 
@@ -188,9 +188,9 @@ func (r *Registry) Name(name string) string {
 	return cmp.Or(name, r.standard)
 }
 
-// Answer has the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
-// after the other, not always from the caller's goroutine, and must not wait. An error of emit ends the answer and is
-// returned as it is. An unknown name is an api.InvalidError. So a scripted model answers only if its name was
+// Answer asks the named model for an answer, in pieces; the empty name stands for the default. Emit is called for one
+// piece after the other, not always from the caller's goroutine, and must not wait. An error of emit ends the answer
+// and is returned as it is. An unknown name is an api.InvalidError. So a scripted model answers only if its name was
 // written down: in the request's project or as the configured default.
 func (r *Registry) Answer(
 	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
@@ -205,7 +205,7 @@ func (r *Registry) Answer(
 	return here(ctx, r.Name(name), p, req, emit)
 }
 
-// here has a model answer that is in this process.
+// here asks a model that is in this process.
 //
 //go:noinline
 func here(ctx context.Context, name string, p provider, req model.Request, emit func(model.Delta) error) (

@@ -84,7 +84,7 @@ func (k *checker) judged(ctx context.Context, result *model.Result) error {
 	return nil
 }
 
-// ask has the judge say which of the claims hold; nil if it does not.
+// ask asks the judge which of the claims hold; nil if it does not answer.
 func (k *checker) ask(ctx context.Context, asked []*doubt, result *model.Result) []bool {
 	var b strings.Builder
 	var texts []string

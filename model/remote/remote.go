@@ -40,7 +40,8 @@ const (
 type Config struct {
 	BaseURL string // the provider's public address if empty
 	Model   string // the provider's name of it
-	// Key is the secret itself, never shown, asked for with each request: it may change while the server runs. Nil for none.
+	// Key is the secret itself, never shown, asked for with each request: it may change while the server runs. Nil for
+	// none.
 	Key func() string
 
 	MaxTokens int           // of an answer; default 1024

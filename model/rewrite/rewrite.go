@@ -1,7 +1,7 @@
-// Package rewrite has a language model read a question together with its conversation: as one question that stands by
-// itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept. What
-// the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that gives
-// it orders can at most have the wrong words searched for.
+// Package rewrite asks a language model to read a question together with its conversation: as one question that stands
+// by itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept.
+// What the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that
+// gives it orders can at most have the wrong words searched for.
 package rewrite
 
 import (

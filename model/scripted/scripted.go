@@ -1,4 +1,4 @@
-// Package scripted is the model that writes a fixed text at a fixed pace, or replies that were written down: for tests
+// Package scripted implements a model that writes a fixed text at a fixed pace, or prepared replies: for tests
 // and load benches.
 package scripted
 

@@ -159,7 +159,7 @@ func planCopy(ctx context.Context, from, to tables) ([]*planned, error) {
 	return plan, nil
 }
 
-// copyOrder has what other tables refer to come first.
+// copyOrder puts what other tables refer to first.
 func copyOrder(table string) int {
 	order := []string{"organizations", "projects", "people", "questions", "webhooks", "automations"}
 	if at := slices.Index(order, table); at >= 0 {

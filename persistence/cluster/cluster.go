@@ -1,5 +1,5 @@
-// Package cluster says which of several nodes runs what. Nodes share a PostgreSQL database; which of them is there, and
-// which runs the actors of a shard, stands in its tables, and a node that was given up cannot write any more.
+// Package cluster implements which of several nodes runs what. Nodes share a PostgreSQL database; which of them is
+// there, and which runs the actors of a shard, is in its tables, and an evicted node can no longer write.
 //
 // A name such as "job/<id>", "thread/<id>" or "task/webhooks" belongs to a shard, and a shard to one node at a time. A
 // server that is alone has no Members: a nil *Members runs everything.

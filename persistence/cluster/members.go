@@ -23,8 +23,8 @@ type Config struct {
 	Address string // of its internal listener; "" if there is none: the node is then the only one
 	Version string
 	Keys    []string // public ones that this node knows nodes by, its own first; it joins nodes whose own it knows and that know its own
-	// Probe asks what answers at a node's address for the node's id, "" from one that cannot say. Without it nobody finds out
-	// whether nodes reach each other.
+	// Probe asks what answers at a node's address for the node's id, "" from one that cannot say. Without it nobody
+	// finds out whether nodes reach each other.
 	Probe func(ctx context.Context, n Node) (id string, err error)
 	Log   *slog.Logger
 	Beat  time.Duration // between two signs of life, 1 s; other nodes have the same
@@ -32,16 +32,16 @@ type Config struct {
 	Drain time.Duration // how long a shard that is to move waits for its open streams, if this node goes on
 }
 
-// A Handler is told which shards this node runs. Its functions but Open are called one after the other.
+// A Handler learns which shards this node runs. Its functions but Open are called one after the other.
 type Handler struct {
-	// Gained says that this node runs these shards from now on. It says so again of all that run here when the node may act
-	// on them after beats were missing: what was to begin meanwhile was refused. It returns soon.
+	// Gained says that this node runs these shards from now on. It says so again of all that run here when the node may
+	// act on them after beats were missing: what was to begin meanwhile was refused. It returns soon.
 	Gained func(shards []int)
 	// Lost says that another node is to run these shards. It returns when nothing of theirs runs here any more; only then
 	// the other node begins.
 	Lost func(ctx context.Context, shards []int)
-	// Open returns how many streams of a shard are open here, which break off when another node comes to run it. It returns at
-	// once.
+	// Open returns how many streams of a shard are open here, which break off when another node comes to run it. It
+	// returns at once.
 	Open func(shard int) int
 }
 
@@ -265,8 +265,8 @@ func (m *Members) Fence() string {
 	return m.config.ID
 }
 
-// Handle has h told which shards run here, beginning with those that do. The node takes shards from the first call on:
-// what handles requests has to be there by then.
+// Handle tells h which shards run here, beginning with those that already do. The node takes shards from the first call
+// on: what handles requests has to be there by then.
 func (m *Members) Handle(h Handler) {
 	if m == nil {
 		return

@@ -21,7 +21,7 @@ type mesh struct {
 
 func newMesh() *mesh { return &mesh{answers: map[string]string{}, cuts: map[string]bool{}} }
 
-// listen has the node answer at an address.
+// listen makes the node answer at an address.
 func (n *mesh) listen(address, id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,7 +54,7 @@ func (n *mesh) probe(from string) func(context.Context, cluster.Node) (string, e
 	}
 }
 
-// meet has a node join whose address is reached unless it was cut before.
+// meet makes a node join whose address is reached unless it was cut before.
 func (g *group) meet(n *mesh, name string) *peer {
 	g.t.Helper()
 	return g.joinAs(name, func(c *cluster.Config) {

@@ -151,7 +151,7 @@ func (m *Members) session(conn *pgx.Conn, seen *watch) error {
 	return nil
 }
 
-// listen has changes of the tables told over the connection.
+// listen subscribes to changes of the tables over the connection.
 func (m *Members) listen(conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(m.ctx, 2*m.limit)
 	defer cancel()
@@ -284,7 +284,7 @@ func (m *Members) beaten(sent time.Duration) {
 	}
 }
 
-// watchBeats has what runs alone end when no beat arrives.
+// watchBeats ends exclusive work when no beat arrives.
 func (m *Members) watchBeats() {
 	for {
 		left := m.limit - (time.Since(m.base) - time.Duration(m.last.Load()))
@@ -342,7 +342,7 @@ func (m *Members) giveUpOthers(ctx context.Context, conn *pgx.Conn, nodes []memb
 	return nil
 }
 
-// bury has a node count as dead unless it has moved since it was seen.
+// bury marks a node as dead unless it has moved since it was seen.
 func (m *Members) bury(ctx context.Context, conn *pgx.Conn, n member, why string) (gone bool, err error) {
 	err = conn.QueryRow(ctx, "SELECT cluster_dead_1($1, $2, $3)", n.ID, n.Counter, why).Scan(&gone)
 	return gone, err

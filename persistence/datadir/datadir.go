@@ -1,5 +1,5 @@
-// Package datadir is the directory that a server keeps everything in: its layout, the lock that lets one process have
-// it, the rights of its files, and what the runtime says when the process crashes.
+// Package datadir provides the directory that a server keeps everything in: its layout, the lock that lets one process
+// have it, the rights of its files, and what the runtime says when the process crashes.
 package datadir
 
 import (

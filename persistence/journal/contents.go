@@ -262,7 +262,7 @@ func Import(path string, contents func(yield func(any) error) error) (err error)
 	return disk.SyncFolder(filepath.Dir(path))
 }
 
-// importedWhole has the file checked like any journal's.
+// importedWhole checks the file like any journal's.
 func importedWhole(path string) error {
 	var problems []error
 	err := Check(path, func(p Problem) bool {

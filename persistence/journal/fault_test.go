@@ -260,7 +260,8 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 			}
 			doubtful, uncertain = s, text
 			check(j, "while it cannot be written to") // reads go on
-			// What became of it is known when the disk can be written to again. Until then the file may be as a crash finds it.
+			// What became of it is known when the disk can be written to again. Until then the file may be as a crash
+			// finds it.
 			heal()
 			crashed := filepath.Join(t.TempDir(), "crashed.db")
 			if b, err := usedPart(path); err != nil {

@@ -22,7 +22,7 @@ type Identity struct {
 // hearEvery is the least time between two writes of what the journal has heard of the catalogue.
 const hearEvery = time.Second
 
-// Hear has the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
+// Hear makes the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
 // stop is closed. Is what the journal says of itself already.
 func (j *Journal) Hear(is Identity, revision func() uint64, stop <-chan struct{}) {
 	Hear(j.log, j.Remember, is, revision, stop)

@@ -438,7 +438,7 @@ func (j *Journal) poke() {
 	}
 }
 
-// do has the committer run f in its next transaction, and waits until that is on disk.
+// do makes the committer run f in its next transaction, and waits until that is on disk.
 func (j *Journal) do(f func(*commit) error) error {
 	op := &operation{run: f, done: make(chan struct{})}
 	j.mu.Lock()

@@ -292,7 +292,7 @@ func (c *counter) room(w Window, now time.Time, most int) (time.Duration, bool) 
 	return w.reset(now), false
 }
 
-// settle has uses that lie in the future count as if they had happened at now. If they count so already, since the
+// settle makes uses that lie in the future count as if they had happened at now. If they count so already, since the
 // clock went back, that does not begin again.
 func (c *counter) settle(w Window, now time.Time) {
 	latest, end := w.latest(now), w.End(now)

@@ -1,8 +1,8 @@
-// Package forward has requests that reached one node answered by another one, as a whole.
+// Package forward implements the answering of requests that reached one node by another one, as a whole.
 //
 //	client ── edge, which finds that another node runs the actor ── internal listener of that node ── edge
 //
-// A request is handled as ever. If a handler meets an actor of another node, that is noted in the request's
+// A request is handled as usual. If a handler meets an actor of another node, that is noted in the request's
 // cluster.Slot; if nothing was written by then, the handler's answer is dropped and the request is sent, with its body,
 // to the internal listener of the node that the note names. So no route knows of it.
 //

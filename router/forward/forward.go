@@ -209,7 +209,7 @@ func (e *entry) here(w http.ResponseWriter, req *http.Request, body *kept) (*clu
 	return slot, nil
 }
 
-// taken has a request handled that another node sent: it is not sent on.
+// taken handles a request that another node sent: it is not sent on.
 func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 	before := maps.Clone(w.Header())
 	ctx, slot := cluster.WithSlot(req.Context())
@@ -222,13 +222,13 @@ func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 	notOwner(w)
 }
 
-// notOwner has the node that sent the request look again.
+// notOwner makes the node that sent the request look again.
 func notOwner(w http.ResponseWriter) {
 	w.Header().Set(notOwnerHeader, "1")
 	w.WriteHeader(http.StatusMisdirectedRequest)
 }
 
-// there has another node answer. It is false if this node has come to run the actor.
+// there forwards the request to another node. It is false if this node has come to run the actor.
 func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot *cluster.Slot, id, once string) bool {
 	f, note := e.f, slot.Elsewhere()
 	until := time.Now().Add(f.Wait)

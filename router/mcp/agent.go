@@ -94,7 +94,7 @@ func (t tools) jobStatus(ctx context.Context, req *mcp.CallToolRequest, in statu
 	return told(t.client(req.Extra).ReadJob(ctx, string(t.project), in.Job, wait...))
 }
 
-// once has a request carried out once, if it has an idempotency key.
+// once makes a request be carried out once, if it has an idempotency key.
 func once(key string) []client.Option {
 	if key == "" {
 		return nil

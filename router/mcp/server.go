@@ -53,8 +53,9 @@ type Deps struct {
 	MaxSessions, ClientShare int
 	Unlimited                func(netip.Addr) bool
 
-	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a node
-	// keeps a session that a request names; the request is sent there then. Both are empty if this server is alone.
+	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a
+	// node keeps a session that a request names; the request is sent there then. Both are empty if this server is
+	// alone.
 	Node      string
 	Elsewhere func(ctx context.Context, node string) bool
 }

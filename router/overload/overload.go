@@ -277,7 +277,7 @@ func (q *Queue) release(p *Ticket) {
 	}
 }
 
-// expire has those who wait take the turns of requests whose lease is over.
+// expire gives the turns of requests whose lease is over to those that wait.
 func (q *Queue) expire() {
 	for q.working.Len() > 0 {
 		p := q.working.Front().Value.(*Ticket)

@@ -111,7 +111,7 @@ func (m *machine) ask() {
 	})
 }
 
-// press has so many requests come in a second, for a while.
+// press sends so many requests in a second, for a while.
 func (m *machine) press(rate int, during time.Duration) {
 	gap := time.Second / time.Duration(rate)
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(gap) {
@@ -120,7 +120,7 @@ func (m *machine) press(rate int, during time.Duration) {
 	}
 }
 
-// burst has so many come at once.
+// burst sends so many at once.
 func (m *machine) burst(n int) {
 	for range n {
 		m.ask()

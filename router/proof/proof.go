@@ -107,9 +107,8 @@ func (c *Challenges) sign(project, challenge string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error, or with what keeps nodes from
-// remembering it together. What give returns may be
-// used again: for a request that was refused for another reason.
+// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error, or with what keeps nodes
+// from remembering it together. What give returns may be used again: for a request that was refused for another reason.
 func (c *Challenges) Use(ctx context.Context, project, payload string, now time.Time) (give func(), err error) {
 	if payload == "" {
 		return nil, ErrNone

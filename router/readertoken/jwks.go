@@ -20,7 +20,8 @@ import (
 	"docent/internal/outbound"
 )
 
-// Bounds of what an address publishes, and of how often it is asked: tokens with made-up key ids must not become requests.
+// Bounds of what an address publishes, and of how often it is asked: tokens with made-up key ids must not become
+// requests.
 const (
 	maxKeySet    = 64 << 10         // bytes
 	maxKeys      = 16               // that can verify: a token without a kid is tried with each

@@ -1,9 +1,9 @@
-// Package readertoken verifies who the readers of a site are, by tokens that the site's own server signs: JWTs with the claims
-// sub, groups, aud and exp.
+// Package readertoken verifies who the readers of a site are, by tokens that the site's own server signs: JWTs with the
+// claims sub, groups, aud and exp.
 //
-// A token is signed with HS256 and one of the project's reader secrets, or with ES256 and a key that the site publishes as
-// a JSON Web Key Set. Which of the two is decided by the algorithm in its header, and each algorithm has keys of its own
-// kind only: a published key is never taken for a secret.
+// A token is signed with HS256 and one of the project's reader secrets, or with ES256 and a key that the site publishes
+// as a JSON Web Key Set. Which of the two is decided by the algorithm in its header, and each algorithm has keys of its
+// own kind only: a published key is never taken for a secret.
 package readertoken
 
 import (

@@ -100,7 +100,7 @@ func (c *handedBack) Close() error {
 	return c.TCPConn.Close()
 }
 
-// OnClose is what wants to be told of that.
+// OnClose is called then.
 func (c *handedBack) OnClose() func() { return c.closed }
 
 // emptyLines are as many bytes of empty lines as net/http passes over: two line ends.

@@ -27,7 +27,7 @@ type Source interface {
 	// End says after an Append how the answer has ended; nothing if it goes on. What the reader has still to be told is
 	// appended.
 	End(dst []byte) (out []byte, how string)
-	// Watch has changed called whenever Append or End may have something to say. changed may be called from anywhere,
+	// Watch calls changed whenever Append or End may have something to say. changed may be called from anywhere,
 	// with any lock held. The first Append comes without it. stop ends that.
 	Watch(changed func()) (stop func())
 }
@@ -158,7 +158,7 @@ func (p *Pool) Close() {
 	p.ended.Wait()
 }
 
-// sweep has all loops look at all that they have.
+// sweep makes all loops look at all that they have.
 func (p *Pool) sweep() {
 	for _, l := range p.loops {
 		l.sweep.Store(true)

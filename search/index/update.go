@@ -32,8 +32,8 @@ const (
 	maxDeadShare = 0.25
 	maxTodoShare = 0.5
 	maxBroken    = 20 // files of one update that break their parser
-	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in parsed
-	// form.
+	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in
+	// parsed form.
 	maxChanged = 16
 )
 

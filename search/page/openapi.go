@@ -214,8 +214,8 @@ var notPublic = []string{"x-excluded", "x-hidden", "x-internal"}
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// operations are the public ones: by their first tag, in the order in which the document describes the tags, those without
-// a tag first.
+// operations are the public ones: by their first tag, in the order in which the document describes the tags, those
+// without a tag first.
 func (w *apiWriter) operations() (list []operation, about []apiTag) {
 	byTag := make(map[string][]operation)
 	named := make(map[string]bool)

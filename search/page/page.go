@@ -1,5 +1,5 @@
-// Package page knows what the pages of a documentation site and their sections are to an index: it reads one file, in
-// Markdown, MDX, HTML or as the description of an API, and makes the record that the index keeps of it and a document
+// Package page provides the pages and sections of a documentation site to an index: it reads one file, in Markdown,
+// MDX, HTML or as the description of an API, and makes the record that the index keeps of it and a document
 // for each section. What other files add to a page, its place in the navigation or the text of links that lead to it,
 // comes with its Source.
 package page

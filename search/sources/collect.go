@@ -133,7 +133,7 @@ func (s *Reader) gatherAlone(
 	})
 }
 
-// gather has a collector bring the pages of a source, and notes how that went.
+// gather lets a collector bring the pages of a source, and records the result.
 func (s *Reader) gather(ctx context.Context, collector Collector, p api.Project, dir string, progress Progress) error {
 	if err := os.MkdirAll(filepath.Join(dir, PagesDir), 0o700); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", p.ID, err)

@@ -162,7 +162,7 @@ func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end 
 	}, nil
 }
 
-// Forget has a project read again, whatever came of it before: an operator asked for it.
+// Forget lets a project be read again, whatever came of it before: an operator asked for it.
 func (g *Guard) Forget(project api.ProjectID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

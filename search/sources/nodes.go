@@ -20,8 +20,8 @@ import (
 type Nodes interface {
 	// Take brings a collected source's folder to what the nodes were given last, and says whether it has changed.
 	Take(ctx context.Context, p api.Project, dir string) (changed bool, err error)
-	// Collect runs f while no other node collects the source, and gives all nodes what dir holds then, whether f failed or
-	// not. What was uploaded is theirs already.
+	// Collect runs f while no other node collects the source, and gives all nodes what dir holds then, whether f failed
+	// or not. What was uploaded is theirs already.
 	Collect(ctx context.Context, p api.Project, dir string, f func(context.Context) error) error
 	// Forget removes what nodes were given of a source.
 	Forget(ctx context.Context, id api.ProjectID) error
@@ -31,7 +31,7 @@ type Nodes interface {
 	Heads(ctx context.Context) (map[api.ProjectID]Head, error)
 	Now(ctx context.Context) ([2]int64, error)
 	Turned() <-chan struct{}
-	// Turn has all nodes read a source again.
+	// Turn makes all nodes read a source again.
 	Turn(ctx context.Context, id api.ProjectID, commit string) (number int64, err error)
 	// Serves says that this node has read a source up to a number; Behind names the other nodes that have not.
 	Serves(ctx context.Context, id api.ProjectID, number int64) error
@@ -138,7 +138,7 @@ func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 	return number
 }
 
-// moved has the other nodes read a source that was found to have moved, unless one of them was first to see it.
+// moved makes the other nodes read a source that was found to have moved, unless one of them was first to see it.
 func (s *Reader) moved(ctx context.Context, id api.ProjectID) {
 	if s.Nodes == nil {
 		return

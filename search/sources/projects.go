@@ -76,8 +76,8 @@ func found(p api.Project, r search.Report, open string) Project {
 		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings, Open: open}
 }
 
-// CheckSettings says what is wrong with a project's settings: whatever can be known without reading anything. Add and Set take
-// settings that have passed it.
+// CheckSettings says what is wrong with a project's settings: whatever can be known without reading anything. Add and
+// Set take settings that have passed it.
 func CheckSettings(p api.Project) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -181,7 +181,7 @@ func readAlike(a, b api.Project) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Rereads reports whether a change of a project's settings has its documentation read again.
+// Rereads reports whether a change of a project's settings requires reading its documentation again.
 func (s *Reader) Rereads(before, after api.Project) bool {
 	return !readAlike(before, after.WithDefaults())
 }

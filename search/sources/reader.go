@@ -78,7 +78,7 @@ func (s *Reader) withoutFirst(ctx context.Context, id api.ProjectID, q search.Qu
 	return q, len(labels) > 0
 }
 
-// Missing has the index of a source made that has none, unless somebody is at it.
+// Missing schedules a build of a missing index, unless one is under way.
 func (s *Reader) Missing(id api.ProjectID) { s.make(id) }
 
 // makeAgain is how long after an attempt that failed the next one begins at the earliest.
@@ -236,7 +236,7 @@ func (s *Reader) fetch(ctx context.Context, p api.Project, fresh bool, progress 
 	return p, tip, nil
 }
 
-// Listen has heard called with the commit that a project's documentation was read at, each time.
+// Listen registers heard, which is called with the commit that a project's documentation was read at, each time.
 func (s *Reader) Listen(heard func(context.Context, api.ProjectID, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func (s *Reader) Merged(id api.ProjectID) {
 	})
 }
 
-// make has the index of a project made that has none that can be used, unless somebody is at it.
+// make schedules a build of the index of a project that has no usable one, unless one is under way.
 func (s *Reader) make(id api.ProjectID) *making {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -462,7 +462,7 @@ func (s *Reader) Report(id api.ProjectID, err error) {
 	}
 }
 
-// Forget has a project read again, whatever came of it before.
+// Forget lets a project be read again, whatever came of it before.
 func (s *Reader) Forget(project api.ProjectID) { s.Guard.Forget(project) }
 
 // LeftOut lists why projects are left out.

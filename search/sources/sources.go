@@ -253,7 +253,7 @@ func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
 	return errors.Join(s.dropHere(ctx, id), s.forgetGiven(ctx, id))
 }
 
-// RefreshAll reads a project's further sources. What fails of one is told of that one, and the others are read.
+// RefreshAll reads a project's further sources. What fails of one is reported for that one, and the others are read.
 func (s *Reader) RefreshAll(ctx context.Context, p api.Project, progress Progress) map[string]error {
 	failed := map[string]error{}
 	for _, f := range p.Sources {

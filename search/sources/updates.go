@@ -84,7 +84,7 @@ func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateI
 	return up.ID, nil
 }
 
-// Wake has what is pending begun.
+// Wake starts what is pending.
 func (u *Updates) Wake() {
 	select {
 	case u.wake <- struct{}{}:

@@ -30,7 +30,7 @@ func Known(m map[string]any, key string) bool {
 // through functions, and through calls that take the object with some of these keys. What would have to be run is
 // Computed. read reads a file by its path; nil if there are no others.
 //
-// If it cannot be told which object the program exports, Settings takes the one with the most of the keys and marks
+// If it is not clear which object the program exports, Settings takes the one with the most of the keys and marks
 // it as one into which another is spread.
 func Settings(file, src string, read func(string) ([]byte, error), keys ...string) map[string]any {
 	p := &program{read: read, keys: keys, modules: map[string]*module{}, left: maxSteps}

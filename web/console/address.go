@@ -84,7 +84,8 @@ func HostOf(address string) string {
 	return host
 }
 
-// APIAddress returns the address under which programs reach the service. What a request calls its host is no address to repeat.
+// APIAddress returns the address under which programs reach the service. What a request calls its host is no address to
+// repeat.
 func (s *Server) APIAddress() string {
 	if s.PublicURL == "" {
 		return "https://docent.example.com"

@@ -91,8 +91,8 @@ type Rule struct {
 // Rule returns the line of a route.
 func (r Route) Rule() Rule { return Rule{r.method, r.pattern, r.need.String(), r.need&NotKeys != 0} }
 
-// ServePage answers a request for a page. Client is the client's address, and secure is whether the request came over TLS. An
-// error is for FailPage.
+// ServePage answers a request for a page. Client is the client's address, and secure is whether the request came over
+// TLS. An error is for FailPage.
 func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
 	return s.router.ServeHTTPError(&answer{ResponseWriter: w, client: client, secure: secure}, req)
 }

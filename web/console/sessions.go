@@ -209,8 +209,9 @@ func (s *Server) BeginPerson(v *Visit, p api.Person, how string) error {
 	return s.Begin(v, who, api.SignIn{Kind: api.SessionOfPerson, Person: p.ID, How: how})
 }
 
-// still reports whether the visitor may still see what the visit asked for, with the same rights. A part of a page that is
-// live asks before each change: what it shows was made for these rights, and a browser with others asks for it again.
+// still reports whether the visitor may still see what the visit asked for, with the same rights. A part of a page that
+// is live asks before each change: what it shows was made for these rights, and a browser with others asks for it
+// again.
 func (s *Server) still(v *Visit) bool {
 	if !v.SignedIn {
 		return true

@@ -49,7 +49,8 @@ func gapBadge(state api.GapState) string {
 // A Badge is a word that stands out.
 type Badge struct{ Text, Class string }
 
-// AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 if there were none.
+// AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 if there were
+// none.
 func AnsweredPercent(d catalog.Day) int {
 	if ended := d.Answered + d.Unanswered + d.Failed; ended > 0 {
 		return (100*d.Answered + ended/2) / ended

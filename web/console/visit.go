@@ -229,7 +229,7 @@ func (v *Visit) SeeOther(to string) error {
 	return nil
 }
 
-// Resend has the browser send the same form to another address of ours.
+// Resend makes the browser send the same form to another address of ours.
 func (v *Visit) Resend(to string) error {
 	h := v.Header()
 	h.Set("Cache-Control", "no-store")

@@ -211,7 +211,7 @@ func (s *handler) testReport(v *console.Visit) error {
 	return v.Done(v.Base()+"/report#deliveries", "A test is on its way. Reload this page to see what the receiver answered.")
 }
 
-// removeReportHook has the report sent nowhere.
+// removeReportHook stops sending the report.
 func (s *handler) removeReportHook(v *console.Visit) error {
 	hook, err := s.reportHook(v)
 	if err != nil {

@@ -96,7 +96,7 @@ type Setup interface {
 	Remove(ctx context.Context, id api.ProjectID) error
 	RemoveSource(ctx context.Context, project api.ProjectID, label string) error
 	RemoveWebhook(ctx context.Context, id api.ProjectID) error
-	// Rereads reports whether a change of settings has the documentation read again.
+	// Rereads reports whether a change of settings requires reading the documentation again.
 	Rereads(before, after api.Project) bool
 	RetireReaderSecret(ctx context.Context, id api.ProjectID, name string) error
 	SetSource(project api.ProjectID, s api.Source) (sources.Task, error)

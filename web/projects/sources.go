@@ -214,7 +214,7 @@ func sourceAccess(p api.Project) string {
 	return "no token"
 }
 
-// reindex has the documentation read again.
+// reindex starts re-indexing the documentation.
 func (s *handler) reindex(v *console.Visit) error {
 	id, err := s.Sources.Reindex(v.Context(), v.Project.ID)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *handler) reindex(v *console.Visit) error {
 	return v.SeeOther(v.Base() + "/sources/updates/" + string(id))
 }
 
-// recheck has everything read again to say what is public.
+// recheck reads everything again to say what is public.
 func (s *handler) recheck(v *console.Visit) error {
 	task, err := s.Setup.Check(v.Project)
 	if err != nil && !errors.Is(err, api.ErrConflict) {

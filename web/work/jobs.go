@@ -128,8 +128,8 @@ func (s *handler) listJobs(ctx context.Context, project api.Project, q catalog.J
 	return lines, more, nil
 }
 
-// askerNames returns the names of those who ask for jobs: keys, people and automations. Each kind is looked up when one of it
-// is met; a name that cannot be had is left out.
+// askerNames returns the names of those who ask for jobs: keys, people and automations. Each kind is looked up when one
+// of it is met; a name that cannot be had is left out.
 func (s *handler) askerNames(ctx context.Context, project api.Project) func(id string) string {
 	var keys, automations map[string]string
 	people := map[string]string{}

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are opened.
+	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are
+	// opened.
 	shownAtOnce = 500
 	// maxShownLines are the lines of one file's changes. More are left to the text form.
 	maxShownLines = 20_000

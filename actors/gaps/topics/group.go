@@ -19,7 +19,8 @@ type Seed map[string]float64
 // A Rarity says in how many sections of the documentation each term is, and how many sections there are.
 type Rarity func(terms []string) (in []int, of int)
 
-// Where the lines are drawn, fitted to the judged questions marked "tune": go test ./actors/gaps/topics -run TestGrouping -v -fit.
+// Where the lines are drawn, fitted to the judged questions marked "tune": go test ./actors/gaps/topics -run
+// TestGrouping -v -fit.
 type lines struct {
 	join  float64 // a question joins a group that it is at least so close to
 	merge float64 // two groups become one

@@ -61,8 +61,8 @@ func (m *meter) excess() string {
 	case memory > m.box.Memory:
 		return fmt.Sprintf("it was ended: its processes held more than the %d bytes of memory that are its limit", m.box.Memory)
 	}
-	// Nothing that is on the disk but not in a folder, or in a folder that is shut, escapes this. Others write as well; what
-	// is left for them counts more than that.
+	// Nothing that is on the disk but not in a folder, or in a folder that is shut, escapes this. Others write as well;
+	// what is left for them counts more than that.
 	if now, ok := m.freeBytes(); ok && now < m.free && m.free-now > min(uint64(m.box.Disk), m.free/2) {
 		return fmt.Sprintf("it was ended: the disk lost %d bytes meanwhile", m.free-now)
 	}

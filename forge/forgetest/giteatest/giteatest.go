@@ -222,7 +222,8 @@ func (s *Server) Stop() {
 	<-s.ended
 }
 
-// end lets the process stop its git commands first: one that outlives it still writes to the folder that the test removes.
+// end lets the process stop its git commands first: one that outlives it still writes to the folder that the test
+// removes.
 func (s *Server) end() {
 	_ = s.process.Signal(os.Interrupt)
 	select {

@@ -1,4 +1,4 @@
-// Package growth is for tests: it holds that work on a text grows no faster than the text.
+// Package growth provides a test helper that checks that work on a text grows no faster than the text.
 package growth
 
 import (

@@ -1,7 +1,7 @@
-// Package database is what the parts of the catalogue stand on: one SQL database, SQLite or PostgreSQL, through bun. It
+// Package database provides the one SQL database, SQLite or PostgreSQL, of all parts of the catalogue, through bun. It
 // owns how the database is opened and migrated, transactions and how changes are counted and told to other nodes, the
-// identity of the catalogue, rows with checksums, errors, what is remembered of look-ups, and the organizations and settings
-// of the installation. Migrations of all parts stand here, since they are one sequence.
+// identity of the catalogue, rows with checksums, errors, what is remembered of look-ups, and the organizations and
+// settings of the installation. Migrations of all parts are here, since they are one sequence.
 package database
 
 import (
@@ -39,8 +39,8 @@ type Options struct {
 	TouchEvery time.Duration
 	// LockWait is how long to wait for another process that holds the database; default 5 s.
 	LockWait time.Duration
-	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may change
-	// while the server runs. If nil, those of the address that is opened.
+	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may
+	// change while the server runs. If nil, those of the address that is opened.
 	DSN func() string
 	// Nodes says that several nodes serve from the same database, PostgreSQL: each tells the others of its changes.
 	Nodes bool
@@ -55,8 +55,9 @@ type Options struct {
 	CloseWait time.Duration
 }
 
-// A DB is the SQL database of a catalogue. It may be used by many goroutines at once, and a SQLite or PostgreSQL database by
-// several processes. A change that returned without an error is on disk; what a part writes by Every is the exception.
+// A DB is the SQL database of a catalogue. It may be used by many goroutines at once, and a SQLite or PostgreSQL
+// database by several processes. A change that returned without an error is on disk; what a part writes by Every is the
+// exception.
 //
 // Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable when trying again
 // later may help. They never show the password of a DSN.
@@ -130,8 +131,8 @@ type written struct {
 	write            func(ctx context.Context, closing bool) error
 }
 
-// Every has a part store what it holds now and then, from Start on, and a last time at Close. What could not be written is
-// tried again.
+// Every calls a part's function to store what it holds now and then, from Start on, and a last time at Close. What
+// could not be written is tried again.
 func (db *DB) Every(pause time.Duration, name, late, lost string, write func(ctx context.Context, closing bool) error) {
 	db.written = append(db.written, written{name, late, lost, pause, write})
 }
@@ -190,8 +191,8 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// Ping reports whether the catalogue answers and takes writes: a database that failed over to a replica, or that is guarded, may
-// only be read.
+// Ping reports whether the catalogue answers and takes writes: a database that failed over to a replica, or that is
+// guarded, may only be read.
 func (db *DB) Ping(ctx context.Context) error {
 	if db.Postgres() == nil {
 		var one int

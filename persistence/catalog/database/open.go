@@ -63,8 +63,8 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options, steps []St
 	for {
 		err := db.trySQLite(ctx, size, o.LockWait, steps, "")
 		if noRoom(err) {
-			// A file beside the database, which processes share, cannot be made on a full disk. If no other process has the
-			// database, its contents can be kept in memory.
+			// A file beside the database, which processes share, cannot be made on a full disk. If no other process has
+			// the database, its contents can be kept in memory.
 			err = db.trySQLite(ctx, size, o.LockWait, steps, "unix-excl")
 		}
 		if err == nil {

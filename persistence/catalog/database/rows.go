@@ -18,7 +18,7 @@ import (
 // CeilMilli is the first stored time that is not before t.
 func CeilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
-// Upsert has an insert replace columns of the rows that are there.
+// Upsert makes an insert replace columns of existing rows.
 func Upsert(insert *bun.InsertQuery, columns ...string) *bun.InsertQuery {
 	insert = insert.On("CONFLICT (id) DO UPDATE")
 	for _, name := range columns {

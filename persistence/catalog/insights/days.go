@@ -31,8 +31,8 @@ const quarterLength = 15 * time.Minute
 const (
 	// quartersMost is how many quarters of an hour are remembered, of all projects: those of some years.
 	quartersMost = 1 << 18
-	// quarterShare bounds how much of the time goes into counting a quarter that changes all the while: one part in so many,
-	// if that is more than quarterQuick.
+	// quarterShare bounds how much of the time goes into counting a quarter that changes all the while: one part in so
+	// many, if that is more than quarterQuick.
 	quarterShare = 20
 	quarterQuick = 5 * time.Millisecond
 )

@@ -49,7 +49,7 @@ func (s *Store) SetReportHook(ctx context.Context, h api.ReportHook) error {
 	})
 }
 
-// RemoveReportHook has the project's weekly report sent nowhere.
+// RemoveReportHook stops sending the project's weekly report.
 func (s *Store) RemoveReportHook(ctx context.Context, project api.ProjectID) error {
 	return s.db.Change(ctx, "remove a report's webhook", func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*hookRow)(nil)).Where("project_id = ?", project).Exec(ctx)

@@ -37,7 +37,7 @@ type Source interface {
 	Trimmed() uint64
 	// Since yields, in the order of positions, the streams that changed after pos, removed ones included.
 	Since(pos uint64, yield func(pos uint64, stream string) bool) error
-	// Changed receives after commits; several may be told as one.
+	// Changed receives after commits; several may be reported as one.
 	Changed() <-chan struct{}
 	// Ack says that everything up to pos is handled and remembered.
 	Ack(pos uint64)
@@ -212,8 +212,8 @@ func (p *Projector) Run(ctx context.Context) {
 			_ = backoff.Sleep(ctx, pause)
 			continue
 		}
-		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them of a
-		// stream of this kind.
+		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them
+		// of a stream of this kind.
 		p.rest(ctx, began.Add(p.of.Gap))
 		failures = 0
 		if p.awaited() {

@@ -410,8 +410,8 @@ func (s *Store) Deliveries(ctx context.Context, webhook string, limit int) ([]ap
 		Order("at DESC", "id DESC").Limit(int64(limit)), "deliveries")
 }
 
-// Rewind has a webhook's events since a time sent again, in their order, and counts them. Events after the position that
-// its receiver has come to are sent in any case and not counted.
+// Rewind schedules a webhook's events since a time to be sent again, in their order, and counts them. Events after the
+// position that its receiver has come to are sent in any case and not counted.
 func (s *Store) Rewind(ctx context.Context, id string, since time.Time) (n int, err error) {
 	w, err := s.Webhook(ctx, id)
 	if err != nil {

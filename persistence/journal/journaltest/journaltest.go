@@ -1,4 +1,4 @@
-// Package journaltest is what every journal.Store promises, as tests.
+// Package journaltest provides tests of what every journal.Store promises.
 package journaltest
 
 import (

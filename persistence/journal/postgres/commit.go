@@ -343,7 +343,7 @@ func (j *Journal) do(f func(ctx context.Context, conn *pgx.Conn) error) error {
 	return op.err
 }
 
-// settled has f done, again and again while the database does not answer, for as long as patience lasts.
+// settled calls f, again and again while the database does not answer, for as long as patience lasts.
 func (j *Journal) settled(f func(context.Context, *pgx.Conn) error) error {
 	pause := backoff.Exponential(50*time.Millisecond, reconnectMost)
 	began := time.Now()
@@ -360,7 +360,7 @@ func (j *Journal) settled(f func(context.Context, *pgx.Conn) error) error {
 	}
 }
 
-// once has f done over a connection that works, and says how the database is.
+// once calls f with a connection that works, and notes the state of the database.
 func (j *Journal) once(f func(context.Context, *pgx.Conn) error) error {
 	c := &j.commits
 	err := j.try(f)
@@ -466,7 +466,7 @@ func query(ctx context.Context, conn *pgx.Conn, args *arguments, res *result) er
 	return conn.QueryRow(ctx, commitStatement, args.list()...).Scan(&res.first, &res.statuses, &res.lasts)
 }
 
-// send has the database carry out a batch, once.
+// send makes the database carry out a batch, once.
 func (j *Journal) send(reqs []*request) (res result, err error) {
 	c := &j.commits
 	args := &c.args

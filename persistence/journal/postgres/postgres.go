@@ -34,8 +34,8 @@ import (
 // Options change how a journal is opened.
 type Options struct {
 	Log *slog.Logger // default slog.Default
-	// Now decides when claims expire and in which slot a use is stored. If nil, claims go by the machine's clock, as those
-	// who make them do, and uses by the database's: nodes whose machines disagree count alike.
+	// Now decides when claims expire and in which slot a use is stored. If nil, claims go by the machine's clock, as
+	// those who make them do, and uses by the database's: nodes whose machines disagree count alike.
 	Now func() time.Time
 	// Node is the id of this process in cluster_nodes. Once others evict the node, it writes nothing more. Empty
 	// if nobody can: for a process that is known to be alone.

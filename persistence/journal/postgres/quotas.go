@@ -252,7 +252,7 @@ func (q *quotas) stand(list []refused) func(refused) error {
 	}
 }
 
-// refused has the counts of what was refused for a limit read again.
+// refused marks the counts of what was refused for a limit to be read again.
 func (q *quotas) refused(uses []quota.Use, err error) {
 	if len(uses) == 0 || !errors.Is(err, api.ErrLimited) {
 		return

@@ -21,7 +21,7 @@ import (
 	"docent/site"
 )
 
-// Package site owns the file that says that a folder's pages were collected.
+// collected says that a folder's pages were collected; package site owns its file.
 type collected = site.Collected
 
 const collectedFile = site.CollectedFile
@@ -323,7 +323,7 @@ func (r *run) take() item {
 	return it
 }
 
-// enqueue has an address asked for, once.
+// enqueue queues an address, once.
 func (r *run) enqueue(it item) {
 	address := it.url.String()
 	if r.queued[address] || r.scope.outside(it.url) != "" || it.depth > maxDepth {

@@ -1,5 +1,5 @@
-// Package shared gives the nodes of a cluster what only one of them has of the sources of documentation, and lets them
-// follow the same commits.
+// Package shared provides the nodes of a cluster with what only one of them has of the sources of documentation, and
+// lets them follow the same commits.
 //
 // What was uploaded, and what was collected of web sites and issues, lies in the nodes' database; a node's folder is a
 // copy of it, of the version in the folder's file. One node collects a source at a time.

@@ -30,7 +30,8 @@ const (
 type Store struct {
 	Dir    string
 	Limits Limits // DefaultLimits if zero
-	// Share stores an upload to a source's folder where other nodes find it, before it is kept; nil on a node that is alone.
+	// Share stores an upload to a source's folder where other nodes find it, before it is kept; nil on a node that is
+	// alone.
 	Share func(ctx context.Context, dir string, zip io.Reader) error
 
 	mu sync.Mutex
