@@ -176,11 +176,11 @@ var descriptions = []struct {
 
 var (
 	descOldestJob = prometheus.NewDesc("docent_jobs_oldest_waiting_seconds",
-		"How long ago the instruction was given that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long ago the instruction was given that has waited longest for its turn; 0 if none waits.", nil, nil)
 	descOldestInstruction = prometheus.NewDesc("docent_jobs_oldest_instruction_seconds",
-		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 where all have ended.", nil, nil)
+		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 if all have ended.", nil, nil)
 	descOldestTurn = prometheus.NewDesc("docent_answers_oldest_waiting_seconds",
-		"How long the answer has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long the answer has waited that has waited longest for its turn; 0 if none waits.", nil, nil)
 )
 
 func desc(name, help string) *prometheus.Desc {

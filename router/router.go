@@ -225,7 +225,7 @@ func New(deps Deps) (*Server, error) {
 		value      func(overload.Stats) float64
 	}{
 		{"docent_queue_seconds",
-			"Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
+			"Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 if nobody waits.",
 			func(q overload.Stats) float64 { return q.Expected.Seconds() }},
 		{"docent_queue_waiting", "Jobs, follow-ups, questions and searches that wait to be worked on.",
 			func(q overload.Stats) float64 { return float64(q.Waiting) }},

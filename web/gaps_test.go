@@ -25,7 +25,7 @@ import (
 )
 
 // ask asks, as a reader of acme, a question that the documentation does not answer, and returns its id.
-func (h *house) ask(caller, text string, change ...func(*api.QuestionRow)) string {
+func (h *fixture) ask(caller, text string, change ...func(*api.QuestionRow)) string {
 	h.t.Helper()
 	at := h.clock.Now().Add(time.Duration(h.audience.Position())*time.Second - time.Hour)
 	q := api.QuestionRow{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Question: text, Asked: at, Ended: at,
@@ -153,7 +153,7 @@ func (a *agentStub) Read(name string) (string, error) {
 }
 
 // insights gives the pages real topics and reports over the server's catalogue.
-func (h *house) insights(deps *web.Deps) {
+func (h *fixture) insights(deps *web.Deps) {
 	h.t.Helper()
 	h.audience = catalogtest.NewThreads()
 	h.agent = &agentStub{made: map[string]api.JobID{}, secrets: map[string]string{}}
@@ -185,7 +185,7 @@ const acme = "/console/org-a/docs.acme.example"
 const hostile = `<script>alert("rotate")</script> how to rotate a key "><img src=x onerror=alert(1)>`
 
 // rotation asks about one thing as three readers, and about others as others.
-func (h *house) rotation() string {
+func (h *fixture) rotation() string {
 	first := h.ask("ann", "How do I rotate an API key?")
 	h.ask("bob", hostile, func(q *api.QuestionRow) {
 		q.Rating, q.Rated, q.Comment = api.RatedDown, q.Asked, `</textarea><script>alert("comment")</script>`

@@ -19,7 +19,7 @@ import (
 type late struct{ *oidc.Provider }
 
 // withProvider is a server whose people sign in with a real provider, which is called Tide.
-func withProvider(t *testing.T, options ...func(*web.Deps)) (*house, *oidctest.Provider) {
+func withProvider(t *testing.T, options ...func(*web.Deps)) (*fixture, *oidctest.Provider) {
 	t.Helper()
 	to := new(late)
 	h := build(t, append(options, func(d *web.Deps) { d.Provider = to })...)

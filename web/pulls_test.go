@@ -23,7 +23,7 @@ import (
 )
 
 // pull adds a pull request of project "acme".
-func (h *house) pull() string {
+func (h *fixture) pull() string {
 	id := api.NewID(api.PullPrefix, h.clock.Now())
 	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1",
 		Base: "main", State: api.PullOpen,

@@ -152,7 +152,7 @@ func TestTheSignInPageDoesNotTellWhoHasAnAccount(t *testing.T) {
 }
 
 // from is a browser at another address of this machine.
-func (h *house) from(ip string) *browser {
+func (h *fixture) from(ip string) *browser {
 	b := h.browser()
 	b.client.Transport = &http.Transport{DisableKeepAlives: true,
 		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).DialContext}

@@ -155,7 +155,7 @@ func TestExamplesAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// Whoever reads an operation sees at once what to send, and what comes back.
+// A reader of an operation sees at once what to send, and what comes back.
 func TestEveryBodyHasAnExample(t *testing.T) {
 	doc := document(t)
 	bodies, streams := 0, map[string]bool{}

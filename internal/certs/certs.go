@@ -132,7 +132,7 @@ func (k *Keeper) warn() {
 }
 
 var expires = prometheus.NewDesc("docent_tls_certificate_expires_timestamp_seconds",
-	"When the certificate that is shown for a name expires, in seconds since 1970; 0 where there is none yet.",
+	"When the certificate that is shown for a name expires, in seconds since 1970; 0 if there is none yet.",
 	[]string{"name"}, nil)
 
 // Describe is a prometheus.Collector's.

@@ -185,13 +185,13 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "id",
 				Label: "Name of the project",
 				Value: form.Get("id"),
-				Hint:  "In commands and addresses, such as docs. Proposed from the source where empty; it cannot be changed later.",
+				Hint:  "In commands and addresses, such as docs. Default: taken from the source. It cannot be changed later.",
 			},
 			{
 				Name:  "branch",
 				Label: "Branch",
 				Value: form.Get("branch"),
-				Hint:  "The repository's default branch where empty.",
+				Hint:  "Default: the repository's default branch.",
 			},
 			{
 				Name:  "kind",
@@ -436,7 +436,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 		siteHint += " The site's configuration does not say it: without it sources are paths only."
 	}
 	siteURL := ""
-	folderHint := "The folder of the repository that holds the pages; its root where empty."
+	folderHint := "The folder of the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."
 	}
