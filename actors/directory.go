@@ -39,7 +39,7 @@ func (d *directory) expectSpawn(e *entry) {
 	d.pendingSpawns[e.id] = e
 }
 
-// takeSpawn is the entry of a new incarnation; nil where none is expected.
+// takeSpawn is the entry of a new incarnation; nil if none is expected.
 func (d *directory) takeSpawn(id string) *entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()

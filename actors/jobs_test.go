@@ -515,8 +515,8 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 	})
 }
 
-// Upgrades, and moves from node to node, end work in good order: however often that happens to work that takes long, it is
-// not taken for work that kills the process.
+// Upgrades, and moves from node to node, end work in good order: however often that happens to work that takes long, it
+// is not taken for work that kills the process.
 func TestStopsInGoodOrderDoNotUseUpAJobsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -547,7 +547,7 @@ func TestARowOfCrashesDoesNotUseUpAJobsAttempts(t *testing.T) {
 		id := newJob()
 		w.start()
 		w.create(id, "block")
-		for range 30 { // the process dies soon after each start, whoever is to blame
+		for range 30 { // the process dies soon after each start, no matter what is to blame
 			synctest.Wait()
 			w.crash()
 			w.start()

@@ -159,7 +159,7 @@ func TestWhoWatchesAJobThatMovesIsSentAfterIt(t *testing.T) {
 	})
 }
 
-// An actor that lives on where another node has written acknowledges nothing.
+// An actor that lives on after another node has written acknowledges nothing.
 func TestAnActorThatWasOvertakenAcknowledgesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := twoNodes(t)

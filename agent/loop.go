@@ -140,7 +140,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ends is an ending by a limit or for good: nothing is published.
+// ends ends the loop by a limit or permanently: nothing is published.
 func (l *loop) ends(format string, args ...any) error {
 	return &Failure{Reason: api.HaltError, Message: fmt.Sprintf(format, args...) + " Nothing was published."}
 }

@@ -50,14 +50,14 @@ func (r *work) published(body *strings.Builder) {
 // A pulledFile is one file of a pull request, compared with where its branch began.
 type pulledFile struct {
 	path    string
-	from    string // former path where it was moved
+	from    string // former path if it was moved
 	status  string // added, deleted; empty for a change
 	added   int    // lines
 	removed int
 	counted bool // the lines are known
 }
 
-// compare finds out what the pull request changes as a whole, where the job's branch held something before this
+// compare finds out what the pull request changes as a whole, if the job's branch held something before this
 // instruction.
 func (r *work) compare(changes []Change) error {
 	if r.task.Fork == nil {

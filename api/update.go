@@ -5,7 +5,7 @@ import "time"
 // An UpdateID names one run that re-indexes a project's documentation.
 type UpdateID string
 
-// UpdateStatus is where such a run stands.
+// UpdateStatus is the state of such a run.
 type UpdateStatus string
 
 const (

@@ -102,7 +102,7 @@ func changeOf(st *git.Store, base, head plumbing.Hash) (string, error) {
 	return st.Digest(trees[0], trees[1])
 }
 
-// equalHosted is the same where the code host keeps the pull requests: the branches of jobs that are known here are
+// equalHosted is the same if the code host keeps the pull requests: the branches of jobs that are known here are
 // compared, and of an equal one the host is asked how it stands.
 func (h *Hub) equalHosted(ctx context.Context, s *session, c proposal) (Published, bool, error) {
 	if !c.Join {

@@ -516,7 +516,7 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 	}
 }
 
-// A change that a person is to look at first leaves the documentation's branch alone, also where changes go there
+// A change that a person is to look at first leaves the documentation's branch alone, even if changes go there
 // directly.
 func TestAChangeForReviewIsNotCommittedDirectly(t *testing.T) {
 	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {

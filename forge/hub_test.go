@@ -815,7 +815,7 @@ func TestDamageIsFoundAndMended(t *testing.T) {
 					if got := r.files(t, tip.Commit); !maps.Equal(got, forgetest.Files) {
 						t.Errorf("though the source has it, the repository holds %q", got)
 					}
-					// The branch was only here: where it is left, it is whole.
+					// The branch was only here: if it is left, it is whole.
 					read := func() (string, error) {
 						tip := r.tip(t, "docent/job_1")
 						tree, err := r.Tree(t.Context(), r.project, tip.Commit)
@@ -881,7 +881,7 @@ func TestProjectsDoNotWaitForEachOther(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, _, err := hub.Sync(t.Context(), list[0], nil); done <- err }()
 	<-entered
-	if _, _, err := hub.Sync(t.Context(), list[1], nil); err != nil { // hangs here where projects share a lock
+	if _, _, err := hub.Sync(t.Context(), list[1], nil); err != nil { // hangs here if projects share a lock
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

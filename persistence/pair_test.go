@@ -98,7 +98,7 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 	for name, of := range map[string]struct {
 		change   func(*journal.Identity, *catalog.Identity)
 		restored bool
-		want     string // what the reason says; empty where they belong together
+		want     string // what the reason says; empty if they belong together
 	}{
 		"as a crash leaves them": {func(*journal.Identity, *catalog.Identity) {}, false, ""},
 		"both new": {func(j *journal.Identity, c *catalog.Identity) {

@@ -52,7 +52,7 @@ type pageBody struct {
 
 func nextPage(cursor string) pageBody { return pageBody{optional(cursor), cursor != ""} }
 
-// optional is a text that is null where there is none.
+// optional is a text that is null if there is none.
 func optional(s string) *string {
 	if s == "" {
 		return nil

@@ -540,7 +540,7 @@ func TestManyReadersOfManyAnswers(t *testing.T) {
 			wg.Go(func() {
 				res := h.do("POST", v2, h.assistant, ask)
 				for ; res.StatusCode == 503; res = h.do("POST", v2, h.assistant, ask) {
-					res.Body.Close() // fifty at once are a burst where the processors have much to do
+					res.Body.Close() // fifty at once are a burst when the processors have much to do
 				}
 				d := stream.NewDecoder(stream.UIMessages, res.Body)
 				var text strings.Builder

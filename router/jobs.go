@@ -118,7 +118,7 @@ func idempotencyKey(req *http.Request) (string, error) {
 	return key, ps.Err()
 }
 
-// claim binds the caller's Idempotency-Key, where there is one, to what this request makes of a job. The key is the
+// claim binds the caller's Idempotency-Key, if there is one, to what this request makes of a job. The key is the
 // caller's own and the operation's: two callers, or two operations, may use the same.
 func (s *Server) claim(x *exchange, key, operation string, p reqbody.Prompt, id api.JobID) *journal.Claim {
 	if key == "" {
@@ -266,7 +266,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	return nil
 }
 
-// hold counts one more poll that is held open. Where there are too many, the poll is answered at once: to poll
+// hold counts one more poll that is held open. If there are too many, the poll is answered at once: to poll
 // more often is better than not to be served.
 func (s *Server) hold() bool {
 	if s.isDraining() {
@@ -281,7 +281,7 @@ func (s *Server) hold() bool {
 }
 
 // await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or
-// where it names none, the one that it would get now, as long as there is something to wait for.
+// if it names none, the one that it would get now, as long as there is something to wait for.
 func (s *Server) await(
 	x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration,
 ) ([]byte, string, error) {

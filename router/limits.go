@@ -33,7 +33,7 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 }
 
 // askUses are the quotas of an assistant message. unproven is how many the client's network may ask in a day without
-// a proof of work, as far as the project asks for none; negative where it is as many as it likes.
+// a proof of work, if the project asks for none; negative for as many as it likes.
 func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 	key := KeyUse(x.project, s.Limits, x.key.ID)
 	uses = limited([]quota.Use{key, s.orgUse(&x.project), s.clientUse(&x.project, x.client)})
@@ -57,8 +57,8 @@ func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 const (
 	// allShares is the share of a client with which nothing is bounded for each client.
 	allShares = 100
-	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month is
-	// used up faster than its days pass.
+	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month
+	// is used up faster than its days pass.
 	unprovenPressed = 4
 )
 
@@ -146,9 +146,9 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	h.Set("RateLimit", string(state))
 }
 
-// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait
-// longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
-// time before the queue.
+// answerWithin is the time within which an admitted request is expected to see its answer begin: one that would have
+// to wait longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and
+// for the time before the queue.
 const answerWithin = 2 * time.Second * 2 / 3
 
 // enqueue lets a request in that makes work; it may have to wait in the queue.

@@ -37,12 +37,11 @@ func (s *Server) challenge(x *exchange, _ bunrouter.Request) error {
 	return encode(x, http.StatusOK, s.proofs.Make(string(x.project.ID), most, s.Now()))
 }
 
-// pressedProof is the largest number of a challenge where the project names none: a phone finds it within a second.
+// pressedProof is the largest number of a challenge if the project names none: a phone finds it within a second.
 const pressedProof = 200_000
 
-// proven refuses a question without a proof of work: where its project asks for one, and where the client's network has
-// asked as many as it may without one. A server's own key needs none: who finds it in a
-// page can do nothing with it. A solution that the grant does not keep can be used again.
+// proven refuses a question without a proof of work if its project asks for one, or if the client's network has asked
+// as many as it may without one. A server's own key needs none: it is of no use to somebody who finds it in a page. A solution that the grant does not keep can be used again.
 func (s *Server) proven(g *grant.Grant, x *exchange, req *http.Request, uses []quota.Use, unproven int) error {
 	if ofServer(x.key) || x.project.Options.ProofOfWork == 0 && !s.pressed(uses, unproven) {
 		return nil

@@ -120,7 +120,7 @@ func (m *maker) query(kind, text string, relevant ...string) retrieval.Query {
 	return retrieval.Query{Corpus: m.name, Kind: kind, Query: text, Relevant: relevant}
 }
 
-// descriptions asks for pages by the description in their front matter, where no other page has the same.
+// descriptions asks for pages by the description in their front matter, if no other page has the same.
 func (m *maker) descriptions() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {
@@ -193,7 +193,7 @@ func (m *maker) headings() []retrieval.Query {
 	return some("head", out)
 }
 
-// prefixes breaks titles off in their second word or a later one, where that still tells one title from all others.
+// prefixes breaks titles off in their second word or a later one, if that still tells one title from all others.
 func (m *maker) prefixes() []retrieval.Query {
 	var out []retrieval.Query
 	for title, files := range m.asked {
@@ -404,7 +404,7 @@ func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
 	}
 }
 
-// namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, where they are the only ones.
+// namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, if they are the only ones.
 func (m *maker) namedHeadings() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {

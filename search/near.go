@@ -18,7 +18,7 @@ import (
 	"docent/search/page"
 )
 
-// Sections are found by what they mean as well, where a library has an embedder. Vectors of sections lie beside the
+// Sections are found by meaning as well, if a library has an embedder. Vectors of sections lie beside the
 // index and are made in the background; a query that has none yet, or whose own vector cannot be had in time, is
 // answered by its words alone, and says so.
 
@@ -26,8 +26,8 @@ import (
 type Wish int8
 
 const (
-	AsUsual  Wish = iota // for whole questions, and for a search box where the library's options say so
-	Wanted               // where the library can
+	AsUsual  Wish = iota // for whole questions, and for a search box if the library's options say so
+	Wanted               // if the library can
 	Unwanted             // by words alone
 )
 
@@ -243,7 +243,7 @@ func once(tell func(why string)) func(why string) {
 	}
 }
 
-// meaningOf is what a query may use of meaning; nil where it goes by words alone.
+// meaningOf is what a query may use of meaning; nil if it goes by words alone.
 func (s *snapshot) meaningOf(q *Query) *meant {
 	n := s.library.near
 	if n == nil || q.Meaning == Unwanted || q.Meaning == AsUsual && q.Box && !n.boxes {
@@ -257,7 +257,7 @@ func (s *snapshot) meaningOf(q *Query) *meant {
 	return m
 }
 
-// both ranks by words and, where it can, by meaning; helped is whether it could.
+// both ranks by words and, if it can, by meaning; helped is whether it could.
 func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bool, err error) {
 	m := s.meaningOf(&q)
 	if m == nil {
@@ -374,7 +374,7 @@ func (s *snapshot) scopeFound(ctx context.Context, q *Query, found []scored) (sc
 // nearSections is how many sections that lie near are taken into account.
 const nearSections = 100
 
-// fused ranks by words and by a question's vector; helped is false where that is of another model than it was.
+// fused ranks by words and by a question's vector; helped is false if that is of another model than it was.
 func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float32) (list []scored, helped bool,
 	err error) {
 	probe := m.field.Probe(vector)
@@ -416,7 +416,7 @@ func (s *snapshot) allowed(filter func(page uint32) bool) func(section uint32) b
 	}
 }
 
-// Meanings says how the vectors of the projects stand, by project; nothing where there is no embedder.
+// Meanings returns the state of each project's vectors, by project; nothing if there is no embedder.
 func (l *Library) Meanings() []Meaning {
 	if l.near == nil {
 		return nil

@@ -25,7 +25,7 @@ type thesaurus struct {
 	fail error // of questions
 	sick error // of sections
 	gate chan struct{}
-	told *thesaurus // that keeps what is asked; this one where nil
+	told *thesaurus // that keeps what is asked; this one if nil
 	seen []string   // sections
 	put  []string   // questions, after the model's name
 }
@@ -170,7 +170,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if found, _ := pathsOf(t, l, q); slices.Contains(found, "remove.md") {
 		t.Errorf("words alone find %v: the page has them", found)
 	}
-	// A box asks only where it is told to, and a question whose words are a heading keeps its page.
+	// A search box asks only if the options say so, and a question whose words are a heading keeps its page.
 	q = Query{Text: "price", Box: true}
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "price.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)

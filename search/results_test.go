@@ -141,7 +141,7 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	}
 }
 
-// What is remembered stays within its room, and is counted as what it takes.
+// The cache stays within its bound, and is counted as what it takes.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	const room = 64 << 10
 	l := openTest(t, Options{CacheBytes: room, TextBytes: room, ResultBytes: room, IdleAfter: -1})

@@ -64,7 +64,7 @@ type trialWeight struct {
 	of   func(*Tuning) []*float64 // the first as it is given, others in proportion
 }
 
-// trialWeights are named as in a tuning's file where they stand there alone.
+// trialWeights are named as in a tuning's file if they stand there alone.
 var trialWeights = []trialWeight{
 	{"title", 20, func(t *Tuning) []*float64 { return []*float64{&t.Page[page.FieldTitle], &t.Inherit[page.FieldTitle]} }},
 	{"heading", 20, func(t *Tuning) []*float64 { return []*float64{&t.Section[page.FieldHeading], &t.PageHeading} }},

@@ -19,7 +19,7 @@ type Place struct {
 	Crumbs   []string // titles of the groups above it
 	Versions []string // that list it, the one that readers see first before the others
 	Current  bool     // one of them is what readers see first
-	Docs     string   // the product, where each has versions of its own
+	Docs     string   // the product, if each has versions of its own
 	Language string
 	Hidden   bool // it is in the navigation, and readers do not see it there
 }
@@ -256,7 +256,7 @@ var (
 
 // readVitePress reads the sidebars that a configuration writes out.
 func readVitePress(src string, found func(string, Place)) {
-	read := 0 // up to where: what stands within a sidebar is read with it
+	read := 0 // up to where: what is within a sidebar is read with it
 	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
 		if at[0] < read {
 			continue

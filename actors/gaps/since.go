@@ -132,7 +132,7 @@ func (t *Tracker) ask(ctx context.Context, p api.Project, question string) (Verd
 	return v, nil
 }
 
-// Nearest is the section of the documentation that is closest to a topic; nil where none is.
+// Nearest is the section of the documentation that is closest to a topic; nil if none is.
 func (t *Tracker) Nearest(ctx context.Context, project api.ProjectID, topic *Topic) (*topics.Near, error) {
 	hits, err := t.Documents.Search(ctx, project, search.Query{Text: topic.Question, Asked: []string{topic.Question}})
 	if unindexed(err) {

@@ -20,7 +20,7 @@ import (
 const (
 	// MostOpen is how many questions topics are made of: the newest of a time.
 	MostOpen = 5000
-	// MostAll is the same where all questions are looked at, also those that were answered.
+	// MostAll is the same when all questions are looked at, including those that were answered.
 	MostAll = 3000
 
 	mostProjects = 32           // whose questions are remembered
@@ -114,10 +114,10 @@ func (t *Tracker) memory(project api.ProjectID) *memory {
 type Topic struct {
 	topics.Topic
 	ID  string   // of the stored gap, or else of a question
-	Gap *api.Gap // nil where nobody has acted on it
+	Gap *api.Gap // nil if nobody has acted on it
 }
 
-// State is where the topic stands.
+// State is the topic's state.
 func (t Topic) State() api.GapState {
 	if t.Gap == nil {
 		return api.GapOpen
@@ -236,7 +236,7 @@ func digestOf(marks []insights.QuestionMark, stored []api.Gap) uint64 {
 	return h.Sum64()
 }
 
-// read gives the questions that are marked: from memory where they have not changed.
+// read gives the questions that are marked: from memory if they have not changed.
 func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.ProjectID, marks []insights.QuestionMark) (
 	[]topics.Question, error) {
 	known := m.open

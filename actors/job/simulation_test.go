@@ -130,7 +130,7 @@ func (s *life) live() {
 	}
 }
 
-// tell says where the pull requests stand, again and again.
+// tell reports the state of the pull requests, again and again.
 func (s *life) tell() {
 	for _, branch := range slices.Sorted(maps.Keys(s.pulls)) {
 		err := s.take(PullIs{Project: "p", Branch: branch, State: s.pulls[branch]})

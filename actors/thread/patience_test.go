@@ -21,7 +21,7 @@ import (
 type shunned struct {
 	held
 	after    time.Duration
-	times    int // that it refuses; for ever where negative
+	times    int // that it refuses; forever if negative
 	first    string
 	asked    []time.Duration // since the beginning
 	began    time.Time

@@ -79,7 +79,7 @@ var (
 	notInText     = strings.NewReplacer("`", "", "*", "", "(", "", ")", "", "[", "", "]", "")
 )
 
-// questionAbout is the question that a section answers, made from its heading; empty where the heading says too
+// questionAbout is the question that a section answers, made from its heading; empty if the heading says too
 // little. In other languages than English it is the heading itself.
 func questionAbout(c candidate, english bool) string {
 	for _, about := range []string{c.heading, c.title} {

@@ -32,7 +32,7 @@ type reach struct {
 	bounds      *bounds // nil for no others than these
 }
 
-// reach is what a text operation with a manner touches within its scope: code, where that is what the scope is made of.
+// reach is what a text operation with a manner touches within its scope: code, if that is what the scope is made of.
 func (r *Run) reach(m Manner) reach {
 	s := &r.bounds.scope
 	return reach{
@@ -43,7 +43,7 @@ func (r *Run) reach(m Manner) reach {
 	}
 }
 
-// oneMeaning refuses to take “the links” for their texts and for their targets where either could be meant.
+// oneMeaning refuses to take “the links” for their texts and for their targets if either could be meant.
 func (r *Run) oneMeaning(s Scope, pages []string, find finder, what string) error {
 	if !s.has("links") {
 		return nil

@@ -24,7 +24,7 @@ func (a *answers) serve(w http.ResponseWriter, req *http.Request) {
 	a.next[min(len(a.asked), len(a.next))-1](w, req)
 }
 
-// text is an answer in events: a source, pieces of text, and its end where it comes to one.
+// text is an answer in events: a source, pieces of text, and its end, if it comes to one.
 func text(whole bool, pieces ...string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -70,7 +70,7 @@ func TestAnAnswerComesWholeAndOnce(t *testing.T) {
 	ask, resume := "POST v2/assistant/d/message", "GET v2/assistant/d/message/thr_1/stream"
 	for name, test := range map[string]struct {
 		next  []serve
-		asked []string // where the ids of the client are left out
+		asked []string // when the ids of the client are left out
 		shown string   // what a reader has seen, | for a restart
 		fails string
 	}{

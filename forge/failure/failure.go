@@ -26,14 +26,14 @@ var (
 )
 
 // An Error is what a code host or a repository has against a request, as a sentence for the user. It wraps
-// ErrMisconfigured where somebody has to change something first, ErrTemporary where trying again helps, and ErrLost
-// where neither does.
+// ErrMisconfigured if somebody has to change something first, ErrTemporary if trying again helps, and ErrLost
+// if neither does.
 type Error struct {
 	Kind  error // ErrMisconfigured, ErrTemporary or ErrLost
 	Say   string
-	After time.Duration // for how long the host wants to be left alone; zero where it does not say
+	After time.Duration // for how long the host wants to be left alone; zero if it does not say
 
-	Status   int    // of the host's answer; zero where there was none
+	Status   int    // of the host's answer; zero if there was none
 	Words    string // the host's own, cleaned
 	Declined bool   // a push that came through was not let onto its branch: it is protected
 }

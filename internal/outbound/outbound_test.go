@@ -148,7 +148,7 @@ func TestANameThatChangesItsAnswerReachesNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1 is this machine itself") || reached {
 		t.Errorf("reached %v: %v", reached, err)
 	}
-	// The same way leads there where it is allowed: what is refused above is the address.
+	// The same way leads there if it is allowed: what is refused above is the address.
 	open := New(Policy{Loopback: true}, names(t, "127.0.0.1"))
 	if _, err = open.Send(t.Context(), Message{URL: url, ID: "evt_1", Secrets: []string{NewSecret()}, At: time.Now()}); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {

@@ -43,7 +43,7 @@ type Message struct {
 
 // An Answer is what a receiver says.
 type Answer struct {
-	Code  int           // 0 where there was none
+	Code  int           // 0 if there was none
 	Pause time.Duration // for which the receiver wants to be left alone
 	Text  string        // the beginning of the body, on one line
 }

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A sender is the way of spans to the collector: what has ended waits in a bounded queue and goes in batches. Where
+// A sender is the way of spans to the collector: what has ended waits in a bounded queue and goes in batches. If
 // the collector is slow or away the queue fills, and what comes then is dropped and counted.
 //
 // A span that ends is held while the one above it is open in this process, so that a crash leaves no span whose parent

@@ -209,8 +209,8 @@ func named(question string) bool {
 // mostQueries bounds the searches for one question.
 const mostQueries = 4
 
-// Queries are the searches that find what a question asks: the question itself, standing alone, and where it asks two
-// things each of them; where the reader has selected something, the question together with that. The passages of a
+// Queries are the searches that find what a question asks: the question itself, standing alone, and if it asks two
+// things each of them; if the reader has selected something, the question together with that. The passages of a
 // later search come after those of the first.
 func Queries(question string, history []model.Message, selected []model.Snippet) []string {
 	question = gist(question)
@@ -240,7 +240,7 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 // quoted matches what a question puts in quotation marks or types as code.
 var quoted = regexp.MustCompile("`([^`\n]{12,300})`|\"([^\"\n]{12,300})\"|“([^”\n]{12,300})”|'([^'\n]{12,300})'")
 
-// quotedMessage is the message that a question quotes: several words of a program; empty where it quotes none.
+// quotedMessage is the message that a question quotes: several words of a program; empty if it quotes none.
 func quotedMessage(question string) string {
 	for _, m := range quoted.FindAllStringSubmatch(question, 4) {
 		text := strings.Join(m[1:], "")

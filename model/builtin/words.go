@@ -99,8 +99,8 @@ func letter(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
-// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. Where many
+// A term is a word as questions and passages are compared by: lower case, stemmed if it is an English word. A name
+// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. If many
 // terms are compared they are told apart by their hashes.
 type term struct {
 	text string

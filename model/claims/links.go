@@ -162,7 +162,7 @@ func (p *Places) Clean(text string, coded bool) (clean string, changed []string)
 	return out.String(), changed
 }
 
-// spanEnd is where a code span ends that begins the text; the text's end where it is not closed in it.
+// spanEnd is where a code span that begins the text ends; the text's end if it is not closed in it.
 func spanEnd(text string) int {
 	ticks := len(text) - len(strings.TrimLeft(text, "`"))
 	rest := text[ticks:]

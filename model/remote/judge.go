@@ -36,7 +36,7 @@ func (k *checker) doubt(p claims.Piece, c *claims.Claim, passage int, why string
 	return k.through(o)
 }
 
-// judged asks the judge about all that is in doubt, and lets through what waits. Where it does not answer, the words
+// judged asks the judge about all that is in doubt, and lets through what waits. If it does not answer, the words
 // decide: a claim that cites a passage which comes close holds.
 func (k *checker) judged(ctx context.Context, result *model.Result) error {
 	if !k.doubting {
@@ -84,7 +84,7 @@ func (k *checker) judged(ctx context.Context, result *model.Result) error {
 	return nil
 }
 
-// ask has the judge say which of the claims hold; nil where it does not.
+// ask asks the judge which of the claims hold; nil if it does not answer.
 func (k *checker) ask(ctx context.Context, asked []*doubt, result *model.Result) []bool {
 	var b strings.Builder
 	var texts []string

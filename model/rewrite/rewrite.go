@@ -1,7 +1,7 @@
-// Package rewrite has a language model read a question together with its conversation: as one question that stands by
-// itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept. What
-// the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that gives
-// it orders can at most have the wrong words searched for.
+// Package rewrite asks a language model to read a question together with its conversation: as one question that stands
+// by itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept.
+// What the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that
+// gives it orders can at most have the wrong words searched for.
 package rewrite
 
 import (
@@ -53,7 +53,7 @@ type Question struct {
 
 // A Reading is what a model made of a question.
 type Reading struct {
-	Model    string   // that read it, by its name in the configuration; empty where none does
+	Model    string   // that read it, by its name in the configuration; empty if none does
 	Question string   // standing by itself
 	Queries  []string // one to three
 	Cached   bool     // from an earlier call
@@ -90,13 +90,13 @@ func New(models Models) *Rewriter {
 	return &Rewriter{models: models, kept: kept, failures: map[string]*failures{}}
 }
 
-// By is the model that reads questions for the named one; empty where none does.
+// By is the model that reads questions for the named one; empty if none does.
 func (r *Rewriter) By(name string) string {
 	by, _ := r.models.Rewriter(name)
 	return by
 }
 
-// Rewrite has a question for the named model read. Where none reads them, the Reading is empty. With an error it says
+// Rewrite reads a question for the named model. If no model reads them, the Reading is empty. With an error it says
 // which model failed, and what that took as far as it is known.
 func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Reading, error) {
 	by, limit := r.models.Rewriter(name)

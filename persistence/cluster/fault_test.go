@@ -215,7 +215,7 @@ func (g *group) exec(statements ...string) {
 	}
 }
 
-// writer is a connection as the node's rooms have them.
+// writer is a connection as the node's packages have them.
 func (p *peer) writer(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := p.dial(t.Context())
@@ -351,7 +351,7 @@ func TestTablesOfAnotherFormAreRefused(t *testing.T) {
 	balanced(t, g.join("c")) // a newer version has added to the tables meanwhile
 }
 
-// What runs alone runs once at a time, whoever leaves or dies, and runs again.
+// Exclusive work runs once at a time, no matter which node leaves or dies, and runs again.
 func TestWhatRunsAloneRunsOnce(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

@@ -206,7 +206,7 @@ func (g *group) config(name, dsn string) cluster.Config {
 	}
 }
 
-// tryJoin tries again where a loaded machine is too slow for a beat.
+// tryJoin tries again when a loaded machine is too slow for a beat.
 func (g *group) tryJoin(config cluster.Config) (*cluster.Members, error) {
 	for {
 		m, err := cluster.Join(g.t.Context(), config)

@@ -16,10 +16,11 @@ import (
 	"docent/internal/background"
 )
 
-// A node may beat in the database and still be out of reach of the others. So each node asks the others, once a beat and at
-// their addresses, who they are, and writes into the database which of them it reaches when that changes. From these rows
-// every node reads the same: which nodes have to run nothing so that all others reach each other. Such a node is isolated.
-// It says itself that it takes no shards, by which the others take over what it ran. See decision 0056.
+// A node may beat in the database and still be out of reach of the others. So each node asks the others, once a beat
+// and at their addresses, who they are, and writes into the database which of them it reaches when that changes. From
+// these rows every node reads the same: which nodes have to run nothing so that all others reach each other. Such a
+// node is isolated. It says itself that it takes no shards, by which the others take over what it ran. See decision
+// 0056.
 
 const (
 	probeBeats    = 2   // how long a probe waits for its answer, in beats
@@ -209,8 +210,8 @@ func (v *view) judges() (ids []string) {
 }
 
 // isolate names the nodes that are to run nothing, so that the rest reach each other. One after the other goes who has
-// most ways cut, in either direction. Of two that are alike the one goes that is isolated already, then the one that fewer
-// reach, itself included, and then the one that joined later. One always stays.
+// most ways cut, in either direction. Of two that are alike the one goes that is isolated already, then the one that
+// fewer reach, itself included, and then the one that joined later. One always stays.
 func isolate(ids []string, reach map[string]standing) map[string]bool {
 	out := map[string]bool{}
 	for {
@@ -315,7 +316,7 @@ func (m *Members) judge(now time.Time) {
 // errUnreached refuses a node that the others do not reach.
 var errUnreached = errors.New("nodes have to reach each other")
 
-// prove returns once it is certain that the others reach this node, or where there are none, that it reaches itself.
+// prove returns once it is certain that the others reach this node, or if there are none, that it reaches itself.
 func (m *Members) prove(ctx context.Context) error {
 	if m.config.Probe == nil {
 		return nil

@@ -19,7 +19,7 @@ import (
 // Values keep secrets where every node finds them. They are given nothing that says what a secret is.
 type Values interface {
 	Put(ctx context.Context, name string, sealed []byte) error
-	// Get fails with api.ErrNotFound where there is none.
+	// Get fails with api.ErrNotFound if there is none.
 	Get(ctx context.Context, name string) (sealed []byte, err error)
 	Remove(ctx context.Context, name string) error
 	// Ages says how long ago each was stored.

@@ -111,7 +111,7 @@ func (m *machine) ask() {
 	})
 }
 
-// press has so many requests come in a second, for a while.
+// press sends so many requests in a second, for a while.
 func (m *machine) press(rate int, during time.Duration) {
 	gap := time.Second / time.Duration(rate)
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(gap) {
@@ -120,7 +120,7 @@ func (m *machine) press(rate int, during time.Duration) {
 	}
 }
 
-// burst has so many come at once.
+// burst sends so many at once.
 func (m *machine) burst(n int) {
 	for range n {
 		m.ask()
@@ -217,7 +217,7 @@ func TestPastSaturationTheMachineStaysBusyAndAnswersInTime(t *testing.T) {
 	}
 }
 
-// A measured rate is that of the last queue: where that was long ago the machine may have lost its neighbours since.
+// A measured rate is that of the last queue: if that was long ago, the machine may have lost its neighbours since.
 func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 	run(t, plain, 100, func(m *machine) {
 		m.press(200, 10*time.Second)
@@ -255,7 +255,7 @@ func TestAProcessThatStoodStillRefusesNobodyForIt(t *testing.T) {
 	})
 }
 
-// While nothing gets done, whoever comes cannot be answered in time; a moment after, everybody can.
+// While nothing gets done, a request that comes cannot be answered in time; a moment after, every one can.
 func TestADiskThatStoodStillRefusesNobodyAfterwards(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
 		m.press(500, time.Second)
@@ -288,7 +288,7 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 		m.burst(1)
 		time.Sleep(plain.Lease + 2*tick)
 		if done, _, _ := m.answered(); done != 1 {
-			t.Error("whoever came then is not answered")
+			t.Error("a request that came then is not answered")
 		}
 		if p, err := m.Enter(m.t.Context()); err != nil { // while nobody waits, at once
 			t.Error(err)

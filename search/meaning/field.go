@@ -138,7 +138,7 @@ type Probe struct {
 	sum     float32 // of the numbers
 }
 
-// Probe makes a question's vector ready. It is nil where the vector is not one of the field's model.
+// Probe prepares a question's vector. It is nil if the vector is not one of the field's model.
 func (f *Field) Probe(vector []float32) *Probe {
 	if len(vector) != f.turn.numbers {
 		return nil
@@ -207,7 +207,7 @@ func (f *Field) Nearest(p *Probe, n int, allowed func(section uint32) bool) []Ne
 	return found[:min(n, len(found))]
 }
 
-// Similarity is how near a section lies to a question; ok is false where it has no vector.
+// Similarity is how near a section lies to a question; ok is false if it has no vector.
 func (f *Field) Similarity(p *Probe, section uint32) (s float32, ok bool) {
 	row, ok := slices.BinarySearch(f.sections, section)
 	if !ok {

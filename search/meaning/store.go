@@ -86,7 +86,7 @@ func Load(dir string, m Model, keys []Key) (*Field, error) {
 	return s.Field(keys)
 }
 
-// read finds the records that are whole. There are none where the file does not begin with the model's header.
+// read finds the records that are whole. There are none if the file does not begin with the model's header.
 func (s *Store) read() error {
 	in := bufio.NewReaderSize(s.file, 1<<18)
 	h, length, ok := readHeader(in)
@@ -190,7 +190,7 @@ func (s *Store) Add(keys []Key, vectors [][]float32) error {
 }
 
 // Field is the vectors of sections, by their numbers in the list; a zero key is no section that is found. It is nil
-// where none has a vector.
+// if none has a vector.
 func (s *Store) Field(keys []Key) (*Field, error) {
 	if s.shape == nil {
 		return nil, nil

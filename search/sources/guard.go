@@ -17,7 +17,7 @@ import (
 
 const (
 	mostCrashes = 2 // of the process while it reads a source, before that source is left out
-	// the same where something else may have ended it: an operator, or the system for want of memory
+	// the same if something else may have ended it: an operator, or the system for want of memory
 	mostKills    = 5
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
@@ -32,7 +32,7 @@ type Guard struct {
 	version string
 	now     func() time.Time
 	log     *slog.Logger
-	alone   sync.RWMutex // held for writing by whoever reads a source that is under suspicion
+	alone   sync.RWMutex // held for writing to read a source that is under suspicion
 
 	mu      sync.Mutex
 	entries map[string]*readEntry
@@ -42,7 +42,7 @@ type Guard struct {
 type readEntry struct {
 	Project api.ProjectID `json:"project"`
 	Step    readStep      `json:"step"`
-	Commit  string        `json:"commit,omitempty"` // empty where it is not known yet
+	Commit  string        `json:"commit,omitempty"` // empty if it is not known yet
 	Version string        `json:"version"`
 	Reading bool          `json:"reading"`
 	Crashes int           `json:"crashes"`
@@ -125,7 +125,7 @@ func (e *readEntry) reason() string {
 		e.Project, e.Crashes+e.Kills, what, until, e.Project)
 }
 
-// begin notes that a source is read now, and refuses where it is left out. The caller calls end when it has been read,
+// begin notes that a source is read now, and refuses if it is left out. The caller calls end when it has been read,
 // or not.
 func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end func(), err error) {
 	now := g.now()
@@ -162,7 +162,7 @@ func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end 
 	}, nil
 }
 
-// Forget has a project read again, whatever came of it before: an operator asked for it.
+// Forget lets a project be read again, whatever came of it before: an operator asked for it.
 func (g *Guard) Forget(project api.ProjectID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

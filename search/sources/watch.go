@@ -43,7 +43,7 @@ type settling struct {
 	since time.Time
 }
 
-// newFolderWatch returns nil where the system cannot watch folders.
+// newFolderWatch returns nil if the system cannot watch folders.
 func newFolderWatch(log *slog.Logger, changed func(api.ProjectID)) *folderWatch {
 	system, err := fsnotify.NewWatcher()
 	if err != nil {

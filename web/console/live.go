@@ -96,7 +96,7 @@ func Every(pause time.Duration) func() (changed <-chan struct{}, stop func()) {
 // A feed is one part of a page as it changes, for everybody who looks at it.
 type feed struct {
 	cancel context.CancelFunc
-	feeds  *feeds // nil where one looks at it
+	feeds  *feeds // nil if one looks at it
 	key    string
 
 	mu      sync.Mutex
@@ -283,7 +283,7 @@ func (s *Server) follow(v *Visit, join func() *feed) error {
 			return nil
 		case <-next:
 		case <-beat.C:
-			// Also where nothing changes, a session that has ended sees it at once.
+			// Even if nothing changes, a session that has ended sees it at once.
 			if began && (!s.still(v) || v.push(out, []byte(":\n\n")) != nil) {
 				return nil
 			}

@@ -53,7 +53,7 @@ type topLine struct {
 
 type pageLine struct {
 	catalog.CitedPage
-	Title string // empty where the page is in the index no more
+	Title string // empty if the page is in the index no more
 }
 
 // showAnalytics is what was asked over days, and how that went.

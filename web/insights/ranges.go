@@ -14,7 +14,7 @@ const mostDays = 800
 
 // A dayRange is the days that figures are of, in UTC.
 type dayRange struct {
-	Days    int       // back from today; 0 where the range has dates of its own
+	Days    int       // back from today; 0 if the range has dates of its own
 	From    string    // its first day
 	To      string    // its last day
 	Start   time.Time // of the first day

@@ -34,7 +34,7 @@ type Config struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret func() string // asked for with each sign-in; nil for a client without one
-	Scopes       []string      // openid, email and profile where empty
+	Scopes       []string      // openid, email and profile if empty
 	Now          func() time.Time
 }
 
@@ -83,7 +83,7 @@ type Provider struct {
 	until     time.Time     // when the description is asked for again
 	pause     time.Duration // after the last failure
 	failed    error
-	asking    chan struct{} // closed when the answer is there; nil where nobody asks
+	asking    chan struct{} // closed when the answer is there; nil if nobody asks
 }
 
 // New makes a provider. It asks nothing of it yet.
@@ -186,8 +186,8 @@ func (p *Provider) Begin(ctx context.Context, redirect string) (address string, 
 		f, nil
 }
 
-// Finish ends a sign-in with what the browser brought back. It fails with ErrRefused where that is not the answer to
-// this flow, and with api.ErrUnavailable where the provider cannot be asked.
+// Finish ends a sign-in with what the browser brought back. It fails with ErrRefused if that is not the answer to
+// this flow, and with api.ErrUnavailable if the provider cannot be asked.
 func (p *Provider) Finish(ctx context.Context, redirect string, f Flow, answer url.Values) (Identity, error) {
 	if f.State == "" || subtle.ConstantTimeCompare([]byte(f.State), []byte(answer.Get("state"))) != 1 {
 		return Identity{}, fmt.Errorf("%w: it was not begun in this browser, or too long ago", ErrRefused)

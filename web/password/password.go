@@ -82,7 +82,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return encode(salt, argon2.IDKey([]byte(password), salt, passes, memory, lanes, hashLen)), nil
 }
 
-// Verify reports whether kept is of this password. Where nothing is kept, because there is no such person or the person
+// Verify reports whether kept is of this password. If nothing is kept, because there is no such person or the person
 // has no password, it says no after the same work.
 func (h *Hasher) Verify(ctx context.Context, kept, password string) (bool, error) {
 	there := kept != ""

@@ -37,7 +37,7 @@ type loginView struct {
 	Next     string
 	Problem  string
 	Email    string
-	Provider string // the name of the provider of OpenID Connect; empty where there is none
+	Provider string // the name of the provider of OpenID Connect; empty if there is none
 	ByKey    bool   // an admin key was tried
 }
 
@@ -156,7 +156,7 @@ const (
 	mostCounted   = 10_000
 )
 
-// attempt counts one more attempt, or fails where there were too many.
+// attempt counts one more attempt, or fails if there were too many.
 func (s *handler) attempt(v *console.Visit, bounds ...catalog.Bound) error {
 	wait, err := s.Counts.Take(v.Context(), attemptWindow, bounds...)
 	if err == nil && wait > 0 {
@@ -181,7 +181,7 @@ func bound(of string, most int) catalog.Bound {
 	return catalog.Bound{Name: "sign-in " + of, Most: most}
 }
 
-// attempts counts failed sign-ins where there is one node. An attempt counts from its beginning, so that many at once are
+// attempts counts failed sign-ins if there is one node. An attempt counts from its beginning, so that many at once are
 // no way around.
 type attempts struct {
 	now    func() time.Time
@@ -232,7 +232,7 @@ func (a *attempts) Give(_ context.Context, names ...string) error {
 	return nil
 }
 
-// room forgets attempts where there are too many to remember: those that are over first, and where none is, any.
+// room forgets attempts if there are too many to remember: those that are over first, and if none is, any.
 func (a *attempts) room(now time.Time) {
 	if len(a.failed) < mostCounted {
 		return

@@ -48,8 +48,8 @@ type jobLive struct {
 	Shown   int  // files of the diff
 	Growing bool // the diff is of an edit that goes on
 	Advice  string
-	Pull    string // address of the pull request; empty where there is none
-	Real    string // the instruction of a dry run that may be carried out; empty where it may not
+	Pull    string // address of the pull request; empty if there is none
+	Real    string // the instruction of a dry run that may be carried out; empty if it may not
 }
 
 // A moment is one entry of a job's log, as a page shows it.
@@ -98,7 +98,7 @@ func jobID(v *console.Visit) (api.JobID, error) {
 	return api.JobID(id), nil
 }
 
-// jobNow is a job as it is, with its log, and with what checks printed where that may be seen.
+// jobNow is a job as it is, with its log, and with what checks printed if that may be seen.
 func (s *handler) jobNow(ctx context.Context, project api.Project, id api.JobID, all, prints bool) (jobLive, error) {
 	reply, err := s.Work.Ask(ctx, id, job.Watch{Project: project.ID, Log: true, Edits: true})
 	if err != nil {
@@ -138,7 +138,7 @@ func safeLink(link string) bool {
 		strings.HasPrefix(link, "http://")
 }
 
-// triedPrompt is the instruction whose dry run ended last; empty where the log does not have it whole.
+// triedPrompt is the instruction whose dry run ended last; empty if the log does not have it whole.
 func triedPrompt(log []job.Entry) string {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Type == job.EntryPrompt {

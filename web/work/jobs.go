@@ -26,10 +26,10 @@ type jobLine struct {
 	Path string
 }
 
-// State is where a job stands, in a word, and the class of its badge.
+// State is a job's state, in a word, and the class of its badge.
 func (l jobLine) State() console.Badge { return stateOf(l.JobRow) }
 
-// stateOf says where a job stands.
+// stateOf returns a job's state.
 func stateOf(r api.JobRow) console.Badge {
 	switch {
 	case r.Job.Status == api.JobActive:
@@ -123,8 +123,8 @@ func (s *handler) listJobs(ctx context.Context, project api.Project, q catalog.J
 	return lines, more, nil
 }
 
-// askerNames gives the names of who asks for jobs: keys, people and automations. Each kind is looked up when one of it
-// is met; a name that cannot be had is left out.
+// askerNames returns the names of those who ask for jobs: keys, people and automations. Each kind is looked up when one
+// of it is met; a name that cannot be had is left out.
 func (s *handler) askerNames(ctx context.Context, project api.Project) func(id string) string {
 	var keys, automations map[string]string
 	people := map[string]string{}
@@ -218,7 +218,7 @@ type newJobView struct {
 	DryRun, Draft         bool
 	Key                   string // of the form: sent twice, it starts one job
 	Models                []model.Choice
-	Builtin               bool // the built-in agent is what works where no model is chosen
+	Builtin               bool // the built-in agent is what works if no model is chosen
 	Direct                bool // changes go to the documentation's branch itself
 	Examples              []string
 	Problems              map[string]string

@@ -132,7 +132,7 @@ func quoted(text string) string {
 	return `"` + strings.ReplaceAll(line(text), `"`, "'") + `"`
 }
 
-// line is a text on one line, without control characters, cut where it is long.
+// line is a text on one line, without control characters, cut if it is long.
 func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)

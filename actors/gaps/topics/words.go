@@ -56,11 +56,11 @@ func Read(text string) Words {
 
 var joints = strings.NewReplacer("-", "", ".", "", "_", "", "@", "", "'", "", "’", "", "$", "", "/", "")
 
-// languages are those that questions are told apart by, where they are written in Latin letters: by their words of
+// languages are those that questions are told apart by, if they are written in Latin letters: by their words of
 // grammar.
 var languages = []string{"en", "de", "fr", "es", "pt", "it", "nl"}
 
-// languageOf is the language whose words of grammar a text has most of; English where it has none.
+// languageOf is the language whose words of grammar a text has most of; English if it has none.
 func languageOf(text string) string {
 	if codes := analysis.Scripts(text); codes[0] != "Latn" {
 		if codes[0] == "Cyrl" {

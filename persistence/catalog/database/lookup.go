@@ -25,7 +25,7 @@ const (
 // A Lookup answers from memory for a short time. Callers that miss at the same time share one query, and a query that
 // began before a change is neither remembered nor shared with those who ask after it.
 type Lookup[K comparable, V any] struct {
-	load  func(context.Context, K) (V, error) // api.ErrNotFound where there is none
+	load  func(context.Context, K) (V, error) // api.ErrNotFound if there is none
 	name  func(K) string                      // another for each key
 	stale time.Duration
 	now   func() time.Time
@@ -65,7 +65,7 @@ func (l *Lookup[K, V]) Forget() {
 	l.current.Store(&answers[K, V]{found: found, missing: missing})
 }
 
-// Get looks a key up, and fails with api.ErrNotFound where there is nothing.
+// Get looks a key up, and fails with api.ErrNotFound if there is nothing.
 func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 	a := l.current.Load()
 	if value, known, err := a.remembered(key, l.now()); known {

@@ -73,7 +73,7 @@ func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	fresh := <-loads // the second caller does not share the first one's query
 	fresh <- "new"
 	if got := <-after; got != "new" {
-		t.Errorf("who asks after the change is answered %q", got)
+		t.Errorf("a look-up after the change returns %q", got)
 	}
 	old <- "old"
 	<-before

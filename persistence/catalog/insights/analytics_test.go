@@ -60,7 +60,7 @@ func (l *threadLog) loadThread(_ context.Context, stream string, _ uint64) (api.
 	return row, ok, nil
 }
 
-// edit changes a thread, which is made where it is not there.
+// edit changes a thread, and creates it if it does not exist.
 func (l *threadLog) edit(n int, to func(*api.ThreadRow)) {
 	stream := fmt.Sprintf("thread/thr_%04d", n)
 	l.mu.Lock()
@@ -123,8 +123,8 @@ func runThreadProjector(t *testing.T, c *catalog.Catalog, l *threadLog) (p *list
 	return p, catalogtest.Run(t, p)
 }
 
-// all walks a list page by page, as a client does with cursors. A page that came after listingWait may show too little, on
-// a machine that stands still: it is asked for again.
+// all walks a list page by page, as a client does with cursors. A page that came after listingWait may show too little,
+// on a machine that stands still: it is asked for again.
 func all[R any](t *testing.T, q insights.AnalyticsQuery, list func(context.Context, insights.AnalyticsQuery) ([]R, string, error)) []R {
 	t.Helper()
 	out := []R{}

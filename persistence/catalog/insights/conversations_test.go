@@ -300,7 +300,7 @@ func TestDaysCountWhatWasAsked(t *testing.T) {
 				}
 			}()
 			catalogtest.Soon(t, what, func() bool {
-				c.CountAnew()
+				c.Recount()
 				got = catalogtest.Must(c.Days(t.Context(), q, zone))(t)
 				return reflect.DeepEqual(got, want)
 			})

@@ -114,7 +114,7 @@ func (s *Store) Gap(ctx context.Context, project api.ProjectID, id api.GapID) (a
 	return database.One[api.Gap, gapRow](ctx, s.db, s.db.Read.NewSelect().Where("id = ?", id).Where("project_id = ?", project), "gap")
 }
 
-// Gaps lists the topics of a project that somebody acted on, oldest first; those of all projects where it is empty.
+// Gaps lists the topics of a project that somebody acted on, oldest first; those of all projects if it is empty.
 func (s *Store) Gaps(ctx context.Context, project api.ProjectID, states ...api.GapState) ([]api.Gap, error) {
 	q := s.db.Read.NewSelect().Order("id")
 	if project != "" {

@@ -14,7 +14,7 @@ import (
 // that node says.
 const lookEvery = 250 * time.Millisecond
 
-// hasten has the listing brought up to the journal's end soon, by whichever node keeps it.
+// hasten asks the node that keeps the listing to bring it up to the journal's end soon.
 func (p *Projector) hasten() {
 	select {
 	case p.hurry <- struct{}{}:
@@ -26,7 +26,7 @@ func (p *Projector) hasten() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := p.store.db.Say(ctx, p.store.db.Write, database.Message{Listing: p.of.Name, Hurry: true}); err != nil {
-		p.log.Debug("the node that keeps "+p.of.Title+" could not be told that somebody waits for it", "error", err)
+		p.log.Debug("the node that keeps "+p.of.Title+" could not be notified that somebody waits for it", "error", err)
 	}
 }
 

@@ -191,7 +191,7 @@ func TestAProjectHasSoManyWebhooksAndDeliveriesAreBounded(t *testing.T) {
 			t.Errorf("one more: %v", err)
 		}
 		if err := c.AddWebhook(t.Context(), api.Webhook{ID: "whk_x", Project: "nobody"}, 0); !errors.Is(err, api.ErrNotFound) {
-			t.Errorf("of a project that there is not: %v", err)
+			t.Errorf("of a project that does not exist: %v", err)
 		}
 		start := time.Now()
 		for n := range work.DeliveriesKept + 10 {

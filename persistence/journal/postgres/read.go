@@ -187,7 +187,7 @@ func (j *Journal) Pending(yield func(stream string) bool) error {
 	return j.PendingIn(nil, yield)
 }
 
-// PendingIn is Pending of some shards; of all of them where the list is nil.
+// PendingIn is Pending of some shards; of all of them if the list is nil.
 func (j *Journal) PendingIn(shards []int, yield func(stream string) bool) error {
 	var names []string
 	err := j.read("find the streams that call for work", func(ctx context.Context) error {

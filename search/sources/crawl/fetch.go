@@ -100,7 +100,7 @@ type response struct {
 // errSlow is of a server that wants to be left alone for longer than a crawl waits.
 var errSlow = errors.New("the server wants to be asked later")
 
-// get asks for an address, again where the server was not able to answer.
+// get asks for an address, again if the server was not able to answer.
 func (r *run) get(ctx context.Context, u *url.URL, conditions http.Header, limit int64) (response, error) {
 	h := r.crawler.host(u.Host)
 	var last error

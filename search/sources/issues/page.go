@@ -18,7 +18,7 @@ const (
 )
 
 // page is a thread as Markdown, with the question, then what was accepted, then what maintainers said, then the others.
-// It is empty where nothing is left of it.
+// It is empty if nothing is left of it.
 func page(t host.Thread, repository string) string {
 	question := cleaned(t.Body)
 	answers := answersOf(t)
@@ -142,7 +142,7 @@ func cleaned(body string) string {
 	return text
 }
 
-// fenceOf is the run that opens or closes a block of code; empty where the line does neither.
+// fenceOf is the run that opens or closes a block of code; empty if the line does neither.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && (c == "~" || !strings.Contains(line[n:], "`")) {

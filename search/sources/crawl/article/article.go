@@ -17,7 +17,7 @@ import (
 type Article struct {
 	Title       string
 	Description string
-	Language    string   // as the page names it; empty where it does not
+	Language    string   // as the page names it; empty if it does not
 	Trail       []string // the titles above it
 	Markdown    []byte   // its main part, without its title
 	Words       int      // of its main part
@@ -27,7 +27,7 @@ type Article struct {
 
 // A Page is what a page says to programs.
 type Page struct {
-	Canonical string // whole address of the page that this one is another name of; empty where there is none
+	Canonical string // whole address of the page that this one is another name of; empty if there is none
 	Refresh   string // whole address that the page leads on to by itself
 	NoIndex   bool
 	NoFollow  bool
@@ -162,7 +162,7 @@ func (p *Page) Obey(headers []string, robot string) {
 	}
 }
 
-// whole is the address that a link leads to, without its fragment; nil where that is none of the web.
+// whole is the address that a link leads to, without its fragment; nil if that is none of the web.
 func whole(base *url.URL, href string) *url.URL {
 	href = strings.TrimSpace(href)
 	if href == "" || len(href) > 2000 {
@@ -250,7 +250,7 @@ func isSelfLink(n *html.Node) bool {
 
 var selfLinkClass = regexp.MustCompile(`(?:^|\s)(?:headerlink|hash-link|header-anchor|anchor-link|sl-anchor-link|anchorjs-link|heading-anchor|subheading-anchor|anchor)(?:\s|$)`)
 
-// trailOf are the titles above the page, where it shows them.
+// trailOf are the titles above the page, if it shows them.
 func trailOf(doc *html.Node) (out []string) {
 	top := first(doc, crumbs)
 	if top == nil {
