@@ -18,12 +18,14 @@ import (
 // A directory finds the actors of one kind by their ids.
 type directory struct {
 	system *System
-	kind   string // "job" or "thread"; also the log's key
+	kind   string // "job", "thread" or "task"; also the log's key
 	make   func(id string, self self) behaviour
 	seed   maphash.Seed
 	shards []*actor.PID
 	live   atomic.Int64
 	awake  int // children that a shard keeps awake before it puts the longest unused to sleep
+
+	everywhere bool // each of several nodes may run the actors
 
 	// All children have the same props: an own producer for each would take more memory than the rest that the runtime
 	// holds of an idle one. So a new incarnation asks here which entry it is of.
@@ -48,8 +50,8 @@ func (d *directory) takeSpawn(id string) *entry {
 	return e
 }
 
-// childID is the id of the job or thread that an actor is.
-func childID(pid *actor.PID) string { return pid.Id[strings.LastIndexByte(pid.Id, '/')+1:] }
+// childID is the id of the job or thread, or the name of the task, that an actor is.
+func childID(pid *actor.PID) string { return pid.Id[strings.IndexByte(pid.Id, '/')+1:] }
 
 // send hands an envelope to the supervisor of its id.
 func (d *directory) send(e *envelope) {

@@ -1,11 +1,13 @@
-// Package actors runs one actor for each job and each thread, on Proto.Actor. It is the only package that knows the
+// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that knows the
 // runtime; packages job and thread hold what an actor does.
 //
 //	System
 //	├── jobs-0 … jobs-31         supervisors, one for each share of the ids
 //	│   └── jobs-7/job_…         one actor for each job that is awake
-//	└── threads-0 … threads-31
-//	    └── threads-3/thr_…      one for each thread that is awake
+//	├── threads-0 … threads-31
+//	│   └── threads-3/thr_…      one for each thread that is awake
+//	└── tasks-0 … tasks-31
+//	    └── tasks-5/webhooks/…   one for each name of work that comes due by itself, see package task
 //
 // Finding. A command goes to the supervisor of its id, which forwards it to the child. If there is no child, it
 // starts one: the child recovers from snapshot and events before it looks at its first command. A child that was

@@ -21,7 +21,7 @@ var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: 
 // here is whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
 	place := d.system.deps.Place
-	return place == nil || place.Here(d.kind+"/"+id)
+	return d.everywhere || place == nil || place.Here(d.kind+"/"+id)
 }
 
 // placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away

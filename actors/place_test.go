@@ -57,6 +57,13 @@ func (p place) Here(name string) bool {
 	return !p.stale && p.owner[cluster.Shard(name)] == p.self
 }
 
+func (p place) Hold(ctx context.Context, name string) (context.Context, func()) {
+	if !p.Here(name) {
+		return nil, nil
+	}
+	return context.WithCancel(ctx)
+}
+
 func (p place) Check(ctx context.Context, name string) error {
 	if p.Here(name) {
 		return nil

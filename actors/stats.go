@@ -69,7 +69,7 @@ type counts struct {
 	oldest                                                                                 oldest
 	live, passivations, failures, restarts, deadLetters, unhandled, recoveries, recovering atomic.Int64
 	recoverySeconds                                                                        prometheus.Histogram
-	jobs, answers                                                                          *prometheus.CounterVec
+	jobs, answers, tasks                                                                   *prometheus.CounterVec
 	jobSeconds                                                                             *prometheus.HistogramVec
 }
 
@@ -87,6 +87,9 @@ func (c *counts) init() {
 	c.answers = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_answers_total",
 		Help: "Answers of the assistant that ended, by result: answered, unanswered (the documentation does not answer the question), failed, stopped (by somebody)."},
 		[]string{"result"})
+	c.tasks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_task_attempts_total",
+		Help: "Times that background work was done, by its kind and result: ok or failed. What failed is tried again."},
+		[]string{"task", "result"})
 	for _, result := range []string{string(api.OutcomeChanged), string(api.OutcomeNothingToDo), string(api.OutcomeNotUnderstood),
 		string(api.OutcomeNeedsDetail), job.ResultFailed, job.ResultMisconfigured, job.ResultCancelled} {
 		c.jobs.WithLabelValues(result) // a counter that begins with its first event shows no increase
@@ -101,7 +104,7 @@ func (c *counts) init() {
 
 // vectors are what is counted by its result.
 func (c *counts) vectors() []prometheus.Collector {
-	return []prometheus.Collector{c.recoverySeconds, c.jobs, c.jobSeconds, c.answers}
+	return []prometheus.Collector{c.recoverySeconds, c.jobs, c.jobSeconds, c.answers, c.tasks}
 }
 
 func (c *counts) jobEnded(result string, took time.Duration) {

@@ -27,10 +27,9 @@ func (m *Members) Alone(ctx context.Context, name string, f func(context.Context
 		f(ctx)
 		return
 	}
-	shard := Shard(name)
 	for {
 		changed := m.Changed()
-		if run, done := m.begin(ctx, shard); run != nil {
+		if run, done := m.Hold(ctx, name); run != nil {
 			f(run)
 			byItself := run.Err() == nil
 			done()
@@ -51,7 +50,10 @@ func (m *Members) Alone(ctx context.Context, name string, f func(context.Context
 	}
 }
 
-func (m *Members) begin(ctx context.Context, shard int) (context.Context, func()) {
+// Hold returns a context that ends as that of Alone's f, and release, which says once that what ran under it has ended.
+// The context is nil where this node may not run what has the name.
+func (m *Members) Hold(ctx context.Context, name string) (held context.Context, release func()) {
+	shard := Shard(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.here(shard) || m.idle || ctx.Err() != nil {
