@@ -99,11 +99,11 @@ type IssueOptions struct {
 const FirstSource = "docs"
 
 const (
-	mostSources  = 20
-	mostWeight   = 5
+	maxSources   = 20
+	maxWeight    = 5
 	leastWeight  = 0.01
 	leastEvery   = time.Minute
-	mostEvery    = 30 * 24 * time.Hour
+	maxEvery     = 30 * 24 * time.Hour
 	sourceMark   = "@" // between a project and a label; no project's id has it
 	issuesWeight = 0.6
 )
@@ -264,8 +264,8 @@ func (p *problems) sources(project Project) {
 		}
 	}
 	p.collected("", project)
-	if len(project.Sources) > mostSources {
-		p.add("sources", "must have at most %d", mostSources)
+	if len(project.Sources) > maxSources {
+		p.add("sources", "must have at most %d", maxSources)
 	}
 	labels := map[string]bool{project.FirstLabel(): true}
 	for i, s := range project.Sources {
@@ -281,8 +281,8 @@ func (p *problems) sources(project Project) {
 		part := project.Of(s.Label)
 		part.Domain = "docs" // its own is the project's, which is checked there
 		p.source(at, part)
-		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= mostWeight) {
-			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, mostWeight)
+		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= maxWeight) {
+			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, maxWeight)
 		}
 		if len(s.Groups) > MaxGroups {
 			p.add(at+"groups", "must have at most %d groups", MaxGroups)
@@ -349,7 +349,7 @@ func (p *problems) collected(at string, project Project) {
 	if project.Every == "" {
 		return
 	}
-	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > mostEvery {
+	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > maxEvery {
 		p.add(at+"every", "must be a time from 1m to 720h, such as 6h")
 	}
 }

@@ -275,7 +275,7 @@ func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
 	return writeMark(dir, mark{Generation: filepath.Base(snap.Dir), Model: model.ID(), Sections: len(job.live)})
 }
 
-func (m *meant) servedBy() string {
+func (m *embeddingIndex) servedBy() string {
 	if m == nil {
 		return ""
 	}
@@ -298,7 +298,7 @@ func (e *embedding) run(ctx context.Context, model meaning.Model) error {
 	note := func(done int) {
 		work.note(e.project, func(m *Meaning) {
 			m.Model, m.Sections, m.Embedded, m.Working = model.Name, len(e.live), len(e.live)-len(e.keys)+done, true
-			m.Serving = e.snap.meant.Load().servedBy()
+			m.Serving = e.snap.embeddingIndex.Load().servedBy()
 		})
 	}
 	note(0)

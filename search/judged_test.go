@@ -38,8 +38,8 @@ type judgedSet struct {
 	queries []retrieval.Query
 }
 
-// mostOf bounds how many queries of a kind are made of one set.
-var mostOf = map[string]int{"desc": 60, "head": 60, "prefix": 25, "typo": 25}
+// maxOf bounds how many queries of a kind are made of one set.
+var maxOf = map[string]int{"desc": 60, "head": 60, "prefix": 25, "typo": 25}
 
 // publishedSet reads a set, takes the descriptions out of it that are asked for, and makes its queries.
 func publishedSet(t testing.TB, name string) judgedSet {
@@ -113,7 +113,7 @@ func some(kind string, queries []retrieval.Query) []retrieval.Query {
 	slices.SortStableFunc(queries, func(a, b retrieval.Query) int {
 		return cmp.Or(cmp.Compare(analysis.Hash(a.Query+"!"), analysis.Hash(b.Query+"!")), strings.Compare(a.Query, b.Query))
 	})
-	return queries[:min(len(queries), mostOf[kind])]
+	return queries[:min(len(queries), maxOf[kind])]
 }
 
 func (m *maker) query(kind, text string, relevant ...string) retrieval.Query {

@@ -72,7 +72,7 @@ type Library struct {
 	closed   bool
 	memory   atomic.Int64 // that open snapshots hold
 	lookups  lookups
-	near     *nearness // nil if there is no embedder
+	near     *semanticSearch // nil if there is no embedder
 	blend    blend
 	inUse    background.Work
 	done     chan struct{}
@@ -118,7 +118,7 @@ func Open(dir string, o Options) (*Library, error) {
 		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
 		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int),
 		done: make(chan struct{}), swept: make(chan struct{}),
-		near: newNearness(&o), blend: defaultBlend,
+		near: newSemanticSearch(&o), blend: defaultBlend,
 	}
 	background.Go("search.Open", l.sweep)
 	l.startEmbedding()

@@ -166,7 +166,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "remove.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)
 	}
-	q.Meaning = Unwanted
+	q.Meaning = SemanticOff
 	if found, _ := pathsOf(t, l, q); slices.Contains(found, "remove.md") {
 		t.Errorf("words alone find %v: the page has them", found)
 	}
@@ -178,7 +178,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if _, questions := th.asked(); !slices.Equal(questions, []string{"first how can I zorp my blick"}) {
 		t.Errorf("asked %q", questions)
 	}
-	if found, _ := pathsOf(t, l, Query{Text: "get  rid of my workspace", Box: true, Meaning: Wanted}); found[0] != "remove.md" {
+	if found, _ := pathsOf(t, l, Query{Text: "get  rid of my workspace", Box: true, Meaning: SemanticOn}); found[0] != "remove.md" {
 		t.Errorf("a box that wants meaning finds %v", found)
 	}
 	if m, ok := l.Meaning("docs"); !ok || m.Serving != "first" || m.Embedded != m.Sections || m.Embedded < 30 || m.Working {
@@ -314,7 +314,7 @@ func TestAnEndpointThatFailsCostsTheGainAlone(t *testing.T) {
 	update(t, l, wordy(nil))
 	q := Query{Text: "what is the price of getting rid of a workspace", Sections: 2}
 	plain := q
-	plain.Meaning = Unwanted
+	plain.Meaning = SemanticOff
 	same := func(want string) {
 		t.Helper()
 		found, why := pathsOf(t, l, q)

@@ -39,8 +39,8 @@ type scope struct {
 
 const everyLocale = -1
 
-// mostLocales bounds what folders that look like languages cost. Pages of further ones count as the site's own.
-const mostLocales = 1000
+// maxLocales bounds what folders that look like languages cost. Pages of further ones count as the site's own.
+const maxLocales = 1000
 
 // parseTag reads a language's name, as codes of countries that sites use too.
 func parseTag(name string) language.Tag {
@@ -77,7 +77,7 @@ func (s *snapshot) findEditions() {
 	for page, r := range s.pages {
 		name := site.FoldTag(r.Locale)
 		at, known := numbers[name]
-		if !known && len(s.locales) < mostLocales {
+		if !known && len(s.locales) < maxLocales {
 			at = len(s.locales)
 			numbers[name] = at
 			s.locales = append(s.locales, locale{name: name, shown: r.Locale, tag: parseTag(r.Locale)})

@@ -27,7 +27,7 @@ type Query struct {
 	// neither the filter nor the current page does.
 	Asked []string `cbor:"-"`
 	// Meaning says whether sections are found by what they mean as well, if the library has an embedder.
-	Meaning Wish `cbor:"-"`
+	Meaning SemanticMode `cbor:"-"`
 	// Degraded receives what had no part in the search, and why: "meaning: …". It may be nil.
 	Degraded func(why string) `cbor:"-"`
 	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody

@@ -42,9 +42,9 @@ type snapshot struct {
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64
 
-	relabelled atomic.Pointer[index.Manifest]
-	meant      atomic.Pointer[meant]
-	meantBytes atomic.Int64
+	relabelled     atomic.Pointer[index.Manifest]
+	embeddingIndex atomic.Pointer[embeddingIndex]
+	meantBytes     atomic.Int64
 
 	// Under library.mu:
 	users    int

@@ -34,7 +34,7 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader,
 		tuning: &t}
 	n.relabelled.Store(s.relabelled.Load())
-	n.meant.Store(s.meant.Load())
+	n.embeddingIndex.Store(s.embeddingIndex.Load())
 	n.remember(s.library.options)
 	if t.measuresLike(s.tuning) {
 		n.norms = s.norms

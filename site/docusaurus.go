@@ -494,7 +494,7 @@ func readInstances(src string) (out []*docsInstance) {
 			read(m)
 		}
 	}
-	for _, at := range docsOptions.FindAllStringIndex(src, mostObjects) {
+	for _, at := range docsOptions.FindAllStringIndex(src, maxObjects) {
 		v, _ := script.Literal(src[at[1]-1:])
 		if m, ok := v.(map[string]any); ok {
 			read(m)

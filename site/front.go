@@ -138,17 +138,17 @@ func readBuild(values map[string]any) (b Build) {
 	return b
 }
 
-const mostCascades = 100 // of one page: each is held against all pages below
+const maxCascades = 100 // of one page: each is held against all pages below
 
 // readCascades reads one set of values, or a list of sets with a target each.
 func readCascades(v any) (out []Cascade) {
 	switch v := v.(type) {
 	case []any:
-		for _, x := range v[:min(len(v), mostCascades)] {
+		for _, x := range v[:min(len(v), maxCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case []map[string]any: // as TOML gives it
-		for _, x := range v[:min(len(v), mostCascades)] {
+		for _, x := range v[:min(len(v), maxCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case map[string]any:

@@ -119,7 +119,7 @@ func readDocs(file string, content []byte,
 	if err != nil {
 		return nil, "", err
 	}
-	const mostFiles, mostBytes = 200, 8 << 20 // a file may take in itself
+	const maxFiles, maxBytes = 200, 8 << 20 // a file may take in itself
 	files, size := 0, 0
 	var expand func(v any, dir string) any
 	expand = func(v any, dir string) any {
@@ -142,12 +142,12 @@ func readDocs(file string, content []byte,
 				return out
 			}
 			name := path.Join(dir, ref)
-			if files++; files > mostFiles {
+			if files++; files > maxFiles {
 				missing = name
 				return out
 			}
 			raw, err := read(name)
-			if size += len(raw); size > mostBytes {
+			if size += len(raw); size > maxBytes {
 				missing = name
 				return out
 			}

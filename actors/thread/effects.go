@@ -73,7 +73,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
 		done = e.answer(ctx)
 		cancel()
-		again = done.unindexed && times < mostUnindexed && e.indexed(stopped, &done.err)
+		again = done.unindexed && times < maxUnindexed && e.indexed(stopped, &done.err)
 	}
 	if stopped.Err() == nil { // stopped is not failed
 		e.report(stopped, done)
@@ -83,8 +83,8 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 // since is the time since the question was put.
 func (e *effect) since() Micros { return micros(e.exchange.Asked, e.deps.Now()) }
 
-// mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
-const mostUnindexed = 3
+// maxUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
+const maxUnindexed = 3
 
 // indexed waits until the project has an index, without a slot, and says whether it has: an index that is being rebuilt,
 // after an upgrade or because it was damaged, is no reason to fail a question. It gives up if the index could not
@@ -277,9 +277,9 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 // does who sees that it is still at work.
 const patience = 30 * time.Second
 
-// mostResting is how many turns wait so at a time. When an endpoint is down under a heavy load, those beyond fail at
+// maxResting is how many turns wait so at a time. When an endpoint is down under a heavy load, those beyond fail at
 // once: each that waits is memory.
-const mostResting = 5000
+const maxResting = 5000
 
 // patiently asks the model or, if it fails before it has written anything, the one that answers in its place.
 // If none does it is asked again if it cannot be asked now: others may have met its faults, and this question
@@ -353,7 +353,7 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 	if *waited += pause; *waited > patience {
 		return false
 	}
-	if e.deps.resting.Add(1) > mostResting {
+	if e.deps.resting.Add(1) > maxResting {
 		e.deps.resting.Add(-1)
 		return false
 	}

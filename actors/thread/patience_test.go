@@ -140,7 +140,7 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 		{name: "not for long", model: shunned{after: 31 * time.Second, times: -1}, asked: []time.Duration{0}, failure: true},
 		{name: "not beyond the turn's limit", model: shunned{after: 20 * time.Second, times: -1}, limit: 12 * time.Second,
 			asked: []time.Duration{0}, failure: true},
-		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: mostResting,
+		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: maxResting,
 			asked: []time.Duration{0}, failure: true},
 		{name: "not once something is written", model: shunned{after: time.Second, times: 1, first: "Bec"},
 			asked: []time.Duration{0}, answer: "Bec", failure: true},

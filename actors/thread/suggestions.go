@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	mostSuggestions = 3
-	mostTried       = 2 * mostSuggestions // a try costs a search and a built-in answer
+	maxSuggestions = 3
+	maxTried       = 2 * maxSuggestions // a try costs a search and a built-in answer
 )
 
 // suggestions is the block for an answer: questions about sections that were found and not used, and have about as
@@ -30,7 +30,7 @@ func (e *effect) suggestions(ctx context.Context, w *writer) string {
 		best = max(best, c.score)
 	}
 	for i, c := range w.candidates {
-		if len(tried) > mostTried || n == mostSuggestions {
+		if len(tried) > maxTried || n == maxSuggestions {
 			break
 		}
 		text := questionAbout(c, english)

@@ -43,7 +43,7 @@ func (v *versions) remember(source, post string) {
 const (
 	infoRefs   = "/info/refs"
 	uploadPack = "git-upload-pack"
-	mostListed = 64 << 20 // bytes of an answer
+	maxListed  = 64 << 20 // bytes of an answer
 )
 
 // askBranches is the command: the default branch, and all branches.
@@ -158,5 +158,5 @@ func (r *Remote) speakAt(ctx context.Context, method, url, text string, final *s
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(res.Body, mostListed), res.Body}, nil
+	}{io.LimitReader(res.Body, maxListed), res.Body}, nil
 }

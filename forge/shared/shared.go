@@ -32,9 +32,9 @@ const (
 	fewPacks = 24      // so many are not worth joining
 
 	// Of a pack that is joined of others: less than what a fetch may bring, so that a new node can read it.
-	mostBytes    = 1 << 30
-	mostInflated = 2 << 30
-	mostObjects  = 400_000
+	maxBytes    = 1 << 30
+	maxInflated = 2 << 30
+	maxObjects  = 400_000
 
 	leftOver = "1 day" // after which parts that belong to nothing are removed
 )
@@ -444,7 +444,7 @@ func newest(packs []packRow) []packRow {
 	for from > 0 && (packs[from-1].bytes <= 2*sum.bytes || len(packs)-from < 2) {
 		p := packs[from-1]
 		sum.bytes, sum.objects, sum.inflated = sum.bytes+p.bytes, sum.objects+p.objects, sum.inflated+p.inflated
-		if sum.bytes > mostBytes || sum.objects > mostObjects || sum.inflated > mostInflated {
+		if sum.bytes > maxBytes || sum.objects > maxObjects || sum.inflated > maxInflated {
 			break
 		}
 		from--

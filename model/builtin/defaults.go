@@ -24,7 +24,7 @@ var (
 )
 
 const (
-	mostStatements    = 2  // sections that are quoted for what they state
+	maxStatements     = 2  // sections that are quoted for what they state
 	wholeStatement    = 60 // words up to which what holds a statement is quoted whole
 	commentLines      = 6  // above a line of code
 	statementCoverage = 0.6
@@ -186,7 +186,7 @@ func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote
 		}
 	}
 	slices.SortStableFunc(out, func(a, b quote) int { return cmp.Compare(found[b.passage].fit, found[a.passage].fit) })
-	out = out[:min(len(out), mostStatements)]
+	out = out[:min(len(out), maxStatements)]
 	for i := range out {
 		section := sections[out[i].passage]
 		out[i].text = section.excerpt(found[out[i].passage])

@@ -103,7 +103,7 @@ func (c *selection) order(lead int) []int {
 		}
 		whole, share := c.q.row(u.named)
 		score += 0.5 * whole * share
-		if whole == 1 && named < mostNamed {
+		if whole == 1 && named < maxNamed {
 			named++
 			c.takeWhole(i)
 		}
@@ -122,7 +122,7 @@ func (c *selection) takeBest(byScore []int) {
 		case u.steps() && c.q.howTo: // in whole and in order
 			full = c.used >= 2*longSteps
 		case u.kind == code:
-			full = c.code+c.units[i].words > mostCode
+			full = c.code+c.units[i].words > maxCode
 		}
 		if n > 0 && (full || c.scores[i] < 0.55*c.scores[byScore[0]]) {
 			continue

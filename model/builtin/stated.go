@@ -24,7 +24,7 @@ const (
 	leastInLine = 0.6 // that the line has by itself
 	leastSure   = 0.6 // of the search, in the line's section
 	longLine    = 70  // words from which a line is not quoted by itself
-	mostBeside  = 4   // terms of a line without doubt that the question does not have, its verb among them
+	maxBeside   = 4   // terms of a line without doubt that the question does not have, its verb among them
 )
 
 // lineFor is what a question wants a line to say; nil if it asks for something else.
@@ -75,7 +75,7 @@ func (a *lineAsked) within(q *query, text string) (share float64, alike bool) {
 		ordered = ordered && n > last
 		last = n
 	}
-	return got / a.total, ordered && len(seen) == len(a.topic) && more <= mostBeside
+	return got / a.total, ordered && len(seen) == len(a.topic) && more <= maxBeside
 }
 
 // A stated line is one that answers a question by itself.

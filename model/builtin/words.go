@@ -136,7 +136,7 @@ var analyses struct {
 }
 
 const (
-	mostAnalyses    = 50_000
+	maxAnalyses     = 50_000
 	longestAnalyzed = 40 // bytes of a word
 )
 
@@ -156,7 +156,7 @@ func analyze(w string) *analyzed {
 	}
 	analyses.Lock()
 	defer analyses.Unlock()
-	if analyses.words == nil || len(analyses.words) >= mostAnalyses {
+	if analyses.words == nil || len(analyses.words) >= maxAnalyses {
 		analyses.words = make(map[string]*analyzed)
 	}
 	analyses.words[strings.Clone(w)] = r

@@ -60,7 +60,7 @@ type fact struct {
 }
 
 const (
-	mostWords = 64
+	maxWords = 64
 	// From certain on, the share of its words that one place has supports a claim; below doubtful it does not.
 	certain  = 0.55
 	doubtful = 0.40
@@ -93,7 +93,7 @@ func Parse(text string, coded bool) *Claim {
 		if negations[t.text] {
 			c.denials++
 		}
-		if len(c.words)+len(c.facts) >= mostWords {
+		if len(c.words)+len(c.facts) >= maxWords {
 			return
 		}
 		key := t.text

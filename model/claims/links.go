@@ -180,7 +180,7 @@ func spanEnd(text string) int {
 	}
 }
 
-// mostNested bounds how far a link's text is read.
+// maxNested bounds how far a link's text is read.
 const longestLabel = 1000
 
 // linkAt reads a link or an image at the start of a text: how long it is, its text, its address. A link by reference

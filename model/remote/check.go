@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	mostChanges   = 32 // that a result lists
+	maxChanges    = 32 // that a result lists
 	longestChange = 200
 )
 
@@ -553,7 +553,7 @@ func (k *checker) send(o output) error {
 const longestSaid = 8192
 
 func (k *checker) change(c model.Change) {
-	if len(k.result.Changes) >= mostChanges {
+	if len(k.result.Changes) >= maxChanges {
 		return
 	}
 	c.Text = strings.TrimSpace(c.Text)

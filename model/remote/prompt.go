@@ -88,7 +88,7 @@ func system(req model.Request, fence string, searches int) string {
 		searching = fmt.Sprintf(searchInstruction, searchTool.Name, searches)
 		if req.ReadPage != nil {
 			results += " and " + pageTool.Name
-			searching += fmt.Sprintf(readInstruction, pageTool.Name, mostPages)
+			searching += fmt.Sprintf(readInstruction, pageTool.Name, maxPages)
 		}
 	}
 	return fmt.Sprintf(instructions, name, deflection, fence, results, searching)

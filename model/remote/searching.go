@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultSearches = 3
-	mostPages       = 2    // that a model may read on for an answer
+	maxPages        = 2    // that a model may read on for an answer
 	leastAnswer     = 128  // tokens without which a call is not made
 	callsTogether   = 4    // of searches in one reply
 	foundAtOnce     = 5    // sections that one search shows
@@ -294,7 +294,7 @@ func (a *answering) readPage(ctx context.Context, arguments string, n int) (text
 		return `The arguments are no JSON of the form {"passage": 1}.`, true, nil
 	case !a.c.known(*in.Passage):
 		return "No passage has this number.", true, nil
-	case a.read >= mostPages || n >= callsTogether || a.left < roomForCall:
+	case a.read >= maxPages || n >= callsTogether || a.left < roomForCall:
 		return noMorePages, true, nil
 	}
 	a.read++

@@ -24,13 +24,13 @@ import (
 
 // What bounds a call and what comes of it.
 const (
-	mostQueries  = 3
+	maxQueries   = 3
 	longestQuery = 200 // characters
 	longestRead  = 500
 	longestReply = 8 << 10 // bytes
 	replyTokens  = 512
 
-	mostMessages     = 6
+	maxMessages      = 6
 	longestMessage   = 600 // bytes of one message of the conversation
 	longestQuestion  = 3000
 	longestSelection = 2000 // of all that the reader has selected
@@ -38,8 +38,8 @@ const (
 	keptReplies = 2000 // some 300 bytes each
 
 	// A model that failed so often in a row is left alone for a while: each of its failures has a reader wait.
-	mostFailures = 3
-	rest         = 30 * time.Second
+	maxFailures = 3
+	rest        = 30 * time.Second
 )
 
 // A Question is what is read, with what it came with.
@@ -158,7 +158,7 @@ func (r *Rewriter) note(key [sha256.Size]byte, by string, read *Reading) {
 		f = new(failures)
 		r.failures[by] = f
 	}
-	if f.inRow++; f.inRow >= mostFailures {
+	if f.inRow++; f.inRow >= maxFailures {
 		f.until = time.Now().Add(rest) // one more failure after it, and it rests again
 	}
 }
@@ -188,7 +188,7 @@ func (q *Question) chat() model.Chat {
 		}
 		b.WriteByte('\n')
 	}
-	history := q.History[max(0, len(q.History)-mostMessages):]
+	history := q.History[max(0, len(q.History)-maxMessages):]
 	if len(history) > 0 {
 		b.WriteString("The conversation so far:\n")
 		for _, m := range history {
@@ -254,8 +254,8 @@ func parse(text string) (Reading, error) {
 	if read.Question, err = line(*in.Question, longestRead); err != nil {
 		return Reading{}, fmt.Errorf("%w: question %w", ErrReply, err)
 	}
-	if n := len(*in.Queries); n == 0 || n > mostQueries {
-		return Reading{}, fmt.Errorf("%w: %d queries, not 1 to %d", ErrReply, n, mostQueries)
+	if n := len(*in.Queries); n == 0 || n > maxQueries {
+		return Reading{}, fmt.Errorf("%w: %d queries, not 1 to %d", ErrReply, n, maxQueries)
 	}
 	seen := map[string]bool{}
 	for _, q := range *in.Queries {

@@ -28,7 +28,7 @@ const (
 	probesFound   = 5   // that succeed in a row: it is in reach again
 	looksIsolated = 3   // in a row that find this node isolated: what others find by then is there
 	looksBack     = 10  // in a row that find it in reach again
-	mostLooksBack = 320 // the same, for a node that was isolated again and again
+	maxLooksBack  = 320 // the same, for a node that was isolated again and again
 	steadyBeats   = 600 // without being isolated, after which what was before does not count
 	proveBeats    = 60  // for which a node that joins waits for what the others find
 	silentPeer    = 3   // looks at a counter that stands still: nobody waits for what this node finds
@@ -302,7 +302,7 @@ func (m *Members) judge(now time.Time) {
 		}
 		m.isolated = cmp.Or(v.whyIsolated(m.config.ID, ids, v.reach), "it is cut off from the other nodes")
 		m.log.Error("this node and the others do not reach each other: it hands over what it runs", "reason", m.isolated)
-	case !out && (alone || j.looks >= min(looksBack<<j.relapses, mostLooksBack)):
+	case !out && (alone || j.looks >= min(looksBack<<j.relapses, maxLooksBack)):
 		m.isolated = ""
 		j.back = now
 		m.log.Info("this node and the others reach each other again: it takes its share")

@@ -48,15 +48,15 @@ func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 // checkpoint writes some of the snapshots of this round. If they come faster than that works them off, it writes as
 // many as the group has appends: writers wait for them, but the queue does not run over.
 func (c *commit) checkpoint() error {
-	most, mostBytes, size := groupSnapshots, groupSnapBytes, 0
+	most, maxBytes, size := groupSnapshots, groupSnapBytes, 0
 	c.j.snapMu.Lock()
 	behind := len(c.j.round) > roundLong || c.j.snapBytes > snapshotsUrgent
 	c.j.snapMu.Unlock()
 	if behind {
-		most, mostBytes = max(most, len(c.appended)), groupBytes
+		most, maxBytes = max(most, len(c.appended)), groupBytes
 	}
 	for _, q := range c.j.round {
-		if c.round == most || size > mostBytes {
+		if c.round == most || size > maxBytes {
 			break
 		}
 		c.round++

@@ -40,7 +40,7 @@ const (
 	// which says nothing about what it carries.
 	lapse = 5 * tick
 
-	leastRetry, mostRetry = time.Second, 30 * time.Second
+	leastRetry, maxRetry = time.Second, 30 * time.Second
 )
 
 // A load is what a decision goes by.
@@ -62,8 +62,8 @@ func (r Rule) decide(l load) (verdict, time.Duration) {
 	if l.working < r.Working && l.waiting == 0 {
 		return enters, 0
 	}
-	expected := mostRetry
-	if s := float64(l.working+l.waiting+1) / l.rate; s < mostRetry.Seconds() {
+	expected := maxRetry
+	if s := float64(l.working+l.waiting+1) / l.rate; s < maxRetry.Seconds() {
 		expected = time.Duration(s * float64(time.Second))
 	}
 	if l.waiting >= r.Waiting || expected > r.Limit {
@@ -244,7 +244,7 @@ func (q *Queue) judge() (verdict, error) {
 // all of them at the same moment. Spread is from 0 to 1.
 func retryAfter(expected time.Duration, spread float64) time.Duration {
 	after := max(expected, leastRetry)
-	return min(after+time.Duration(spread*float64(after)), mostRetry)
+	return min(after+time.Duration(spread*float64(after)), maxRetry)
 }
 
 func (q *Queue) start() *Ticket {

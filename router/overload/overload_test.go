@@ -29,8 +29,8 @@ func TestTheRuleSaysWhoWaitsAndWhoIsRefused(t *testing.T) {
 		"it would be answered too late":          {load{10, 150, 100}, refused, 1610 * time.Millisecond},
 		"the same on a machine that does more":   {load{10, 150, 1000}, waits, 161 * time.Millisecond},
 		"the queue is as long as it may be":      {load{10, 4000, 1e6}, refused, 4011 * time.Microsecond},
-		"nothing moves":                          {load{10, 0, 0}, refused, mostRetry},
-		"it moves so slowly that nobody can say": {load{10, 3000, 1e-9}, refused, mostRetry},
+		"nothing moves":                          {load{10, 0, 0}, refused, maxRetry},
+		"it moves so slowly that nobody can say": {load{10, 3000, 1e-9}, refused, maxRetry},
 	} {
 		got, expected := plain.decide(c.load)
 		if got != c.want || expected.Round(time.Microsecond) != c.expected {
@@ -47,7 +47,7 @@ func TestWhoIsRefusedHearsWhenTheOthersWillBeAnswered(t *testing.T) {
 	}{
 		{100 * time.Millisecond, 0, time.Second}, {100 * time.Millisecond, 0.5, 1500 * time.Millisecond},
 		{2 * time.Second, 0, 2 * time.Second}, {2 * time.Second, 0.999, 3998 * time.Millisecond},
-		{20 * time.Second, 0.9, 30 * time.Second}, {mostRetry, 0, 30 * time.Second},
+		{20 * time.Second, 0.9, 30 * time.Second}, {maxRetry, 0, 30 * time.Second},
 	} {
 		if got := retryAfter(c.expected, c.spread); got != c.want {
 			t.Errorf("%v, %v: %v, want %v", c.expected, c.spread, got, c.want)
@@ -101,7 +101,7 @@ func (m *machine) ask() {
 			m.mu.Lock()
 			m.took = append(m.took, time.Since(came))
 		case !errors.Is(err, api.ErrOverloaded) || !errors.As(err, &busy) || busy.RetryAfter < leastRetry ||
-			busy.RetryAfter > mostRetry:
+			busy.RetryAfter > maxRetry:
 			m.t.Errorf("refused with %v", err)
 		case time.Since(came) > 0:
 			m.t.Errorf("refused after %v", time.Since(came))

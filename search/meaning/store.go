@@ -47,8 +47,8 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const suffix = ".vectors"
 
-// mostDimensions bounds what an endpoint can make this process hold.
-const mostDimensions = 1 << 14
+// maxDimensions bounds what an endpoint can make this process hold.
+const maxDimensions = 1 << 14
 
 // OpenStore opens the vectors that a model made for the project in a folder. A file that cannot be read as such is
 // removed, and its vectors are computed again.
@@ -126,7 +126,7 @@ func readHeader(in *bufio.Reader) (h header, length int, ok bool) {
 	if !cut || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) || json.Unmarshal(text, &h) != nil {
 		return h, 0, false
 	}
-	return h, len(line), h.Numbers > 0 && h.Numbers <= mostDimensions
+	return h, len(line), h.Numbers > 0 && h.Numbers <= maxDimensions
 }
 
 func (s *Store) recordBytes() int { return len(Key{}) + s.shape.rowBytes() + 4 }
@@ -147,8 +147,8 @@ func (s *Store) Add(keys []Key, vectors [][]float32) error {
 	placed := make([]int64, len(keys))
 	for _, v := range vectors {
 		if len(v) > 0 && s.shape == nil {
-			if len(v) > mostDimensions {
-				return fmt.Errorf("a vector of %d dimensions: at most %d can be kept", len(v), mostDimensions)
+			if len(v) > maxDimensions {
+				return fmt.Errorf("a vector of %d dimensions: at most %d can be kept", len(v), maxDimensions)
 			}
 			s.shape = newField(len(v), 0)
 			text, err := json.Marshal(header{s.model, len(v)})

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	mostCrashes = 2 // of the process while it reads a source, before that source is left out
+	maxCrashes = 2 // of the process while it reads a source, before that source is left out
 	// the same if something else may have ended it: an operator, or the system for want of memory
-	mostKills    = 5
+	maxKills     = 5
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
 
 // A Guard keeps a project whose content crashes the process from crashing it at each start. While a source is read, a
 // file says so; a server that finds such a file at its start knows during which reading the one before it ended. After
-// mostCrashes crashes the source is left out until its commit changes, another version of Docent reads it, or an
+// maxCrashes crashes the source is left out until its commit changes, another version of Docent reads it, or an
 // operator asks for it. A source that was being read when the process ended is then read alone, so that the next crash
 // is attributed to the right source.
 type Guard struct {
@@ -113,7 +113,7 @@ func (e *readEntry) leftOut(commit, version string, now time.Time) bool {
 	if e.Commit != commit || e.Version != version || commit == "" && now.Sub(e.At) >= retryUnknown {
 		return false
 	}
-	return e.Crashes >= mostCrashes || e.Crashes+e.Kills >= mostKills
+	return e.Crashes >= maxCrashes || e.Crashes+e.Kills >= maxKills
 }
 
 func (e *readEntry) reason() string {

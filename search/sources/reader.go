@@ -426,7 +426,7 @@ func (s *Reader) lookInBackground(ctx context.Context, p api.Project) {
 			defer s.mu.Unlock()
 			delete(s.looking, p.ID)
 		}()
-		spread := min(p.Interval()/20, mostSpread)
+		spread := min(p.Interval()/20, maxSpread)
 		if s.Index.Commit(p.ID) != "" && spread > 0 && backoff.Sleep(ctx, rand.N(spread)) != nil {
 			return
 		}
@@ -434,8 +434,8 @@ func (s *Reader) lookInBackground(ctx context.Context, p api.Project) {
 	})
 }
 
-// mostSpread is within how much time collected sources begin that are due at once.
-const mostSpread = 5 * time.Minute
+// maxSpread is within how much time collected sources begin that are due at once.
+const maxSpread = 5 * time.Minute
 
 // lookAgain reads a source in its turn. One that is not due lacks only its index.
 func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {

@@ -69,8 +69,8 @@ const (
 	timeout     = 10 * time.Second // of one request
 	describedIn = time.Hour        // how long a description is good
 	firstPause  = time.Second
-	mostPause   = time.Minute
-	mostAnswer  = 1 << 20
+	maxPause    = time.Minute
+	maxAnswer   = 1 << 20
 )
 
 // A Provider is one provider. It may be used by many goroutines at once.
@@ -109,7 +109,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	}
 	return resp, err
 }
@@ -160,7 +160,7 @@ func (p *Provider) ask(ctx context.Context, done chan struct{}) {
 		p.described, p.failed, p.pause, p.until = fresh, nil, 0, p.config.Now().Add(describedIn)
 		return
 	}
-	p.pause = min(max(firstPause, 2*p.pause), mostPause)
+	p.pause = min(max(firstPause, 2*p.pause), maxPause)
 	p.until = p.config.Now().Add(p.pause)
 	if p.described == nil {
 		p.failed = fmt.Errorf("%w: ask the provider %s for its description: %w", api.ErrUnavailable, p.config.Issuer, err)

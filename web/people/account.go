@@ -101,7 +101,7 @@ func (s *handler) changePassword(v *console.Visit) error {
 	}
 	problems := map[string]string{}
 	if asksOld(v) {
-		tries := bound("change of "+string(p.ID), mostOfAddress)
+		tries := bound("change of "+string(p.ID), maxOfAddress)
 		if err := s.attempt(v, tries); err != nil {
 			return err
 		}

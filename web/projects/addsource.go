@@ -15,8 +15,8 @@ import (
 	"docent/web/console"
 )
 
-// mostPreviews go on at once: each asks another site for some seconds.
-const mostPreviews = 2
+// maxPreviews go on at once: each asks another site for some seconds.
+const maxPreviews = 2
 
 // A siteForm adds a web site, which may be looked at before.
 type siteForm struct {

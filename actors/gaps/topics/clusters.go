@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// mostCommon is how many clusters a term leads to at most: if more have it, it tells none apart, and counts only for
+// maxCommon is how many clusters a term leads to at most: if more have it, it tells none apart, and counts only for
 // those that another term leads to.
-const mostCommon = 300
+const maxCommon = 300
 
 // A cluster is the sum of its members' vectors.
 type cluster struct {
@@ -110,7 +110,7 @@ func (c *clusters) look(v vector) {
 	c.touched = c.touched[:0]
 	var common vector
 	for _, e := range v {
-		if len(c.with[e.term]) > mostCommon {
+		if len(c.with[e.term]) > maxCommon {
 			common = append(common, e)
 			continue
 		}
@@ -264,8 +264,8 @@ func (c *clusters) groups(points []Point, bags []bag, known int) []Group {
 	return out
 }
 
-// mostTold is how many terms stand for a group.
-const mostTold = 12
+// maxTold is how many terms stand for a group.
+const maxTold = 12
 
 // describe finds the most telling question of a group, and its most telling words.
 func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, points []Point) {
@@ -292,7 +292,7 @@ func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, poi
 	})
 	g.Terms = Seed{}
 	for i, t := range list {
-		if i == mostTold {
+		if i == maxTold {
 			break
 		}
 		g.Terms[t.term] = t.weight

@@ -11,8 +11,8 @@ import (
 // longest is how many bytes of a question are looked at: what it is about is said early.
 const longest = 600
 
-// mostTerms is how many terms of a question are kept.
-const mostTerms = 24
+// maxTerms is how many terms of a question are kept.
+const maxTerms = 24
 
 // Words are the terms of a question, cut and stemmed: what it is about, without how it is asked.
 type Words []Word
@@ -32,7 +32,7 @@ func Read(text string) Words {
 	var words, spare Words
 	add := func(to *Words, term, surface string) {
 		term = concept(term)
-		if len(*to) < mostTerms && !slices.ContainsFunc(*to, func(w Word) bool { return w.Term == term }) {
+		if len(*to) < maxTerms && !slices.ContainsFunc(*to, func(w Word) bool { return w.Term == term }) {
 			*to = append(*to, Word{term, surface})
 		}
 	}

@@ -42,8 +42,8 @@ func (r *gapRow) Decode() (api.Gap, error) {
 	return g, err
 }
 
-// mostGaps is how many topics of a project are kept of those that somebody acted on.
-const mostGaps = 2000
+// maxGaps is how many topics of a project are kept of those that somebody acted on.
+const maxGaps = 2000
 
 // KeepGap stores a topic that somebody acts on for the first time. One that has the same anchor is there already: it is
 // given instead.
@@ -60,8 +60,8 @@ func (s *Store) KeepGap(ctx context.Context, g api.Gap) (kept api.Gap, err error
 		if err != nil {
 			return err
 		}
-		if n >= mostGaps {
-			return database.Conflict("the project keeps %d topics already: restore some that were dismissed", mostGaps)
+		if n >= maxGaps {
+			return database.Conflict("the project keeps %d topics already: restore some that were dismissed", maxGaps)
 		}
 		if _, err = tx.NewInsert().Model(row).On("CONFLICT (project_id, anchor) DO NOTHING").Exec(ctx); err != nil {
 			return database.Refused(err, nil, database.NoProject(g.Project))

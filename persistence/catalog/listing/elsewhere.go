@@ -121,8 +121,8 @@ func (p *Projector) lookNow(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// mostSaid is how many bytes of projects and quarters are told by name: PostgreSQL takes messages of less than 8000.
-const mostSaid = 7000
+// maxSaid is how many bytes of projects and quarters are told by name: PostgreSQL takes messages of less than 8000.
+const maxSaid = 7000
 
 // sayListed tells others of what a projector has written, in its transaction.
 func (s *Store) sayListed(ctx context.Context, tx bun.Tx, listing string, pos uint64, noted *Changes) error {
@@ -139,7 +139,7 @@ func (s *Store) sayListed(ctx context.Context, tx bun.Tx, listing string, pos ui
 		what.Quarters = append(what.Quarters, q)
 		size += len(q.Project) + 30
 	}
-	if size > mostSaid {
+	if size > maxSaid {
 		what.All, what.Projects, what.Quarters = true, nil, nil
 	}
 	return s.db.Say(ctx, tx, what)

@@ -78,8 +78,8 @@ func (s *Store) Audit(ctx context.Context, e api.AuditEntry) error {
 	})
 }
 
-// mostSetBack is by how much a clock may have been set back so that entries are still found by their time.
-const mostSetBack = 48 * time.Hour
+// maxSetBack is by how much a clock may have been set back so that entries are still found by their time.
+const maxSetBack = 48 * time.Hour
 
 // AuditLog lists who did what.
 func (s *Store) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, error) {
@@ -108,7 +108,7 @@ func (s *Store) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntr
 	}
 	if !q.Until.IsZero() {
 		sel = sel.Where("at < ?", q.Until.UnixMilli()).
-			Where("id < ?", api.FirstID(api.AuditPrefix, q.Until.Add(mostSetBack)))
+			Where("id < ?", api.FirstID(api.AuditPrefix, q.Until.Add(maxSetBack)))
 	}
 	return database.List[api.AuditEntry, auditRow](ctx, s.db, sel, "audit log")
 }

@@ -57,7 +57,7 @@ type Settings struct {
 
 // Defaults of what may be set, and what may not.
 const (
-	mostPages   = 5000
+	maxPages    = 5000
 	maxDepth    = 30  // links from the start to a page
 	maxSegments = 15  // parts of a path
 	maxRepeats  = 3   // times that one part occurs in a path
@@ -128,7 +128,7 @@ func (c *Crawler) Crawl(ctx context.Context, s Settings, at Place, progress Prog
 	}
 	defer st.Close()
 	r := &run{crawler: c, settings: s, scope: sc, at: at, state: st, progress: progress,
-		max: cmp.Or(max(0, s.MaxPages), mostPages)}
+		max: cmp.Or(max(0, s.MaxPages), maxPages)}
 	return r.whole(ctx)
 }
 

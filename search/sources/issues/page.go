@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	mostBody    = 20_000 // characters of one comment
-	mostAnswers = 8      // comments of a page beside the question
-	leastWords  = 4      // of a comment that is no answer: "+1", "same here"
+	maxBody    = 20_000 // characters of one comment
+	maxAnswers = 8      // comments of a page beside the question
+	leastWords = 4      // of a comment that is no answer: "+1", "same here"
 )
 
 // page is a thread as Markdown, with the question, then what was accepted, then what maintainers said, then the others.
@@ -87,7 +87,7 @@ func answersOf(t host.Thread) []host.Said {
 		return 2
 	}
 	slices.SortStableFunc(out, func(a, b host.Said) int { return rank(a) - rank(b) })
-	return out[:min(len(out), mostAnswers)]
+	return out[:min(len(out), maxAnswers)]
 }
 
 var (
@@ -102,8 +102,8 @@ var (
 // a link to a script.
 func cleaned(body string) string {
 	body = comment.ReplaceAllString(strings.ReplaceAll(body, "\r\n", "\n"), "")
-	if utf8.RuneCountInString(body) > mostBody {
-		body = string([]rune(body)[:mostBody]) + "\n"
+	if utf8.RuneCountInString(body) > maxBody {
+		body = string([]rune(body)[:maxBody]) + "\n"
 	}
 	var out []string
 	heading := "" // that has nothing below it yet

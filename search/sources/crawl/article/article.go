@@ -42,9 +42,9 @@ var ErrScripts = errors.New("has no text without JavaScript")
 
 // most is what is taken from a page of each kind of thing, beyond which nobody writes for readers.
 const (
-	mostLinks = 5000
-	mostTitle = 300
-	mostWords = 2000 // bytes of a description
+	maxLinks = 5000
+	maxTitle = 300
+	maxWords = 2000 // bytes of a description
 )
 
 // Read reads an HTML page in UTF-8 that stands at an address. Ours says which addresses are pages of the same
@@ -61,11 +61,11 @@ func Read(content []byte, at *url.URL, ours func(*url.URL) bool) (Article, error
 		}
 	}
 	a := Article{Page: readPage(doc, base)}
-	a.Description = clip(meta(doc, "description", "og:description"), mostWords)
+	a.Description = clip(meta(doc, "description", "og:description"), maxWords)
 	if n := first(doc, htmlElement); n != nil {
 		a.Language = clip(strings.TrimSpace(attr(n, "lang")), 35)
 	}
-	a.Title, a.Trail = clip(titleOf(doc), mostTitle), trailOf(doc)
+	a.Title, a.Trail = clip(titleOf(doc), maxTitle), trailOf(doc)
 	scripts := first(doc, scriptElement) != nil
 	top, by := mainPart(doc, at)
 	shape(top, base, ours)
@@ -127,7 +127,7 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 		if u == nil || slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "nofollow") || has(n, "download") {
 			continue
 		}
-		if address := u.String(); !seen[address] && len(p.Links) < mostLinks {
+		if address := u.String(); !seen[address] && len(p.Links) < maxLinks {
 			seen[address] = true
 			p.Links = append(p.Links, address)
 		}
