@@ -164,6 +164,7 @@ const testSecret = "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz"
 // restart is another process on the same catalogue.
 func (h *house) restart() {
 	h.t.Helper()
+	h.tasks = tasktest.Queue{}
 	r, err := New(Deps{Catalog: h.stub, Topics: h.stub, Secrets: secrets{"docs.s": testSecret}, Tasks: &h.tasks,
 		Now: h.clock, Log: slog.New(slog.NewTextHandler(h.t.Output(), nil)),
 		PublicURL: "https://docent.example.com", Targets: outbound.Policy{Loopback: true}})

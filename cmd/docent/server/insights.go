@@ -42,12 +42,11 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 		return err
 	}
 	a.reviews, err = review.New(review.Deps{Catalog: a.Stores.Catalog, Hosts: a.Stores.Hub, Jobs: a.System.Jobs(),
-		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Cell: a.Stores.Cells.Reading.Do})
+		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
 	if err != nil {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.reviews)
-	a.closers = append(a.closers, a.reviews.Close)
 	return a.openWebhooks()
 }
 

@@ -455,7 +455,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.Updates.Resume()
 	a.automations.Wake()
 	a.reports.Wake()
-	a.reviews.Start()
+	a.reviews.Wake()
 	a.hooks.Start()
 	a.background(a.topics.Warm)
 	a.Stores.Turned()
