@@ -456,7 +456,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.automations.Wake()
 	a.reports.Wake()
 	a.reviews.Wake()
-	a.hooks.Start()
+	a.hooks.Wake()
 	a.background(a.topics.Warm)
 	a.Stores.Turned()
 	a.System.Tasks().Start(pullCheck{a, a.here()}.task())
