@@ -41,7 +41,7 @@ func (d *directory) expectSpawn(e *entry) {
 	d.pendingSpawns[e.id] = e
 }
 
-// takeSpawn is the entry of a new incarnation; nil where none is expected.
+// takeSpawn is the entry of a new incarnation; nil if none is expected.
 func (d *directory) takeSpawn(id string) *entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -191,7 +191,7 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 	s.pass(ctx, e, msg)
 }
 
-// retry lifts the quarantine of an actor and recovers it anew. Its failures before count no more.
+// retry lifts the quarantine of an actor and recovers it again. Its earlier failures no longer count.
 func (s *shard) retry(ctx actor.Context, msg *envelope) {
 	e := s.entries[msg.id]
 	if e == nil || e.quarantine.Load() == nil {
@@ -250,7 +250,7 @@ func (s *shard) sweepOld(ctx actor.Context) {
 // now is the time since the system began.
 func (s *shard) now() time.Duration { return time.Since(s.d.system.began) }
 
-// check asks a child whether it waits for anything. One that does is asked again when its turn comes anew.
+// check asks a child whether it waits for anything. One that does is asked again at its next turn.
 func (s *shard) check(ctx actor.Context, e *entry) {
 	e.used = s.now()
 	s.used.toEnd(e)

@@ -13,7 +13,7 @@ import (
 	"docent/api"
 )
 
-// Stats tell how the actors fare.
+// Stats counts actors by state.
 type Stats struct {
 	Live         int           // actors that are awake
 	LiveJobs     int           // of them
@@ -30,9 +30,9 @@ type Stats struct {
 	WaitingJobs  int // for their turn to run
 	RunningTurns int
 	WaitingTurns int
-	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 where none waits
+	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 if none waits
 	OldestTurn   time.Duration // the same of answers
-	// how long ago the oldest instruction of a job was given that has not ended; 0 where all have
+	// how long ago the oldest instruction of a job was given that has not ended; 0 if all have
 	OldestInstruction time.Duration
 }
 
@@ -55,7 +55,7 @@ func (o *oldest) set(id api.JobID, given time.Time) {
 	o.given[id] = given
 }
 
-// age is how long ago the oldest of them was given; 0 where there is none.
+// age is how long ago the oldest of them was given; 0 if there is none.
 func (o *oldest) age(now time.Time) (age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -179,11 +179,11 @@ var descriptions = []struct {
 
 var (
 	descOldestJob = prometheus.NewDesc("docent_jobs_oldest_waiting_seconds",
-		"How long ago the instruction was given that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long ago the instruction was given that has waited longest for its turn; 0 if none waits.", nil, nil)
 	descOldestInstruction = prometheus.NewDesc("docent_jobs_oldest_instruction_seconds",
-		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 where all have ended.", nil, nil)
+		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 if all have ended.", nil, nil)
 	descOldestTurn = prometheus.NewDesc("docent_answers_oldest_waiting_seconds",
-		"How long the answer has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long the answer has waited that has waited longest for its turn; 0 if none waits.", nil, nil)
 )
 
 func desc(name, help string) *prometheus.Desc {

@@ -44,8 +44,8 @@ type Journal interface {
 // A Place says which of several nodes runs an actor, by the name of its stream. Once Here is false for a name it stays so
 // until System.Release has ended the actor and another node has run it.
 type Place interface {
-	// Check is nil where this node runs the actor, a *cluster.ElsewhereError where another one does, and an
-	// *api.BusyError where nobody does now. It waits for a while for an owner that is to come.
+	// Check returns nil if this node runs the actor, a *cluster.ElsewhereError if another one does, and an
+	// *api.BusyError if nobody does now. It waits for a while for an owner that is to come.
 	Check(ctx context.Context, name string) error
 	// Here is Check without waiting.
 	Here(name string) bool
@@ -54,7 +54,7 @@ type Place interface {
 	Hold(ctx context.Context, name string) (held context.Context, release func())
 }
 
-// Deps is what the actors need of the outside. What has a value in its comment gets that where it is zero; all else is
+// Deps is what the actors need of the outside. What has a value in its comment gets that if it is zero; all else is
 // required. The settings of the server that end here have their defaults in its Config.
 type Deps struct {
 	Journal  Journal
@@ -63,13 +63,13 @@ type Deps struct {
 	Forge    job.Forge
 	Searcher thread.Searcher
 	Model    thread.Model
-	Rewriter thread.Rewriter // nil where questions are searched for as they stand
-	Pages    thread.Pages    // nil where models cannot read on a page
-	Place    Place           // nil where this node is alone
+	Rewriter thread.Rewriter // nil if questions are searched for as they stand
+	Pages    thread.Pages    // nil if models cannot read on a page
+	Place    Place           // nil if this node is alone
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
-	Tracer  *tracing.Tracer  // nil where nothing is traced
+	Tracer  *tracing.Tracer  // nil if nothing is traced
 	Context context.Context  // ends when the service stops; context.Background()
 
 	RunningJobs  int // runs that work at once

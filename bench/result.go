@@ -42,8 +42,6 @@ type Result struct {
 
 	// Figures are those that a scenario has of its own, by the names of figureNames.
 	Figures map[string]float64 `json:"figures,omitempty"`
-	// Curves are a scenario's own diagrams.
-	Curves []Curve `json:"curves,omitempty"`
 
 	Parts    int64   `json:"parts,omitempty"` // text parts read
 	Bytes    int64   `json:"bytes,omitempty"`
@@ -70,17 +68,6 @@ type Sample struct {
 	Heap      int64   `json:"heap"`
 	Pauses    float64 `json:"pauses"` // milliseconds a second that the garbage collector stopped everything
 	GC        float64 `json:"gc"`     // collections a second
-}
-
-// A Curve is a diagram of what was measured at several points of one run.
-type Curve struct {
-	Title  string    `json:"title"`
-	About  string    `json:"about,omitempty"` // what it shows, in a sentence
-	XLabel string    `json:"xLabel"`
-	YLabel string    `json:"yLabel"`
-	LogX   bool      `json:"logX,omitempty"`
-	X      []float64 `json:"x"`
-	Y      []float64 `json:"y"`
 }
 
 // Stretch is how much longer the run took than its schedule; 0 where there is none.

@@ -1,9 +1,7 @@
 package bench
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -161,72 +159,5 @@ func TestAServerIsKilledOnceAStreamWasAccepted(t *testing.T) {
 	run.Key, killed = "", -1
 	if _, err := run.Run(t.Context()); err == nil || killed != -1 {
 		t.Errorf("killed with %d streams under way, where all are refused: %v", killed, err)
-	}
-}
-
-func TestTheModelEndpointStreamsItsScript(t *testing.T) {
-	server := httptest.NewServer(Model{Script: Script{Parts: 3}, Jitter: time.Millisecond}.Handler())
-	defer server.Close()
-	ask := func(body string) *http.Response {
-		resp, err := http.Post(server.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { resp.Body.Close() })
-		return resp
-	}
-	type completion struct {
-		Model   string
-		Choices []struct {
-			Delta, Message struct{ Content string }
-			FinishReason   *string `json:"finish_reason"`
-		}
-		Usage *struct {
-			CompletionTokens int `json:"completion_tokens"`
-		}
-	}
-	var text, reason string
-	var done bool
-	tokens := 0
-	lines := bufio.NewScanner(
-		ask(`{"model":"a \"name\"","stream":true,"stream_options":{"include_usage":true},"messages":[]}`).Body)
-	for lines.Scan() {
-		data, ok := strings.CutPrefix(lines.Text(), "data: ")
-		if !ok {
-			continue
-		}
-		if data == "[DONE]" {
-			done = true
-			continue
-		}
-		var c completion
-		if err := json.Unmarshal([]byte(data), &c); err != nil {
-			t.Fatalf("%s: %v", data, err)
-		}
-		if c.Model != `a "name"` {
-			t.Errorf("model %q", c.Model)
-		}
-		for _, choice := range c.Choices {
-			text += choice.Delta.Content
-			if choice.FinishReason != nil {
-				reason = *choice.FinishReason
-			}
-		}
-		if c.Usage != nil {
-			tokens = c.Usage.CompletionTokens
-		}
-	}
-	if text != "part-0 part-1 part-2 " || reason != "stop" || tokens != 3 || !done {
-		t.Errorf("%q, %q, %d tokens, done %v", text, reason, tokens, done)
-	}
-	var whole completion
-	if err := json.NewDecoder(ask(`{"model":"m","messages":[]}`).Body).Decode(&whole); err != nil {
-		t.Fatal(err)
-	}
-	if whole.Choices[0].Message.Content != text || whole.Usage.CompletionTokens != 3 {
-		t.Errorf("%+v", whole)
-	}
-	if resp := ask(`not json`); resp.StatusCode != http.StatusBadRequest {
-		t.Errorf("status %d", resp.StatusCode)
 	}
 }

@@ -26,19 +26,13 @@ const Scripted = "scripted"
 type Options struct {
 	There *bench.Target // a server that is there already; nothing is started then
 
-	Source     string // documentation of the server that is started; Docent's own where empty
-	Model      string // Scripted, or one that every configuration has
-	Script     bench.Script
-	Jitter     time.Duration // by how much a part of the script may come later
-	Form       stream.Form   // that the bare server answers in
-	Limit      bool          // measure the bare server, too
-	PacedLimit bool          // it keeps to the script's pace, as Docent does
-	Cold       bool          // do not warm the server up
-	Questions  []string      // to warm it up with
-	Neighbours int           // processes that keep the servers' processors busy
-	Partition  *Partition
-	Streams    int    // that the server takes at once, besides what the loads ask for
-	Profiles   string // directory for the server's profiles; none where empty
+	Source    string // documentation of the server that is started; Docent's own where empty
+	Model     string // Scripted, or one that every configuration has
+	Script    bench.Script
+	Limit     bool     // measure the bare server, too
+	Questions []string // to warm the server up with
+	Partition *Partition
+	Streams   int // that the server takes at once, besides what the loads ask for
 
 	Progress func(what string, done, total int)
 }
@@ -46,9 +40,8 @@ type Options struct {
 // A Load is one measurement to be made: of any target, or of Docent's API only.
 type Load struct {
 	Name    string
-	Streams int                             // open at once at most, for the server's bounds
-	Limit   bool                            // the bare server can serve it, too
-	Before  func(ctx context.Context) error // is done while no server runs; nothing where nil
+	Streams int  // open at once at most, for the server's bounds
+	Limit   bool // the bare server can serve it, too
 	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for
 	// none.
 	Short int
@@ -61,8 +54,7 @@ type Lab struct {
 	Options
 	Server *Process // its directory and keys; nil where one is there already
 
-	profileAddress string // where the server serves its profiles; empty where none are taken
-	config         string // of the server, without its model
+	config string // of the server, without its model
 }
 
 // Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also
@@ -96,12 +88,6 @@ max_turns = %d
 poll_interval = "0s"
 stream_pace = %q
 `, most, most, most, o.Script.Pace)
-	if o.Profiles != "" {
-		if l.profileAddress, err = FreeAddress(); err != nil {
-			return l, err
-		}
-		l.config += fmt.Sprintf("operator_listen = %q\n", l.profileAddress)
-	}
 	l.config += "[limits]\nproject_hour = -1\nkey_month = -1\norg_hour = -1\nip_day = -1\n"
 	l.Server.Config = filepath.Join(l.Server.Dir, "docent.toml")
 	if err := l.setParts(o.Script.Parts); err != nil {
@@ -126,8 +112,8 @@ func (l *Lab) setParts(parts int) error {
 		rate = float64(time.Second) / float64(l.Script.Interval)
 	}
 	text := l.config + fmt.Sprintf(
-		"[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\njitter = %q\nparts = %d\n",
-		l.Script.Delay, rate, l.Jitter, parts)
+		"[models.bench]\nprovider = \"scripted\"\nfirst_delay = %q\nrate = %g\nparts = %d\n",
+		l.Script.Delay, rate, parts)
 	return os.WriteFile(l.Server.Config, []byte(text), 0o600)
 }
 
@@ -191,17 +177,7 @@ func (l *Lab) measure(ctx context.Context, name string, load Load, round int) ([
 }
 
 // once puts one load on one target.
-func (l *Lab) once(ctx context.Context, name string, load Load, round int) (results []bench.Result, err error) {
-	if load.Before != nil {
-		if err := load.Before(ctx); err != nil {
-			return nil, err
-		}
-	}
-	alone, err := startNeighbours(l.Neighbours, l.Partition)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, alone()) }()
+func (l *Lab) once(ctx context.Context, name string, load Load, round int) ([]bench.Result, error) {
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err
@@ -215,15 +191,11 @@ func (l *Lab) once(ctx context.Context, name string, load Load, round int) (resu
 			l.Progress(fmt.Sprintf("%s, %d open", title, open), ended, 0)
 		}
 	}
-	profiled, err := l.startProfile(ctx, target, fmt.Sprintf("%s-%s-%d", name, load.Name, round+1))
-	if err != nil {
-		return nil, err
-	}
-	results, err = load.Run(ctx, target, progress)
+	results, err := load.Run(ctx, target, progress)
 	for i := range results {
 		results[i].Target, results[i].Round = name, round+1
 	}
-	return results, errors.Join(err, profiled())
+	return results, err
 }
 
 // start starts a target's process, and ends it with stop.
@@ -241,11 +213,9 @@ func (l *Lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return t, nil, err
 	}
 	t = bench.Target{Name: name, URL: p.URL, Domain: Domain, Key: p.Readers, Project: ProjectID, Admin: p.Admin}
-	if !l.Cold {
-		if err := bench.Warm(ctx, t, l.Form, l.Questions, l.Model != Scripted); err != nil {
-			p.Stop()
-			return t, nil, err
-		}
+	if err := bench.Warm(ctx, t, stream.UIMessages, l.Questions, l.Model != Scripted); err != nil {
+		p.Stop()
+		return t, nil, err
 	}
 	return t, p.Stop, nil
 }
@@ -257,15 +227,11 @@ func (l *Lab) startLimit(ctx context.Context) (t bench.Target, stop func(), err 
 		return t, nil, err
 	}
 	p.Partition = l.Partition
-	pace := time.Duration(0)
-	if l.PacedLimit {
-		pace = l.Script.Pace
-	}
 	address, err := FreeAddress()
 	if err == nil {
 		err = p.launch(ctx, address, "bench", "limit", "--listen", address, "--parts", fmt.Sprint(l.Script.Parts),
 			"--interval", l.Script.Interval.String(), "--first-delay", l.Script.Delay.String(),
-			fmt.Sprintf("--v1=%t", l.Form == stream.DataStream), "--pace", pace.String())
+			"--pace", "0s")
 	}
 	if err != nil {
 		p.Close()

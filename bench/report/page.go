@@ -183,7 +183,7 @@ func (g Group) plots() []plot {
 			turns.Lines = append(turns.Lines, l)
 		}
 	}
-	plots = append(plots, turns,
+	return append(plots, turns,
 		series("Text over time", "parts/s", "How many pieces of text all readers together received each second.",
 			seriesValue{"", func(s bench.Sample) float64 { return s.Parts }}),
 		series("Completed over time", "requests/s", "How many requests ended well each second.",
@@ -205,26 +205,6 @@ func (g Group) plots() []plot {
 		series("Pauses for garbage collection over time", "ms each second",
 			"For how much of each second the garbage collector stopped everything.",
 			seriesValue{"", func(s bench.Sample) float64 { return s.Pauses }}))
-	return append(g.ownPlots(), plots...)
-}
-
-// ownPlots are the diagrams that a scenario has of its own: those of the last round.
-func (g Group) ownPlots() []plot {
-	var plots []plot
-	for _, t := range g.Targets {
-		for _, c := range g.Rounds[t][len(g.Rounds[t])-1].Curves {
-			i := slices.IndexFunc(plots, func(p plot) bool { return p.Title == c.Title })
-			if i < 0 {
-				i = len(plots)
-				plots = append(plots, plot{Title: c.Title, About: c.About, XLabel: c.XLabel, YLabel: c.YLabel, LogX: c.LogX})
-				if c.LogX {
-					plots[i].XTicks = c.X
-				}
-			}
-			plots[i].Lines = append(plots[i].Lines, line{t, c.X, c.Y})
-		}
-	}
-	return plots
 }
 
 type seriesValue struct {

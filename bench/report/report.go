@@ -1,5 +1,5 @@
 // Package report shows what package bench has measured: as tables, as a page with plots that needs no network, beside
-// the objectives that were set, and as the page on sizing in the documentation.
+// the objectives that were set.
 package report
 
 import (
@@ -177,7 +177,6 @@ var figureNames = []struct {
 		1, false},
 	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
 	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
-	{"history.growth", "processor time, last to first", "", 3, plainUnit, 1, false},
 	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
 	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
 }
@@ -205,7 +204,7 @@ func (g Group) rows() []row {
 	if g.Scenario == "overload" {
 		all = append(all, memoryAtMost)
 	}
-	if !slices.Contains([]string{"streams", "search", "jobs", "history"}, g.Scenario) {
+	if !slices.Contains([]string{"streams", "search", "jobs"}, g.Scenario) {
 		// Several loads at once, or several processes one after another: what it cost is not one of them's.
 		return g.known(all)
 	}
@@ -234,6 +233,8 @@ func (g Group) rows() []row {
 }
 
 var memoryAtMost = row{name: "memory at most", unit: "MB", digits: 1, figure: largest}
+
+func largest(r *bench.Result) float64 { return float64(r.Server.Resident) / (1 << 20) }
 
 // known are the rows that say something; what became of the requests always does.
 func (g Group) known(all []row) []row {

@@ -141,8 +141,9 @@ func (m *Members) reconcile(v *view) bool {
 	return true
 }
 
-// movable returns those of the shards that another node is to run that can go now, those with the fewest open streams first.
-// A node that goes on lets streams end before a shard moves, for as long as a stop would wait for them. The caller holds mu.
+// movable returns those of the shards that another node is to run that can go now, those with the fewest open streams
+// first. A node that goes on lets streams end before a shard moves, for as long as a stop would wait for them. The
+// caller holds mu.
 func (m *Members) movable(shards []int) []int {
 	m.awaited = false
 	open := make(map[int]int, len(shards))
@@ -170,7 +171,7 @@ func (m *Members) movable(shards []int) []int {
 	return shards
 }
 
-// gain has the handlers told that shards run here. The caller holds mu.
+// gain tells the handlers that shards run here. The caller holds mu.
 func (m *Members) gain(shards []int) {
 	handlers := slices.Clone(m.handlers)
 	m.event(func() {
@@ -227,10 +228,10 @@ func (m *Members) handedOver(shards []int) {
 		m.state[shard] = notHeld
 	}
 	m.change()
-	m.kick.now() // whether they are elsewhere now, or come back as they could not be given, is read anew
+	m.kick.now() // read again whether they are elsewhere now, or come back as they could not be given
 }
 
-// release ends what runs here where nobody can take it.
+// release ends what runs here when nobody can take it.
 func (m *Members) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,7 +251,7 @@ func (m *Members) running() (shards []int) {
 	return shards
 }
 
-// event has f called after what was to be called before. The caller holds mu.
+// event queues f after earlier calls. The caller holds mu.
 func (m *Members) event(f func()) {
 	m.events = append(m.events, f)
 	m.more.Signal()

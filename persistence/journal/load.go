@@ -74,7 +74,7 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 	return j.loadMarks(tx)
 }
 
-// accept logs what is damaged and goes on, where the options allow that.
+// accept logs what is damaged and goes on, if the options allow that.
 func (j *Journal) accept(err error) error {
 	if err = fmt.Errorf("%w: %w", ErrCorrupt, err); !j.opts.AcceptDamage {
 		return err

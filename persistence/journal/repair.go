@@ -21,7 +21,7 @@ type Repaired struct {
 
 // Repair takes out of the journal what Check finds damaged, so that the rest works, and keeps the rest as it is. Each
 // record is handed to keep before it goes, and kept is called after the last one. It also takes out the streams that
-// aside names, damaged or not. It is done as one commit: where it fails, or keep or kept does, nothing has changed.
+// aside names, damaged or not. It is done as one commit: if it fails, or keep or kept does, nothing has changed.
 //
 // A stream whose snapshot covers all that is damaged, or whose events are all there when its snapshot is damaged, is
 // mended and loses nothing. Of another nothing is guessed: it goes as a whole, and followers hear that it was removed.
@@ -117,7 +117,7 @@ func (r *repair) streams(aside []string) error {
 }
 
 // suspects are the streams that may be damaged, none of which is to be taken out whatever its state, and the hashes of
-// the names of all streams. The undamaged ones, of which there may be very many, are not among the suspects where they
+// the names of all streams. The undamaged ones, of which there may be very many, are not among the suspects if they
 // have no events.
 func (r *repair) suspects() (names map[string]bool, known map[uint64]bool) {
 	j := r.c.j
@@ -146,7 +146,7 @@ func (r *repair) unknown(name string) bool {
 		r.c.j.damage[streamHash(name)].err == nil
 }
 
-// mend has a stream go on from what is whole of it, where that is all that was acknowledged, and takes it out
+// mend lets a stream go on from what is whole of it, if that is all that was acknowledged, and takes it out
 // otherwise. Of an undamaged stream it does nothing, unless the stream is to be taken out.
 func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
 	key := []byte(name)
@@ -181,7 +181,7 @@ func (r *repair) mend(name string, out bool, known map[uint64]bool) error {
 }
 
 // own is what is damaged of a stream. The journal holds a damaged event against the stream that it names and against
-// the one whose hash it bears; where there is a stream of that hash, the name is what is damaged.
+// the one whose hash it bears; if there is a stream of that hash, the name is what is damaged.
 func (r *repair) own(name string, known map[uint64]bool) streamDamage {
 	d := r.c.j.damage[streamHash(name)]
 	d.pos = slices.DeleteFunc(slices.Clone(d.pos), func(pos uint64) bool {
@@ -325,7 +325,7 @@ func (r *repair) pending() error {
 				return err
 			}
 		}
-		r.did(bucketPending, string(k), "its entry among the streams that call for work was written anew", false, 0)
+		r.did(bucketPending, string(k), "its entry among the streams that call for work was rewritten", false, 0)
 	}
 	for _, stream := range slices.Sorted(maps.Keys(c.j.pending)) {
 		key := []byte(stream)
@@ -365,7 +365,7 @@ func (r *repair) drop(counted int, what string, decode func(k, v []byte) error) 
 	return nil
 }
 
-// marks writes damaged marks of followers anew, from the start: that holds events for longer and loses nothing.
+// marks resets damaged marks of followers to the start: that holds events for longer and loses nothing.
 func (r *repair) marks() error {
 	var bad []string
 	for k, v := range all(r.c.tx.Bucket(bucketFollowers)) {
@@ -377,12 +377,12 @@ func (r *repair) marks() error {
 		if err := r.c.putMark(name, 0); err != nil {
 			return err
 		}
-		r.did(bucketFollowers, name, "the follower begins anew", false, 0)
+		r.did(bucketFollowers, name, "the follower starts over", false, 0)
 	}
 	return nil
 }
 
-// guessState makes the journal's state from what stands in the file, where the stored one is damaged.
+// guessState makes the journal's state from what is in the file, if the stored one is damaged.
 func guessState(tx *bbolt.Tx, entries map[string]uint64) (fileState, error) {
 	var s fileState
 	events, snapshots := tx.Bucket(bucketEvents), tx.Bucket(bucketSnapshots)

@@ -49,19 +49,7 @@ func New(prog cli.Program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
-		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchHistoryCommand(b),
-		newBenchLimitCommand(b), newBenchModelCommand(b), newBenchConsoleCommand(b), newBenchWidgetsCommand(b),
-		newBenchReportCommand(b), newBenchSpinCommand(), NewSeed(prog))
-	return cmd
-}
-
-// newBenchSpinCommand is a busy neighbour of what is measured.
-func newBenchSpinCommand() *cobra.Command {
-	var lasts time.Duration
-	cmd := &cobra.Command{Use: "spin", Hidden: true, Short: "Keep one processor busy until standard input ends",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return lab.Spin(cmd.Context(), cmd.InOrStdin(), lasts) }}
-	cmd.Flags().DurationVar(&lasts, "for", lab.NeighbourLife, "at most so long")
+		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchLimitCommand(b), newBenchReportCommand(b), NewSeed(prog))
 	return cmd
 }
 
@@ -71,7 +59,7 @@ func newBenchLimitCommand(b *benchRun) *cobra.Command {
 		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveUntil(cmd.Context(), listen, bench.Limit(b.form(), b.script()))
+			return serveUntil(cmd.Context(), listen, bench.Limit(stream.UIMessages, b.script()))
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "address to listen on, HOST:PORT")
@@ -95,17 +83,15 @@ type benchRun struct {
 	source                              string
 	model                               string
 	parts                               int
-	interval, firstDelay, jitter, pace  time.Duration
-	v1, limit, pacedLimit               bool
+	interval, firstDelay, pace          time.Duration
+	limit                               bool
 	rounds                              int
 	procs                               int
-	neighbours                          int
-	cold                                bool
 	questions                           string
 	slo                                 string
 	json                                bool
 	out                                 string
-	profile, commit                     string
+	commit                              string
 	name, about                         string
 
 	lab *lab.Lab // while it runs
@@ -122,19 +108,12 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&b.parts, "parts", 200, "text parts of an answer (scripted model)")
 	flags.DurationVar(&b.interval, "interval", 20*time.Millisecond, "between two parts (scripted model)")
 	flags.DurationVar(&b.firstDelay, "first-delay", 0, "before the first part (scripted model)")
-	flags.DurationVar(&b.jitter, "jitter", 0, "by how much a part may come later (scripted model)")
 	flags.DurationVar(&b.pace, "pace", config.Default().StreamPace.Duration,
 		"least time between two writes to one reader (server that is started: stream_pace)")
-	flags.BoolVar(&b.v1, "v1", false, "use version 1 of the operation in place of version 2")
 	flags.BoolVar(&b.limit, "limit", false, "also measure a bare server that writes the same bytes at the same times")
-	flags.BoolVar(&b.pacedLimit, "limit-paced", false, "the bare server keeps to --pace too, so that both flush as often")
 	flags.IntVar(&b.rounds, "rounds", 1, "how often to measure; reports show medians")
 	flags.IntVar(&b.procs, "procs",
 		0, "processors that a server that is started may use; the bench then keeps to the others (0: both use all)")
-	flags.IntVar(&b.neighbours, "neighbours",
-		0, "so many processes that only spin run beside the servers that are started")
-	flags.BoolVar(&b.cold, "cold", false,
-		"measure a server that is started as it is just after its start; it is warmed up otherwise")
 	flags.StringVar(&b.questions, "questions", "", "file with a question on each line")
 	flags.StringVar(&b.slo, "slo", "", "objective that must hold, such as 'ttfe.p99<200ms,lost=0'")
 	flags.BoolVar(&b.json, "json", false, "print the report as one JSON object in place of tables")
@@ -142,15 +121,6 @@ func (b *benchRun) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&b.name, "name", "", "what the report calls this measurement, for a page of several")
 	flags.StringVar(&b.about, "about", "", "what it shows, in a sentence")
 	flags.StringVar(&b.commit, "commit", "", "version that the report names, where the build does not know its own")
-	flags.StringVar(&b.profile, "profile", "",
-		"write processor and allocation profiles of the server that is started to this directory")
-}
-
-func (b *benchRun) form() stream.Form {
-	if b.v1 {
-		return stream.DataStream
-	}
-	return stream.UIMessages
 }
 
 func (b *benchRun) script() bench.Script {
@@ -193,7 +163,7 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
 			return nil, err
 		}
 		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns,
-			Form:      b.form(),
+			Form:      stream.UIMessages,
 			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
 		if s.marginal != 0 && (!b.scripted() || s.marginal < 1 || s.marginal >= b.parts || s.turns > 1 || s.closed) {
 			return nil, cli.Usagef("--marginal needs the scripted model, one turn a caller, and fewer parts than --parts")
@@ -242,24 +212,13 @@ func (b *benchRun) answers() string {
 	case b.url != "":
 		return ""
 	case b.model != lab.Scripted:
-		return ", built-in model" + b.beside()
+		return ", built-in model"
 	}
 	text := fmt.Sprintf(", %d parts %v apart", b.parts, b.interval)
 	if b.pace != config.Default().StreamPace.Duration {
 		text += fmt.Sprintf(", flushed every %v", b.pace)
 	}
-	if b.v1 {
-		text += ", v1"
-	}
-	return text + b.beside()
-}
-
-// beside names the neighbours of a load.
-func (b *benchRun) beside() string {
-	if b.neighbours == 0 {
-		return ""
-	}
-	return fmt.Sprintf(", busy neighbours: %d", b.neighbours)
+	return text
 }
 
 func (b *benchRun) readQuestions() ([]string, error) {
@@ -296,8 +255,6 @@ func (b *benchRun) check(cmd *cobra.Command) error {
 	switch {
 	case b.limit:
 		return cli.Usagef("--limit compares with a server that is started here; it has no meaning with --url")
-	case b.neighbours > 0 || b.cold:
-		return cli.Usagef("--neighbours and --cold are for a server that is started here; they have no meaning with --url")
 	case b.procs > 0:
 		return cli.Usagef("--procs is for a server that is started here; it has no meaning with --url")
 	}
@@ -306,9 +263,8 @@ func (b *benchRun) check(cmd *cobra.Command) error {
 
 // options are what the lab is asked for.
 func (b *benchRun) options() (lab.Options, error) {
-	o := lab.Options{Source: b.source, Model: b.model, Script: b.script(), Jitter: b.jitter, Form: b.form(),
-		Limit: b.limit, PacedLimit: b.pacedLimit,
-		Cold: b.cold, Neighbours: b.neighbours, Streams: config.Default().MaxStreams, Profiles: b.profile}
+	o := lab.Options{Source: b.source, Model: b.model, Script: b.script(),
+		Limit: b.limit, Streams: config.Default().MaxStreams}
 	if b.url != "" {
 		o.There = &bench.Target{URL: b.url, Domain: b.domain, Key: b.key, Project: b.project, Admin: b.adminKey}
 		return o, nil
@@ -475,7 +431,7 @@ func benchCommand(cmd *cobra.Command) string {
 	words := []string{cmd.CommandPath()}
 	cmd.Flags().Visit(func(f *pflag.Flag) {
 		switch f.Name {
-		case "key", "admin-key", "url", "domain", "project", "profile", "out", "commit", "name", "about":
+		case "key", "admin-key", "url", "domain", "project", "out", "commit", "name", "about":
 		case "source", "questions":
 			words = append(words, "--"+f.Name, filepath.Base(f.Value.String()))
 		default:

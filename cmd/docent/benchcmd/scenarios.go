@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/api/stream"
 	"docent/bench"
 	"docent/bench/lab"
 	"docent/cmd/docent/cli"
@@ -95,9 +96,6 @@ func newBenchRecoverCommand(b *benchRun) *cobra.Command {
 			if b.url != "" {
 				return cli.Usagef("recover kills the server; it does so only with one that it has started, not with --url")
 			}
-			if b.v1 {
-				return cli.Usagef("recover knows version 2 of the operation only")
-			}
 			return b.run(cmd, func() ([]lab.Load, error) {
 				questions, err := b.readQuestions()
 				var loads []lab.Load
@@ -134,7 +132,7 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				s := bench.Streams{Rate: streams, For: lasts, Form: b.form(), Questions: questions, Scripted: b.scripted(),
+				s := bench.Streams{Rate: streams, For: lasts, Form: stream.UIMessages, Questions: questions, Scripted: b.scripted(),
 					Parts: b.parts,
 					Delay: b.firstDelay, Interval: b.interval}
 				name := fmt.Sprintf("%g streams, %g searches, %g jobs a second", streams, searches, jobs)
@@ -188,7 +186,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 				if s.Callers == 0 {
 					s.Callers = 24 * cmp.Or(b.procs, runtime.NumCPU())
 				}
-				s.Form, s.Questions, s.Scripted, s.Parts = b.form(), questions, b.scripted(), b.parts
+				s.Form, s.Questions, s.Scripted, s.Parts = stream.UIMessages, questions, b.scripted(), b.parts
 				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
 				return []lab.Load{{Name: name,
 					Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
@@ -208,19 +206,5 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 	cmd.Flags().DurationVar(&s.Calm, "calm", 5*time.Second, "how long the low rate lasts before")
 	cmd.Flags().DurationVar(&s.For, "for", 8*time.Second, "how long the high rate lasts")
 	cmd.Flags().DurationVar(&s.After, "after", 4*time.Second, "how long the low rate lasts after")
-	return cmd
-}
-
-func newBenchModelCommand(b *benchRun) *cobra.Command {
-	var listen string
-	cmd := &cobra.Command{
-		Use: "model", Short: "Serve the scripted model as an OpenAI-compatible endpoint, to measure any assistant with it",
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			fmt.Fprintf(cmd.ErrOrStderr(), "serving a scripted model at http://%s/v1\n", listen)
-			return serveUntil(cmd.Context(), listen, bench.Model{Script: b.script(), Jitter: b.jitter}.Handler())
-		},
-	}
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8082", "address to listen on, HOST:PORT")
 	return cmd
 }
