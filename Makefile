@@ -48,7 +48,7 @@ fuzz: ## fuzz each target for FUZZTIME (10s)
 bench: build ## measure a server under load, for some minutes; results go to bench/results (ROUNDS, SCALE, PARTS, OUT, QUICK)
 	@./scripts/bench
 
-microbench: ## run the benchmarks of every room, for benchstat (COUNT, BENCHTIME, BENCH, ROOMS, ALL; BEFORE=commit compares)
+microbench: ## run the benchmarks of every package, for benchstat (COUNT, BENCHTIME, BENCH, PACKAGES, ALL; BEFORE=commit compares)
 	@./scripts/microbench $(BEFORE)
 
 bench-journal: ## measure the journal beside a plain log file and plain bbolt; ROUNDS=25 STREAMS=100000

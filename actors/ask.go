@@ -26,7 +26,7 @@ func (e *QuarantinedError) Error() string {
 }
 func (e *QuarantinedError) Unwrap() error { return e.Err }
 
-// Where a request stands.
+// The state of a request.
 const (
 	waiting   int32 = iota // nobody has looked at it
 	taken                  // the actor has begun with it
@@ -48,7 +48,7 @@ type answer struct {
 	err   error
 }
 
-// take begins with the request. It is false where the asker has left.
+// take begins with the request. It is false if the asker has left.
 func (r *request) take() bool { return r.state.CompareAndSwap(waiting, taken) }
 
 // answer answers once; what comes after that is not sent.
@@ -71,7 +71,7 @@ func (s *System) ask(ctx context.Context, d *directory, id string, command any, 
 	return s.askHere(ctx, d, id, command, read)
 }
 
-// askHere is ask where this node runs the actor.
+// askHere is ask if this node runs the actor.
 func (s *System) askHere(ctx context.Context, d *directory, id string, command any, read bool) (any, error) {
 	if command == nil {
 		return nil, errors.New("a nil command") // the runtime's mailbox would spin on it for ever

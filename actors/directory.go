@@ -18,12 +18,14 @@ import (
 // A directory finds the actors of one kind by their ids.
 type directory struct {
 	system *System
-	kind   string // "job" or "thread"; also the log's key
+	kind   string // "job", "thread" or "task"; also the log's key
 	make   func(id string, self self) behaviour
 	seed   maphash.Seed
 	shards []*actor.PID
 	live   atomic.Int64
 	awake  int // children that a shard keeps awake before it puts the longest unused to sleep
+
+	everywhere bool // each of several nodes may run the actors
 
 	// All children have the same props: an own producer for each would take more memory than the rest that the runtime
 	// holds of an idle one. So a new incarnation asks here which entry it is of.
@@ -39,7 +41,7 @@ func (d *directory) expectSpawn(e *entry) {
 	d.pendingSpawns[e.id] = e
 }
 
-// takeSpawn is the entry of a new incarnation; nil where none is expected.
+// takeSpawn is the entry of a new incarnation; nil if none is expected.
 func (d *directory) takeSpawn(id string) *entry {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -48,8 +50,8 @@ func (d *directory) takeSpawn(id string) *entry {
 	return e
 }
 
-// childID is the id of the job or thread that an actor is.
-func childID(pid *actor.PID) string { return pid.Id[strings.LastIndexByte(pid.Id, '/')+1:] }
+// childID is the id of the job or thread, or the name of the task, that an actor is.
+func childID(pid *actor.PID) string { return pid.Id[strings.IndexByte(pid.Id, '/')+1:] }
 
 // send hands an envelope to the supervisor of its id.
 func (d *directory) send(e *envelope) {
@@ -189,7 +191,7 @@ func (s *shard) forward(ctx actor.Context, msg *envelope) {
 	s.pass(ctx, e, msg)
 }
 
-// retry lifts the quarantine of an actor and recovers it anew. Its failures before count no more.
+// retry lifts the quarantine of an actor and recovers it again. Its earlier failures no longer count.
 func (s *shard) retry(ctx actor.Context, msg *envelope) {
 	e := s.entries[msg.id]
 	if e == nil || e.quarantine.Load() == nil {
@@ -248,7 +250,7 @@ func (s *shard) sweepOld(ctx actor.Context) {
 // now is the time since the system began.
 func (s *shard) now() time.Duration { return time.Since(s.d.system.began) }
 
-// check asks a child whether it waits for anything. One that does is asked again when its turn comes anew.
+// check asks a child whether it waits for anything. One that does is asked again at its next turn.
 func (s *shard) check(ctx actor.Context, e *entry) {
 	e.used = s.now()
 	s.used.toEnd(e)

@@ -1,13 +1,15 @@
-// Package actors runs one actor for each job and each thread, on Proto.Actor. It is the only package that knows the
-// runtime; the rooms job and thread hold what an actor does.
+// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that knows the
+// runtime; packages job and thread hold what an actor does.
 //
 //	System
 //	├── jobs-0 … jobs-31         supervisors, one for each share of the ids
 //	│   └── jobs-7/job_…         one actor for each job that is awake
-//	└── threads-0 … threads-31
-//	    └── threads-3/thr_…      one for each thread that is awake
+//	├── threads-0 … threads-31
+//	│   └── threads-3/thr_…      one for each thread that is awake
+//	└── tasks-0 … tasks-31
+//	    └── tasks-5/webhooks/…   one for each name of work that comes due by itself, see package task
 //
-// Finding. A command goes to the supervisor of its id, which forwards it to the child. Where there is no child, it
+// Finding. A command goes to the supervisor of its id, which forwards it to the child. If there is no child, it
 // starts one: the child recovers from snapshot and events before it looks at its first command. A child that was
 // started only to answer "not found" stops again.
 //
@@ -19,7 +21,7 @@
 // journal, later each time (exponential backoff with jitter). A child that fails too often within a minute is
 // quarantined; one whose stream in the journal cannot be understood is quarantined at once, since that failure is
 // permanent. That the journal does not answer is no failure of a child: it is restarted until it can be read, and also
-// where it is not known whether an append was stored. A quarantined actor answers with an error until an operator has
+// if it is not known whether an append was stored. A quarantined actor answers with an error until an operator has
 // it retried or the process starts again. It is counted and logged; its siblings and its supervisor go on. Supervisors
 // are never restarted: they recover from a panic in place, since a restart would stop all their children.
 //

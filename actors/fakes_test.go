@@ -282,7 +282,7 @@ func project(id api.ProjectID) api.Project {
 type writer struct {
 	mu     sync.Mutex
 	tasks  []agent.Task
-	begun  chan string   // gets the prompt of each edit that begins, where it is not nil
+	begun  chan string   // gets the prompt of each edit that begins, if it is not nil
 	letGo  chan struct{} // lets a blocked edit go on
 	onEdit func(agent.Task)
 }
@@ -411,7 +411,7 @@ func (t *talker) seen() []model.Request {
 type world struct {
 	t       testing.TB
 	journal actors.Journal
-	memory  *memory // the journal, where it is in memory
+	memory  *memory // the journal, if it is in memory
 	host    *host
 	writer  *writer
 	talker  *talker
@@ -427,7 +427,7 @@ func newWorld(t testing.TB, change func(*actors.Deps)) *world {
 	return w
 }
 
-// start starts the actors. Whoever starts them in a bubble of synctest stops them in it.
+// start starts the actors. A test that starts them in a bubble of synctest stops them in it.
 func (w *world) start() *world {
 	w.t.Helper()
 	deps := actors.Deps{

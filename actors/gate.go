@@ -116,7 +116,7 @@ func (g *gate) passOn() {
 	g.order = append(g.order, project)
 }
 
-// oldest is how long ago the work was given that waits and was given first: 0 where nobody waits.
+// oldest is how long ago the work was given that waits and was given first: 0 if nobody waits.
 func (g *gate) oldest() (waited time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

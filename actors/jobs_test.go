@@ -497,7 +497,7 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		w.create(id, "block")
 		starts := 0
 		for {
-			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it begins anew
+			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it starts over
 			synctest.Wait()
 			if row := w.ask(id, job.Read{Project: "p"}); row.Job.Status == api.JobFailed {
 				break
@@ -515,8 +515,8 @@ func TestAnInstructionThatKillsTheProcessIsGivenUp(t *testing.T) {
 	})
 }
 
-// Upgrades, and moves from node to node, end work in good order: however often that happens to work that takes long, it is
-// not taken for work that kills the process.
+// Upgrades, and moves from node to node, end work in good order: however often that happens to work that takes long, it
+// is not taken for work that kills the process.
 func TestStopsInGoodOrderDoNotUseUpAJobsAttempts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil)
@@ -547,7 +547,7 @@ func TestARowOfCrashesDoesNotUseUpAJobsAttempts(t *testing.T) {
 		id := newJob()
 		w.start()
 		w.create(id, "block")
-		for range 30 { // the process dies soon after each start, whoever is to blame
+		for range 30 { // the process dies soon after each start, no matter what is to blame
 			synctest.Wait()
 			w.crash()
 			w.start()

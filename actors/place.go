@@ -21,14 +21,14 @@ var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: 
 // here is whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
 	place := d.system.deps.Place
-	return place == nil || place.Here(d.kind+"/"+id)
+	return d.everywhere || place == nil || place.Here(d.kind+"/"+id)
 }
 
-// placeTries bounds how often a command looks for its actor anew. Each time but the first, the actor was taken away
+// placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away
 // between the look and the command.
 const placeTries = 8
 
-// askPlaced is ask where another node may run the actor: then the error is a *cluster.ElsewhereError, and nothing
+// askPlaced is ask if another node may run the actor: then the error is a *cluster.ElsewhereError, and nothing
 // happened here.
 func (s *System) askPlaced(ctx context.Context, d *directory, id string, command any, read bool) (v any, err error) {
 	place, name := s.deps.Place, d.kind+"/"+id

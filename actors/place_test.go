@@ -57,6 +57,13 @@ func (p place) Here(name string) bool {
 	return !p.stale && p.owner[cluster.Shard(name)] == p.self
 }
 
+func (p place) Hold(ctx context.Context, name string) (context.Context, func()) {
+	if !p.Here(name) {
+		return nil, nil
+	}
+	return context.WithCancel(ctx)
+}
+
 func (p place) Check(ctx context.Context, name string) error {
 	if p.Here(name) {
 		return nil
@@ -159,7 +166,7 @@ func TestWhoWatchesAJobThatMovesIsSentAfterIt(t *testing.T) {
 	})
 }
 
-// An actor that lives on where another node has written acknowledges nothing.
+// An actor that lives on after another node has written acknowledges nothing.
 func TestAnActorThatWasOvertakenAcknowledgesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b, p := twoNodes(t)
@@ -206,7 +213,7 @@ func TestNewIDsLieInShardsOfTheNodeThatMakesThem(t *testing.T) {
 }
 
 // Others have given the node up: its journal takes nothing any more. Its actors acknowledge nothing, do not offer again
-// what was refused, and begin nothing anew; who runs them next does the work.
+// what was refused, and start nothing; the next owner does the work.
 func TestActorsOfANodeThatWasGivenUpStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, nil).start()

@@ -13,7 +13,7 @@ import (
 	"docent/api"
 )
 
-// Stats tell how the actors fare.
+// Stats counts actors by state.
 type Stats struct {
 	Live         int           // actors that are awake
 	LiveJobs     int           // of them
@@ -30,9 +30,9 @@ type Stats struct {
 	WaitingJobs  int // for their turn to run
 	RunningTurns int
 	WaitingTurns int
-	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 where none waits
+	OldestJob    time.Duration // how long the one has waited that has waited longest for its turn to run; 0 if none waits
 	OldestTurn   time.Duration // the same of answers
-	// how long ago the oldest instruction of a job was given that has not ended; 0 where all have
+	// how long ago the oldest instruction of a job was given that has not ended; 0 if all have
 	OldestInstruction time.Duration
 }
 
@@ -55,7 +55,7 @@ func (o *oldest) set(id api.JobID, given time.Time) {
 	o.given[id] = given
 }
 
-// age is how long ago the oldest of them was given; 0 where there is none.
+// age is how long ago the oldest of them was given; 0 if there is none.
 func (o *oldest) age(now time.Time) (age time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -69,7 +69,7 @@ type counts struct {
 	oldest                                                                                 oldest
 	live, passivations, failures, restarts, deadLetters, unhandled, recoveries, recovering atomic.Int64
 	recoverySeconds                                                                        prometheus.Histogram
-	jobs, answers                                                                          *prometheus.CounterVec
+	jobs, answers, tasks                                                                   *prometheus.CounterVec
 	jobSeconds                                                                             *prometheus.HistogramVec
 }
 
@@ -87,6 +87,9 @@ func (c *counts) init() {
 	c.answers = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_answers_total",
 		Help: "Answers of the assistant that ended, by result: answered, unanswered (the documentation does not answer the question), failed, stopped (by somebody)."},
 		[]string{"result"})
+	c.tasks = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_task_attempts_total",
+		Help: "Times that background work was done, by its kind and result: ok or failed. What failed is tried again."},
+		[]string{"task", "result"})
 	for _, result := range []string{string(api.OutcomeChanged), string(api.OutcomeNothingToDo), string(api.OutcomeNotUnderstood),
 		string(api.OutcomeNeedsDetail), job.ResultFailed, job.ResultMisconfigured, job.ResultCancelled} {
 		c.jobs.WithLabelValues(result) // a counter that begins with its first event shows no increase
@@ -101,7 +104,7 @@ func (c *counts) init() {
 
 // vectors are what is counted by its result.
 func (c *counts) vectors() []prometheus.Collector {
-	return []prometheus.Collector{c.recoverySeconds, c.jobs, c.jobSeconds, c.answers}
+	return []prometheus.Collector{c.recoverySeconds, c.jobs, c.jobSeconds, c.answers, c.tasks}
 }
 
 func (c *counts) jobEnded(result string, took time.Duration) {
@@ -176,11 +179,11 @@ var descriptions = []struct {
 
 var (
 	descOldestJob = prometheus.NewDesc("docent_jobs_oldest_waiting_seconds",
-		"How long ago the instruction was given that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long ago the instruction was given that has waited longest for its turn; 0 if none waits.", nil, nil)
 	descOldestInstruction = prometheus.NewDesc("docent_jobs_oldest_instruction_seconds",
-		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 where all have ended.", nil, nil)
+		"How long ago the oldest instruction was given that has not ended, be it that it waits or is worked on; restarts do not set it back. 0 if all have ended.", nil, nil)
 	descOldestTurn = prometheus.NewDesc("docent_answers_oldest_waiting_seconds",
-		"How long the answer has waited that has waited longest for its turn; 0 where none waits.", nil, nil)
+		"How long the answer has waited that has waited longest for its turn; 0 if none waits.", nil, nil)
 )
 
 func desc(name, help string) *prometheus.Desc {

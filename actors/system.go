@@ -44,14 +44,17 @@ type Journal interface {
 // A Place says which of several nodes runs an actor, by the name of its stream. Once Here is false for a name it stays so
 // until System.Release has ended the actor and another node has run it.
 type Place interface {
-	// Check is nil where this node runs the actor, a *cluster.ElsewhereError where another one does, and an
-	// *api.BusyError where nobody does now. It waits for a while for an owner that is to come.
+	// Check returns nil if this node runs the actor, a *cluster.ElsewhereError if another one does, and an
+	// *api.BusyError if nobody does now. It waits for a while for an owner that is to come.
 	Check(ctx context.Context, name string) error
 	// Here is Check without waiting.
 	Here(name string) bool
+	// Hold keeps others from running what has the name until release is called. It returns a nil context where this node
+	// may not run it; the context ends when it may not any more.
+	Hold(ctx context.Context, name string) (held context.Context, release func())
 }
 
-// Deps is what the actors need of the outside. What has a value in its comment gets that where it is zero; all else is
+// Deps is what the actors need of the outside. What has a value in its comment gets that if it is zero; all else is
 // required. The settings of the server that end here have their defaults in its Config.
 type Deps struct {
 	Journal  Journal
@@ -60,13 +63,13 @@ type Deps struct {
 	Forge    job.Forge
 	Searcher thread.Searcher
 	Model    thread.Model
-	Rewriter thread.Rewriter // nil where questions are searched for as they stand
-	Pages    thread.Pages    // nil where models cannot read on a page
-	Place    Place           // nil where this node is alone
+	Rewriter thread.Rewriter // nil if questions are searched for as they stand
+	Pages    thread.Pages    // nil if models cannot read on a page
+	Place    Place           // nil if this node is alone
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
-	Tracer  *tracing.Tracer  // nil where nothing is traced
+	Tracer  *tracing.Tracer  // nil if nothing is traced
 	Context context.Context  // ends when the service stops; context.Background()
 
 	RunningJobs  int // runs that work at once
@@ -125,6 +128,7 @@ type System struct {
 	runtime  *actor.ActorSystem
 	jobs     Jobs
 	threads  Threads
+	tasks    *Tasks
 	jobGate  *gate
 	openGate *gate
 	turnGate *gate
@@ -172,7 +176,8 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	s.runtime.EventStream.Subscribe(s.deadLetter)
 	s.jobs = Jobs{system: s, dir: s.newJobs()}
 	s.threads = Threads{system: s, dir: s.newThreads()}
-	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
+	s.tasks = s.newTasks()
+	for _, d := range []*directory{s.jobs.dir, s.threads.dir, s.tasks.dir} {
 		for i := range d.shards {
 			props := actor.PropsFromProducer(func() actor.Actor { return &shard{d: d} }, actor.WithMailbox(mailbox))
 			s.shards.Add(1)
@@ -214,6 +219,9 @@ func (s *System) Jobs() *Jobs { return &s.jobs }
 
 // Threads are the assistant's conversations.
 func (s *System) Threads() *Threads { return &s.threads }
+
+// Tasks are what comes due by itself.
+func (s *System) Tasks() *Tasks { return s.tasks }
 
 // Woken is closed when every stream that had work to do at the start was woken.
 func (s *System) Woken() <-chan struct{} { return s.woken }
@@ -278,7 +286,7 @@ func (s *System) stop(ctx context.Context) error {
 	s.stopping.Store(true)
 	s.cancel()
 	defer close(s.ended)
-	for _, d := range []*directory{s.jobs.dir, s.threads.dir} {
+	for _, d := range []*directory{s.tasks.dir, s.jobs.dir, s.threads.dir} {
 		for _, pid := range d.shards {
 			s.runtime.Root.Poison(pid) // what is queued comes before it
 		}
@@ -288,7 +296,7 @@ func (s *System) stop(ctx context.Context) error {
 		return fmt.Errorf("stop the actors: %d are still at work: %w", s.counts.live.Load(), context.Cause(ctx))
 	}
 	s.runtime.Shutdown()
-	if !wait(ctx, s.effects.Wait) {
+	if !wait(ctx, func() { s.effects.Wait(); _ = s.tasks.Close() }) {
 		return fmt.Errorf("stop the actors: effects are still at work: %w", context.Cause(ctx))
 	}
 	return nil

@@ -231,7 +231,7 @@ func TestAMessageThatComesAgainIsNotAskedTwice(t *testing.T) {
 		// It is answered, so the reader wants another answer, here in the millisecond of the first.
 		q.Turn = api.TurnID(api.FirstID(api.TurnPrefix, time.Now()) + strings.Repeat("0", 22))
 		if again := w.put(id, q); !again.Fresh {
-			t.Error("a reader who asks for another answer gets the old one")
+			t.Error("a request for another answer gets the old one")
 		}
 		synctest.Wait()
 		if n := len(w.conversation(id).Turns); n != 1 {
@@ -524,7 +524,7 @@ func TestTheThreadKeyIsSentToTheOpenerOnly(t *testing.T) {
 		repeat := w.put(id, q)
 		close(w.talker.letGo)
 		for name, turn := range map[string]thread.Turn{"the opener's": opener, "who resumes": along,
-			"who asks once more": repeat} {
+			"a repeated request": repeat} {
 			if name != "the opener's" && turn.Key != "" {
 				t.Errorf("%s gets the key", name)
 			}
@@ -766,7 +766,7 @@ func TestAQuestionThatKillsTheProcessIsGivenUp(t *testing.T) {
 		id := newThread()
 		w.put(id, opening("block"))
 		for starts := 0; ; starts++ {
-			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it begins anew
+			time.Sleep(2 * time.Minute) // virtual: work that broke off often rests before it starts over
 			synctest.Wait()
 			if e := w.conversation(id).Turns[0]; e.Done {
 				if e.Error == "" {

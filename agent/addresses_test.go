@@ -7,7 +7,7 @@ import (
 	"docent/api"
 )
 
-// Where links lead to follows from what makes the site: from its configuration, or from what the project says. The text
+// Where links lead follows from what makes the site: from its configuration, or from what the project says. The text
 // of links stays in the form that it had.
 func TestLinksFollowAPageByItsAddressOnEveryGenerator(t *testing.T) {
 	for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestLinksFollowAPageByItsAddressOnEveryGenerator(t *testing.T) {
 	}
 }
 
-// Whoever pastes a page's address means the page that is shown there, not a file of that name.
+// A pasted page address means the page that is shown there, not a file of that name.
 func TestAPageIsNamedByTheAddressThatReadersSee(t *testing.T) {
 	files := map[string]string{
 		"docusaurus.config.js": "export default { url: 'https://acme.dev', baseUrl: '/', presets: [['classic', {}]] }",

@@ -2,7 +2,7 @@
 // workspace, the base commit's tree and an overlay of edited files, and touches nothing outside it; what leaves it is a
 // Result that somebody else publishes.
 //
-// The rooms below it: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
+// Its packages: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
 // operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what
 // users and models read).
 package agent
@@ -20,7 +20,7 @@ import (
 	"docent/api"
 )
 
-// What tasks and results hold of the rooms below.
+// What tasks and results hold of the packages below.
 type (
 	Tree        = workspace.Tree
 	History     = workspace.History
@@ -37,12 +37,12 @@ type Task struct {
 	Model    string        // asked for by the caller; empty for the project's
 	Prompt   string        // the instruction to carry out now
 	Earlier  []Instruction // earlier ones of the same job, oldest first
-	Tree     Tree          // what to work on: the job's branch, or the base where it has none
+	Tree     Tree          // what to work on: the job's branch, or the base if it has none
 	DocsDir  string        // nothing outside it is edited
 	Now      time.Time
 	Attempts int // how often this instruction has been tried before
 
-	// Fork is the tree that the pull request's changes are counted from, where the job's branch holds some already. Nil
+	// Fork is the tree that the pull request's changes are counted from, if the job's branch holds some already. Nil
 	// means Tree.
 	Fork func(ctx context.Context) (Tree, error)
 	// Base is the tree of the branch that the changes are meant for: what steers the agent is read there, not on a
@@ -54,17 +54,17 @@ type Task struct {
 	// Record keeps a step. The loop goes on when it has returned, so what a model has answered is not asked again. Nil
 	// keeps nothing.
 	Record func(ctx context.Context, s Step) error
-	// Show is told what a language model's edits come to, each time that they have changed. Nil is not told.
+	// Show receives what a language model's edits come to, each time that they have changed. It may be nil.
 	Show func(ctx context.Context, changes []Change)
 	// Aside does what takes time but no work, such as asking a model, without holding what a run that works holds: others
 	// go on meanwhile. It fails with do's error, or when the run may not go on. Nil just does it.
 	Aside func(ctx context.Context, do func(ctx context.Context) error) error
 }
 
-// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: in the last
-// one it is found out anew.
+// A Step is one answer of a language model with what led to it. What its calls gave is in the next step: for the
+// last one the calls are made again.
 type Step struct {
-	Round    int    `cbor:"1,keyasint"`            // from 1; a further one begins anew, on another tree
+	Round    int    `cbor:"1,keyasint"`            // from 1; each further round starts over, on another tree
 	Number   int    `cbor:"2,keyasint"`            // within the round, from 1
 	Commit   string `cbor:"3,keyasint"`            // of the tree that the round works on
 	State    string `cbor:"4,keyasint,omitempty"`  // of the edits when the model was asked
@@ -114,7 +114,7 @@ type Result struct {
 	Body    string // of the pull request, Markdown: what was asked, what changed, what was checked, what could not be done
 	Message string // the agent's word to the user
 	Todos   []api.Todo
-	// Review says that a person looks at the changes before they are on the documentation's branch, also where the project
+	// Review says that a person looks at the changes before they are on the documentation's branch, even if the project
 	// has them committed there directly.
 	Review bool `cbor:",omitempty"`
 	// Outcome says what became of the instruction. It is never empty.
@@ -172,7 +172,7 @@ func New(opts Options) *Agent {
 }
 
 // Edit carries out one instruction, all of it or nothing: with the language model that the task names, or by the
-// instructions of fixed forms where that is the built-in one. What cannot be done, or is not understood, is no error:
+// instructions of fixed forms if that is the built-in one. What cannot be done, or is not understood, is no error:
 // the Result then has no changes and its Message says why. A *Failure says why a language model came to no result; any
 // other error means that the tree could not be read or that ctx ended.
 func (a *Agent) Edit(ctx context.Context, task Task, progress func(Progress)) (Result, error) {
@@ -212,7 +212,7 @@ type work struct {
 	task  Task
 	model string // that does the work
 	check *check.Checker
-	whole []pulledFile // of the pull request, where it holds earlier instructions too
+	whole []pulledFile // of the pull request, if it holds earlier instructions too
 }
 
 func open(ctx context.Context, task Task, opts Options) (*work, error) {

@@ -287,7 +287,7 @@ func TestAnchorsThatLinksUseSurviveARename(t *testing.T) {
 			t.Errorf("%s: %s", p, f[p])
 		}
 	}
-	// Where the generator is not known to read {#id}, an HTML anchor does it.
+	// If the generator is not known to read {#id}, an HTML anchor does it.
 	j = newJob(t, map[string]string{"a.md": "# A\n\n## Old thing\n\n[x](#old-thing)\n"})
 	j.must(`rename "old" to "new" everywhere`)
 	if got := j.tree.files()["a.md"]; got != "# A\n\n## <a id=\"old-thing\"></a>New thing\n\n[x](#old-thing)\n" {

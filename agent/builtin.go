@@ -125,7 +125,7 @@ func (b *builtin) carryOut(ctx context.Context) (Result, error) {
 	return b.report(changes, checked, b.todos), nil
 }
 
-// refused is the result where an operation, or what all of them led to, was refused: nothing is changed.
+// refused is the result if an operation, or what all of them led to, was refused: nothing is changed.
 func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()

@@ -159,7 +159,7 @@ func leads(files map[string]string, from, dest string, roots []string) string {
 	return ""
 }
 
-// canon writes a link between pages in one form, where the original has a roundabout one: ../guide/a.md within guide.
+// canon writes a link between pages in one form, if the original has a roundabout one: ../guide/a.md within guide.
 func canon(t *testing.T, files map[string]string, f, src string, roots []string) string {
 	t.Helper()
 	if !strings.HasSuffix(f, ".md") && !strings.HasSuffix(f, ".mdx") {
@@ -366,7 +366,7 @@ func TestARunStopsWhenItsContextEnds(t *testing.T) {
 
 // TestEveryOperationOnRealDocumentation carries out each of the thirteen operations on whole documentation sets. Every
 // page that it touches must read as soundly as before, every link that led somewhere must lead somewhere, what it was
-// not told to touch must be the same bytes, the inverse instruction, where there is one, must give back the original,
+// not told to touch must be the same bytes, the inverse instruction, if there is one, must give back the original,
 // and so must "undo".
 func TestEveryOperationOnRealDocumentation(t *testing.T) {
 	need.Everything(t, "one goroutine on whole documentation sets")

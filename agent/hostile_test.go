@@ -339,7 +339,7 @@ func TestAConfigurationKeepsWhatItRunsWhileItsNavigationChanges(t *testing.T) {
 	}
 }
 
-// TestWordsOfPagesStayMaterial shows a model a page full of orders, and looks at where they stand.
+// TestWordsOfPagesStayMaterial shows a model a page full of orders, and checks where in the prompt they are.
 func TestWordsOfPagesStayMaterial(t *testing.T) {
 	site := hostileSite()
 	site["docs/injected.md"] =

@@ -118,8 +118,8 @@ func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress f
 	}
 	res, err := l.steps(ctx, task, steps)
 	if errors.Is(err, errNewRound) {
-		// The branch has moved, or the program is another: what the model saw is not what is there. It begins anew, and
-		// what it used counts.
+		// The branch has moved, or the program is another: what the model saw is not what is there. It starts over,
+		// and what it used counts.
 		l.step = steps[len(steps)-1]
 		res, err = l.steps(ctx, task, nil)
 	}
@@ -140,7 +140,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// ends is an ending by a limit or for good: nothing is published.
+// ends ends the loop by a limit or permanently: nothing is published.
 func (l *loop) ends(format string, args ...any) error {
 	return &Failure{Reason: api.HaltError, Message: fmt.Sprintf(format, args...) + " Nothing was published."}
 }

@@ -19,8 +19,8 @@ type request struct {
 	outcomes     []map[string]string // the whole documentation set afterwards
 }
 
-// mostRefused is how many of the edits that are wanted are refused. It only gets smaller.
-const mostRefused = 10
+// maxRefused is how many of the edits that are wanted are refused. It only gets smaller.
+const maxRefused = 10
 
 // TestNoRequestOfAMaintainerIsCarriedOutWrongly runs the requests of testdata/maintainer/prompts.txt, which were
 // written before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit
@@ -52,8 +52,8 @@ func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests: %d right, %d refused where an edit was wanted, %d wrong", len(requests), right, refused, wrong)
-	if refused > mostRefused {
-		t.Errorf("%d wanted edits are refused; at most %d were", refused, mostRefused)
+	if refused > maxRefused {
+		t.Errorf("%d wanted edits are refused; at most %d were", refused, maxRefused)
 	}
 }
 

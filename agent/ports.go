@@ -15,7 +15,7 @@ type LanguageModel interface {
 	Window() int
 }
 
-// Models finds a language model by the name in a task; the empty name stands for the default. It is nil where the
+// Models finds a language model by the name in a task; the empty name stands for the default. It is nil if the
 // named one is built in and follows instructions of fixed forms instead.
 type Models interface {
 	LanguageModel(name string) (LanguageModel, error)
@@ -84,7 +84,7 @@ type Usage struct {
 	Cost             int64 `cbor:"4,keyasint"`
 }
 
-// Why a chat failed, where the loop can do something about it.
+// Why a chat failed, if the loop can do something about it.
 var (
 	ErrTooLong = errors.New("the conversation is longer than the model's window")
 	ErrRefused = errors.New("the model declined to answer")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A page that moves or goes takes its entries in the navigation along, on every generator: also where that is a
+// A page that moves or goes takes its entries in the navigation along, on every generator: even if that is a
 // program, of which texts alone are changed, and every other byte stays.
 func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 	const docusaurus = "export default { url: 'https://acme.dev', presets: [['classic', { docs: { sidebarPath: './sidebars.ts' } }]],\n  themeConfig: { navbar: { items: [{ type: 'doc', docId: 'guides/a', label: 'A' }, { to: '/docs/guides/a#x', label: 'X' }] } } }\n"
@@ -86,7 +86,7 @@ func TestAMovedOrDeletedPageLeavesNoEntryBehind(t *testing.T) {
 	}
 }
 
-// What names a page and cannot be changed is said to whoever asked, and to whoever reviews.
+// What names a page and cannot be changed is reported to the author of the instruction, and to the reviewers.
 func TestANavigationThatStillNamesAPageIsSaid(t *testing.T) {
 	for _, c := range []struct {
 		name, docs string

@@ -31,7 +31,7 @@ func TestARefusalKeepsPathsAndLettersWhole(t *testing.T) {
 	}
 }
 
-// A new page is said to be in a navigation only where there is one that lists it.
+// A new page is said to be in a navigation only if there is one that lists it.
 func TestANewPageIsSaidToBeInANavigationOnlyWhereItIs(t *testing.T) {
 	group := map[string]string{"docs.json": `{"navigation": {"groups": [{"group": "G", "pages": ["a"]}]}}`,
 		"a.mdx": "---\ntitle: A\n---\n"}

@@ -50,14 +50,14 @@ func (r *work) published(body *strings.Builder) {
 // A pulledFile is one file of a pull request, compared with where its branch began.
 type pulledFile struct {
 	path    string
-	from    string // former path where it was moved
+	from    string // former path if it was moved
 	status  string // added, deleted; empty for a change
 	added   int    // lines
 	removed int
 	counted bool // the lines are known
 }
 
-// compare finds out what the pull request changes as a whole, where the job's branch held something before this
+// compare finds out what the pull request changes as a whole, if the job's branch held something before this
 // instruction.
 func (r *work) compare(changes []Change) error {
 	if r.task.Fork == nil {
@@ -242,13 +242,13 @@ func bullets[T any](body *strings.Builder, list []T, most int, text func(x T) st
 	}
 }
 
-const mostListed = 200
+const maxListed = 200
 
 // listWhole writes the files of the whole pull request.
 func (r *work) listWhole(body *strings.Builder) {
 	fmt.Fprintf(body, "\nThe pull request as a whole, with its earlier instructions, changes %s:\n\n",
 		say.Count(len(r.whole), "file"))
-	bullets(body, r.whole, mostListed, func(f pulledFile) string {
+	bullets(body, r.whole, maxListed, func(f pulledFile) string {
 		line := codeText(f.path)
 		switch {
 		case f.from != "":
@@ -268,7 +268,7 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 	moved := workspace.Moved(changes)
 	changes = slices.DeleteFunc(slices.Clone(changes), func(c Change) bool { return c.Delete && moved[c.Path] })
 	fmt.Fprintf(body, "\n%s:\n\n", say.Count(len(changes), "file"))
-	bullets(body, changes, mostListed, func(c Change) string {
+	bullets(body, changes, maxListed, func(c Change) string {
 		line := codeText(c.Path)
 		switch {
 		case c.Delete:

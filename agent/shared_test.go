@@ -12,7 +12,7 @@ import (
 	"docent/internal/testing/need"
 )
 
-// TestManyRunsOnOneSiteShareItsPages has many runs hold the same large site at once.
+// TestManyRunsOnOneSiteShareItsPages keeps the same large site open in many runs at once.
 func TestManyRunsOnOneSiteShareItsPages(t *testing.T) {
 	need.Everything(t, "it measures memory")
 	files := map[string]string{}

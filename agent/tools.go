@@ -38,7 +38,7 @@ type badArguments struct{ text string }
 
 func (e *badArguments) Error() string { return e.text }
 
-// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is told in
+// arguments reads the arguments of a call as strictly as is of use: what is missing or of another kind is reported in
 // words.
 func arguments[A any](text string) (A, error) {
 	var a A
@@ -304,7 +304,7 @@ func (l *loop) shown() []string {
 	return out
 }
 
-// listing names files, and only counts them folder by folder where they are too many.
+// listing names files, and only counts them folder by folder if they are too many.
 func (l *loop) listing(dir, glob string, most int) (string, error) {
 	at, err := l.inside(dir)
 	if err != nil {
@@ -629,7 +629,7 @@ func (l *loop) overwrite(f string, a writeArgs) (string, error) {
 	return fmt.Sprintf("%s is replaced; it has %s.", show, say.Count(len(lines([]byte(content))), "line")) + l.lint(f), nil
 }
 
-// listNew lists a new page in the navigation, where that can be edited, and says what became of it.
+// listNew lists a new page in the navigation, if that can be edited, and says what became of it.
 func (l *loop) listNew(f, group string) (string, error) {
 	p, err := l.Site.Page(f)
 	if err != nil {
@@ -662,7 +662,7 @@ func (l *loop) navHint() string {
 	return l.Site.WhyNoNavigation() + "."
 }
 
-// listed tells whether readers find a page in the navigation, where there is one to look at.
+// listed tells whether readers find a page in the navigation, if there is one to look at.
 func (l *loop) listed(f string) bool {
 	nav, err := l.Site.Navigation()
 	if err != nil || nav == nil {

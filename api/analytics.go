@@ -44,8 +44,8 @@ type QuestionRow struct {
 	Thread   ThreadID
 	Project  ProjectID
 	Caller   string
-	Channel  Channel // empty where it is not known
-	Page     string  // that the reader was on; empty where it is not known
+	Channel  Channel // empty if it is not known
+	Page     string  // that the reader was on; empty if it is not known
 	Question string
 	Answer   string
 	Error    string // why there is no answer
@@ -55,15 +55,15 @@ type QuestionRow struct {
 	Sources  []PageRef
 	Asked    time.Time
 	Ended    time.Time
-	Rating   Rating // empty where nobody has rated the answer
+	Rating   Rating // empty until somebody rates the answer
 	Comment  string
 	Rated    time.Time
 
-	// the model that was asked and could not answer, where Model answered in its place
+	// the model that was asked and could not answer, if Model answered in its place
 	FallbackFor string `json:",omitzero"`
 	// Degraded are the parts that did not take part in the answer as they should have: "model: unavailable".
 	Degraded []string `json:",omitzero"`
-	// FirstText is how many milliseconds after the question the first text of the answer was there; 0 where that is not
+	// FirstText is how many milliseconds after the question the first text of the answer was there; 0 if that is not
 	// known.
 	FirstText int64 `json:",omitzero"`
 }

@@ -17,14 +17,14 @@ type Automation struct {
 	// path of the file with the instruction, in the documentation's repository
 	Prompt     string    `json:"prompt"`
 	Cron       string    `json:"cron,omitempty"`       // when; five fields
-	TimeZone   string    `json:"timeZone,omitempty"`   // of Cron; UTC where empty
+	TimeZone   string    `json:"timeZone,omitempty"`   // of Cron; UTC if empty
 	OnPush     bool      `json:"onPush,omitempty"`     // when the documentation has a new commit
 	Repository string    `json:"repository,omitempty"` // when this code repository, OWNER/NAME, is pushed to
-	Branch     string    `json:"branch,omitempty"`     // of that repository; its default branch where empty
+	Branch     string    `json:"branch,omitempty"`     // of that repository; its default branch if empty
 	DailyCap   int       `json:"dailyCap"`             // runs in a day, UTC
 	Draft      bool      `json:"draft,omitempty"`      // pull requests are opened as drafts
 	CreatedAt  time.Time `json:"createdAt"`
-	Paused     bool      `json:"paused,omitempty"` // it runs only when it is told to
+	Paused     bool      `json:"paused,omitempty"` // it runs only when started by hand
 
 	// What has become of it.
 	Next *time.Time     `json:"next,omitempty"` // when Cron is due
@@ -42,7 +42,7 @@ const (
 	TriggerManual   AutomationTrigger = "manual"
 )
 
-// RunStatus is where a run of an automation stands.
+// RunStatus is the state of a run of an automation.
 type RunStatus string
 
 const (
@@ -58,7 +58,7 @@ type AutomationRun struct {
 	Automation AutomationID      `json:"automation"`
 	Project    ProjectID         `json:"project"`
 	Trigger    AutomationTrigger `json:"trigger"`
-	Repository string            `json:"repository,omitempty"` // that was pushed to, where it is not the documentation's
+	Repository string            `json:"repository,omitempty"` // that was pushed to, if it is not the documentation's
 	Commit     string            `json:"commit,omitempty"`
 	At         time.Time         `json:"at"`
 	Status     RunStatus         `json:"status"`
@@ -114,5 +114,5 @@ type Push struct {
 	Repository string // OWNER/NAME
 	Branch     string
 	Default    bool   // it is the repository's default branch
-	Commit     string // where the branch stands now
+	Commit     string // the branch's current head
 }

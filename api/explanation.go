@@ -54,7 +54,7 @@ type ExplainedHit struct {
 // An ExplainedPassage is a section that the model could answer from.
 type ExplainedPassage struct {
 	ExplainedHit
-	Number int  `json:"number,omitempty"` // that it has in the prompt; 0 where it did not fit into that
+	Number int  `json:"number,omitempty"` // that it has in the prompt; 0 if it did not fit
 	Cited  bool `json:"cited"`
 }
 
@@ -92,7 +92,7 @@ type ExplainedUsage struct {
 type ExplainedTimes struct {
 	Waited    Milliseconds `json:"waited"`    // until the turn was in hand
 	Retrieved Milliseconds `json:"retrieved"` // until the documentation was searched and the model's request made
-	FirstText Milliseconds `json:"firstText"` // until the first text of the answer; 0 where there was none
+	FirstText Milliseconds `json:"firstText"` // until the first text of the answer; 0 if there was none
 	Ended     Milliseconds `json:"ended"`
 }
 

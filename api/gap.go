@@ -14,7 +14,7 @@ const (
 	ReportPrefix = "rpt_"
 )
 
-// GapState is where a gap stands.
+// GapState is the state of a gap.
 type GapState string
 
 const (
@@ -51,19 +51,19 @@ type Gap struct {
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// A ReportHook says where a project's weekly report is sent.
+// A ReportHook is the destination of a project's weekly report.
 type ReportHook struct {
 	Project   ProjectID `json:"project"`
 	URL       string    `json:"url"`
 	Secret    string    `json:"secret"`             // the name of the stored secret that deliveries are signed with
-	TimeZone  string    `json:"timeZone,omitempty"` // in which a week begins; UTC where empty
+	TimeZone  string    `json:"timeZone,omitempty"` // in which a week begins; UTC if empty
 	Off       bool      `json:"off,omitempty"`      // nothing is sent
 	OffReason string    `json:"offReason,omitempty"`
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
 }
 
-// ReportStatus is where a delivery stands.
+// ReportStatus is the state of a delivery.
 type ReportStatus string
 
 const (

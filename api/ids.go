@@ -100,8 +100,8 @@ func ValidID(prefix, s string) bool {
 //
 // The zero value is ready for use.
 type IDs struct {
-	// Mine is whether this node runs what an identifier names; nil where it runs everything. It is set before the first
-	// use, and identifiers are made that it is true for, where some are found soon.
+	// Mine is whether this node runs what an identifier names; nil if it runs everything. It is set before the first
+	// use, and identifiers are made for which it is true, if some are found soon.
 	Mine func(prefix, id string) bool
 
 	mu       sync.Mutex
@@ -113,7 +113,7 @@ type IDs struct {
 // they begin.
 const clockSlack = 10 * time.Second
 
-// New is NewID at now, or somewhat later where the clock was set back.
+// New is NewID at now, or somewhat later if the clock was set back.
 func (g *IDs) New(prefix string, now time.Time) string {
 	at := time.UnixMilli(g.milli(now.UnixMilli()))
 	id := NewID(prefix, at)

@@ -2,7 +2,7 @@ package api
 
 import "time"
 
-// JobStatus is where a job stands.
+// JobStatus is the state of a job.
 type JobStatus string
 
 const (
@@ -41,7 +41,7 @@ type Job struct {
 	Title     string    `json:"title"`
 	Message   string    `json:"message"`
 	UpdatedAt time.Time `json:"updatedAt"`
-	// Outcome is of the last instruction that has ended; empty while the job is active, where it has failed, and in jobs
+	// Outcome is of the last instruction that has ended; empty while the job is active, if it has failed, and in jobs
 	// of before it was kept.
 	Outcome Outcome `json:"outcome,omitempty"`
 }
@@ -93,7 +93,7 @@ type JobRow struct {
 	Seq      uint64 // the job's last event that this row reflects
 	Spent    Spent  `json:",omitzero"`
 	DryRun   bool   `json:",omitempty"` // nothing is published
-	// Pull is where the job's newest pull request stands, as far as the job has heard; empty where there is none.
+	// Pull is the state of the job's newest pull request, as far as the job has heard; empty if there is none.
 	Pull PullState `json:",omitempty"`
 	// Joined says that the pull request is another job's, which changed the same.
 	Joined bool `json:",omitempty"`
@@ -123,7 +123,7 @@ func (r JobRow) Session(subdomain string) Session {
 	return s
 }
 
-// PullState is where a pull request stands.
+// PullState is the state of a pull request.
 type PullState string
 
 const (
@@ -132,7 +132,7 @@ const (
 	PullClosed PullState = "closed"
 )
 
-// A PullRequest of the built-in code host. Its ID cannot be guessed: whoever has the link may read it.
+// A PullRequest of the built-in code host. Its ID cannot be guessed: anyone with the link may read it.
 type PullRequest struct {
 	ID        string     `json:"id"`
 	Project   ProjectID  `json:"project"`
@@ -149,6 +149,6 @@ type PullRequest struct {
 	UpdatedAt time.Time  `json:"updatedAt"`
 	ClosedAt  *time.Time `json:"closedAt,omitempty"`
 
-	// Change is a digest of what it changes: equal changes have the same one. It is empty where nobody has computed it.
+	// Change is a digest of what it changes: equal changes have the same one. It is empty if nobody has computed it.
 	Change string `json:"-"`
 }

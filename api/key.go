@@ -162,7 +162,7 @@ const (
 )
 
 // allowIP checks a list of addresses and CIDR ranges. A list that lets in every address, or nearly so, is refused, also
-// where it does so in pieces: whoever wrote it believes that the key is protected.
+// if it does so in pieces: its author believes that the key is protected.
 func (p *problems) allowIP(list []string) {
 	ranges := make(map[netip.Prefix]bool)
 	for i, entry := range list {
@@ -342,8 +342,8 @@ func (p problems) err() error {
 
 func indexed(field string, i int) string { return fmt.Sprintf("%s[%d]", field, i) }
 
-// Good says whether the key may be used now, from that address: nil, ErrUnauthorized where it is revoked or expired, or
-// ErrForbidden where it is for other addresses.
+// Good says whether the key may be used now, from that address: nil, ErrUnauthorized if it is revoked or expired, or
+// ErrForbidden if it is for other addresses.
 func (k Key) Good(now time.Time, client netip.Addr) error {
 	if k.RevokedAt != nil || k.ExpiresAt != nil && !now.Before(*k.ExpiresAt) {
 		return ErrUnauthorized
@@ -372,7 +372,7 @@ func (k Key) Reads() bool { return k.Kind == AssistantKey || k.Kind == ServerKey
 // Allows reports whether an admin key has a scope. A key without scopes has all of them.
 func (k Key) Allows(scope string) bool { return len(k.Scopes) == 0 || slices.Contains(k.Scopes, scope) }
 
-// Network is an address as quotas and attempts count it: whoever has one IPv6 address has its /64.
+// Network is an address as quotas and attempts count it: the holder of one IPv6 address has its /64.
 func Network(addr netip.Addr) string {
 	if addr.Is6() {
 		if p, err := addr.Prefix(64); err == nil {

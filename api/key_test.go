@@ -175,7 +175,7 @@ func TestKeyOptions(t *testing.T) {
 	}
 }
 
-// TestAnAllowListIsNeverNearlyEverybody also where it is written in pieces.
+// An allow list never lets in nearly everybody, even if it is written in pieces.
 func TestAnAllowListIsNeverNearlyEverybody(t *testing.T) {
 	eights := func(n int) (list []string) { // the first n ranges of IPv4 with a prefix of 8 bits
 		for i := range n {

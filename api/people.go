@@ -108,7 +108,7 @@ type Member struct {
 // A SessionKind says who a session belongs to.
 type SessionKind string
 
-// Sessions belong to a person, to an admin key, or to whoever came by a one-time link that the operator printed.
+// Sessions belong to a person, to an admin key, or to a visitor with a one-time link that the operator printed.
 const (
 	SessionOfPerson SessionKind = "person"
 	SessionOfKey    SessionKind = "key"
@@ -152,7 +152,7 @@ type Invitation struct {
 	ID        InvitationID `json:"id"`
 	Org       OrgID        `json:"org"`
 	Role      Role         `json:"role"`
-	Email     string       `json:"email,omitempty"` // whom it is for; anybody who has it where empty
+	Email     string       `json:"email,omitempty"` // who it is for; if empty, anybody who has it
 	By        string       `json:"by"`              // who invites, for people
 	CreatedAt time.Time    `json:"createdAt"`
 	ExpiresAt time.Time    `json:"expiresAt"`

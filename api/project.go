@@ -22,21 +22,21 @@ type Project struct {
 	ID     ProjectID `json:"id"`
 	Org    OrgID     `json:"organization"`
 	Domain string    `json:"domain"`         // names the project in assistant URLs; may contain dots
-	Name   string    `json:"name,omitempty"` // shown to people; the ID where empty
-	// how its source is read; a folder or a git repository where empty. See Source for this and for what follows.
+	Name   string    `json:"name,omitempty"` // display name; the ID if empty
+	// how its source is read; a folder or a git repository if empty. See Source for this and for what follows.
 	Kind    SourceKind `json:"kind,omitempty"`
-	Label   string     `json:"label,omitempty"` // names its source among several; FirstSource where empty
+	Label   string     `json:"label,omitempty"` // names its source among several; FirstSource if empty
 	Every   string     `json:"every,omitempty"`
 	Collect Collect    `json:"collect,omitzero"`
 	Sources []Source   `json:"sources,omitempty"` // further ones
 	Source  string     `json:"source"`            // a folder, a local git repository, or a git URL
-	Branch  string     `json:"branch,omitempty"`  // the documentation's branch; the source's default where empty
-	// sub-folder that holds the documentation, slash-separated; the root where empty
+	Branch  string     `json:"branch,omitempty"`  // the documentation's branch; the source's default if empty
+	// sub-folder that holds the documentation, slash-separated; the root if empty
 	DocsDir string `json:"docsDir,omitempty"`
 	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
-	// what makes the site of the pages, which decides their URLs; recognised by its files where empty
+	// what makes the site of the pages, which decides their URLs; recognised by its files if empty
 	Site SiteKind `json:"site,omitempty"`
-	// patterns as in .gitignore: where there are any, only what one of them matches is a page
+	// patterns as in .gitignore: if there are any, only what one of them matches is a page
 	Include []string `json:"include,omitempty"`
 	// the same: what they match is no page; "!" brings back what the site leaves out
 	Exclude    []string `json:"exclude,omitempty"`
@@ -46,7 +46,7 @@ type Project struct {
 	TokenEnv   string   `json:"tokenEnv,omitempty"`   // environment variable that holds the code host's token
 	// environment variable that holds the secret of the code host's push webhook
 	WebhookEnv string `json:"webhookEnv,omitempty"`
-	// The same where they were entered on a page: the names of files among the data directory's secrets. They go before
+	// The same if they were entered on a page: the names of files among the data directory's secrets. They go before
 	// the variables. The secrets themselves are nowhere else.
 	TokenFile   string `json:"tokenFile,omitempty"`
 	WebhookFile string `json:"webhookFile,omitempty"`
@@ -56,9 +56,9 @@ type Project struct {
 
 	AppID  int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
 	Labels string `json:"labels,omitempty"` // that pull requests get, separated by commas
-	// commit to the documentation's branch itself; a pull request only where it is protected
+	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
-	Model  string `json:"model,omitempty"` // a name from the configuration; the default model where empty
+	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
 	// e-mail address or URL offered when the documentation does not answer
 	Deflection string `json:"deflection,omitempty"`
 	// which comments on pull requests are instructions, and the name that they call the agent by
@@ -112,14 +112,14 @@ func (p Project) LabelList() []string {
 	return out
 }
 
-// A Widget is how the widget looks on a project's site, where the site itself does not say.
+// A Widget is how the widget looks on a project's site, if the site itself does not say.
 type Widget struct {
 	Accent     string `json:"accent,omitempty"`     // colour of buttons and links, such as #0b57d0
-	AccentDark string `json:"accentDark,omitempty"` // the same in the dark; a tone of the other where empty
-	Theme      string `json:"theme,omitempty"`      // light or dark; follows the site where empty
+	AccentDark string `json:"accentDark,omitempty"` // the same in the dark; a tone of the other if empty
+	Theme      string `json:"theme,omitempty"`      // light or dark; follows the site if empty
 	Button     string `json:"button,omitempty"`     // start for the other corner, none for no button
 	Label      string `json:"label,omitempty"`      // what the button says
-	Language   string `json:"language,omitempty"`   // of the interface; the page's where empty
+	Language   string `json:"language,omitempty"`   // of the interface; the page's if empty
 	// what the dialog says and offers before the first question
 	Greeting    string   `json:"greeting,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
@@ -134,8 +134,8 @@ type Options struct {
 	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
 	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
 	Public           bool `json:"public,omitempty"`           // what is published is read, and asked over MCP, without a key
-	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys that
-	// are limited to addresses are a server's own, and need none.
+	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys
+	// that are limited to addresses are a server's own, and need none.
 	ProofOfWork int `json:"proofOfWork,omitempty"`
 }
 
@@ -179,9 +179,9 @@ type Key struct {
 	Name    string    `json:"name,omitempty"`
 	Hint    string    `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
 	Scopes  []string  `json:"scopes,omitempty"`
-	AllowIP []string  `json:"allowIp,omitempty"` // addresses and CIDR ranges; any where empty
-	Origins []string  `json:"origins,omitempty"` // browser origins; any where empty
-	// Groups of the readers that a server key is for, and the only ones that it may name. Where there are none, it may
+	AllowIP []string  `json:"allowIp,omitempty"` // addresses and CIDR ranges; any if empty
+	Origins []string  `json:"origins,omitempty"` // browser origins; any if empty
+	// Groups of the readers that a server key is for, and the only ones that it may name. If there are none, it may
 	// name any.
 	Groups    []string   `json:"groups,omitempty"`
 	CreatedAt time.Time  `json:"createdAt"`

@@ -16,7 +16,7 @@ const (
 	ReviewOff     ReviewMode = "off"     // none
 )
 
-// DefaultHandle is the name that comments call the agent by, where a project has no other.
+// DefaultHandle is the name that comments call the agent by, if a project has no other.
 const DefaultHandle = "docent"
 
 // ReviewMode is which comments are instructions.

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// Rights are what somebody who is signed in holds: a person, an admin key, or who came by the operator's link. All that is
-// given to others is measured by them: see MayGive.
+// Rights are what somebody who is signed in holds: a person, an admin key, or who came by the operator's link. All that
+// is given to others is measured by them: see MayGive.
 type Rights struct {
 	Operator bool           // runs the server; has the role of an owner in each organization
 	Roles    map[OrgID]Role // shared with other callers: read only
-	Key      *Key           // whose they are; nil where they are no key's
+	Key      *Key           // the key that has them; nil if none does
 }
 
 // Rights are what a person holds who may sign in. Who is disabled holds nothing.
@@ -77,8 +77,8 @@ var (
 )
 
 // MayGive returns nil if somebody who holds r may give what others will hold then: nobody gives what they do not hold. It
-// is asked for each role, invitation, key and link, in whatever way it comes about. A key gives nothing: what it gave would
-// be without the key's scopes, addresses and end.
+// is asked for each role, invitation, key and link, in whatever way it comes about. A key gives nothing: what it gave
+// would be without the key's scopes, addresses and end.
 func (r Rights) MayGive(given Rights) error {
 	switch {
 	case r.Key != nil:

@@ -43,7 +43,7 @@ func (k SourceKind) Said() string {
 type Source struct {
 	Label   string     `json:"label"` // names it in commands, answers and filters
 	Kind    SourceKind `json:"kind,omitempty"`
-	Name    string     `json:"name,omitempty"` // shown to people; the label where empty
+	Name    string     `json:"name,omitempty"` // shown to people; the label if empty
 	Address string     `json:"address,omitempty"`
 	Branch  string     `json:"branch,omitempty"`
 	DocsDir string     `json:"docsDir,omitempty"`
@@ -59,11 +59,11 @@ type Source struct {
 	TokenFile  string   `json:"tokenFile,omitempty"`
 	AppID      int64    `json:"appId,omitempty"`
 
-	// How much what it says counts beside the project's own source, which has 1; that of its kind where 0.
+	// How much what it says counts beside the project's own source, which has 1; that of its kind if 0.
 	Weight float64 `json:"weight,omitempty"`
-	// Where there are any, only readers with one of these groups are answered from it.
+	// If there are any, only readers with one of these groups are answered from it.
 	Groups  []string `json:"groups,omitempty"`
-	Every   string   `json:"every,omitempty"` // how often it is read, such as 6h; like the server's others where empty
+	Every   string   `json:"every,omitempty"` // how often it is read, such as 6h; like the server's other sources if empty
 	Collect Collect  `json:"collect,omitzero"`
 }
 
@@ -75,9 +75,9 @@ type Collect struct {
 
 // WebOptions choose what is read of a web site.
 type WebOptions struct {
-	Prefix   string `json:"prefix,omitempty"`   // what addresses of pages begin with: that of the source where empty
-	Sitemap  string `json:"sitemap,omitempty"`  // its address, or none to follow links; what the site says where empty
-	MaxPages int    `json:"maxPages,omitempty"` // 5,000 where 0
+	Prefix   string `json:"prefix,omitempty"`   // what addresses of pages begin with: that of the source if empty
+	Sitemap  string `json:"sitemap,omitempty"`  // its address, or none to follow links; what the site says if empty
+	MaxPages int    `json:"maxPages,omitempty"` // 5,000 if 0
 	// The site may be on this machine or in a private network. The operator's commands alone set it.
 	AllowPrivate bool `json:"allowPrivate,omitempty"`
 }
@@ -95,15 +95,15 @@ type IssueOptions struct {
 	OnlyDiscussions bool `json:"onlyDiscussions,omitempty"`
 }
 
-// FirstSource is the label of a project's own source where the project gives it no other.
+// FirstSource is the label of a project's own source if the project gives it no other.
 const FirstSource = "docs"
 
 const (
-	mostSources  = 20
-	mostWeight   = 5
+	maxSources   = 20
+	maxWeight    = 5
 	leastWeight  = 0.01
 	leastEvery   = time.Minute
-	mostEvery    = 30 * 24 * time.Hour
+	maxEvery     = 30 * 24 * time.Hour
 	sourceMark   = "@" // between a project and a label; no project's id has it
 	issuesWeight = 0.6
 )
@@ -176,7 +176,7 @@ func (p Project) Parts() []Project {
 	return parts
 }
 
-// Interval is how often the source is read at the most; 0 where it is read whenever the server looks at its sources.
+// Interval is how often the source is read at the most; 0 if it is read whenever the server looks at its sources.
 func (p Project) Interval() time.Duration {
 	d, _ := time.ParseDuration(p.Every)
 	switch {
@@ -238,7 +238,7 @@ func (p Project) collectedDefaults() Project {
 	return p
 }
 
-// repositoryAt reads OWNER/NAME, and the address of GitHub where it is another one, of a repository's address.
+// repositoryAt reads OWNER/NAME, and the address of GitHub if it is another one, of a repository's address.
 func repositoryAt(address, hostURL string) (repository, host string) {
 	address = strings.TrimSuffix(strings.Trim(strings.TrimSpace(address), "/"), ".git")
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
@@ -264,8 +264,8 @@ func (p *problems) sources(project Project) {
 		}
 	}
 	p.collected("", project)
-	if len(project.Sources) > mostSources {
-		p.add("sources", "must have at most %d", mostSources)
+	if len(project.Sources) > maxSources {
+		p.add("sources", "must have at most %d", maxSources)
 	}
 	labels := map[string]bool{project.FirstLabel(): true}
 	for i, s := range project.Sources {
@@ -281,8 +281,8 @@ func (p *problems) sources(project Project) {
 		part := project.Of(s.Label)
 		part.Domain = "docs" // its own is the project's, which is checked there
 		p.source(at, part)
-		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= mostWeight) {
-			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, mostWeight)
+		if s.Weight != 0 && !(s.Weight >= leastWeight && s.Weight <= maxWeight) {
+			p.add(at+"weight", "must be from %v to %v; the project's own source has 1", leastWeight, maxWeight)
 		}
 		if len(s.Groups) > MaxGroups {
 			p.add(at+"groups", "must have at most %d groups", MaxGroups)
@@ -349,7 +349,7 @@ func (p *problems) collected(at string, project Project) {
 	if project.Every == "" {
 		return
 	}
-	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > mostEvery {
+	if d, err := time.ParseDuration(project.Every); err != nil || d < leastEvery || d > maxEvery {
 		p.add(at+"every", "must be a time from 1m to 720h, such as 6h")
 	}
 }
@@ -383,8 +383,8 @@ func labelProblem(label string) string {
 	return ""
 }
 
-// PrivateByCommand is what is said to whoever asks for private addresses elsewhere than on the command line.
-const PrivateByCommand = "is set by whoever runs the server, on the command line alone: --allow-private"
+// PrivateByCommand is the error for private addresses that are allowed anywhere but on the command line.
+const PrivateByCommand = "can only be set by the server's operator, on the command line: --allow-private"
 
 // KeepsPrivate refuses a change of the project's own source that came from a page or by the API, and gives it private
 // addresses, takes them away, or points it at another place while it may reach them.

@@ -2,10 +2,10 @@ package api
 
 import "time"
 
-// An UpdateID names one run that reads a project's documentation anew.
+// An UpdateID names one run that re-indexes a project's documentation.
 type UpdateID string
 
-// UpdateStatus is where such a run stands.
+// UpdateStatus is the state of such a run.
 type UpdateStatus string
 
 const (
@@ -15,7 +15,7 @@ const (
 	UpdateFailure    UpdateStatus = "failure"
 )
 
-// An Update is one run that reads a project's documentation anew and indexes what changed.
+// An Update is one run that reads a project's documentation again and indexes what changed.
 type Update struct {
 	ID        UpdateID     `json:"id"`
 	Project   ProjectID    `json:"project"`

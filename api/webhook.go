@@ -16,7 +16,7 @@ const (
 	EventPullClosed         EventKind = "pull_request.closed"
 	EventQuestionUnanswered EventKind = "question.unanswered"
 	EventAnswerRatedDown    EventKind = "answer.rated_down"
-	// EventTest is sent where somebody asks for it, and is no event of the journal.
+	// EventTest is sent when somebody asks for it, and is no event of the journal.
 	EventTest EventKind = "webhook.test"
 )
 
@@ -34,9 +34,9 @@ type Webhook struct {
 	ID      string      `json:"id"`
 	Project ProjectID   `json:"project"`
 	URL     string      `json:"url"`
-	Events  []EventKind `json:"events"` // that are sent; all, later kinds as well, where empty
-	// Secret is the name of the stored secret that deliveries are signed with. Until OldUntil they are signed with OldSecret
-	// as well.
+	Events  []EventKind `json:"events"` // that are sent; all, later kinds as well, if empty
+	// Secret is the name of the stored secret that deliveries are signed with. Until OldUntil they are signed with
+	// OldSecret as well.
 	Secret    string     `json:"secret,omitempty"`
 	OldSecret string     `json:"oldSecret,omitempty"`
 	OldUntil  *time.Time `json:"oldUntil,omitempty"`
@@ -72,7 +72,7 @@ type WebhookState struct {
 	Failing  *time.Time `json:"failing,omitempty"`  // since an event was given up; nil while the receiver is well
 	Missed   int        `json:"missed,omitempty"`   // events that were given up since then
 	Code     int        `json:"code,omitempty"`     // of the last attempt
-	Error    string     `json:"error,omitempty"`    // of the last attempt; empty where it went well
+	Error    string     `json:"error,omitempty"`    // of the last attempt; empty if it went well
 	Reached  *time.Time `json:"reached,omitempty"`  // when the receiver last took an event
 }
 
@@ -82,7 +82,7 @@ type WebhookStatus struct {
 	State WebhookState `json:"state"`
 }
 
-// Condition is how a webhook fares, in a word: ok, retrying, failing or off.
+// Condition is a webhook's condition in a word: ok, retrying, failing or off.
 func (w WebhookStatus) Condition() string {
 	switch {
 	case w.Off:
@@ -106,7 +106,7 @@ type WebhookEvent struct {
 	Payload  json.RawMessage `json:"payload"`
 }
 
-// DeliveryStatus is where a delivery stands.
+// DeliveryStatus is the state of a delivery.
 type DeliveryStatus string
 
 const (
@@ -125,7 +125,7 @@ type WebhookDelivery struct {
 	Status   DeliveryStatus `json:"status"`
 	Attempts int            `json:"attempts"`
 	At       time.Time      `json:"at"`               // of the last attempt
-	Code     int            `json:"code,omitempty"`   // HTTP status of the answer; 0 where there was none
-	Error    string         `json:"error,omitempty"`  // empty where the receiver took it
+	Code     int            `json:"code,omitempty"`   // HTTP status of the answer; 0 if there was none
+	Error    string         `json:"error,omitempty"`  // empty if the receiver took it
 	Answer   string         `json:"answer,omitempty"` // its beginning
 }

@@ -87,7 +87,7 @@ func TestThePackageIsInstalledUsedUpgradedAndRemoved(t *testing.T) {
 	}
 }
 
-// alone lets one such test at a time work on this machine, and none where Docent is installed for somebody.
+// alone lets one such test at a time work on this machine, and none if Docent is installed for somebody.
 func alone(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {

@@ -90,7 +90,7 @@ func BenchmarkJobsOnTheBuiltInHost(b *testing.B) {
 	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(n), "µs/job")
 }
 
-// What a job costs on a code host with 600 open pull requests: where it stands, and its commit with a pull request; one
+// What a job costs on a code host with 600 open pull requests: a job's state, and its commit with a pull request; one
 // after the other, and as a backlog of 16 at a time.
 func BenchmarkJobsOnABusyHost(b *testing.B) {
 	for _, at := range []int{1, 16} {

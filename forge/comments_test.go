@@ -243,7 +243,7 @@ func TestAReplyIsPostedOnceWhateverBecomesOfItsAnswer(t *testing.T) {
 				}
 			}
 		}
-		// They are Docent's own to whoever reads the thread, and all in the thread of what they answer.
+		// Readers of the thread see them as Docent's own, and all in the thread of what they answer.
 		line, own := h.one(t, "on a line"), 0
 		for _, c := range h.read(t, time.Time{}) {
 			if !strings.Contains(c.Body, "docent:ask-") {
@@ -282,7 +282,7 @@ func TestAForgedMarkCountsForNothing(t *testing.T) {
 	})
 }
 
-// Whoever loses the right to write has lost it within a minute; while the host does not say who has it, nothing is
+// A loss of the right to write takes effect within a minute; while the host does not say who has it, nothing is
 // read.
 func TestWhoMayWriteIsAskedOfTheHostAgainAndAgain(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, _ *rig) {

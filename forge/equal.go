@@ -16,8 +16,8 @@ import (
 const (
 	// branchFolder is where jobs have their branches, unless they were given one.
 	branchFolder = "docent"
-	// mostCompared is how many pull requests are compared with a publication, the newest.
-	mostCompared = 300
+	// maxCompared is how many pull requests are compared with a publication, the newest.
+	maxCompared = 300
 )
 
 // equalPull is an open pull request of the built-in host that changes the same as a publication, if there is one.
@@ -33,7 +33,7 @@ func (h *Hub) equalPull(ctx context.Context, st *git.Store, c proposal) (Publish
 	if err != nil {
 		return Published{}, false, err
 	}
-	open, err := h.pulls.EqualPulls(ctx, c.Project.ID, digest, mostCompared)
+	open, err := h.pulls.EqualPulls(ctx, c.Project.ID, digest, maxCompared)
 	if err != nil {
 		return Published{}, false, err
 	}
@@ -102,7 +102,7 @@ func changeOf(st *git.Store, base, head plumbing.Hash) (string, error) {
 	return st.Digest(trees[0], trees[1])
 }
 
-// equalHosted is the same where the code host keeps the pull requests: the branches of jobs that are known here are
+// equalHosted is the same if the code host keeps the pull requests: the branches of jobs that are known here are
 // compared, and of an equal one the host is asked how it stands.
 func (h *Hub) equalHosted(ctx context.Context, s *session, c proposal) (Published, bool, error) {
 	if !c.Join {
@@ -113,7 +113,7 @@ func (h *Hub) equalHosted(ctx context.Context, s *session, c proposal) (Publishe
 		return Published{}, false, err
 	}
 	branches = slices.DeleteFunc(branches, func(name string) bool { return name == c.Branch })
-	for i := len(branches) - 1; i >= max(0, len(branches)-mostCompared); i-- { // jobs' ids are in the order of time
+	for i := len(branches) - 1; i >= max(0, len(branches)-maxCompared); i-- { // jobs' ids are in the order of time
 		branch := branches[i]
 		head, err := s.store.Head(branch)
 		if err != nil {

@@ -52,7 +52,7 @@ func Pack(ctx context.Context, h *Hub, project api.ProjectID) error {
 	return st.Pack(ctx, h.step, h.unlessPinned)
 }
 
-// OnDisk fails the reading of a hub's own files where fault returns an error: op is "open" or "read".
+// OnDisk fails the reading of a hub's own files if fault returns an error: op is "open" or "read".
 func OnDisk(o Options, fault func(op, name string) error) Options {
 	o.diskFault = fault
 	return o

@@ -89,7 +89,7 @@ type importer struct {
 	skipped []string // why something was left out
 }
 
-// track finds the files that belong to the import whatever is ignored: those of the last import or, where the folder is
+// track finds the files that belong to the import whatever is ignored: those of the last import or, if the folder is
 // a working tree, those that git tracks. A new page of a working tree that nothing ignores is one too, before "git
 // add".
 func (im *importer) track(base plumbing.Hash, src source) error {
@@ -267,7 +267,7 @@ func (im *importer) listFolder(ctx context.Context, p string, onlyTracked bool) 
 	return im.list(ctx, p, onlyTracked)
 }
 
-// add takes a file into the import, where it is one that can be imported.
+// add takes a file into the import, if it can be imported.
 func (im *importer) add(p string, e fs.DirEntry) error {
 	info, err := e.Info()
 	switch {
@@ -432,7 +432,7 @@ func treesAbove(files []found, from int, objects []git.Object) (plumbing.Hash, [
 	return o.Hash, append(objects, o)
 }
 
-// importFolder commits the folder as it is now, where it differs from the branch.
+// importFolder commits the folder as it is now, if it differs from the branch.
 func (h *Hub) importFolder(
 	ctx context.Context, s *session, old plumbing.Hash, progress func(string),
 ) (plumbing.Hash, error) {

@@ -6,7 +6,7 @@
 //
 // Below it lie git (a repository on disk), remote (git's protocol), host (the APIs of code hosts) and failure (what can
 // be done about an error). Here they meet: hub.go opens repositories and gives turns, sync.go brings the source, tip.go
-// says where a branch stands, publish.go and hosted.go publish, comments.go reads and answers what people say there,
+// returns a branch's state, publish.go and hosted.go publish, comments.go reads and answers what people say there,
 // pulls.go is the built-in host, folder.go and writeback.go read and write folders, salvage.go mends.
 package forge
 
@@ -48,18 +48,18 @@ func QuotePath(path string) string { return git.QuotePath(path) }
 type Publication struct {
 	Project api.Project
 	Job     api.JobID
-	Branch  string // made from the base where it does not exist
+	Branch  string // created from the base if it does not exist
 	Base    string // branch that the pull request is meant for
-	Parent  string // commit that the changes build on: the branch's head, or the base's where the branch is new
+	Parent  string // commit that the changes build on: the branch's head, or the base's if the branch is new
 	Changes []Change
 	Message string    // of the commit
 	At      time.Time // of the commit: part of what makes a repeat the same commit
-	Title   string    // of the pull request; kept where it is open already
+	Title   string    // of the pull request; kept if it is already open
 	Body    string
 	Draft   bool
 	Asker   api.KeyID // who asked for it, for Options.CoAuthor
-	Review  bool      // a person looks at it first, also where the project commits directly
-	Join    bool      // no pull request is opened where an open one changes the same
+	Review  bool      // a person looks at it first, even if the project commits directly
+	Join    bool      // no pull request is opened if an open one changes the same
 }
 
 // Published says where a publication is.
@@ -68,7 +68,7 @@ type Published struct {
 	Number int
 	Link   string // of the pull request; a path under the service's own address for the built-in host
 	New    bool   // the pull request was opened now
-	Text   string // what there is to say where there is no pull request: a request-pull text, or where the commit stands
+	Text   string // what to say if there is no pull request: a request-pull text, or where the commit is
 	// Joined is the branch of an open pull request that changes the same: nothing was published, and Commit, Number and
 	// Link are that one's. Empty as a rule.
 	Joined string `cbor:",omitempty"`

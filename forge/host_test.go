@@ -107,7 +107,7 @@ func (r *rig) host(t *testing.T) forgetest.Host {
 	}
 }
 
-// log lists the commits of a branch; none where there is no such branch.
+// log lists the commits of a branch; none if there is no such branch.
 func log(t *testing.T, dir, branch string) []string {
 	t.Helper()
 	if git(t, dir, "for-each-ref", "refs/heads/"+branch) == "" {

@@ -20,7 +20,7 @@ func (h *Hub) Access(ctx context.Context, p api.Project) error {
 	return err
 }
 
-// Rights is Access, and says in a sentence what the host does not tell beforehand; nothing where all is known.
+// Rights is Access, and says in a sentence what the host does not tell beforehand; nothing if all is known.
 func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error) {
 	if !host.KeepsPulls(p.Host) {
 		return "", nil
@@ -37,7 +37,7 @@ func (h *Hub) Rights(ctx context.Context, p api.Project) (open string, err error
 	if err != nil {
 		return "", err
 	}
-	// The host says what whoever the credentials belong to may do; what they may do themselves, git says when it is asked
+	// The host says what the owner of the credentials may do; what they may do themselves, git says when it is asked
 	// for a push that does not follow.
 	origin, err := h.dial(ctx, src, p)
 	if err != nil {

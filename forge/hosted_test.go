@@ -447,7 +447,7 @@ func TestDraftsLabelsTemplateAndCoAuthor(t *testing.T) {
 		if m := s.Git(t, "log", "-1", "--format=%B", pub.Branch); strings.Contains(m, "Co-authored") {
 			t.Errorf("the commit says %q", m)
 		}
-		// A body that somebody wrote anew stays theirs.
+		// A body that somebody has rewritten stays theirs.
 		s.Describe(got.Number, "My own words.")
 		last := forgetest.Publication(p, r.tip(t, pub.Branch), "# Set up\n\nNewest.\n")
 		if _, err := r.Publish(t.Context(), last); err != nil {
@@ -516,7 +516,7 @@ func TestDirectModeFallsBackToAPullRequest(t *testing.T) {
 	}
 }
 
-// A change that a person is to look at first leaves the documentation's branch alone, also where changes go there
+// A change that a person is to look at first leaves the documentation's branch alone, even if changes go there
 // directly.
 func TestAChangeForReviewIsNotCommittedDirectly(t *testing.T) {
 	for _, kind := range append([]api.HostKind{api.HostGit}, hostKinds()...) {

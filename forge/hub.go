@@ -31,19 +31,19 @@ type Options struct {
 	Merged   func(project api.ProjectID) // the documentation's branch has a new commit: index again
 	Turned   func()                      // a pull request of the built-in host was merged or closed
 	Log      *slog.Logger
-	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" where empty
-	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; 16 MiB where zero
-	MaxFiles int           // of a folder, and of a commit; 200,000 where zero
-	MaxBytes int64         // that one fetch may bring, inflated; 4 GiB where zero
-	Timeout  time.Duration // of one exchange with a remote repository; 5 minutes where zero
-	WriteGap time.Duration // between two changes on GitHub, which asks for it; a second where zero
+	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" if empty
+	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; default 16 MiB
+	MaxFiles int           // of a folder, and of a commit; default 200,000
+	MaxBytes int64         // that one fetch may bring, inflated; default 4 GiB
+	Timeout  time.Duration // of one exchange with a remote repository; default 5 minutes
+	WriteGap time.Duration // between two changes on GitHub, which asks for it; default a second
 	Now      func() time.Time
 
-	// CoAuthor names whoever asked for a publication, as "Name <address>"; empty where that is not known. Asked again, it
-	// gives the same answer: it is part of the commit.
+	// CoAuthor names the person who asked for a publication, as "Name <address>"; empty if that is not known. Asked
+	// again, it gives the same answer: it is part of the commit.
 	CoAuthor func(ctx context.Context, asker api.KeyID) (string, error)
 
-	// Shared keeps what the built-in host has, where several nodes serve the same projects; nil where one node is alone.
+	// Shared keeps what the built-in host has, if several nodes serve the same projects; nil for a single node.
 	Shared *shared.Store
 
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
@@ -89,14 +89,14 @@ func (h *Hub) Quiesce(f func() error) error {
 // A repo is one project's bare repository and what is known about its source.
 type repo struct {
 	project api.ProjectID
-	turn    chan struct{} // holds one token: whoever has it may change the repository
+	turn    chan struct{} // holds one token: its holder may change the repository
 	mu      sync.Mutex    // guards store
 	store   *git.Store
 	known   map[string]seen // files of the source folder, as last read
-	listed  *remote.Listing // the source's branches, as last listed; nil where nobody waits who may use it
+	listed  *remote.Listing // the source's branches, as last listed; nil if nobody who may use it waits
 	waiting atomic.Int32    // who waits for the turn
 	suspect atomic.Bool     // damage was met: the next sync looks again, and builds the repository again
-	hurt    func(err error) // is told of the first damage
+	hurt    func(err error) // called at the first damage
 	packing sync.Mutex      // held while objects are packed; nobody waits for the turn with it
 	free    func()          // called when a turn ends
 	copied  copied          // of a repository that several nodes have
@@ -251,7 +251,7 @@ func (r *repo) acquire(ctx context.Context) (release func(), err error) {
 
 func (h *Hub) path(id api.ProjectID) string { return filepath.Join(h.dir, string(id)+".git") }
 
-// open returns the project's repository; git.ErrNoRepository where it has none yet.
+// open returns the project's repository; git.ErrNoRepository if it has none yet.
 func (h *Hub) open(r *repo) (*git.Store, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -740,8 +740,8 @@ func TestMergeIsCompletedAfterAFailureAnywhere(t *testing.T) {
 	}
 }
 
-// Bytes that rot, files that go: what is read is what was written, or an error; the next sync builds the repository
-// anew.
+// Bytes that rot, files that go: what is read is what was written, or an error; the next sync rebuilds
+// the repository.
 func TestDamageIsFoundAndMended(t *testing.T) {
 	for _, harm := range []string{"flip", "truncate", "remove"} {
 		for _, kind := range []string{"folder", "repository"} {
@@ -815,7 +815,7 @@ func TestDamageIsFoundAndMended(t *testing.T) {
 					if got := r.files(t, tip.Commit); !maps.Equal(got, forgetest.Files) {
 						t.Errorf("though the source has it, the repository holds %q", got)
 					}
-					// The branch was only here: where it is left, it is whole.
+					// The branch was only here: if it is left, it is whole.
 					read := func() (string, error) {
 						tip := r.tip(t, "docent/job_1")
 						tree, err := r.Tree(t.Context(), r.project, tip.Commit)
@@ -837,7 +837,7 @@ func TestDamageIsFoundAndMended(t *testing.T) {
 						t.Error(err)
 					case text == "# New\n":
 						kept++
-					case text == forgetest.Files["index.md"]: // lost: the next publication makes it anew
+					case text == forgetest.Files["index.md"]: // lost: the next publication creates it again
 						r.publish(t, "docent/job_1", put("index.md", "# New\n"))
 					default:
 						t.Errorf("the branch holds %q", text)
@@ -881,7 +881,7 @@ func TestProjectsDoNotWaitForEachOther(t *testing.T) {
 	done := make(chan error, 1)
 	go func() { _, _, err := hub.Sync(t.Context(), list[0], nil); done <- err }()
 	<-entered
-	if _, _, err := hub.Sync(t.Context(), list[1], nil); err != nil { // hangs here where projects share a lock
+	if _, _, err := hub.Sync(t.Context(), list[1], nil); err != nil { // hangs here if projects share a lock
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -36,7 +36,7 @@ func (d *dying) fault(op, name string) error {
 
 // killed carries out a deed in a process that dies before its first operation on a file, before its second and so on,
 // until it lives long enough. Each time git judges what is left, the deed is carried out by the next process, and git
-// judges again. The repository is not sound where the deed is to mend it.
+// judges again. The repository is not sound if the deed is to mend it.
 func killed(
 	t *testing.T, sound bool, prepare func(t *testing.T) *rig, deed func(ctx context.Context, r *rig) error,
 	check func(t *testing.T, r *rig),

@@ -14,7 +14,7 @@ import (
 	"docent/forge/forgetest"
 )
 
-// A branch that has lost its commit was made anew from the default branch, without a word and without the first edit.
+// A branch that had lost its commit used to be re-created from the default branch, silently and without the first edit.
 func TestALostBranchIsBroughtBack(t *testing.T) {
 	const branch = "docent/job_1"
 	for _, lose := range []string{"reference removed", "reference empty", "reference set back", "repository put aside"} {

@@ -185,7 +185,7 @@ func (h *Hub) moveFrom(ctx context.Context, r *repo, at shared.Place) (Moved, bo
 
 // TakeIn takes into the database what the hub's folder holds of the time when one node was alone, as far as the database
 // has no repository of a project. It is called before anything else is asked of the hub, and costs a look at the disk
-// where there is nothing to do.
+// if there is nothing to do.
 func (h *Hub) TakeIn(ctx context.Context, projects []api.Project) error {
 	for _, p := range projects {
 		if _, err := os.Lstat(h.path(p.ID)); err != nil || !h.shares(p) {

@@ -22,11 +22,11 @@ import (
 	"docent/forge/shared"
 )
 
-// Where several nodes serve the same projects, what the built-in host keeps is in their database (package shared), and a
-// node's bare repository is a copy of it. Whoever reads where a branch stands asks the database first, which costs one
-// row while nothing has changed, and brings what is new; whoever moves one sends the objects with it, in one
-// transaction, and only then moves it here. A branch that another node has moved meanwhile is ErrMoved, as at a remote.
-// What is pushed to other hosts is kept there, and its repository here was a copy before.
+// If several nodes serve the same projects, what the built-in host keeps is in their database (package shared), and a
+// node's bare repository is a copy of it. A reader of a branch's head asks the database first, which costs one
+// row while nothing has changed, and brings what is new; a node that moves one sends the objects with it, in one
+// transaction, and only then moves its own copy. A branch that another node has moved meanwhile is ErrMoved, as at a
+// remote. What is pushed to other hosts is kept there, and its repository here was a copy before.
 
 var errGone = errors.New("another node has removed the repository")
 
@@ -36,7 +36,7 @@ func (h *Hub) shares(p api.Project) bool {
 }
 
 // A copied repository is what is known of the database's: how far this node's copy has come, and what it holds beside
-// objects; nil where that was not asked for yet. Guarded by the repository's turn.
+// objects; nil if that was not asked for yet. Guarded by the repository's turn.
 type copied struct {
 	place  shared.Place
 	values map[string]string
@@ -65,7 +65,7 @@ func (h *Hub) opened(ctx context.Context, r *repo, p api.Project) (*git.Store, e
 	return h.open(r)
 }
 
-// pull brings a copy up to date, and opens it. Called with the repository's turn, for a project that is shared. Where
+// pull brings a copy up to date, and opens it. Called with the repository's turn, for a project that is shared. If
 // nothing was ever stored of a project, the repository is an empty one.
 func (h *Hub) pull(ctx context.Context, r *repo) (*git.Store, error) {
 	at, err := h.o.Shared.Place(ctx, string(r.project))
@@ -109,7 +109,7 @@ func (h *Hub) copyOf(r *repo) (*git.Store, error) {
 }
 
 // beginCopy finds out how far a copy has come that was there when the process began. A repository that is none, of the
-// time when one node was alone, is taken into the database where that has none; else it is put aside. It says where the
+// time when one node was alone, is taken into the database if that has none; otherwise it is put aside. It says where the
 // database stands then.
 func (h *Hub) beginCopy(ctx context.Context, r *repo, st *git.Store, at shared.Place) (*git.Store, shared.Place, error) {
 	text, err := st.CopyOf()
@@ -321,7 +321,7 @@ func (h *Hub) setRefs(ctx context.Context, s *session, moves ...refMove) error {
 	return nil
 }
 
-// connected fails where a reference is about to name a commit that is not here with all that it reaches.
+// connected fails if a reference is about to name a commit that is not here with all that it reaches.
 func connected(st *git.Store, moves []refMove) error {
 	for _, m := range moves {
 		if err := st.CheckConnected(m.new); err != nil {
@@ -405,7 +405,7 @@ func text(hash plumbing.Hash) string {
 // joinAfter is how many packs of a repository are joined in the database.
 const joinAfter = 32
 
-// joinInBackground joins the packs of a repository where no other does on this node.
+// joinInBackground joins the packs of a repository if no other does on this node.
 func (h *Hub) joinInBackground(r *repo) {
 	if !r.joining.CompareAndSwap(false, true) {
 		return
@@ -438,7 +438,7 @@ func (h *Hub) currentFor(ctx context.Context, r *repo) (*git.Store, error) {
 	return h.current(ctx, r, p)
 }
 
-// holding opens a project's repository, and brings it up to date where it does not hold a commit.
+// holding opens a project's repository, and brings it up to date if it does not hold a commit.
 func (h *Hub) holding(ctx context.Context, r *repo, p api.Project, commit string) (*git.Store, error) {
 	st, err := h.open(r)
 	if !h.shares(p) || err != nil && !errors.Is(err, git.ErrNoRepository) {
@@ -452,7 +452,7 @@ func (h *Hub) holding(ctx context.Context, r *repo, p api.Project, commit string
 	return h.current(ctx, r, p)
 }
 
-// checked is the source of a project that can be served. A folder that this node has not got is absent where others may
+// checked is the source of a project that can be served. A folder that this node has not got is absent if others may
 // have it.
 func (h *Hub) checked(p api.Project) (source, error) {
 	src, err := checked(p)

@@ -114,7 +114,7 @@ func (c *cluster) host(t *testing.T) forgetest.Host {
 	return h
 }
 
-// byHand has a node put a page on a branch, as a person does who works on it.
+// byHand puts a page on a branch at a node, as a person does who works on it.
 func (c *cluster) byHand(t *testing.T, branch, path, content string) {
 	t.Helper()
 	n := c.any()
@@ -179,7 +179,7 @@ func TestNodesThatPublishAndMergeAtOnceLoseNothing(t *testing.T) {
 			}
 			p := forgetest.Publication(c.project, tip, "")
 			p.Changes = []forge.Change{put(page, page)}
-			// Two nodes that carry out the same instruction, as where one was given up and lives on.
+			// Two nodes that carry out the same instruction, as when one was given up and lives on.
 			var twice [2]forge.Published
 			var both sync.WaitGroup
 			for k := range twice {
@@ -301,7 +301,8 @@ func TestAnotherNodeCompletesWhatADeadOneHasBegun(t *testing.T) {
 	}
 }
 
-// Somebody closes a pull request at another node while a job adds to its branch: it stays closed, and there is no second one.
+// Somebody closes a pull request at another node while a job adds to its branch: it stays closed, and there is no
+// second one.
 func TestAPullRequestThatIsClosedDuringAPublicationStaysClosed(t *testing.T) {
 	folder := t.TempDir()
 	write(t, folder, forgetest.Files)

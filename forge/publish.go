@@ -131,7 +131,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 	return opened, err
 }
 
-// holdingParent opens the repository that a publication is for. Where it lacks the commit that the changes build on,
+// holdingParent opens the repository that a publication is for. If it lacks the commit that the changes build on,
 // another node has published that, and perhaps the changes too: it is brought up to date with its source first.
 func (h *Hub) holdingParent(ctx context.Context, r *repo, p Publication, asked time.Time) (*git.Store, error) {
 	st, err := h.opened(ctx, r, p.Project)
@@ -147,8 +147,8 @@ func (h *Hub) holdingParent(ctx context.Context, r *repo, p Publication, asked t
 	return h.opened(ctx, r, p.Project)
 }
 
-// joins is the equal pull request that a publication joins, where its branch has none of its own. The branch may be
-// there, where an earlier attempt got no further.
+// joins is the equal pull request that a publication joins, if its branch has none of its own. The branch may be
+// there, if an earlier attempt got no further.
 func (h *Hub) joins(ctx context.Context, s *session, c proposal) (Published, bool, error) {
 	_, err := h.pulls.LatestPull(ctx, c.Project.ID, c.Branch)
 	if !errors.Is(err, api.ErrNotFound) {
@@ -237,7 +237,7 @@ func (h *Hub) commitTo(ctx context.Context, s *session, branch string, head plum
 	return err
 }
 
-// credited adds whoever asked for the commit to its message.
+// credited adds the person who asked for the commit to its message.
 func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (string, error) {
 	if h.o.CoAuthor == nil || asker == "" {
 		return message, nil
@@ -281,7 +281,7 @@ func (h *Hub) publishDirect(ctx context.Context, s *session, c proposal) (Publis
 	return Published{Commit: c.hash(), Text: fmt.Sprintf("This is commit %.12s on %s itself.", c.hash(), c.Base)}, nil
 }
 
-// branchHead is where the branch stands now, at the place where it is published.
+// branchHead is the branch's current head, at the place where it is published.
 func (h *Hub) branchHead(ctx context.Context, s *session, branch string, near plumbing.Hash) (plumbing.Hash, error) {
 	if s.pushes() {
 		return h.fetchHead(ctx, s, branch, near)

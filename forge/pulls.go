@@ -22,7 +22,7 @@ func (h *Hub) Pull(ctx context.Context, id string) (api.PullRequest, error) {
 	return h.pulls.Pull(ctx, id)
 }
 
-// Pulls lists a project's pull requests, newest first; of any state where state is empty.
+// Pulls lists a project's pull requests, newest first; of any state if state is empty.
 func (h *Hub) Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error) {
 	return h.pulls.Pulls(ctx, project, state)
 }
@@ -100,7 +100,7 @@ func (h *Hub) Ends(ctx context.Context, id string) (base, head string, err error
 	return ends.base.String(), ends.head.String(), err
 }
 
-// PullFile is a file as a pull request has it, or as it was before. It fails with fs.ErrNotExist where that version has
+// PullFile is a file as a pull request has it, or as it was before. It fails with fs.ErrNotExist if that version has
 // no such file.
 func (h *Hub) PullFile(ctx context.Context, id, path string, before bool) ([]byte, error) {
 	pull, st, ends, err := h.ends(ctx, id)
@@ -129,7 +129,7 @@ func (h *Hub) Commits(ctx context.Context, id string) ([]Commit, error) {
 	if err != nil {
 		return nil, err
 	}
-	// What the base has is not the pull request's, even where the branch took it in.
+	// What the base has is not the pull request's, even if the branch took it in.
 	before, err := st.History(ends.base, 2000)
 	if err != nil {
 		return nil, fmt.Errorf("commits of %s: %w", id, err)
@@ -450,7 +450,7 @@ func (h *Hub) deliverMerge(
 func (h *Hub) recordMerge(
 	ctx context.Context, s *session, pull api.PullRequest, as plumbing.Hash,
 ) (api.PullRequest, error) {
-	// Where an earlier attempt got as far as the branch, its merge commit is found again.
+	// If an earlier attempt got as far as the branch, its merge commit is found again.
 	list, err := s.store.History(as, 1000)
 	if err != nil {
 		return pull, err

@@ -33,8 +33,8 @@ import (
 
 const token = "ghp_TheSecretTokenThatNobodyMaySee"
 
-// serveGit serves a folder of bare repositories over http with git's own backend, to whoever has the token. before may
-// answer a request instead.
+// serveGit serves a folder of bare repositories over http with git's own backend, to clients that have the token.
+// before may answer a request instead.
 func serveGit(t testing.TB, root string,
 	before func(w http.ResponseWriter, r *http.Request, backend http.Handler) bool) *httptest.Server {
 	t.Helper()
@@ -418,7 +418,7 @@ func TestWithoutGitTheBuiltInPartsDoItAll(t *testing.T) {
 	fsck(t, bare)
 }
 
-// serveSSH runs git for whoever holds the key, as sshd would.
+// serveSSH runs git for the holder of the key, as sshd would.
 func serveSSH(t *testing.T, client ssh.PublicKey) (addr string, host ssh.PublicKey) {
 	t.Helper()
 	gitPath := forgetest.GitPath(t)

@@ -244,7 +244,7 @@ func TestAnObjectThatMovesIntoAPackMeanwhileIsRead(t *testing.T) {
 	}
 }
 
-// A damaged object is not put into a pack, where it would be lost for good, and does not keep the others out.
+// A damaged object is not put into a pack, where it would be lost permanently, and does not keep the others out.
 func TestDamagedObjectsAreLeftWhereTheyAre(t *testing.T) {
 	dir, folder := t.TempDir(), t.TempDir()
 	write(t, folder, map[string]string{"index.md": "# Home\n"})

@@ -16,7 +16,7 @@ import (
 )
 
 // An open pull request of the built-in host stands in the catalog, what was published for it in its job's journal, and
-// its commits in the repository. The first two are never lost with the third: where a branch is gone, its commits are
+// its commits in the repository. The first two are never lost with the third: if a branch is gone, its commits are
 // looked for in repositories that made way, and else made again. A commit follows from what the journal has.
 
 // A Record is a publication as a job's journal has it, with the commit that it became.
@@ -68,7 +68,7 @@ func (h *Hub) Broken(ctx context.Context, p api.Project) ([]api.PullRequest, err
 }
 
 // Restore brings the branch of a pull request back to what was published to it, the oldest record first. It is ErrLost
-// where that cannot be had any more. Where the branch is there, it stays as it is.
+// if that can no longer be had. If the branch exists, it stays as it is.
 func (h *Hub) Restore(ctx context.Context, p api.Project, pull api.PullRequest, records []Record) error {
 	h.steps.RLock()
 	defer h.steps.RUnlock()

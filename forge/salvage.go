@@ -68,13 +68,13 @@ func (h *Hub) exchange(id api.ProjectID) error {
 	return h.disk.SyncFolder(h.dir)
 }
 
-// asideName is where a damaged repository goes.
+// asideName is the folder that a damaged repository is moved to.
 func (h *Hub) asideName(id api.ProjectID) string {
 	return fmt.Sprintf("%s.damaged-%d", strings.TrimSuffix(h.path(id), ".git"), h.o.Now().UnixNano())
 }
 
 // salvage puts a damaged repository aside and a new one in its place. What the source still has is taken from there,
-// the rest from the damaged one as far as it is sound; a branch is kept where all that it reaches is found. Where an
+// the rest from the damaged one as far as it is sound; a branch is kept if all that it reaches is found. If an
 // earlier salvage has put the repository aside and broken off, it goes on from there. Why is what is wrong with it.
 // While the source does not answer, a rebuild that would lose something waits.
 func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project, why error) error {
@@ -154,7 +154,7 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project, why error) er
 	return nil
 }
 
-// replace puts a repository that is whole in the place of a damaged one, which goes aside where it is still there.
+// replace puts a whole repository in the place of a damaged one, which is moved aside if it is still there.
 // Called with the repository's lock.
 func (h *Hub) replace(r *repo, next, aside string) error {
 	dir := h.path(r.project)
@@ -227,7 +227,7 @@ func (h *Hub) refill(ctx context.Context, st, old *git.Store, p api.Project) err
 		if err != nil {
 			return err
 		}
-		// All of the history that the damaged one has, down to the first of its ends; all that there is where it has none.
+		// All of the history that the damaged one has, down to the first of its ends; all that there is if it has none.
 		var haves []plumbing.Hash
 		switch end, err := st.TakeEnd(old); {
 		case err != nil:

@@ -103,7 +103,7 @@ func TestJobsThatWaitShareAListing(t *testing.T) {
 	})
 }
 
-// lists tells whether a request asks where the branches stand, by either version of the protocol.
+// lists tells whether a request asks for the heads of the branches, by either version of the protocol.
 func lists(req *http.Request) bool {
 	if req.Header.Get("Git-Protocol") != "" {
 		return req.Method == http.MethodPost
@@ -111,7 +111,7 @@ func lists(req *http.Request) bool {
 	return strings.HasSuffix(req.URL.Path, "/info/refs")
 }
 
-// A host is asked for its branches alone where it speaks the protocol's second version; one that does not, or that has
+// A host is asked for its branches alone if it speaks the protocol's second version; one that does not, or that has
 // trouble with it, is served as well.
 func TestBranchesAreListedByEitherVersion(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -30,7 +30,7 @@ type source struct {
 	kind sourceKind
 	path string // of a folder, clean and absolute
 	url  string // of a repository, without credentials
-	web  string // repository's web page where its address tells
+	web  string // repository's web page, if its address tells
 	name string // as the API shows it
 	docs string // documentation folder; empty for the root
 
@@ -170,7 +170,7 @@ func webPage(host, path string) string {
 	return ""
 }
 
-// compareLink is where a person opens a pull request for a pushed branch; empty where the host is not a known one.
+// compareLink is the page on which a person opens a pull request for a pushed branch; empty if the host is not known.
 func (s source) compareLink(base, head string) string {
 	if s.web == "" {
 		return ""

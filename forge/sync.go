@@ -97,7 +97,7 @@ func (h *Hub) sync(
 // have left it so, with less history than it had.
 var errSeveralEnds = errors.New("the history ends at several commits")
 
-// sound says whether a repository may be used as it is. Where damage was met, it is looked for in all that references
+// sound says whether a repository may be used as it is. If damage was met, it is looked for in all that references
 // reach; else the repository is checked once in its life.
 func (h *Hub) sound(ctx context.Context, r *repo, p api.Project) error {
 	st, err := h.open(r)
@@ -142,7 +142,7 @@ func (h *Hub) sound(ctx context.Context, r *repo, p api.Project) error {
 	return st.SetVerified()
 }
 
-// defaultFolderBranch is the branch of a folder's repository where the project names none.
+// defaultFolderBranch is the branch of a folder's repository if the project names none.
 const defaultFolderBranch = "main"
 
 func (h *Hub) syncOnce(
@@ -189,7 +189,7 @@ func (h *Hub) syncOnce(
 	return s, head, head != old, nil
 }
 
-// openOrCreate opens a project's repository, where there is none after it was made. One that several nodes have is up to
+// openOrCreate opens a project's repository, if there is none after it was made. One that several nodes have is up to
 // date then.
 func (h *Hub) openOrCreate(ctx context.Context, r *repo, p api.Project) (*git.Store, error) {
 	if h.shares(p) {
@@ -205,7 +205,7 @@ func (h *Hub) openOrCreate(ctx context.Context, r *repo, p api.Project) (*git.St
 	return h.open(r)
 }
 
-// fetch brings the remote's branch. Where the remote does not answer and the branch was fetched before, work goes on
+// fetch brings the remote's branch. If the remote does not answer and the branch was fetched before, work goes on
 // with that: pull requests of the built-in host need the remote only when they are merged.
 func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*session, plumbing.Hash, bool, error) {
 	none := plumbing.ZeroHash
@@ -271,13 +271,13 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 	if err := s.store.SetDefault(branch); err != nil {
 		return nil, none, false, err
 	}
-	if err := h.setRefs(ctx, s); err != nil { // HEAD, where it is another one
+	if err := h.setRefs(ctx, s); err != nil { // HEAD, if it is another one
 		return nil, none, false, err
 	}
 	return s, head, head != old, nil
 }
 
-// haves are commits that the source need not send again: the newest of a branch, or of the default branch where that is
+// haves are commits that the source need not send again: the newest of a branch, or of the default branch if that is
 // another one. What both have in common then stays one history.
 func (s *session) haves(head plumbing.Hash) ([]plumbing.Hash, error) {
 	if head.IsZero() {
@@ -292,8 +292,8 @@ func (s *session) haves(head plumbing.Hash) ([]plumbing.Hash, error) {
 	return s.store.History(head, 64)
 }
 
-// bring brings a branch of the source into the store, without a reference to it. The source is asked only where the
-// newest listing does not tell where the branch stands, or the store does not have that. An empty name is the default
+// bring brings a branch of the source into the store, without a reference to it. The source is asked only if the
+// newest listing does not tell the branch's head, or the store does not have that. An empty name is the default
 // branch.
 func (s *session) bring(
 	ctx context.Context, origin *remote.Remote, branch string, haves []plumbing.Hash,
@@ -326,8 +326,8 @@ func (s *session) bring(
 	return name, head, err
 }
 
-// push moves a branch at the source. What was listed before stays true where the source says that it did, and is
-// forgotten where it does not.
+// push moves a branch at the source. What was listed before stays true if the source says that it did, and is
+// forgotten if it does not.
 func (s *session) push(
 	ctx context.Context, origin *remote.Remote, branch string, old, new plumbing.Hash, known ...plumbing.Hash,
 ) error {
@@ -352,7 +352,7 @@ func (h *Hub) dial(ctx context.Context, src source, p api.Project) (*remote.Remo
 	})
 }
 
-// listingOf returns the repository's listing of a source where it is no older than a question that was asked at some
+// listingOf returns the repository's listing of a source if it is no older than a question that was asked at some
 // time.
 func (r *repo) listingOf(source string, asked time.Time) *remote.Listing {
 	if l := r.listed; l != nil && l.Source == source && l.Began.After(asked) && !r.suspect.Load() {

@@ -34,7 +34,7 @@ func marked(report string) string {
 	return reportBegins + "\n" + report + "\n" + reportEnds
 }
 
-// replaceReport puts a new report in the old one's place. Where somebody took the old one out, the body stays theirs.
+// replaceReport puts a new report in the old one's place. If somebody took the old one out, the body stays theirs.
 func replaceReport(body, report string) (string, bool) {
 	body = strings.ReplaceAll(body, "\r\n", "\n")
 	begin := strings.Index(body, reportBegins)
@@ -92,7 +92,7 @@ func fill(template, report string) string {
 }
 
 // pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant
-// for. Empty where there is none.
+// for. Empty if there is none.
 func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) {
 	head, err := s.Head(base)
 	if err != nil || head.IsZero() {
@@ -144,7 +144,7 @@ func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) 
 	return "", nil
 }
 
-// folderAt finds a folder below a tree, whatever the case of its name; zero where there is none.
+// folderAt finds a folder below a tree, whatever the case of its name; zero if there is none.
 func folderAt(s *git.Store, root plumbing.Hash, dir string) (plumbing.Hash, error) {
 	if dir == "" {
 		return root, nil

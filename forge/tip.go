@@ -16,15 +16,15 @@ import (
 	"docent/forge/remote"
 )
 
-// Tip says where a branch stands after the source was read anew. Where the branch does not exist, or its pull request
+// Tip returns the state of a branch after the source was read again. If the branch does not exist, or its pull request
 // is merged or closed, Commit is the head of the documentation's branch.
 func (h *Hub) Tip(ctx context.Context, p api.Project, branch string) (Tip, error) {
 	return h.TipAfter(ctx, p, branch, "")
 }
 
-// TipAfter is Tip for a branch that a commit was published to, which is empty where none was. On the built-in host,
-// where nobody else moves it, the branch of an open pull request must hold that commit: where it does not, it is
-// brought back, and where the commit is nowhere any more that is ErrLost. On other hosts the people there decide what
+// TipAfter is Tip for a branch that a commit was published to, which is empty if none was. On the built-in host,
+// if nobody else moves it, the branch of an open pull request must hold that commit: if it does not, it is
+// brought back, and if the commit is nowhere any more that is ErrLost. On other hosts the people there decide what
 // becomes of a branch.
 func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published string) (Tip, error) {
 	r, err := h.repo(p.ID)
@@ -48,7 +48,7 @@ func (h *Hub) TipAfter(ctx context.Context, p api.Project, branch, published str
 }
 
 // Source is what the project's jobs work on, without asking the source: the repository as the API shows it, and its
-// branch as it was read last. The branch is empty where the project names none and its repository was not read yet.
+// branch as it was read last. The branch is empty if the project names none and its repository was not read yet.
 func (h *Hub) Source(p api.Project) api.JobSource {
 	known := api.JobSource{Repository: cmp.Or(p.Repository, string(p.ID)), Ref: p.Branch}
 	src, err := resolve(p)
@@ -66,7 +66,7 @@ func (h *Hub) Source(p api.Project) api.JobSource {
 	return known
 }
 
-// readBranch is the default branch of a project's repository as it was read last; empty where it was not.
+// readBranch is the default branch of a project's repository as it was read last; empty if it was not.
 func (h *Hub) readBranch(id api.ProjectID) string {
 	r, err := h.repo(id)
 	if err != nil {
@@ -227,7 +227,7 @@ func (h *Hub) findCommit(s *session, want plumbing.Hash) error {
 	return err
 }
 
-// fetchHead brings a remote branch into the store under the same name; zero where the remote has no such branch.
+// fetchHead brings a remote branch into the store under the same name; zero if the remote has no such branch.
 func (h *Hub) fetchHead(ctx context.Context, s *session, branch string, base plumbing.Hash) (plumbing.Hash, error) {
 	origin, err := h.dial(ctx, s.source, s.project)
 	if err != nil {
@@ -257,7 +257,7 @@ func (h *Hub) fetchHead(ctx context.Context, s *session, branch string, base plu
 	return head, err
 }
 
-// hostedTip is a branch's tip where the code host keeps the pull requests.
+// hostedTip is a branch's tip if the code host keeps the pull requests.
 func (h *Hub) hostedTip(ctx context.Context, s *session, t Tip, base plumbing.Hash) (Tip, error) {
 	head, err := h.fetchHead(ctx, s, t.Branch, base)
 	if err != nil {
@@ -279,9 +279,9 @@ type Tip struct {
 	Branch string
 	Base   string
 	Commit string
-	Pull   api.PullState // of the branch's pull request; empty where there is none
+	Pull   api.PullState // of the branch's pull request; empty if there is none
 	Repo   string        // the repository as the API shows it
-	Fork   string        // newest commit that the base has too: changes are counted from it; empty where there is none
+	Fork   string        // newest commit that the base has too: changes are counted from it; empty if there is none
 
 	There    bool // the branch exists
 	Restored bool // the branch had lost a commit that was published to it, and has it again

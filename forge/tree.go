@@ -79,7 +79,7 @@ func (t *Tree) Links(ctx context.Context) ([]string, error) {
 	return slices.Clone(t.links), nil
 }
 
-// Read returns a file's content, and fs.ErrNotExist where there is no such file.
+// Read returns a file's content, and fs.ErrNotExist if there is no such file.
 func (t *Tree) Read(ctx context.Context, path string) ([]byte, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (t *Tree) Made(ctx context.Context) (Commit, error) {
 	return Commit{Hash: t.Commit(), Subject: c.Subject(), Author: c.Author, Time: c.When}, err
 }
 
-// Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound where the
+// Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound if the
 // commit is not stored or has none.
 func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {
 	c, err := t.other(ctx, commit)
@@ -176,7 +176,7 @@ func (t *Tree) at(c git.Commit) *Tree {
 		byDir: map[plumbing.Hash][]git.Entry{}}
 }
 
-// find goes down the trees, keeping those that it met: whoever reads one page reads its neighbours too.
+// find goes down the trees, keeping those that it met: a reader of one page reads its neighbors too.
 func (t *Tree) find(path string) (git.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -106,7 +106,7 @@ func (h *Hub) probe(s *session, from, to plumbing.Hash) error {
 }
 
 // writeBack makes the folder's files what the merge made of them. A file that was changed in the folder meanwhile gets
-// both changes where they fit, else it stays and is named. When it is done, the intent is dropped.
+// both changes if they fit, otherwise it stays and is named. When it is done, the intent is dropped.
 func (h *Hub) writeBack(ctx context.Context, s *session, to plumbing.Hash) (kept []string, err error) {
 	from, until, err := s.store.Intent()
 	if err != nil || until != to {
@@ -186,7 +186,7 @@ type writer struct {
 	root  *os.Root
 	limit int64
 	kept  []string  // files that stay as they are
-	left  time.Time // what is younger may be another node's; zero where there is none
+	left  time.Time // what is younger may be another node's; zero if there is none
 }
 
 func (w *writer) apply(d git.Difference) error {

@@ -14,7 +14,7 @@ type Chat struct {
 	System    string
 	Turns     []Turn
 	Tools     []Tool
-	MaxTokens int    // of the reply; the model's configured limit where zero
+	MaxTokens int    // of the reply; the model's configured limit if zero
 	Key       string // names this call: repeated after a failure or a restart it bears the same key
 	Once      bool   // a failed try is not repeated: somebody waits, and can do without
 }
@@ -58,7 +58,7 @@ type Reply struct {
 	Usage  Usage
 }
 
-// A Usage is what a call took. Cost is in millionths of a US dollar, by the configured prices; zero where there are
+// A Usage is what a call took. Cost is in millionths of a US dollar, by the configured prices; zero if there are
 // none.
 type Usage struct {
 	PromptTokens     int

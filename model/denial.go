@@ -126,7 +126,7 @@ func (r *Request) subjectIn(language string) string {
 }
 
 // NotAnswered is a whole answer: that the documentation does not answer, and where else to look. Language is the
-// reader's, such as "de"; English where it is none that is known.
+// reader's, such as "de"; English if it is none that is known.
 func (r *Request) NotAnswered(language string) string {
 	p := in(language)
 	text := filled(p.denial, r.subjectIn(language))
@@ -147,7 +147,7 @@ func (r *Request) Doubtful(language string) string {
 // Foreign comes before what is quoted in another language than the reader's.
 func Foreign(language string) string { return in(language).foreign }
 
-// Elsewhere is where a reader may look whom the documentation does not answer: the page that comes closest, and the
+// Elsewhere is where a reader may look if the documentation does not answer: the page that comes closest, and the
 // deflection's address. What was said already is left out.
 func (r *Request) Elsewhere(language, said string) string {
 	p := in(language)

@@ -1,5 +1,5 @@
-// Package model is what models are asked and what they answer. A model gets a question, the conversation so far and
-// passages of the documentation, and streams text. The rooms below it are models: builtin needs nothing and answers
+// Package model defines what models are asked and what they answer. A model gets a question, the conversation so far and
+// passages of the documentation, and streams text. The packages below it are models: builtin needs nothing and answers
 // with the documentation's own sentences, remote asks language models over HTTP, scripted is for tests and load
 // benches. registry binds them.
 package model
@@ -31,14 +31,14 @@ type Request struct {
 	Context    []Snippet // what the reader has selected or looks at
 	Deflection string    // address offered when the documentation does not answer; may be empty
 	Project    string    // the documentation's name, for the model's instructions
-	// Search finds more passages for a language model that wants to look by itself. Where nil, it cannot.
+	// Search finds more passages for a language model that wants to look by itself. If nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
 	// ReadPage gives the text around a passage on its page, named by the index that a Delta cites it by, for a language
-	// model that wants to read more of it. Where nil, it cannot.
+	// model that wants to read more of it. If nil, it cannot.
 	ReadPage func(ctx context.Context, index int) ([]Found, error)
 	// Budget is what the answer may use altogether, over all its calls.
 	Budget Budget
-	// Watch is told the steps of the answer. Where nil, nobody wants to know.
+	// Watch receives the steps of the answer; it may be nil.
 	Watch func(Step)
 	// Key identifies the question: it is the same when the question is asked again after a failure or a restart. It is
 	// sent as the Idempotency-Key, so a provider that knows that header can tell that it has answered before.
@@ -96,7 +96,7 @@ func (p *Passage) Label() string {
 	return p.Title + ": " + p.Heading
 }
 
-// A Found is a section that a model's own search found. A Delta cites it by its Index; where it is a passage of the
+// A Found is a section that a model's own search found. A Delta cites it by its Index; if it is a passage of the
 // request too, that is its place there.
 type Found struct {
 	Passage
@@ -152,18 +152,18 @@ type Delta struct {
 // A Result says how an answer ended.
 type Result struct {
 	Model            string // which one worked, as shown to users
-	FallbackFor      string // the one that was asked and could not answer, where this one answered in its place
+	FallbackFor      string // the one that was asked and could not answer, if this one answered in its place
 	Reason           string // "stop" or "length"
 	Answered         bool   // false when the documentation does not say
 	PromptTokens     int
 	CachedTokens     int // of the prompt's
 	CompletionTokens int
-	Cost             int64 // in millionths of a US dollar; zero where the configuration has no prices
+	Cost             int64 // in millionths of a US dollar; zero if the configuration has no prices
 
-	// Checked is what became of the answer's claims when they were held against the passages; nil where nobody did.
+	// Checked is what became of the answer's claims when they were held against the passages; nil if nobody did.
 	Checked *Checked
-	// Degraded are the parts that did not take part in the answer as they should have, each with the reason, in words that
-	// readers may see: "rewrite: timeout", "model: unavailable".
+	// Degraded are the parts that did not take part in the answer as they should have, each with the reason, in words
+	// that readers may see: "rewrite: timeout", "model: unavailable".
 	Degraded []string
 }
 

@@ -11,7 +11,7 @@ type Prompt struct {
 	Judged   *Judgement    // of the built-in model, which gets the passages as they are
 }
 
-// A RemotePrompt is what a language model is sent first. Where it searches by itself, more is sent after that, by what
+// A RemotePrompt is what a language model is sent first. If it searches by itself, more is sent after that, by what
 // it asks for.
 type RemotePrompt struct {
 	Named     string // the provider's name of the model
@@ -57,5 +57,5 @@ const (
 type Choice struct {
 	Name     string
 	Provider string
-	Default  bool // where none is named
+	Default  bool // if none is named
 }

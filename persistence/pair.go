@@ -23,7 +23,7 @@ func (e *MismatchError) Error() string {
 	return "the journal and the catalogue do not belong together: " + e.Reason
 }
 
-// disagreement says why the two cannot be used together; empty where they can. After a restore, the listings may have
+// disagreement says why the two cannot be used together; empty if they can. After a restore, the listings may have
 // seen more than the journal holds: a backup copies the catalogue after the journal.
 func disagreement(j journal.Identity, c catalog.Identity, restored bool) string {
 	switch {
@@ -53,7 +53,7 @@ func disagreement(j journal.Identity, c catalog.Identity, restored bool) string 
 
 // Pair makes sure that journal and catalogue belong together, and has each remember how far the other has come until
 // end is called, which must be before either is closed. Two that know of no other store become a pair: new ones, and
-// those of a version that had no identities. Where they do not belong together it changes nothing and fails with a
+// those of a version that had no identities. If they do not belong together it changes nothing and fails with a
 // *MismatchError.
 //
 // Restored says that both were put back from a backup.
@@ -86,7 +86,7 @@ func Adopt(ctx context.Context, j journal.Store, c *catalog.Catalog) error {
 	return err
 }
 
-// Disagreement says why journal and catalogue cannot be used together; empty where they can.
+// Disagreement says why journal and catalogue cannot be used together; empty if they can.
 func Disagreement(ctx context.Context, j journal.Store, c *catalog.Catalog) (string, error) {
 	is, has, err := identities(ctx, j, c)
 	return disagreement(is, has, false), err

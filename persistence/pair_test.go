@@ -98,7 +98,7 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 	for name, of := range map[string]struct {
 		change   func(*journal.Identity, *catalog.Identity)
 		restored bool
-		want     string // what the reason says; empty where they belong together
+		want     string // what the reason says; empty if they belong together
 	}{
 		"as a crash leaves them": {func(*journal.Identity, *catalog.Identity) {}, false, ""},
 		"both new": {func(j *journal.Identity, c *catalog.Identity) {
@@ -249,7 +249,7 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 		pairs("adopted", j)
 		left, err := c.Jobs(t.Context(), catalog.JobQuery{Project: "docs"})
 		if err != nil || len(left) != 0 {
-			t.Errorf("after the adoption the listing has %v before it is made anew: %v", left, err)
+			t.Errorf("after the adoption the listing has %v before it is rebuilt: %v", left, err)
 		}
 	})
 }

@@ -21,8 +21,8 @@ import (
 
 const (
 	// Most entries of a page. Conversations come in larger pages, as clients of the hosted platform ask for them.
-	mostConversations = 1000
-	mostEntries       = 100
+	maxConversations = 1000
+	maxEntries       = 100
 
 	someConversations = 100
 	someEntries       = 50
@@ -52,7 +52,7 @@ type pageBody struct {
 
 func nextPage(cursor string) pageBody { return pageBody{optional(cursor), cursor != ""} }
 
-// optional is a text that is null where there is none.
+// optional is a text that is null if there is none.
 func optional(s string) *string {
 	if s == "" {
 		return nil
@@ -115,7 +115,7 @@ type totalsBody struct {
 
 // listConversations shows what was asked, newest first, and with the first page how much it is altogether.
 func (s *Server) listConversations(x *exchange, req bunrouter.Request) error {
-	q, ps := analyticsQuery(x, req, mostConversations, someConversations)
+	q, ps := analyticsQuery(x, req, maxConversations, someConversations)
 	if err := ps.Err(); err != nil {
 		return err
 	}
@@ -243,7 +243,7 @@ type callerBody struct {
 
 // callerStats shows by which way questions came, and who asked them.
 func (s *Server) callerStats(x *exchange, req bunrouter.Request) error {
-	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
+	q, ps := analyticsQuery(x, req, maxEntries, someEntries)
 	if err := ps.Err(); err != nil {
 		return err
 	}
@@ -280,7 +280,7 @@ type searchedBody struct {
 
 // listSearches shows what was searched for, the most frequent first.
 func (s *Server) listSearches(x *exchange, req bunrouter.Request) error {
-	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
+	q, ps := analyticsQuery(x, req, maxEntries, someEntries)
 	if err := ps.Err(); err != nil {
 		return err
 	}
@@ -345,7 +345,7 @@ type feedbackBody struct {
 
 // listFeedback shows what readers thought of answers, newest first.
 func (s *Server) listFeedback(x *exchange, req bunrouter.Request) error {
-	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
+	q, ps := analyticsQuery(x, req, maxEntries, someEntries)
 	wanted := feedbackKinds(ps, req.URL.Query())
 	if err := ps.Err(); err != nil {
 		return err
@@ -390,7 +390,7 @@ type pageFeedbackBody struct {
 
 // listPageFeedback shows how the answers that cite a page were rated, for each page.
 func (s *Server) listPageFeedback(x *exchange, req bunrouter.Request) error {
-	q, ps := analyticsQuery(x, req, mostEntries, someEntries)
+	q, ps := analyticsQuery(x, req, maxEntries, someEntries)
 	wanted := feedbackKinds(ps, req.URL.Query())
 	if err := ps.Err(); err != nil {
 		return err

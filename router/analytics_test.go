@@ -17,7 +17,7 @@ import (
 	"docent/persistence/catalog/insights"
 )
 
-// updates stands in for what reads documentation anew.
+// updates stands in for what re-indexes documentation.
 type updates struct {
 	clock *clock
 	mu    sync.Mutex
@@ -244,7 +244,7 @@ func TestTheDocumentationIsReadAnew(t *testing.T) {
 	h.json(503, "POST", "/v1/project/update/acme", h.admin, "")
 }
 
-// Where a reader was is told by the site's address as search knows it: also where its configuration states that, not
+// A reader's page is named by the site's address as search knows it: even if its configuration states that, not
 // the project.
 func TestAReadersPlaceIsAtTheAddressThatTheSiteStates(t *testing.T) {
 	h := build(t)

@@ -540,7 +540,7 @@ func TestManyReadersOfManyAnswers(t *testing.T) {
 			wg.Go(func() {
 				res := h.do("POST", v2, h.assistant, ask)
 				for ; res.StatusCode == 503; res = h.do("POST", v2, h.assistant, ask) {
-					res.Body.Close() // fifty at once are a burst where the processors have much to do
+					res.Body.Close() // fifty at once are a burst when the processors have much to do
 				}
 				d := stream.NewDecoder(stream.UIMessages, res.Body)
 				var text strings.Builder
@@ -648,7 +648,7 @@ func TestBrowsersOnOtherOriginsMayAsk(t *testing.T) {
 	}
 }
 
-// An index that is being made anew is a matter of moments, and what is wrong with the old one is not the caller's.
+// An index that is being rebuilt is back in moments, and what is wrong with the old one is not the caller's.
 func TestASearchWithoutAnIndexMayBeTriedAgain(t *testing.T) {
 	h := build(t)
 	body, resp := h.text(503, "POST", "/discovery/v1/search/docs.acme.example", h.assistant, `{"query":"no index"}`)

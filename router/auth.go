@@ -15,7 +15,7 @@ import (
 	"docent/api"
 )
 
-// What a caller is told about a key that is refused. A key that was revoked, has expired or never was reads the same:
+// The errors for a key that is refused. A key that was revoked, has expired or never was reads the same:
 // who guesses keys learns nothing.
 var (
 	errNoKey = &keyError{kind: api.ErrUnauthorized,
@@ -153,8 +153,8 @@ func scope(key api.Key, method string) error {
 		challenge: fmt.Sprintf(`error="insufficient_scope", scope="%s"`, need)}
 }
 
-// origin refuses every browser page a server key, and one that an assistant key is not meant for. A browser leaves Origin out of a GET to the
-// page's own host; there its Referer says the same.
+// origin refuses every browser page a server key, and one that an assistant key is not meant for. A browser leaves
+// Origin out of a GET to the page's own host; there its Referer says the same.
 func origin(key api.Key, req bunrouter.Request) error {
 	if key.Kind == api.ServerKey && req.Header.Get("Origin") != "" {
 		return &keyError{kind: api.ErrForbidden, reason: "this is a server key, and the request comes from a browser (it has an Origin): " +

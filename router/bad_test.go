@@ -15,7 +15,7 @@ import (
 	"docent/router"
 )
 
-// Every way to be wrong has its status, its code, and where fields are wrong, the names of all of them.
+// Every way to be wrong has its status, its code, and if fields are wrong, the names of all of them.
 func TestBadRequests(t *testing.T) {
 	h := build(t, func(d *router.Deps) { d.Bounds.BodyBytes = 1 << 20 })
 	past, soon := h.clock.Now().Add(-time.Second), h.clock.Now().Add(time.Hour)

@@ -106,7 +106,7 @@ func (f *floodConn) answers(n int) map[string]int {
 	return got
 }
 
-// Eight connections with eight hundred requests whose bodies do not come, where there are two hundred places.
+// Eight connections with eight hundred requests whose bodies do not come, if there are two hundred places.
 func TestBodiesThatDoNotComeTurnNobodyElseAway(t *testing.T) {
 	h := overHTTP2(t, func(d *router.Deps) { d.Bounds.Requests = 200 })
 	const conns, streams, held = 8, 100, 16

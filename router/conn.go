@@ -15,7 +15,7 @@ import (
 	"docent/api"
 )
 
-// Listener has what comes through l answered as the API answers also where net/http answers by itself. It is for a
+// Listener makes what comes through l be answered as the API answers, even when net/http answers by itself. It is for a
 // plain listener of the http.Server that was attached.
 func (s *Server) Listener(l net.Listener) net.Listener {
 	return s.listener(&countedListener{Listener: l, server: s, plain: true})
@@ -79,7 +79,7 @@ func handle(req *http.Request) {
 	}
 }
 
-// attachConns has the http.Server tell its conns what goes on.
+// attachConns makes the http.Server tell its conns what goes on.
 func attachConns(server *http.Server) {
 	server.DisableGeneralOptionsHandler = true // "OPTIONS *" is the API's to answer
 	known := server.ConnContext
@@ -103,7 +103,7 @@ func attachConns(server *http.Server) {
 	}
 }
 
-// connOf is the conn that net/http has, over TLS or not; nil where it speaks HTTP/2.
+// connOf is the conn that net/http has, over TLS or not; nil if it speaks HTTP/2.
 func connOf(c net.Conn) *conn {
 	switch have := c.(type) {
 	case *conn:
@@ -114,7 +114,7 @@ func connOf(c net.Conn) *conn {
 	return nil
 }
 
-// ownAnswer is the API's form of an answer that net/http gives by itself, nil where b is none. Of the request nothing
+// ownAnswer is the API's form of an answer that net/http gives by itself, nil if b is none. Of the request nothing
 // is known, also not the id that the caller gave it.
 func (s *Server) ownAnswer(b []byte, from net.Addr) []byte {
 	line, text, ok := bytes.Cut(b, []byte("\r\n"))

@@ -7,7 +7,7 @@ import (
 	"github.com/uptrace/bunrouter"
 )
 
-// What a page on another origin may read of a response, and send with a request where it does not say what it wants to.
+// What a page on another origin may read of a response, and send with a request if it does not say what it wants to.
 const (
 	exposedHeaders = "X-Thread-Id, X-Thread-Key, X-Request-Id, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, Deprecation, Sunset, Link, X-Vercel-AI-Data-Stream, X-Vercel-AI-UI-Message-Stream, Mcp-Session-Id"
 	allowedHeaders = "Authorization, Content-Type, X-Request-Id, X-Thread-Key, " + readerHeader + ", " + proofHeader

@@ -23,7 +23,7 @@ var successors = map[string]string{
 	"GET /discovery/v1/assistant/:domain/message":  "/discovery/v2/assistant/:domain/message/:chatId/stream",
 }
 
-// successor is the pattern of what follows an operation; empty where it is not deprecated.
+// successor is the pattern of what follows an operation; empty if it is not deprecated.
 func (r *route) successor() string {
 	pattern := r.pattern
 	if r.readers() && !strings.HasPrefix(pattern, "/discovery") {

@@ -12,18 +12,18 @@
 //
 // # What is promised
 //
-// Every response carries X-Request-Id, and every error the one JSON form of package api's words (or a page, where the
+// Every response carries X-Request-Id, and every error the one JSON form of package api's words (or a page, if the
 // caller is a browser on a page). A request that is refused costs no quota and changes nothing. At most so many
 // requests are worked on and so many streams are open as Bounds says, and request bodies share one budget of memory:
 // beyond that the answer is an early 503 with Retry-After.
 //
 // # Why it is large
 //
-// The room has more than twenty files, one for each resource and one for each thing that all requests pass: the
-// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a room of their own, pages and pull
-// requests would need forty names of this one. What stands by itself has a room below: router/sockets, router/reqbody,
+// The package has more than twenty files, one for each resource and one for each thing that all requests pass: the
+// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a package of their own, pages and pull
+// requests would need forty names of this one. Independent parts are packages below: router/sockets, router/reqbody,
 // router/overload, api/openapi.
 //
-// The routes stand in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
+// The routes are in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.
 package router

@@ -27,7 +27,7 @@ type metadataBody struct {
 	Version     string   `json:"version,omitempty"`
 	Language    string   `json:"language,omitempty"`
 	Tags        []string `json:"tags,omitempty"`
-	Source      string   `json:"source,omitempty"` // label of the project's source, where it has several
+	Source      string   `json:"source,omitempty"` // label of the project's source, if it has several
 	Score       float64  `json:"score"`
 }
 

@@ -39,7 +39,7 @@ func (e *methodError) Error() string {
 }
 
 // A keyError refuses a key or a reader token; challenge is what the WWW-Authenticate header says beyond the scheme, and
-// code is that of the answer where it is not the one of its kind.
+// code is that of the answer if it is not the one of its kind.
 type keyError struct {
 	kind      error // api.ErrUnauthorized or api.ErrForbidden
 	reason    string
@@ -59,7 +59,7 @@ type answer struct {
 	limit   string
 
 	challenge string
-	retry     string // seconds, where there is no header for it yet
+	retry     string // seconds, if there is no header for it yet
 }
 
 func refusal(status int, code, message string) answer {
@@ -74,7 +74,7 @@ type errorBody struct {
 	Code      string        `json:"code"`
 	Limit     string        `json:"limit,omitempty"` // which quota is used up
 	Details   []api.Problem `json:"details,omitempty"`
-	Challenge string        `json:"challenge,omitempty"` // where there is one to solve, for a proof of work
+	Challenge string        `json:"challenge,omitempty"` // if there is one to solve, for a proof of work
 	RequestID string        `json:"requestId"`
 }
 

@@ -2,7 +2,6 @@ package router
 
 import (
 	"context"
-	"docent/internal/background"
 	"fmt"
 	"net/http"
 	"slices"
@@ -12,6 +11,8 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/internal/grant"
+	"docent/persistence/journal"
 	"docent/router/reqbody"
 )
 
@@ -100,19 +101,11 @@ func (s *Server) Evaluate(ctx context.Context, p api.Project, e reqbody.Evaluati
 // evaluateOne puts one question and waits for the end of its answer.
 func (s *Server) evaluateOne(ctx context.Context, id api.ThreadID, ask thread.Ask, opened *bool) (thread.Exchange,
 	error) {
-	ticket, err := s.enqueue(ctx)
+	turn, err := s.put(ctx, new(grant.Grant), nil, id, &ask)
+	*opened = *opened || err == nil || journal.Unsure(err)
 	if err != nil {
 		return thread.Exchange{}, err
 	}
-	command, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
-	turn, err := s.Threads.Ask(command, id, ask)
-	cancel()
-	*opened = true // also where that is not known
-	if err != nil {
-		ticket.Done()
-		return thread.Exchange{}, err
-	}
-	background.Go("router.evaluateOne", func() { s.prepared(ticket, &turn) })
 	log := turn.Log.Reader(0)
 	defer log.Close()
 	for more := true; more; {

@@ -71,7 +71,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Watch{Project: x.project.ID, After: after, Log: true})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	if after > 0 && reply.Row.Job.Status != api.JobActive && len(reply.Log) == 0 {
 		x.WriteHeader(http.StatusNoContent) // a browser that knows the end asks no more
@@ -162,9 +162,9 @@ func (s *Server) jobWriter(x *exchange, req *http.Request, form stream.Form) *wr
 }
 
 // tail follows a job from a first reply until it is no longer active. Each reply is shown, and show is false when the
-// reader takes it in no more; cut is called where the stream ends before the job does. A reader waits on its own
+// reader takes it in no more; cut is called if the stream ends before the job does. A reader waits on its own
 // request to the actor, so its slowness is nobody else's. A stop of the service ends these streams first: jobs stop
-// too, and who comes again goes on where the log ended.
+// too, and a client that returns resumes where the log ended.
 func (s *Server) tail(
 	x *exchange, req *http.Request, w *writer, after uint64, reply job.Reply,
 	show func(job.Reply) bool, cut func(reason string),
@@ -259,11 +259,11 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 			Branch: p.Branch, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	x.job = reply.Row.Job.ID
 	if reply, err = s.command(req.Context(), x.job, job.Watch{Project: x.project.ID, Log: true}); err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	s.release(x)
 	h := x.Header()

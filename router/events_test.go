@@ -115,7 +115,7 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 		t.Errorf("after the end: %+v", e)
 	}
 
-	// Who was cut off goes on where it was, by header or by query.
+	// A client that was cut off resumes where it was, by header or by query.
 	for _, again := range []*http.Response{h.do("GET", path, h.admin, "", "Last-Event-ID", "4"),
 		h.do("GET", path+"?after=4", h.admin, "")} {
 		var got []string

@@ -5,10 +5,11 @@ import (
 	"net/http"
 	"time"
 
+	"docent/internal/budget"
 	"docent/router/overload"
 )
 
-// Fill has everybody refused from now on who makes work. It is called before the server serves anything.
+// Fill refuses all requests for work from now on. It is called before the server serves anything.
 func (s *Server) Fill() {
 	s.queue = overload.New(overload.Rule{Working: 1, Limit: time.Second, Lease: time.Hour})
 	if _, err := s.queue.Enter(context.Background()); err != nil {
@@ -25,8 +26,8 @@ func (s *Server) Queue() (working, waiting int) {
 	return q.Working, q.Waiting
 }
 
-// JSONOperations are the method and pattern of each operation that takes a body of JSON with a project known: those in which
-// somebody might name groups.
+// JSONOperations are the method and pattern of each operation that takes a body of JSON with a project known: those in
+// which somebody might name groups.
 func (s *Server) JSONOperations() (list [][2]string) {
 	for _, r := range s.routes {
 		if r.method == http.MethodPost && (r.readers() || r.access == agent) {
@@ -45,3 +46,15 @@ func (s *Server) ReaderOperations() (list [][2]string) {
 	}
 	return list
 }
+
+// Streams is how many streams are open.
+func (s *Server) Streams() int64 { return s.openStreams() }
+
+// TakeStreams opens all streams that may be open, and FreeStreams ends them.
+func (s *Server) TakeStreams() {
+	for s.budgets.Take(budget.Streams, 1) == budget.Taken {
+	}
+}
+
+// FreeStreams ends what TakeStreams has opened; nothing else may be open.
+func (s *Server) FreeStreams() { s.budgets.Give(budget.Streams, s.openStreams()) }

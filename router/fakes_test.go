@@ -29,7 +29,7 @@ import (
 	"docent/search"
 )
 
-// A house is a server with stand-ins for the rooms below, and what a test may look at and change in them.
+// A house is a server with stand-ins for the packages below, and what a test may look at and change in them.
 type house struct {
 	t       testing.TB
 	url     string
@@ -453,7 +453,7 @@ type threads struct {
 	all     map[api.ThreadID]*threadState
 	refuse  error
 	repeat  bool                                  // the next questions are answered as repeats
-	answer  func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one where nil
+	answer  func(cmd thread.Ask, log *stream.Log) // writes the answer; a short one if nil
 	hold    func(cmd thread.Ask)                  // is called before a question is answered
 	last    thread.Ask
 	resumed thread.Resume

@@ -13,7 +13,7 @@ import (
 )
 
 // rateAnswer stores what a reader thinks of an answer. Anyone who knows the ids of a thread and of an answer
-// in it may rate that answer; fp and threadKey must be right where they are sent, or where the project requires them. The
+// in it may rate that answer; fp and threadKey must be right if they are sent, or if the project requires them. The
 // answers of a reader whom the site's server names are rated by that reader alone.
 func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	v, err := decode(s, x, req.Request, reqbody.DecodeVerdict)

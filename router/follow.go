@@ -95,7 +95,7 @@ type writer struct {
 	x        *exchange
 	rc       *http.ResponseController
 	ctx      context.Context // ends when the reader sends nothing more
-	wake     func()          // has follow look whether there is something to do; nil where nothing follows
+	wake     func()          // has follow look whether there is something to do; nil if nothing follows
 	probes   int             // how often the reader was written to since, to find out whether it has gone
 	probed   time.Time       // when it was first
 	last     time.Time       // of the last write
@@ -142,7 +142,8 @@ func (w *writer) follow() {
 			w.x.aborted = w.x.aborted || how == sockets.EndedMoved
 			return
 		}
-		// What comes soon after text goes together: a gap of this length is not seen. The end of the answer does not wait.
+		// What comes soon after text goes together: a gap of this length is not seen. The end of the answer does not
+		// wait.
 		if wait {
 			pause.Reset(w.server.Bounds.Pace)
 		} else {
@@ -185,7 +186,7 @@ func (w *writer) mustProbe() bool {
 const probeAgain = time.Second
 
 // mayHaveGone is whether the reader is to be written to, to find out. The end of what it sends ends the request's
-// context, be it that the reader has gone or that it has half closed the connection and reads on. Where it has gone,
+// context, be it that the reader has gone or that it has half closed the connection and reads on. If it has gone,
 // its system answers what is written with the end of the connection, and what is written after that fails.
 func (w *writer) mayHaveGone() bool {
 	switch {

@@ -15,6 +15,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/job/startjob"
 	"docent/api"
+	"docent/internal/grant"
 	"docent/persistence/catalog/listing"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -117,7 +118,7 @@ func idempotencyKey(req *http.Request) (string, error) {
 	return key, ps.Err()
 }
 
-// claim binds the caller's Idempotency-Key, where there is one, to what this request makes of a job. The key is the
+// claim binds the caller's Idempotency-Key, if there is one, to what this request makes of a job. The key is the
 // caller's own and the operation's: two callers, or two operations, may use the same.
 func (s *Server) claim(x *exchange, key, operation string, p reqbody.Prompt, id api.JobID) *journal.Claim {
 	if key == "" {
@@ -144,23 +145,7 @@ func (s *Server) accept(
 ) (job.Reply, error) {
 	uses := s.jobUses(x)
 	return s.gate().Once(ctx, startjob.Command{Project: x.project.ID, Job: id, Claim: claim, Do: make(uses),
-		Admit: func() (func(bool), error) {
-			ticket, err := s.enqueue(ctx)
-			if err != nil {
-				return nil, err
-			}
-			give, err := s.reserve(x, uses)
-			if err != nil {
-				ticket.Done()
-				return nil, err
-			}
-			return func(counts bool) {
-				if !counts {
-					give()
-				}
-				ticket.Done()
-			}, nil
-		}})
+		Admit: func(g *grant.Grant) error { return s.enter(ctx, g, x.Header(), uses) }})
 }
 
 func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
@@ -179,7 +164,7 @@ func (s *Server) createJob(x *exchange, req bunrouter.Request) error {
 			DryRun: p.DryRun, At: x.started, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	x.job = reply.Row.Job.ID
 	x.Header().Set("Location", "/v2/agent/"+url.PathEscape(string(x.project.ID))+"/job/"+url.PathEscape(string(x.job)))
@@ -218,7 +203,7 @@ func (s *Server) followUp(x *exchange, req bunrouter.Request) error {
 		return job.FollowUp{Project: x.project.ID, ID: ref, Prompt: p.Prompt, Uses: uses, Claim: claim}
 	})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
 }
@@ -239,7 +224,7 @@ func (s *Server) change(x *exchange, req bunrouter.Request, cmd job.Command) err
 	}
 	reply, err := s.command(req.Context(), id, cmd)
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	return encode(x, http.StatusOK, s.jobBody(x, req.Request, reply.Row.Job))
 }
@@ -256,7 +241,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	body, tag, err := s.tagged(x, req.Request, reply)
 	if err != nil {
@@ -281,7 +266,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	return nil
 }
 
-// hold counts one more poll that is held open. Where there are too many, the poll is answered at once: to poll
+// hold counts one more poll that is held open. If there are too many, the poll is answered at once: to poll
 // more often is better than not to be served.
 func (s *Server) hold() bool {
 	if s.isDraining() {
@@ -296,7 +281,7 @@ func (s *Server) hold() bool {
 }
 
 // await holds the answer while the job is as the caller knows it: the version that it names in If-None-Match, or
-// where it names none, the one that it would get now, as long as there is something to wait for.
+// if it names none, the one that it would get now, as long as there is something to wait for.
 func (s *Server) await(
 	x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration,
 ) ([]byte, string, error) {

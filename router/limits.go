@@ -13,6 +13,7 @@ import (
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/internal/budget"
+	"docent/internal/grant"
 	"docent/persistence/quota"
 	"docent/router/overload"
 )
@@ -32,7 +33,7 @@ func (s *Server) jobUses(x *exchange) []quota.Use {
 }
 
 // askUses are the quotas of an assistant message. unproven is how many the client's network may ask in a day without
-// a proof of work, as far as the project asks for none; negative where it is as many as it likes.
+// a proof of work, if the project asks for none; negative for as many as it likes.
 func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 	key := KeyUse(x.project, s.Limits, x.key.ID)
 	uses = limited([]quota.Use{key, s.orgUse(&x.project), s.clientUse(&x.project, x.client)})
@@ -56,8 +57,8 @@ func (s *Server) askUses(x *exchange) (uses []quota.Use, unproven int) {
 const (
 	// allShares is the share of a client with which nothing is bounded for each client.
 	allShares = 100
-	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month is
-	// used up faster than its days pass.
+	// unprovenPressed are the questions that one network may ask in a day without a proof of work while the key's month
+	// is used up faster than its days pass.
 	unprovenPressed = 4
 )
 
@@ -98,26 +99,32 @@ func limited(uses []quota.Use) []quota.Use {
 	return slices.DeleteFunc(uses, func(u quota.Use) bool { return u.Limit < 0 })
 }
 
-// reserve takes one use of each quota, and says in the headers what is left of them. give returns the uses when the
-// work was not accepted.
-func (s *Server) reserve(x *exchange, uses []quota.Use) (give func(), err error) {
+// enter takes a place in the queue, for which it may have to wait, and one use of each quota. Headers say what is left of
+// the quotas; they may be nil.
+func (s *Server) enter(ctx context.Context, g *grant.Grant, h http.Header, uses []quota.Use) error {
+	ticket, err := s.enqueue(ctx)
+	if err != nil {
+		return err
+	}
+	g.Hold(ticket)
 	now := s.Now()
 	err = s.Quotas.Reserve(now, uses)
-	s.quotaHeaders(x.Header(), now, uses)
+	s.quotaHeaders(h, now, uses)
 	if err != nil {
 		s.metrics.refuse("quota")
-		return nil, err
+		return err
 	}
-	return func() {
+	g.Add(func() {
 		s.Quotas.Release(now, uses)
-		s.quotaHeaders(x.Header(), s.Now(), uses)
-	}, nil
+		s.quotaHeaders(h, s.Now(), uses)
+	})
+	return nil
 }
 
 // quotaHeaders writes the headers of draft-ietf-httpapi-ratelimit-headers-10: the policies (q uses in w seconds), and
 // for each what remains (r) and when there will be more (t seconds).
 func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
-	if len(uses) == 0 {
+	if h == nil || len(uses) == 0 {
 		return
 	}
 	policy, state := make([]byte, 0, 192), make([]byte, 0, 192)
@@ -139,9 +146,9 @@ func (s *Server) quotaHeaders(h http.Header, now time.Time, uses []quota.Use) {
 	h.Set("RateLimit", string(state))
 }
 
-// answerWithin is the time within which whoever is let in is expected to see the answer begin: who would have to wait
-// longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and for the
-// time before the queue.
+// answerWithin is the time within which an admitted request is expected to see its answer begin: one that would have
+// to wait longer is refused. It is two seconds, of which a third is kept for what the expectation may be wrong by and
+// for the time before the queue.
 const answerWithin = 2 * time.Second * 2 / 3
 
 // enqueue lets a request in that makes work; it may have to wait in the queue.

@@ -36,7 +36,7 @@ type streamMetrics struct {
 	flushes prometheus.Counter
 	bytes   prometheus.Counter
 	ends    map[string]prometheus.Counter
-	first   prometheus.Observer // time to the first text of an answer; nil where there are no answers
+	first   prometheus.Observer // time to the first text of an answer; nil if there are no answers
 	whole   prometheus.Observer
 }
 

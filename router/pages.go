@@ -9,7 +9,7 @@ import (
 	"docent/api"
 )
 
-// pages are the routes of what people look at in a browser. Another room makes the pages; here they pass what every
+// pages are the routes of what people look at in a browser. Package web makes the pages; here they pass what every
 // request passes.
 func (s *Server) pages() []route {
 	if s.Pages == nil {

@@ -39,7 +39,7 @@ type Threads interface {
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 	ProjectByDomain(ctx context.Context, domain string) (api.Project, error)
-	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound where there is none. Revoked and expired keys
+	// KeyByHash finds a key by the SHA-256 of its secret: api.ErrNotFound if there is none. Revoked and expired keys
 	// are found.
 	KeyByHash(ctx context.Context, hash [32]byte) (api.Key, error)
 	TouchKey(id api.KeyID, at time.Time) // records the last use, some time later
@@ -55,7 +55,7 @@ type Quotas interface {
 }
 
 // Models knows the language models that jobs may ask for. Resolve gives the name that a job keeps: an empty one
-// where the project's model is meant. An unknown name is an api.InvalidError.
+// if the project's model is meant. An unknown name is an api.InvalidError.
 //
 // Local reports whether a model's answers are made by this machine's own processors, so that they are there at once.
 type Models interface {
@@ -75,9 +75,9 @@ type Documents interface {
 	Page(ctx context.Context, project api.ProjectID, path string, groups []string) (search.Page, error)
 	// Published are the pages that every reader may find, in the order of their paths.
 	Published(ctx context.Context, project api.ProjectID) ([]search.PageInfo, error)
-	// Commit is the commit that is searched; empty where there is no index.
+	// Commit is the commit that is searched; empty if there is no index.
 	Commit(project api.ProjectID) string
-	// Address is where readers find the documentation; empty where that is not known.
+	// Address is the public URL of the documentation; empty if not known.
 	Address(project api.ProjectID) string
 }
 
@@ -93,38 +93,38 @@ type Pages interface {
 }
 
 // Readers verifies the tokens by which a site's server says who a reader is. It fails with api.ErrUnauthorized, and the
-// reason for the client, where a token is not valid for the project.
+// reason for the client, if a token is not valid for the project.
 type Readers interface {
 	Verify(ctx context.Context, p api.Project, token string) (api.Reader, error)
 }
 
 // Tools are what agents in editors use, over the Model Context Protocol.
 type Tools interface {
-	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From is
-	// who asks. What they do comes back as requests to the API, in the client's name.
+	// ServeReaders answers a client that reads a project's documentation, ServeAgent one that works with its jobs. From
+	// is the client's address. What they do comes back as requests to the API, in the client's name.
 	ServeReaders(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 	ServeAgent(w http.ResponseWriter, req *http.Request, p api.Project, from netip.Addr)
 }
 
-// Updates read a project's documentation anew, in the background. Start returns once the run is accepted for good: it
+// Updates re-index a project's documentation in the background. Start returns once the run is accepted durably: it
 // comes to success or failure also when the process dies. Status finds a run of any project.
 type Updates interface {
 	Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
 	Status(ctx context.Context, id api.UpdateID) (api.Update, error)
 }
 
-// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty where it takes
-// none, and api.ErrNotFound where there is no such project. Push has what waits for the push begin, for good once it
-// has returned; it gives the update that reads the documentation anew, where one does.
+// Pushes take in what code hosts say of pushes. Secret is what the project's host signs with; empty if it takes
+// none, and api.ErrNotFound if there is no such project. Push starts what waits for the push, durably once it has
+// returned, and returns the update that re-indexes the documentation, if there is one.
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
-	// Delivered is told of each request to the webhook of a project that has a secret.
+	// Delivered receives each request to the webhook of a project that has a secret.
 	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }
 
-// Reviews take in what code hosts say of pull requests: that there may be news, for good once Hint has returned. It is
-// false where the pull request is none of a job of the project.
+// Reviews take in what code hosts say of pull requests: that there may be news, durably once Hint has returned. It is
+// false if the pull request is none of a job of the project.
 type Reviews interface {
 	Hint(ctx context.Context, project api.ProjectID, hint api.PullHint) (bool, error)
 }

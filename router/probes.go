@@ -81,14 +81,14 @@ func forwarded(h http.Header) bool {
 	return len(h.Values("X-Forwarded-For"))+len(h.Values("Forwarded"))+len(h.Values("X-Real-Ip")) > 0
 }
 
-// ShowMetrics shows the metrics to whoever asks: for a listener of the operator's own.
+// ShowMetrics shows the metrics to any client: for a listener of the operator's own.
 func (s *Server) ShowMetrics(w http.ResponseWriter, req *http.Request) { s.scrape.ServeHTTP(w, req) }
 
 // scrapesAtOnce bounds what scrapers cost that ask again before they were answered.
 const scrapesAtOnce = 4
 
-// newScrape shows metrics in the form that the scraper asks for; in OpenMetrics' they have exemplars. What one room cannot
-// tell hides nothing of the others.
+// newScrape shows metrics in the form that the scraper asks for; in OpenMetrics' they have exemplars. If one package
+// fails to report, the others still do.
 func newScrape(metrics prometheus.Gatherer, log *slog.Logger) http.Handler {
 	return promhttp.HandlerFor(metrics, promhttp.HandlerOpts{
 		EnableOpenMetrics: true, MaxRequestsInFlight: scrapesAtOnce, ErrorHandling: promhttp.ContinueOnError,

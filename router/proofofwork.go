@@ -8,6 +8,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/internal/grant"
 	"docent/persistence/quota"
 	"docent/router/proof"
 )
@@ -36,26 +37,26 @@ func (s *Server) challenge(x *exchange, _ bunrouter.Request) error {
 	return encode(x, http.StatusOK, s.proofs.Make(string(x.project.ID), most, s.Now()))
 }
 
-// pressedProof is the largest number of a challenge where the project names none: a phone finds it within a second.
+// pressedProof is the largest number of a challenge if the project names none: a phone finds it within a second.
 const pressedProof = 200_000
 
-// proven refuses a question without a proof of work: where its project asks for one, and where the client's network has
-// asked as many as it may without one. A server's own key needs none: who finds it in a
-// page can do nothing with it. again lets the solution be used again.
-func (s *Server) proven(x *exchange, req *http.Request, uses []quota.Use, unproven int) (again func(), err error) {
+// proven refuses a question without a proof of work if its project asks for one, or if the client's network has asked
+// as many as it may without one. A server's own key needs none: it is of no use to somebody who finds it in a page. A solution that the grant does not keep can be used again.
+func (s *Server) proven(g *grant.Grant, x *exchange, req *http.Request, uses []quota.Use, unproven int) error {
 	if ofServer(x.key) || x.project.Options.ProofOfWork == 0 && !s.pressed(uses, unproven) {
-		return func() {}, nil
+		return nil
 	}
-	again, err = s.proofs.Use(req.Context(), string(x.project.ID), req.Header.Get(proofHeader), s.Now())
+	again, err := s.proofs.Use(req.Context(), string(x.project.ID), req.Header.Get(proofHeader), s.Now())
 	var refused proof.Error
-	if err != nil && !errors.As(err, &refused) {
-		return nil, err
-	}
-	if err != nil {
+	switch {
+	case errors.As(err, &refused):
 		s.metrics.refuse("proof_of_work")
-		return nil, &workError{err, "/discovery/v1/assistant/" + x.project.Domain + "/challenge"}
+		return &workError{err, "/discovery/v1/assistant/" + x.project.Domain + "/challenge"}
+	case err != nil:
+		return err
 	}
-	return again, nil
+	g.Add(again)
+	return nil
 }
 
 // pressed is whether a network has asked as many questions today as it may without a proof of work.

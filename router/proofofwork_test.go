@@ -11,7 +11,7 @@ import (
 
 const challenges = "/discovery/v1/assistant/docs.acme.example/challenge"
 
-// worked has the project ask for a proof of work, and gives solutions.
+// worked makes the project ask for a proof of work, and returns solutions.
 func worked(t *testing.T) (h *house, solve func() string) {
 	h = build(t)
 	p := h.catalog.projects["acme"]
@@ -60,7 +60,7 @@ func TestAQuestionNeedsAProofOfWorkWhereTheProjectSaysSo(t *testing.T) {
 		h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme-two"}), "")
 }
 
-// A key that is limited to addresses is a server's: it is worth nothing to whoever reads it in a page.
+// A key that is limited to addresses is a server's: it is worth nothing to somebody who reads it in a page.
 func TestAServersKeyNeedsNoProofOfWork(t *testing.T) {
 	h, _ := worked(t)
 	own := h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme", AllowIP: []string{"127.0.0.0/8"}})

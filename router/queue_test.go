@@ -19,7 +19,7 @@ import (
 	"docent/router"
 )
 
-// posed is a question with further lines of its head, ended where there are any.
+// posed is a question with further lines of its head, ended if there are any.
 func (h *house) posed(path, lines string) string {
 	return fmt.Sprintf("POST %s HTTP/1.1\r\nHost: docs.acme.example\r\nContent-Type: application/json\r\nAuthorization: Bearer %s\r\n%sContent-Length: %d\r\n\r\n%s", path, h.assistant, lines, len(ask), ask)
 }
@@ -104,7 +104,7 @@ func TestAConnectionOutlivesItsRefusals(t *testing.T) {
 	}
 }
 
-// held has each question wait within its thread until go on; inside tells of each that has come there.
+// held makes each question wait within its thread until go on; inside tells of each that has come there.
 func (h *house) held() (inside chan thread.Ask, goOn chan struct{}) {
 	inside, goOn = make(chan thread.Ask, 8), make(chan struct{})
 	h.threads.hold = func(cmd thread.Ask) {

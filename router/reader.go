@@ -19,7 +19,7 @@ func badToken(reason string) error {
 	return &keyError{kind: api.ErrUnauthorized, code: "reader_token", challenge: `error="invalid_token"`, reason: reason}
 }
 
-// identify finds out who the reader is, where a token says so. One that is not valid is refused: it is never answered as
+// identify finds out who the reader is, if a token says so. One that is not valid is refused: it is never answered as
 // no token is.
 func (s *Server) identify(x *exchange, req *http.Request) error {
 	tokens := req.Header.Values(readerHeader)
@@ -69,7 +69,7 @@ func (x *exchange) audience(field string, named []string) ([]string, error) {
 	return named, nil
 }
 
-// asks are the names of who asks: as analytics count it, and as threads know whose they are. The second is empty where
+// asks are the names of the caller: as analytics count it, and as threads know whose they are. The second is empty if
 // nobody but the client itself says who it is.
 func (x *exchange) asks(fp string) (caller, reader string) {
 	switch {

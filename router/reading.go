@@ -27,20 +27,20 @@ type reading struct {
 	reader *stream.Reader
 	texts  bool      // text was encoded
 	more   bool      // the log says that more may come
-	asked  time.Time // when the question came; zero where the answer was there before
+	asked  time.Time // when the question came; zero if the answer was there before
 	from   measure.Trace
 	figures
 }
 
-// measured has the reading of a new question's answer measured.
+// measured measures the reading of a new question's answer.
 func (r *reading) measured(req *http.Request, x *exchange, turn *thread.Turn) {
 	if turn.Fresh {
 		r.asked, r.from = x.began, measure.TraceOf(req.Context())
 	}
 }
 
-// newReading is the view of one who opened the thread, where there is a key of it, and who may see how the answer came
-// about, where it explains.
+// newReading is the view of one who opened the thread, if there is a key of it, and who may see how the answer came
+// about, if it explains.
 func (s *Server) newReading(log *stream.Log, key string, form stream.Form, explains bool) *reading {
 	r := &reading{server: s, enc: stream.NewEncoder(form).WithKey(key), log: log, more: true,
 		figures: figures{m: s.metrics.stream(form)}}
@@ -50,7 +50,7 @@ func (s *Server) newReading(log *stream.Log, key string, form stream.Form, expla
 	return r
 }
 
-// Append encodes what the log has more than the reader was given. The reader rests after text, where there is a pace.
+// Append encodes what the log has more than the reader was given. The reader rests after text, if there is a pace.
 func (r *reading) Append(dst []byte) (out []byte, wait bool) {
 	from, took, had := len(dst), 0, r.texts
 	space := partSpace.Get().(*[together]stream.Part)
@@ -88,7 +88,7 @@ func (r *reading) KeepAlive(dst []byte) []byte {
 	return dst
 }
 
-// End is how the answer ends, if it does, with what its reader is told where the answer itself does not say so.
+// End is how the answer ends, if it does, with what to tell its reader if the answer itself does not say so.
 func (r *reading) End(dst []byte) (out []byte, how string) {
 	reason := ""
 	switch {
@@ -113,7 +113,7 @@ func (r *reading) End(dst []byte) (out []byte, how string) {
 	return dst, how
 }
 
-// Watch has changed called when the log has more than the reader was given.
+// Watch calls changed when the log has more than the reader was given.
 func (r *reading) Watch(changed func()) (stop func()) {
 	r.reader = r.log.Watch(0, changed)
 	return r.reader.Close

@@ -30,8 +30,9 @@ const (
 
 // chat is the name of a chat of one reader. Clients choose the ids of their chats and resume by them: the SDK sends
 // nothing else, and a page may have the same id for all of its readers. So the name is made of the id, the key, the
-// reader's address, and who the reader is where the site's server says so. It is stored as a keyed hash, from which nobody can find the address. It is empty where the
-// address is that of a proxy that is not trusted, which says nothing about the reader.
+// reader's address, and who the reader is if the site's server says so. It is stored as a keyed hash, from which nobody
+// can find the address. It is empty if the address is that of a proxy that is not trusted, which says nothing about the
+// reader.
 func (s *Server) chat(x *exchange, req *http.Request, id, reader string) string {
 	if id == "" || len(id) > reqbody.MaxID || !x.client.IsValid() {
 		return ""

@@ -40,45 +40,45 @@ type Deps struct {
 	Pushes    Pushes
 	Reviews   Reviews
 	Analytics Analytics
-	Pages     Pages   // nil where only the API is served
-	Tools     Tools   // nil where MCP is not served
-	Readers   Readers // nil where no reader tokens are taken
+	Pages     Pages   // nil if only the API is served
+	Tools     Tools   // nil if MCP is not served
+	Readers   Readers // nil if no reader tokens are taken
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
-	Tracer  *tracing.Tracer      // nil where requests are not traced
+	Tracer  *tracing.Tracer      // nil if requests are not traced
 	Parents Parents              // whose traces go on here
 	Now     func() time.Time
-	IDs     *api.IDs                    // of jobs, threads and turns; the router's own where nil
+	IDs     *api.IDs                    // of jobs, threads and turns; the router's own if nil
 	Ready   func(context.Context) error // why the service cannot serve yet; nil when it can
 	Version string
 
 	// Secret signs what browsers keep for us: at least 32 random bytes. It must outlive a restart.
 	Secret []byte
-	// PublicURL is where clients reach the service, without a slash at the end. Links are made with it; where it is
-	// empty, with the address that the request was sent to.
+	// PublicURL is the address at which clients reach the service, without a slash at the end. Links are made with it;
+	// if empty, with the address that the request was sent to.
 	PublicURL string
-	// HSTS is for how long browsers that came over TLS are told to keep to it; 0 is not at all.
+	// HSTS is how long browsers that came over TLS must keep to it; 0 is not at all.
 	HSTS time.Duration
 	// Limits are the quotas of projects that set none of their own. Zero is the default, negative is none.
 	Limits api.Limits
 	// UsedProof is proof.Challenges.Shared: several nodes remember together which solutions were used. Each by itself
-	// where nil.
+	// if nil.
 	UsedProof func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error)
 	// TrustedProxies may say in X-Forwarded-For and X-Forwarded-Proto for whom they speak.
 	TrustedProxies []netip.Prefix
-	// MetricsFrom may read /metrics without a key; loopback where nil. Others need an admin key.
+	// MetricsFrom may read /metrics without a key; loopback if nil. Others need an admin key.
 	MetricsFrom []netip.Prefix
 	Bounds      Bounds
-	// ClientShare is how many percent of what is left one client address may hold: 5 where 0. With 100 nothing is bounded
+	// ClientShare is how many percent of what is left one client address may hold: 5 if 0. With 100 nothing is bounded
 	// for each client.
 	ClientShare int
-	// Unlimited are addresses that the budgets of clients do not hold; loopback where nil.
+	// Unlimited are addresses that the budgets of clients do not hold; loopback if nil.
 	Unlimited []netip.Prefix
 	// Together is whether other nodes go on with the streams that end here with a stop: their readers are broken off, so
 	// that they resume there.
 	Together bool
-	// HandlerStreams has all streams written by their handlers, and none by package sockets.
+	// HandlerStreams makes handlers write all streams, and package sockets none.
 	HandlerStreams bool
 }
 
@@ -99,7 +99,7 @@ type Bounds struct {
 	KeepAlive      time.Duration // at most about twice this between two writes on a stream
 }
 
-// DefaultBounds are those of a server that is told nothing; the settings of docent have their defaults from here.
+// DefaultBounds are the bounds of a server without settings; the settings of docent have their defaults from here.
 func DefaultBounds() Bounds {
 	threads := runtime.GOMAXPROCS(0) // that run Go's code
 	return Bounds{
@@ -112,7 +112,7 @@ func DefaultBounds() Bounds {
 // DefaultClientShare is how many percent of what is left one client address may hold.
 const DefaultClientShare = 5
 
-// DefaultLimits are the quotas of projects that set none, where the operator sets none either.
+// DefaultLimits are the quotas of projects that set none, if the operator sets none either.
 func DefaultLimits() api.Limits {
 	return api.Limits{ProjectHour: 100, KeyMonth: 10_000, OrgHour: 10_000, IPDay: 10_000}
 }
@@ -149,9 +149,9 @@ type Server struct {
 	cut     context.CancelFunc
 	ended   chan struct{} // yields a value when a stream ends while draining
 
-	sockets      *sockets.Pool // nil where streams stay with their handlers
+	sockets      *sockets.Pool // nil if streams stay with their handlers
 	unknownProxy sync.Once
-	deprecated   sync.Map  // by their successors, those that the log was told of
+	deprecated   sync.Map  // by their successors, those that were logged
 	buffers      sync.Pool // of *[]byte
 	proofs       *proof.Challenges
 }
@@ -225,7 +225,7 @@ func New(deps Deps) (*Server, error) {
 		value      func(overload.Stats) float64
 	}{
 		{"docent_queue_seconds",
-			"Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 where nobody waits.",
+			"Time in which a job, follow-up, question or search that comes now is expected to have its answer begun; 0 if nobody waits.",
 			func(q overload.Stats) float64 { return q.Expected.Seconds() }},
 		{"docent_queue_waiting", "Jobs, follow-ups, questions and searches that wait to be worked on.",
 			func(q overload.Stats) float64 { return float64(q.Waiting) }},
@@ -263,7 +263,7 @@ type route struct {
 	serve           func(x *exchange, req bunrouter.Request) error
 }
 
-// early is whether its requests are refused before anything is done for them, where those who come would wait for too
+// early is whether its requests are refused before anything is done for them, if those who come would wait for too
 // long.
 func (r *route) early() bool { return r.readers() && r.method == http.MethodPost }
 
@@ -297,7 +297,7 @@ const (
 	admin                   // an admin key; what serves it finds out whose it is
 	assistant               // an assistant key, and its project's domain; called from browsers on other origins
 	asking                  // the same, or an admin key that wants to know how an answer comes about
-	tools                   // as for assistant, or nothing where the project lets everybody use the tools
+	tools                   // as for assistant, or nothing if the project lets everybody use the tools
 )
 
 // table is the whole API on one screen.
@@ -386,8 +386,8 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		}
 		if r.early() {
 			// Before anything is done for it: a refusal must cost little, or refusing is all that the server does. The
-			// request enters the queue when it was read and may be answered: whoever is slow to send it, or has no key,
-			// keeps nobody out.
+			// request enters the queue when it was read and may be answered: a client that is slow to send it, or has
+			// no key, keeps nobody out.
 			if err := s.queue.Check(); err != nil {
 				return s.queued(err)
 			}
@@ -497,7 +497,7 @@ func (s *Server) beginDrain() {
 }
 
 // Drain refuses new work from now on and lets running streams come to their end. When ctx ends first, it ends them:
-// their readers are told in the stream's own form, and the turns go on without them.
+// their readers get an error in the stream's own form, and the turns go on without them.
 func (s *Server) Drain(ctx context.Context) error {
 	s.beginDrain()
 	if err := s.Settle(ctx); err != nil {
@@ -546,7 +546,7 @@ func (s *Server) cutStreams() {
 	}
 }
 
-// Attach has the server's streams written on connections of the http.Server whose handler it is, where that is
+// Attach makes the server write its streams on connections of the http.Server whose handler it is, if that is
 // possible, and has what net/http answers by itself put into the API's form. It is called once, before the
 // http.Server serves anything. Shutdown of the http.Server closes connections that wait for their next request, and
 // does not wait for streams: Drain does.

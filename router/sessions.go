@@ -45,7 +45,7 @@ func (s *Server) listSessions(x *exchange, req bunrouter.Request) error {
 	query := req.URL.Query()
 	q := listing.JobQuery{Project: x.project.ID, MinPos: listing.Newest, // who created a job finds it
 		Skip:  ps.QueryInt(query, "skip", 0, math.MaxInt32, 0),
-		Limit: ps.QueryInt(query, "take", 1, 100, 0)} // all where it is not given
+		Limit: ps.QueryInt(query, "take", 1, 100, 0)} // all if it is not given
 	if err := ps.Err(); err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (s *Server) readSession(x *exchange, req bunrouter.Request) error {
 	}
 	reply, err := s.command(req.Context(), id, job.Read{Project: x.project.ID})
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	return encode(x, http.StatusOK, s.sessionBody(x, req.Request, reply.Row))
 }

@@ -23,7 +23,7 @@ import (
 	"docent/router"
 )
 
-// onSockets is a house whose streams package sockets writes.
+// onSockets is a server whose streams package sockets writes.
 func onSockets(t testing.TB, options ...func(*router.Deps)) *house {
 	t.Helper()
 	return onSocketsWith(t, func(*http.Server) {}, options...)
@@ -373,7 +373,7 @@ func TestAConnectionIsClosedAfterTheAnswerWhereTheClientWantsThat(t *testing.T) 
 	}
 }
 
-// idle has a stream end on a connection, which then waits for a request.
+// idle ends a stream on a connection, which then waits for a request.
 func (h *house) idle(logs <-chan *stream.Log) *bufio.Reader {
 	h.t.Helper()
 	c := h.dial()

@@ -46,7 +46,7 @@ func (l *tlsListener) run() {
 			continue
 		}
 		select {
-		case l.failed <- err: // net/http waits a moment where the failure is one that passes
+		case l.failed <- err: // net/http waits a moment if the failure is temporary
 		case <-l.closed:
 			return
 		}
@@ -123,7 +123,7 @@ func (l *tlsListener) agree(c net.Conn) {
 	}
 }
 
-// refuse counts a handshake that failed. Whoever speaks plain HTTP here is told so.
+// refuse counts a handshake that failed. A client that speaks plain HTTP gets an error that says so.
 func (l *tlsListener) refuse(c net.Conn, err error) {
 	l.server.metrics.handshakes.Inc()
 	l.server.Log.Debug("no TLS connection came about", "client", c.RemoteAddr().String(), "error", err)

@@ -27,7 +27,7 @@ import (
 	"docent/router"
 )
 
-// over has every test of this room reach its server over TLS: "tls" with HTTP/1.1, "h2" with HTTP/2 where a client of
+// over makes every test of this package reach its server over TLS: "tls" with HTTP/1.1, "h2" with HTTP/2 if a client of
 // net/http is used.
 var over = flag.String("over", "", "tls or h2: reach the servers of all tests over it")
 
@@ -69,7 +69,7 @@ func transport(t testing.TB, protocol string) *http.Transport {
 	return tr
 }
 
-// below is the TCP connection below TLS, where there is any.
+// below is the TCP connection below TLS, if there is any.
 func below(c net.Conn) *net.TCPConn {
 	if secure, ok := c.(*tls.Conn); ok {
 		c = secure.NetConn()
@@ -82,7 +82,7 @@ func (h *house) unchecked() *http.Client {
 	return &http.Client{Transport: h.client.Transport.(openapitest.Checked).Base}
 }
 
-// overTLS has the houses that a test builds reached so, until it ends.
+// overTLS makes the servers that a test builds be reached so, until it ends.
 func overTLS(t *testing.T, protocol string) {
 	before := *over
 	*over = protocol

@@ -63,12 +63,12 @@ func (s *Server) serveTools(serve func(http.ResponseWriter, *http.Request, api.P
 	}
 }
 
-// keyless lets in whoever has no key, where the project lets everybody use its tools.
+// keyless lets in callers without a key, if the project lets everybody use its tools.
 func (s *Server) keyless(x *exchange, req bunrouter.Request) error {
 	p, err := s.Catalog.ProjectByDomain(req.Context(), param(req, "domain"))
 	if err != nil || !p.Options.Public {
 		s.metrics.refuse("unauthorized")
-		return errNoKey // also where there is no such project
+		return errNoKey // even if there is no such project
 	}
 	x.project, x.key = p, api.Key{ID: api.KeyID("tools:" + p.ID), Kind: api.AssistantKey, Org: p.Org, Project: p.ID}
 	return nil

@@ -14,7 +14,7 @@ import (
 // costs. What another one says is kept as a link.
 type Parents string
 
-// Whose traces go on here; nobody's where it is empty.
+// Whose traces go on here; nobody's if empty.
 const (
 	ParentsAdmin   Parents = "admin"   // those of callers with an admin key
 	ParentsProxies Parents = "proxies" // and those that trusted proxies send, who have to remove what strangers sent
@@ -29,7 +29,7 @@ func (s *Server) trace(x *exchange, req bunrouter.Request) bunrouter.Request {
 	return s.begin(x, req)
 }
 
-// begin is kept out of the frame of whoever serves: a stream stands on it.
+// begin is kept out of the frame of the function that serves: a stream stands on it.
 //
 //go:noinline
 func (s *Server) begin(x *exchange, req bunrouter.Request) bunrouter.Request {

@@ -8,7 +8,7 @@ import (
 	"docent/api"
 )
 
-// startUpdate has the documentation read anew. It takes no body.
+// startUpdate starts re-indexing the documentation. It takes no body.
 func (s *Server) startUpdate(x *exchange, req bunrouter.Request) error {
 	id, err := s.Updates.Start(req.Context(), x.project.ID)
 	if err != nil {

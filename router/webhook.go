@@ -101,7 +101,7 @@ func (s *Server) delivered(x *exchange, req bunrouter.Request, id api.ProjectID,
 	return encode(x, http.StatusAccepted, out)
 }
 
-// hinted takes in what is no push to a branch. Where it is about a pull request, that is looked at soon: what was said
+// hinted takes in what is no push to a branch. If it is about a pull request, that is looked at soon: what was said
 // there, and by whom, the code host is asked.
 func (s *Server) hinted(x *exchange, req bunrouter.Request, id api.ProjectID, raw []byte, d *api.Delivery) error {
 	d.Status, d.Outcome = http.StatusNoContent, "taken in, and it is no push to a branch: nothing is to be done"

@@ -17,8 +17,8 @@ import (
 // widgetFiles are compressed once, when the first page asks for one.
 var widgetFiles = sync.OnceValues(widget.Files)
 
-// readWidget serves the widget's scripts to pages of any site. The loader is asked for anew after some minutes, so that
-// an upgrade reaches every page; the rest is kept, since its names have its hashes.
+// readWidget serves the widget's scripts to pages of any site. Browsers request the loader again after some minutes, so
+// that an upgrade reaches every page; the rest is kept, since its names have its hashes.
 func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
 	files, err := widgetFiles()
 	if err != nil {

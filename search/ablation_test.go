@@ -48,7 +48,7 @@ func judgedLibrary(b *testing.B) (*Library, []retrieval.Query) {
 	return l, queries
 }
 
-// BenchmarkAblation prints how the judged queries fare without each part of the ranking: the table of
+// BenchmarkAblation prints the results of the judged queries without each part of the ranking: the table of
 // docs/measurements/2026-11-search.md.
 func BenchmarkAblation(b *testing.B) {
 	l, queries := judgedLibrary(b)

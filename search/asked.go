@@ -9,7 +9,7 @@ import (
 // asked finds the group of a word that a query asks for, by the word's hash. The closer look puts every word of a
 // section to it, and hardly any of them was asked for: a look at one of 4,096 slots tells so.
 type asked struct {
-	first [askedSlots]uint16 // number of the last word put there, from 1; 0 where there is none
+	first [askedSlots]uint16 // number of the last word put there, from 1; 0 if there is none
 	words []askedWord
 }
 

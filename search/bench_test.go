@@ -205,7 +205,7 @@ func BenchmarkUpdate(b *testing.B) {
 }
 
 // BenchmarkExplain: how long one search takes that is explained, and one that is ranked with weights of its own: late
-// ones, which need nothing measured anew, and those of fields.
+// ones, which need nothing recomputed, and those of fields.
 func BenchmarkExplain(b *testing.B) {
 	queries := judgedQueries(b)
 	l := openTest(b, Options{})

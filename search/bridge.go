@@ -9,7 +9,7 @@ import (
 )
 
 // A question in other words than the page's finds little, or what only looks alike. Such a question is ranked once
-// more, with words of the field that stand for its own (analysis.Synonyms), each for less than the word itself. Where
+// more, with words of the field that stand for its own (analysis.Synonyms), each for less than the word itself. If
 // the question's own words fit, nothing is added: the page that has the word as it was asked is the better one.
 
 // bridge adds to a query's groups the words that stand for those which neither the title nor the heading of the first

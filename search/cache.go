@@ -12,11 +12,11 @@ import (
 type cache[K comparable, V any] struct {
 	most    int64            // bytes
 	size    func(K, V) int64 // that an entry takes
-	held    *atomic.Int64    // what all caches of a library hold; nil where nobody counts
+	held    *atomic.Int64    // what all caches of a library hold; nil if nobody counts
 	lookups *lookupCount
 
 	mu    sync.Mutex
-	lru   *simplelru.LRU[K, V] // nil where nothing was kept yet
+	lru   *simplelru.LRU[K, V] // nil until something is kept
 	bytes int64
 }
 
@@ -42,7 +42,7 @@ func (c *cache[K, V]) peek(key K) (v V, ok bool) {
 	return v, ok
 }
 
-// put keeps an entry; one that is there already stays. What would take half of the room is not kept.
+// put keeps an entry; one that is there already stays. What would take half of the cache is not kept.
 func (c *cache[K, V]) put(key K, v V) {
 	n := c.size(key, v)
 	if n > c.most/2 {

@@ -15,7 +15,7 @@ import (
 // grammar that Bleve knows of each language, and by words that only the pages of one language have. So a site of one
 // language looks for nothing, and a language without a list is told by the site's own pages.
 
-// scriptRank is where a language's script stands among those that a text may be in: Han alone is Chinese before it is
+// scriptRank is the rank of a language's script among those that a text may be in: Han alone is Chinese before it is
 // Japanese.
 func (s *snapshot) scriptRank(at int, codes []string) int {
 	script, _ := s.locales[at].tag.Script()
@@ -25,7 +25,7 @@ func (s *snapshot) scriptRank(at int, codes []string) int {
 	return max(0, slices.Index(codes, script.String()))
 }
 
-// languageOfText is the number of the site's language that a text is written in; not ok where the text does not tell. A
+// languageOfText is the number of the site's language that a text is written in; not ok if the text does not tell. A
 // last word that is not finished tells nothing.
 func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished bool) (at int, ok bool, err error) {
 	text = cutQuery(text)
@@ -40,7 +40,7 @@ func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished b
 	case 1:
 		return possible[0], true, nil
 	}
-	own := possible[0] // the site's own language, where it has the same script
+	own := possible[0] // the site's own language, if it has the same script
 	grammatical := s.wordsOfGrammar(text, possible)
 	words, err := s.wordsOfPages(ctx, text, own)
 	if err != nil {
@@ -98,7 +98,7 @@ type wordOfPages struct {
 	in      []bool
 }
 
-// wordsOfPages looks for the words of a text in the pages, where stems are those of one language: "widgets" is a word
+// wordsOfPages looks for the words of a text in the pages, if stems are those of one language: "widgets" is a word
 // of pages that say "widget".
 func (s *snapshot) wordsOfPages(ctx context.Context, text string, own int) ([]wordOfPages, error) {
 	var tokens []analysis.Token

@@ -80,7 +80,7 @@ var docusaurusSite = map[string]string{
 	"i18n/fr/docusaurus-plugin-content-docs/current/other/deeper.md": front("title: Plus", "Une autre machine."),
 }
 
-// The current version and the site's own language are found where nobody asks for others, and where others are asked
+// The current version and the site's own language are found when nobody asks for others, and when others are asked
 // for, only these.
 func TestDocusaurusVersionsAndTranslationsAreKeptApart(t *testing.T) {
 	const (

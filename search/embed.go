@@ -60,7 +60,7 @@ func (e *embeddings) state(project api.ProjectID) Meaning {
 	return Meaning{Project: project}
 }
 
-// want has a project's vectors made, after those that wait already.
+// want queues a project's vectors, after those that wait already.
 func (e *embeddings) want(project api.ProjectID) {
 	e.mu.Lock()
 	if !slices.Contains(e.waiting, project) {
@@ -118,7 +118,7 @@ func (e *embeddings) forget(project api.ProjectID) {
 	e.waiting = slices.DeleteFunc(e.waiting, func(p api.ProjectID) bool { return p == project })
 }
 
-// startEmbedding begins to make vectors, where there is an embedder.
+// startEmbedding begins to compute vectors, if there is an embedder.
 func (l *Library) startEmbedding() {
 	if l.near == nil {
 		return
@@ -144,7 +144,7 @@ func (l *Library) stopEmbedding() {
 	}
 }
 
-// How long the maker of vectors waits after a failure, where the embedder does not say.
+// How long embedding pauses after a failure, if the embedder does not say.
 const (
 	embedPause     = 30 * time.Second
 	embedPauseMost = 10 * time.Minute
@@ -275,7 +275,7 @@ func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
 	return writeMark(dir, mark{Generation: filepath.Base(snap.Dir), Model: model.ID(), Sections: len(job.live)})
 }
 
-func (m *meant) servedBy() string {
+func (m *embeddingIndex) servedBy() string {
 	if m == nil {
 		return ""
 	}
@@ -298,7 +298,7 @@ func (e *embedding) run(ctx context.Context, model meaning.Model) error {
 	note := func(done int) {
 		work.note(e.project, func(m *Meaning) {
 			m.Model, m.Sections, m.Embedded, m.Working = model.Name, len(e.live), len(e.live)-len(e.keys)+done, true
-			m.Serving = e.snap.meant.Load().servedBy()
+			m.Serving = e.snap.embeddingIndex.Load().servedBy()
 		})
 	}
 	note(0)

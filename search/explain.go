@@ -27,7 +27,7 @@ type Understood struct {
 	Language Choice
 	Tag      string
 	Groups   []string
-	Page     string // that the reader is on, where the index has it
+	Page     string // that the reader is on, if the index has it
 	Matching int    // pages that may be found and have one of the words
 	Closely  int    // of these, how many were looked at closely
 }
@@ -91,7 +91,7 @@ type Explained struct {
 	Words []WordIn // what each word of the query gives to PartSection and PartPage together, in the order of the query
 }
 
-// A Part is one reason for a score, with what it adds: less than 0 where it takes away.
+// A Part is one reason for a score, with what it adds: less than 0 if it takes away.
 type Part struct {
 	Kind   PartKind
 	Amount float64
@@ -131,15 +131,15 @@ type WordIn struct {
 // An Expected is a page that was asked about, and why it is found or not.
 type Expected struct {
 	Path, Title, URL string
-	Rank             int // among the pages found, from 1; 0 where it is not found
+	Rank             int // among the pages found, from 1; 0 if it is not found
 	Why              Standing
-	Detail           string // the version, the language, the tag or the groups of the page, where these are why
+	Detail           string // the version, the language, the tag or the groups of the page, if these are why
 	Score            float64
 	Parts            []Part
 	Words            []WordIn
 }
 
-// A Standing says where a page that was asked about stands.
+// A Standing says how a page that was asked about ranks.
 type Standing string
 
 const (
@@ -155,8 +155,8 @@ const (
 	StandsThreshold Standing = "threshold" // its score is below the threshold
 )
 
-// Explain finds what Search finds, and says why, also of pages that were expected. It ranks anew, whatever is
-// remembered, and takes several times as long.
+// Explain finds what Search finds, and says why, also of pages that were expected. It ranks again, whatever is
+// cached, and takes several times as long.
 func (l *Library) Explain(ctx context.Context, project api.ProjectID, q Query, expected ...string) (Explanation,
 	error) {
 	if err := ctx.Err(); err != nil {
@@ -214,7 +214,7 @@ type pageTally struct {
 	seen  bool // looked at closely
 }
 
-// watch has the parts of a section's score noted.
+// watch records the parts of a section's score.
 func (t *trace) watch(section, page uint32) {
 	if t.sections == nil {
 		t.sections, t.pages = make(map[uint32]*sectionTally), make(map[uint32]*pageTally)
@@ -365,7 +365,7 @@ type wordAt struct {
 // A fieldSet holds fields as bits: those of sections, then those of pages.
 type fieldSet uint16
 
-// somewhere is in the fields of a page where one of its sections has the word.
+// somewhere marks the fields of a page in which one of its sections has the word.
 const somewhere fieldSet = 1 << 15
 
 // findFields looks up which fields of the watched sections and pages have the words, and in which form.
@@ -597,7 +597,7 @@ func (x *explaining) languageChosen(q *Query, asked, used *scope) Choice {
 	return c
 }
 
-// expected says where a page stands.
+// expected says how a page ranks.
 func (x *explaining) expected(at uint32, sc *scope, found []scored) Expected {
 	r := x.pages[at]
 	e := Expected{Path: r.Path, Title: r.Title, URL: r.URL(x.labels().SiteURL, "")}

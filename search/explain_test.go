@@ -232,7 +232,7 @@ func TestAnExplanationSaysWhatWasUnderstood(t *testing.T) {
 	}
 }
 
-// Whoever misses a page learns why it is not found.
+// A person who misses a page learns why it is not found.
 func TestAPageThatWasExpectedIsExplained(t *testing.T) {
 	l := explainedLibrary(t)
 	q := Query{Text: "backup", Limit: 2}
@@ -262,7 +262,7 @@ func TestAPageThatWasExpectedIsExplained(t *testing.T) {
 	}
 }
 
-// Weights that are tried change the order for whoever tries them, and for nobody else.
+// Weights that are tried change the order for the person who tries them, and for nobody else.
 func TestWeightsAreTriedForOneQuery(t *testing.T) {
 	l := explainedLibrary(t)
 	q := Query{Text: "restore backup", Limit: 3}
@@ -344,7 +344,7 @@ func TestASynonymThatTookPartIsNamed(t *testing.T) {
 	if got := through("throttle callers", "limits.md"); got != "0 limit synonym, 0 rate synonym" {
 		t.Errorf("a word that no page has: %s", got)
 	}
-	// Where the question's own word is a title, nothing else is looked for.
+	// If the question's own word is a title, nothing else is looked for.
 	if hits := explain(t, l, Query{Text: "erase a disk"}).Hits; len(hits) != 1 || hits[0].Hit.Path != "erase.md" {
 		t.Errorf("erase finds %+v", hits)
 	}

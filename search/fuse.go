@@ -11,7 +11,7 @@ import (
 // the one that means most.
 const fusedSections = 4
 
-// A blend says how rankings by words and by meaning make one. docs/decisions/0028-meaning.md tells where it comes from.
+// A blend says how rankings by words and by meaning make one. docs/decisions/0028-meaning.md says where it comes from.
 type blend struct {
 	Share float64 // of meaning in a score; the rest is that of words
 	From  float64 // by how many deviations a section lies nearer than any, for meaning to count at all
@@ -82,7 +82,7 @@ func (s *snapshot) inOrder(all map[uint32]float64, top float64) []scored {
 	return out
 }
 
-// leastTop is the score of the best section where nothing was found by words.
+// leastTop is the score of the best section if nothing was found by words.
 const leastTop = 0.1
 
 // within keeps of sections in their order what a query asks for: pages up to its limit, sections of a page up to its

@@ -38,8 +38,8 @@ type judgedSet struct {
 	queries []retrieval.Query
 }
 
-// mostOf bounds how many queries of a kind are made of one set.
-var mostOf = map[string]int{"desc": 60, "head": 60, "prefix": 25, "typo": 25}
+// maxOf bounds how many queries of a kind are made of one set.
+var maxOf = map[string]int{"desc": 60, "head": 60, "prefix": 25, "typo": 25}
 
 // publishedSet reads a set, takes the descriptions out of it that are asked for, and makes its queries.
 func publishedSet(t testing.TB, name string) judgedSet {
@@ -113,14 +113,14 @@ func some(kind string, queries []retrieval.Query) []retrieval.Query {
 	slices.SortStableFunc(queries, func(a, b retrieval.Query) int {
 		return cmp.Or(cmp.Compare(analysis.Hash(a.Query+"!"), analysis.Hash(b.Query+"!")), strings.Compare(a.Query, b.Query))
 	})
-	return queries[:min(len(queries), mostOf[kind])]
+	return queries[:min(len(queries), maxOf[kind])]
 }
 
 func (m *maker) query(kind, text string, relevant ...string) retrieval.Query {
 	return retrieval.Query{Corpus: m.name, Kind: kind, Query: text, Relevant: relevant}
 }
 
-// descriptions asks for pages by the description in their front matter, where no other page has the same.
+// descriptions asks for pages by the description in their front matter, if no other page has the same.
 func (m *maker) descriptions() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {
@@ -193,7 +193,7 @@ func (m *maker) headings() []retrieval.Query {
 	return some("head", out)
 }
 
-// prefixes breaks titles off in their second word or a later one, where that still tells one title from all others.
+// prefixes breaks titles off in their second word or a later one, if that still tells one title from all others.
 func (m *maker) prefixes() []retrieval.Query {
 	var out []retrieval.Query
 	for title, files := range m.asked {
@@ -404,7 +404,7 @@ func TestPublishedSetInChineseJapaneseAndKorean(t *testing.T) {
 	}
 }
 
-// namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, where they are the only ones.
+// namedHeadings asks for headings of pages in Chinese, Japanese and Korean as they stand, if they are the only ones.
 func (m *maker) namedHeadings() []retrieval.Query {
 	pages := map[string][]string{}
 	for _, file := range m.files {

@@ -46,15 +46,15 @@ type Options struct {
 	Parsed int64
 	Log    *slog.Logger
 	Tuning *Tuning // weights of the ranking; DefaultTuning if nil
-	// Cell runs the parsers of page.Kinds on files that may hold anything; in this process where nil, for tests.
+	// Cell runs the parsers of page.Kinds on files that may hold anything; in this process if nil, for tests.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 	// Embedder makes the vectors by which sections are found by what they mean; by their words alone if nil.
 	Embedder meaning.Embedder
-	// MeaningInBoxes has searches in boxes, which come with every key that is pressed, ask the embedder too.
+	// MeaningInBoxes makes searches in boxes, which come with every key that is pressed, ask the embedder too.
 	MeaningInBoxes bool
-	// Sources are those of a project, its own first; each project has its own alone where nil.
+	// Sources are those of a project, its own first; each project has its own alone if nil.
 	Sources func(ctx context.Context, project api.ProjectID) ([]Source, error)
-	Missing func(index api.ProjectID) // hears of a further source without an index; nil where nobody does
+	Missing func(index api.ProjectID) // hears of a further source without an index; nil if nobody does
 }
 
 // A Library holds the indexes of all projects in one folder. It opens an index when a query comes for it and closes
@@ -72,7 +72,7 @@ type Library struct {
 	closed   bool
 	memory   atomic.Int64 // that open snapshots hold
 	lookups  lookups
-	near     *nearness // nil where there is no embedder
+	near     *semanticSearch // nil if there is no embedder
 	blend    blend
 	inUse    background.Work
 	done     chan struct{}
@@ -118,7 +118,7 @@ func Open(dir string, o Options) (*Library, error) {
 		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
 		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int),
 		done: make(chan struct{}), swept: make(chan struct{}),
-		near: newNearness(&o), blend: defaultBlend,
+		near: newSemanticSearch(&o), blend: defaultBlend,
 	}
 	background.Go("search.Open", l.sweep)
 	l.startEmbedding()
@@ -424,7 +424,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 		defer old.release()
 		before = old.Generation
 	case errors.Is(err, ErrNotIndexed):
-		l.log.Info("index is built anew", "project", project.ID, "reason", err)
+		l.log.Info("rebuilding index", "project", project.ID, "reason", err)
 	default:
 		return Report{}, fmt.Errorf("open the index of %s: %w", project.ID, err)
 	}
@@ -468,7 +468,7 @@ func (l *Library) Check(ctx context.Context, project api.Project, tree Tree, pro
 // Commit is the commit that the index of a project shows; empty if there is no usable index.
 func (l *Library) Commit(project api.ProjectID) string { return l.labels(project).Commit }
 
-// Address is where readers find the documentation of a project, as it was indexed: as the project says it, or as the
+// Address is the public URL of a project's documentation, as it was indexed: as the project says it, or as the
 // site's configuration does. It is empty if neither does, and if there is no usable index.
 func (l *Library) Address(project api.ProjectID) string { return l.labels(project).SiteURL }
 
@@ -607,7 +607,7 @@ func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, 
 type Place struct{ Path, Anchor string }
 
 // A Named is what readers call a section, and where they find it. A section that the index no longer has is named by
-// its page, and where that is gone too the URL is empty.
+// its page, and if that is gone too, the URL is empty.
 type Named struct{ Title, Heading, URL string }
 
 // Names names sections, each in its place; also of pages that are restricted to groups.

@@ -68,7 +68,7 @@ func (s *snapshot) leadsBelow(to string, belowRoot bool, labels *index.Manifest)
 	return host + (&url.URL{Path: meant[0]}).EscapedPath()
 }
 
-// relativePage is the page that a link names which does not begin with a slash; nil where it names none.
+// relativePage is the page that a link names which does not begin with a slash; nil if it names none.
 func (s *snapshot) relativePage(from *page.Record, to string, kind api.SiteKind) *page.Record {
 	for _, p := range relatives(from, to, kind) {
 		if at, ok := s.find(p); ok {

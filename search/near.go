@@ -18,28 +18,28 @@ import (
 	"docent/search/page"
 )
 
-// Sections are found by what they mean as well, where a library has an embedder. Vectors of sections lie beside the
+// Sections are found by meaning as well, if a library has an embedder. Vectors of sections lie beside the
 // index and are made in the background; a query that has none yet, or whose own vector cannot be had in time, is
 // answered by its words alone, and says so.
 
-// A Wish says whether a query wants sections that are found by what they mean.
-type Wish int8
+// A SemanticMode says whether a query wants sections that are found by what they mean.
+type SemanticMode int8
 
 const (
-	AsUsual  Wish = iota // for whole questions, and for a search box where the library's options say so
-	Wanted               // where the library can
-	Unwanted             // by words alone
+	SemanticDefault SemanticMode = iota // for whole questions, and for a search box if the library's options say so
+	SemanticOn                          // if the library can
+	SemanticOff                         // by words alone
 )
 
-// A meant is what an open index knows of meaning. It never changes: another one takes its place.
-type meant struct {
+// An embeddingIndex is what an open index knows of meaning. It never changes: another one takes its place.
+type embeddingIndex struct {
 	field  *meaning.Field
 	from   meaning.Embedder // that is asked for the vectors of questions
 	serial uint64           // of all that this process has made
 }
 
-// nearness is a library's part in it.
-type nearness struct {
+// semanticSearch is a library's part in the search by meaning.
+type semanticSearch struct {
 	embedder meaning.Embedder
 	boxes    bool // searches in boxes ask the endpoint too
 	asked    cache[questionKey, []float32]
@@ -60,11 +60,11 @@ type questionKey struct{ model, text string }
 // How many bytes the vectors of questions that were asked lately may take.
 const askedBytes = 8 << 20
 
-func newNearness(o *Options) *nearness {
+func newSemanticSearch(o *Options) *semanticSearch {
 	if o.Embedder == nil {
 		return nil
 	}
-	n := &nearness{embedder: o.Embedder, boxes: o.MeaningInBoxes}
+	n := &semanticSearch{embedder: o.Embedder, boxes: o.MeaningInBoxes}
 	n.asked = cache[questionKey, []float32]{most: askedBytes, held: &n.held, lookups: new(lookupCount),
 		size: func(k questionKey, v []float32) int64 { return int64(len(k.text)+4*len(v)) + 200 }}
 	return n
@@ -86,12 +86,12 @@ func (s *snapshot) openMeaning() {
 	s.setMeaning(m)
 }
 
-func (s *snapshot) setMeaning(m *meant) {
+func (s *snapshot) setMeaning(m *embeddingIndex) {
 	var more int64
 	if m != nil {
 		more = m.field.Bytes()
 	}
-	if old := s.meant.Swap(m); old != nil {
+	if old := s.embeddingIndex.Swap(m); old != nil {
 		more -= old.field.Bytes()
 	}
 	s.meantBytes.Add(more)
@@ -106,7 +106,7 @@ const servesFrom = 0.8
 
 // attach makes what a snapshot knows of meaning from the vectors on disk: those of the library's model, or as long as
 // they are too few, those of a model before it.
-func (n *nearness) attach(dir string, s *snapshot) (*meant, error) {
+func (n *semanticSearch) attach(dir string, s *snapshot) (*embeddingIndex, error) {
 	models, err := meaning.Models(dir)
 	if err != nil || len(models) == 0 {
 		return nil, err
@@ -116,7 +116,7 @@ func (n *nearness) attach(dir string, s *snapshot) (*meant, error) {
 		return nil, err
 	}
 	own := n.embedder.Model()
-	var best *meant
+	var best *embeddingIndex
 	for _, m := range models {
 		field, err := meaning.Load(dir, m, keys)
 		if err != nil {
@@ -127,7 +127,7 @@ func (n *nearness) attach(dir string, s *snapshot) (*meant, error) {
 		}
 		isOwn := m.ID() == own.ID()
 		if isOwn || best == nil {
-			best = &meant{field: field, from: n.embedderOf(m), serial: n.serial.Add(1)}
+			best = &embeddingIndex{field: field, from: n.embedderOf(m), serial: n.serial.Add(1)}
 		}
 		if isOwn {
 			break
@@ -137,7 +137,7 @@ func (n *nearness) attach(dir string, s *snapshot) (*meant, error) {
 }
 
 // embedderOf asks for the questions of a model's vectors.
-func (n *nearness) embedderOf(m meaning.Model) meaning.Embedder {
+func (n *semanticSearch) embedderOf(m meaning.Model) meaning.Embedder {
 	if m.ID() == n.embedder.Model().ID() {
 		return n.embedder
 	}
@@ -243,13 +243,13 @@ func once(tell func(why string)) func(why string) {
 	}
 }
 
-// meaningOf is what a query may use of meaning; nil where it goes by words alone.
-func (s *snapshot) meaningOf(q *Query) *meant {
+// meaningOf is what a query may use of meaning; nil if it goes by words alone.
+func (s *snapshot) meaningOf(q *Query) *embeddingIndex {
 	n := s.library.near
-	if n == nil || q.Meaning == Unwanted || q.Meaning == AsUsual && q.Box && !n.boxes {
+	if n == nil || q.Meaning == SemanticOff || q.Meaning == SemanticDefault && q.Box && !n.boxes {
 		return nil
 	}
-	m := s.meant.Load()
+	m := s.embeddingIndex.Load()
 	if m == nil {
 		n.used.without.Add(1)
 		q.degraded(noVectors)
@@ -257,7 +257,7 @@ func (s *snapshot) meaningOf(q *Query) *meant {
 	return m
 }
 
-// both ranks by words and, where it can, by meaning; helped is whether it could.
+// both ranks by words and, if it can, by meaning; helped is whether it could.
 func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bool, err error) {
 	m := s.meaningOf(&q)
 	if m == nil {
@@ -316,7 +316,7 @@ type questionFlight struct {
 }
 
 // question is the vector of a question: remembered, or asked for once for all who want it.
-func (n *nearness) question(ctx context.Context, from meaning.Embedder, text string) (vector []float32, err error) {
+func (n *semanticSearch) question(ctx context.Context, from meaning.Embedder, text string) (vector []float32, err error) {
 	ctx, span := tracing.Start(ctx, "embed the question")
 	defer func() { span.Done(err) }()
 	key := questionKey{from.Model().ID(), spaced(text)}
@@ -343,7 +343,7 @@ func (n *nearness) question(ctx context.Context, from meaning.Embedder, text str
 	}
 }
 
-func (n *nearness) fly(ctx context.Context, from meaning.Embedder, key questionKey, f *questionFlight) {
+func (n *semanticSearch) fly(ctx context.Context, from meaning.Embedder, key questionKey, f *questionFlight) {
 	defer func() {
 		n.flights.mu.Lock()
 		delete(n.flights.under, key)
@@ -374,8 +374,8 @@ func (s *snapshot) scopeFound(ctx context.Context, q *Query, found []scored) (sc
 // nearSections is how many sections that lie near are taken into account.
 const nearSections = 100
 
-// fused ranks by words and by a question's vector; helped is false where that is of another model than it was.
-func (s *snapshot) fused(ctx context.Context, q Query, m *meant, vector []float32) (list []scored, helped bool,
+// fused ranks by words and by a question's vector; helped is false if that is of another model than it was.
+func (s *snapshot) fused(ctx context.Context, q Query, m *embeddingIndex, vector []float32) (list []scored, helped bool,
 	err error) {
 	probe := m.field.Probe(vector)
 	if probe == nil {
@@ -416,7 +416,7 @@ func (s *snapshot) allowed(filter func(page uint32) bool) func(section uint32) b
 	}
 }
 
-// Meanings says how the vectors of the projects stand, by project; nothing where there is no embedder.
+// Meanings returns the state of each project's vectors, by project; nothing if there is no embedder.
 func (l *Library) Meanings() []Meaning {
 	if l.near == nil {
 		return nil

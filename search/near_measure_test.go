@@ -129,9 +129,9 @@ func TestMeaningMeasured(t *testing.T) {
 		m, _ := l.Meaning(api.ProjectID(name))
 		t.Logf("%-11s %5d sections have vectors after %v", name, m.Embedded, time.Since(begin).Round(time.Second))
 	}
-	measure := func(name string, wish Wish, box bool) {
+	measure := func(name string, mode SemanticMode, box bool) {
 		outcomes, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
-			return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box, Meaning: wish,
+			return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box, Meaning: mode,
 				Degraded: func(why string) { t.Error(q.Query, why) }}))
 		})
 		if err != nil {
@@ -153,7 +153,7 @@ func TestMeaningMeasured(t *testing.T) {
 		}
 	}
 	for _, box := range []bool{false, true} {
-		measure("words", Unwanted, box)
+		measure("words", SemanticOff, box)
 		for _, b := range blends {
 			l.blend = b
 			for name := range halfOf { // what is remembered was fused with another blend
@@ -161,11 +161,11 @@ func TestMeaningMeasured(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				m := snap.meant.Load()
-				snap.setMeaning(&meant{m.field, m.from, l.near.serial.Add(1)})
+				m := snap.embeddingIndex.Load()
+				snap.setMeaning(&embeddingIndex{m.field, m.from, l.near.serial.Add(1)})
 				snap.release()
 			}
-			measure(fmt.Sprintf("%+v", b), Wanted, box)
+			measure(fmt.Sprintf("%+v", b), SemanticOn, box)
 		}
 	}
 }

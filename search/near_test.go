@@ -25,7 +25,7 @@ type thesaurus struct {
 	fail error // of questions
 	sick error // of sections
 	gate chan struct{}
-	told *thesaurus // that keeps what is asked; this one where nil
+	told *thesaurus // that keeps what is asked; this one if nil
 	seen []string   // sections
 	put  []string   // questions, after the model's name
 }
@@ -166,11 +166,11 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "remove.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)
 	}
-	q.Meaning = Unwanted
+	q.Meaning = SemanticOff
 	if found, _ := pathsOf(t, l, q); slices.Contains(found, "remove.md") {
 		t.Errorf("words alone find %v: the page has them", found)
 	}
-	// A box asks only where it is told to, and a question whose words are a heading keeps its page.
+	// A search box asks only if the options say so, and a question whose words are a heading keeps its page.
 	q = Query{Text: "price", Box: true}
 	if found, why := pathsOf(t, l, q); len(found) == 0 || found[0] != "price.md" || why != nil {
 		t.Errorf("found %v, %v", found, why)
@@ -178,7 +178,7 @@ func TestSectionsAreFoundInOtherWordsThanTheQuestions(t *testing.T) {
 	if _, questions := th.asked(); !slices.Equal(questions, []string{"first how can I zorp my blick"}) {
 		t.Errorf("asked %q", questions)
 	}
-	if found, _ := pathsOf(t, l, Query{Text: "get  rid of my workspace", Box: true, Meaning: Wanted}); found[0] != "remove.md" {
+	if found, _ := pathsOf(t, l, Query{Text: "get  rid of my workspace", Box: true, Meaning: SemanticOn}); found[0] != "remove.md" {
 		t.Errorf("a box that wants meaning finds %v", found)
 	}
 	if m, ok := l.Meaning("docs"); !ok || m.Serving != "first" || m.Embedded != m.Sections || m.Embedded < 30 || m.Working {
@@ -225,7 +225,7 @@ func TestMeaningKeepsToTheFilters(t *testing.T) {
 	}
 }
 
-// A section is asked for once, whatever becomes of the index: over updates, restarts and an index that is built anew.
+// A section is asked for once, whatever becomes of the index: over updates, restarts and a rebuilt index.
 // What is damaged is asked for again.
 func TestASectionIsAskedForOnce(t *testing.T) {
 	th, dir := &thesaurus{name: "first"}, t.TempDir()
@@ -314,7 +314,7 @@ func TestAnEndpointThatFailsCostsTheGainAlone(t *testing.T) {
 	update(t, l, wordy(nil))
 	q := Query{Text: "what is the price of getting rid of a workspace", Sections: 2}
 	plain := q
-	plain.Meaning = Unwanted
+	plain.Meaning = SemanticOff
 	same := func(want string) {
 		t.Helper()
 		found, why := pathsOf(t, l, q)

@@ -11,13 +11,13 @@ type PageInfo struct {
 	Path        string // relative to the documentation folder, with its extension
 	Title       string
 	Description string
-	URL         string // where a reader finds it
-	Version     string // that it is shown under; empty where the site has none
+	URL         string // its address for readers
+	Version     string // that it is shown under; empty if the site has none
 	Language    string // the same
 	Current     bool   // found by readers who name no version
 	Own         bool   // in the site's own language
 	Sections    int
-	Source      string // label of the project's source; empty where it has only one
+	Source      string // label of the project's source; empty if it has only one
 }
 
 // Published lists the pages that every reader may find, in the order of their paths: neither what the site keeps from

@@ -15,10 +15,10 @@ import (
 type group struct {
 	word     string // as typed, lower case
 	variants []variant
-	weight   float32 // of the group in the query: more than 1 where the word is repeated
+	weight   float32 // of the group in the query: more than 1 if the word is repeated
 	idf      float32
-	ready    *postings // what the word adds to scores at weight 1, where that is known
-	bridged  bool      // words that stand for it were added: idf is that of the word alone, where it was asked for alone
+	ready    *postings // what the word adds to scores at weight 1, if that is known
+	bridged  bool      // words that stand for it were added: idf is that of the word alone, as if it were asked for alone
 }
 
 type variant struct {
@@ -67,7 +67,7 @@ type queryParser struct {
 	languages []string
 	box       bool
 	groups    []group
-	lastPart  int // number of the part that may be unfinished; -1 where there is none
+	lastPart  int // number of the part that may be unfinished; -1 if there is none
 	covered   int // parts up to here belong to a whole that is known
 }
 
@@ -138,7 +138,7 @@ func (p *queryParser) token(t analysis.Token) error {
 	return err
 }
 
-// name adds a name of several parts, where some page has it.
+// name adds a name of several parts, if some page has it.
 func (p *queryParser) name(t analysis.Token) error {
 	ready, err := p.word(p.ctx, p.a, p.w, p.languages, wholeName, t.Term)
 	if err == nil && ready.known {
@@ -148,7 +148,7 @@ func (p *queryParser) name(t analysis.Token) error {
 	return err
 }
 
-// typedName is name in a search box, where the last one may be unfinished.
+// typedName is name in a search box, where the last part may be unfinished.
 func (p *queryParser) typedName(t analysis.Token) error {
 	known, err := p.known(t.Term)
 	if err != nil {
@@ -377,7 +377,7 @@ func commonPrefix(a, b string) int {
 }
 
 // slipsBetween is the number of letters left out, added, replaced or swapped with their neighbour between two words, or
-// more than most where there are more.
+// more than most if there are more.
 func slipsBetween(a []rune, word string, most int) int {
 	var buf [48]rune
 	b := buf[:0]

@@ -53,7 +53,7 @@ type candidate struct {
 	others  []other // what else of the page was looked at
 }
 
-// An other is a further section of a page, with what its page loses where it stands for it.
+// An other is a further section of a page, with what its page loses if it stands for it.
 type other struct {
 	section uint32
 	less    float32
@@ -310,7 +310,7 @@ func (s *snapshot) startedTitles(q Query, filter func(uint32) bool) map[uint32]f
 	return out
 }
 
-// here is the page that the reader is on, where it is known.
+// here is the page that the reader is on, if it is known.
 func (s *snapshot) here(q *Query) (uint32, bool) {
 	if q.CurrentPath == "" {
 		return 0, false

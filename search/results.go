@@ -12,7 +12,7 @@ import (
 )
 
 // What a query found is remembered with the snapshot that it was found in, so an update forgets all of it at once. Only
-// numbers and scores of sections are kept; they are written out anew for each caller, under the labels that the index
+// numbers and scores of sections are kept; they are written out for each caller, under the labels that the index
 // has then. Callers who ask the same at the same time search once.
 
 // A resultKey is all that a ranking depends on.
@@ -25,7 +25,7 @@ type resultKey struct {
 	version, language, tag, groups string
 	everywhere                     bool
 	reader                         reader
-	asked                          string // what tells the reader's language, where nothing else does
+	asked                          string // what tells the reader's language, if nothing else does
 	meaning                        uint64 // serial of the vectors that had a part; 0 for words alone
 }
 
@@ -34,8 +34,8 @@ func (k resultKey) size() int64 {
 		len(k.asked) + len(k.reader.version) + 240)
 }
 
-// A flight is one search that others may wait for. It is not singleflight's: whoever waits may leave, and the search
-// runs in the goroutine that holds the index open.
+// A flight is one search that others may wait for. It is not singleflight's: a caller that waits may leave, and the
+// search runs in the goroutine that holds the index open.
 type flight struct {
 	done  chan struct{}
 	found []scored
@@ -50,7 +50,7 @@ type flights struct {
 // errBrokenOff answers those who waited for a search that panicked.
 var errBrokenOff = errors.New("the search broke off")
 
-// key names what a query finds. It must be the same only where that is the same.
+// key names what a query finds. It must be the same only if that is the same.
 func (s *snapshot) key(q *Query) resultKey {
 	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box,
 		tag: q.Filter.Tag}
@@ -107,7 +107,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	return s.show(found, s.versionAsked(&q))
 }
 
-// versionAsked is the version that a query is made in; empty where it is the current one.
+// versionAsked is the version that a query is made in; empty if it is the current one.
 func (s *snapshot) versionAsked(q *Query) string {
 	if q.Filter.Version != "" {
 		return q.Filter.Version

@@ -49,11 +49,11 @@ func TestOtherQuestionsAreRankedAnew(t *testing.T) {
 	l := openTest(t, Options{})
 	mustUpdate(t, l, docs, made(50, 1))
 	base := Query{Text: "common things"}
-	ask := func(q Query, anew bool) {
+	ask := func(q Query, searches bool) {
 		t.Helper()
 		before, _ := asks(l)
 		mustSearch(t, l, "docs", q)
-		if after, _ := asks(l); after-before != map[bool]uint64{true: 1}[anew] {
+		if after, _ := asks(l); after-before != map[bool]uint64{true: 1}[searches] {
 			t.Errorf("%+v was ranked %d times", q, after-before)
 		}
 	}
@@ -141,7 +141,7 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	}
 }
 
-// What is remembered stays within its room, and is counted as what it takes.
+// The cache stays within its bound, and is counted as what it takes.
 func TestWhatIsRememberedIsBounded(t *testing.T) {
 	const room = 64 << 10
 	l := openTest(t, Options{CacheBytes: room, TextBytes: room, ResultBytes: room, IdleAfter: -1})

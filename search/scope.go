@@ -17,7 +17,7 @@ import (
 // A locale is a language that pages are written in, as the site names it.
 type locale struct {
 	name  string       // in lower case, with hyphens
-	shown string       // as the site writes it; empty where nothing says which language it is
+	shown string       // as the site writes it; empty if nothing says which language it is
 	tag   language.Tag // what it stands for
 	pages int
 }
@@ -26,7 +26,7 @@ type locale struct {
 // groups to say belongs to every scope.
 type scope struct {
 	only string // version that the filter names: only its pages
-	// version that the reader is in, where it is not the current one; of docs that have no such version, the current
+	// version that the reader is in, if it is not the current one; of docs that have no such version, the current
 	// one
 	version  string
 	locale   int  // number of the language; everyLocale for all
@@ -39,8 +39,8 @@ type scope struct {
 
 const everyLocale = -1
 
-// mostLocales bounds what folders that look like languages cost. Pages of further ones count as the site's own.
-const mostLocales = 1000
+// maxLocales bounds what folders that look like languages cost. Pages of further ones count as the site's own.
+const maxLocales = 1000
 
 // parseTag reads a language's name, as codes of countries that sites use too.
 func parseTag(name string) language.Tag {
@@ -77,7 +77,7 @@ func (s *snapshot) findEditions() {
 	for page, r := range s.pages {
 		name := site.FoldTag(r.Locale)
 		at, known := numbers[name]
-		if !known && len(s.locales) < mostLocales {
+		if !known && len(s.locales) < maxLocales {
 			at = len(s.locales)
 			numbers[name] = at
 			s.locales = append(s.locales, locale{name: name, shown: r.Locale, tag: parseTag(r.Locale)})
@@ -115,8 +115,8 @@ func (s *snapshot) localeNamed(name string) (int, bool) {
 
 // A reader is what the page that someone is on tells of the version and the language that they read.
 type reader struct {
-	version string // empty where it is the current one
-	locale  int    // everyLocale where the page does not tell
+	version string // empty if it is the current one
+	locale  int    // everyLocale if the page does not tell
 }
 
 // readerOf reads it from the page or, if there is no such page, from its address alone: an untranslated page is shown
@@ -242,8 +242,8 @@ func (s *snapshot) translated(sc *scope, page uint32) bool {
 // these are taken to have nothing on the subject.
 const foreignLead = 2
 
-// rankIn ranks the pages of a scope. All that it finds is in one language. Where the reader's language was not asked
-// for by name, and has nothing, pages that are not translated into it answer; and where nobody knows the reader's
+// rankIn ranks the pages of a scope. All that it finds is in one language. If the reader's language was not asked
+// for by name, and has nothing, pages that are not translated into it answer; and if nobody knows the reader's
 // language, that of the page that fits best.
 func (s *snapshot) rankIn(ctx context.Context, w *scratch, q Query, sc scope) ([]scored, error) {
 	found, err := s.rankScope(ctx, w, q, &sc)

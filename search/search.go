@@ -2,8 +2,8 @@
 // by BM25F over sections and whole pages, computed from Bleve's postings.
 //
 // A query sees one state of a project's documentation, whole: the one before an update or the one after it, never both.
-// What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has made
-// it anew. An index that was updated many times answers exactly as one that was built at once.
+// What is on disk is checked before it answers, and what cannot be trusted answers ErrNotIndexed until Update has
+// rebuilt it. An index that was updated many times answers exactly as one that was built at once.
 package search
 
 import (
@@ -15,20 +15,20 @@ import (
 // A Query asks for the sections that answer Text best.
 type Query struct {
 	Text        string
-	Limit       int     // pages; 5 where zero
-	Sections    int     // of one page at most; its best one alone where zero
+	Limit       int     // pages; default 5
+	Sections    int     // of one page at most; its best one alone if zero
 	Threshold   float64 // leave out what scores less; 0 to 1
 	Filter      Filter
 	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbours come first
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
 	// Everywhere looks in all versions and languages, which readers never see side by side.
 	Everywhere bool `cbor:"-"`
-	// Asked are the reader's own words, the newest first, where Text is not: they tell which language is wanted where
+	// Asked are the reader's own words, the newest first, if Text is not: they tell which language is wanted if
 	// neither the filter nor the current page does.
 	Asked []string `cbor:"-"`
-	// Meaning says whether sections are found by what they mean as well, where the library has an embedder.
-	Meaning Wish `cbor:"-"`
-	// Degraded is told what had no part in the search, and why: "meaning: …". It may be nil.
+	// Meaning says whether sections are found by what they mean as well, if the library has an embedder.
+	Meaning SemanticMode `cbor:"-"`
+	// Degraded receives what had no part in the search, and why: "meaning: …". It may be nil.
 	Degraded func(why string) `cbor:"-"`
 	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody
 	// else's
@@ -44,23 +44,23 @@ func (q *Query) pages() int {
 	return q.Limit
 }
 
-// A Filter leaves out pages of other kinds. Where Version or Language is empty, the reader's are meant: see Query.
+// A Filter leaves out pages of other kinds. If Version or Language is empty, the reader's are meant: see Query.
 type Filter struct {
 	Version  string   `json:"version,omitempty"`
 	Language string   `json:"language,omitempty"`
 	Tag      string   `json:"tag,omitempty"`
 	Groups   []string `json:"groups,omitempty"`                    // pages restricted to groups are found only with one of them
-	Sources  []string `json:"sources,omitempty" cbor:",omitempty"` // labels of the project's sources; all where empty
+	Sources  []string `json:"sources,omitempty" cbor:",omitempty"` // labels of the project's sources; all if empty
 }
 
-// A Hit is one section, best first. Where a query asks for several sections of a page, each has the score that its page
+// A Hit is one section, best first. If a query asks for several sections of a page, each has the score that its page
 // would have by it alone, and none repeats what one before it holds.
 type Hit struct {
-	// of the page, relative to the documentation folder, with its extension; behind @label/ where it is in a further source
+	// of the page, relative to the documentation folder, with its extension; behind @label/ if it is in a further source
 	Path    string
-	File    string // that holds the page: another one than Path where it holds several, as operations of an API
+	File    string // that holds the page: another one than Path if it holds several, as operations of an API
 	Anchor  string // of the section; empty for the text before the first heading
-	URL     string // where a reader finds it
+	URL     string // its address for readers
 	Title   string // of the page
 	Heading string
 	Trail   []string // headings above it
@@ -72,7 +72,7 @@ type Hit struct {
 	Version     string
 	Language    string
 	Tags        []string
-	Source      string // label of the project's source that the page is in; empty where it has only one
+	Source      string // label of the project's source that the page is in; empty if it has only one
 }
 
 // A Page is a whole page, without what its readers do not see: comments, and what the site's generator replaces.

@@ -20,7 +20,7 @@ const (
 // contents are read into these, so that a hit takes only what it holds.
 var contents = sync.Pool{New: func() any { return new([sourceMost]byte) }}
 
-// stretch is where what a section shows ends: its offset in the page, and the number of the section that follows.
+// stretch is the end of what a section shows: its offset in the page, and the number of the section that follows.
 func (s *snapshot) stretch(section uint32) (end int64, after uint32) {
 	page := s.pageOf[section]
 	sec := s.sections[section]
@@ -43,7 +43,7 @@ type shown struct {
 
 func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.hit.URL)) + 400 }
 
-// show writes out what was found by a query from this version; empty where it is the current one.
+// show writes out what was found by a query from this version; empty if it is the current one.
 func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
 	labels := s.labels()
 	hits := make([]Hit, len(found))

@@ -10,7 +10,7 @@ import (
 	"docent/api"
 )
 
-// Where readers find pages, and what stands above them, is told by the generator's own files.
+// The generator's own files say at which URL readers find pages, and what is above them.
 func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 	page := func(front string) string { return "---\n" + front + "\n---\nText of the page.\n" }
 	for _, c := range []struct {

@@ -42,9 +42,9 @@ type snapshot struct {
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64
 
-	relabelled atomic.Pointer[index.Manifest]
-	meant      atomic.Pointer[meant]
-	meantBytes atomic.Int64
+	relabelled     atomic.Pointer[index.Manifest]
+	embeddingIndex atomic.Pointer[embeddingIndex]
+	meantBytes     atomic.Int64
 
 	// Under library.mu:
 	users    int
@@ -340,7 +340,7 @@ func (s *snapshot) findOperations() {
 }
 
 // byClaim orders the pages by whose an address is that several have: an operation of an API has that of the page which
-// renders it, and is what readers see there where the page holds nothing else.
+// renders it, and is what readers see there if the page holds nothing else.
 func (s *snapshot) byClaim() []uint32 {
 	var own, operations, covered []uint32
 	for at, r := range s.pages {
@@ -418,7 +418,7 @@ func plainTitle(title string) string {
 	return analysis.Fold(b.String())
 }
 
-// url is where a reader finds a page.
+// url is a page's address for readers.
 func (s *snapshot) url(r *page.Record, anchor string) string {
 	return r.URL(s.labels().SiteURL, anchor)
 }
@@ -482,7 +482,7 @@ func (s *snapshot) find(p string) (uint32, bool) {
 		}
 	}
 	if shown {
-		for _, address := range []string{address, p} { // whole where the page was collected from another site
+		for _, address := range []string{address, p} { // absolute if the page was collected from another site
 			if page, ok := s.byAddress[site.AddressKey(address)]; ok {
 				return page, true
 			}

@@ -23,7 +23,7 @@ type Source struct {
 	Label  string
 	Index  api.ProjectID // under which it is indexed
 	Weight float64
-	Groups []string // where there are any, only readers with one of them are answered from it
+	Groups []string // if there are any, only readers with one of them are answered from it
 	First  bool     // it is the project's own
 }
 
@@ -158,7 +158,7 @@ func merged(hits []Hit, pages int) []Hit {
 }
 
 // sourceOf is the source that a path belongs to, and the path within it. A path that names no source is of the project's
-// own. ok is false where there is no such source, or where it is not for readers with these groups.
+// own. ok is false if there is no such source, or if it is not for readers with these groups.
 func sourceOf(parts []Source, path string, groups []string) (p *Source, within string, ok bool) {
 	label, within := "", path
 	if marked, found := strings.CutPrefix(strings.TrimPrefix(path, "/"), sourceMark); found {
@@ -190,7 +190,7 @@ func (l *Library) pageOf(parts []Source, path string, groups []string) (Page, er
 	return l.pageIn(p, within, groups)
 }
 
-// siteOf is the source whose site an address is on; nil where it is none, or where it is not known.
+// siteOf is the source whose site an address is on; nil if it is none, or if it is not known.
 func (l *Library) siteOf(parts []Source, address string) (at *Source) {
 	if len(parts) < 2 || !strings.Contains(address, "://") {
 		return nil
@@ -297,7 +297,7 @@ func byWeight(parts []Part, raw, score float64) []Part {
 	return append(slices.Clone(parts), Part{Kind: PartSource, Amount: score - raw})
 }
 
-// rank puts the hits of several sources in their order, and says where the expected pages stand among them.
+// rank puts the hits of several sources in their order, and returns the ranks of the expected pages among them.
 func (e *Explanation) rank(pages int) {
 	slices.SortStableFunc(e.Hits, func(a, b Explained) int { return cmp.Compare(b.Hit.Score, a.Hit.Score) })
 	place := make(map[string]int, pages)

@@ -37,7 +37,7 @@ func hosted(t testing.TB, projects int, o Options) *Library {
 	return l
 }
 
-// Three hundred projects on one node: what open indexes hold stays under the setting, whoever asks what.
+// Three hundred projects on one node: what open indexes hold stays under the setting, no matter what is asked.
 func TestManyProjectsStayWithinTheMemoryGiven(t *testing.T) {
 	projects := 300
 	if !need.All {

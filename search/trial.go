@@ -34,7 +34,7 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader,
 		tuning: &t}
 	n.relabelled.Store(s.relabelled.Load())
-	n.meant.Store(s.meant.Load())
+	n.embeddingIndex.Store(s.embeddingIndex.Load())
 	n.remember(s.library.options)
 	if t.measuresLike(s.tuning) {
 		n.norms = s.norms
@@ -64,7 +64,7 @@ type trialWeight struct {
 	of   func(*Tuning) []*float64 // the first as it is given, others in proportion
 }
 
-// trialWeights are named as in a tuning's file where they stand there alone.
+// trialWeights are named as in a tuning's file if they stand there alone.
 var trialWeights = []trialWeight{
 	{"title", 20, func(t *Tuning) []*float64 { return []*float64{&t.Page[page.FieldTitle], &t.Inherit[page.FieldTitle]} }},
 	{"heading", 20, func(t *Tuning) []*float64 { return []*float64{&t.Section[page.FieldHeading], &t.PageHeading} }},

@@ -2,7 +2,7 @@ package search
 
 import "docent/search/page"
 
-// Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md tells where they
+// Tuning is the weights of the ranking: one setting for every site. docs/decisions/0003-ranking.md says where they
 // come from.
 type Tuning struct {
 	Section [page.SectionFields]float64 `toml:"section"` // heading, trail, body, code
@@ -24,8 +24,8 @@ type Tuning struct {
 	CloserShare  float64 `toml:"closer_share"` // their sections that score at least so much of the best
 	TitleCover   float64 `toml:"title_cover"`
 	HeadingCover float64 `toml:"heading_cover"`
-	HeadingExact float64 `toml:"heading_exact"` // where the query is the heading
-	HeadingNamed float64 `toml:"heading_named"` // on top of it, where the query ends with the heading word for word
+	HeadingExact float64 `toml:"heading_exact"` // if the query is the heading
+	HeadingNamed float64 `toml:"heading_named"` // on top of it, if the query ends with the heading word for word
 	UnknownCount float64 `toml:"unknown_count"` // a title word that was not asked for counts so often
 	Proximity    float64 `toml:"proximity"`
 	ProximityK   float64 `toml:"proximity_k"`
@@ -35,27 +35,28 @@ type Tuning struct {
 	Slip1          float64 `toml:"slip1"`
 	Slip2          float64 `toml:"slip2"`
 	Prefix         float64 `toml:"prefix"`
-	PrefixOfWord   float64 `toml:"prefix_of_word"` // where the last word is a word itself
+	PrefixOfWord   float64 `toml:"prefix_of_word"` // if the last word is a word itself
 	PrefixWords    int     `toml:"prefix_words"`
 	// words of a query from which on a last word that is a word is not taken for the beginning of others
 	PrefixUntil   int     `toml:"prefix_until"`
 	NameRest      float64 `toml:"name_rest"`     // as UnknownCount, for the other parts of a name that was asked for
-	PartShare     float64 `toml:"part_share"`    // a part of a compound name, where the whole is known
+	PartShare     float64 `toml:"part_share"`    // a part of a compound name, if the whole is known
 	Neighbourhood float64 `toml:"neighbourhood"` // currentPath
 	// of other candidates, by linking to a page: at most, and how many make half of it
 	Vote         float64 `toml:"vote"`
 	VoteK        float64 `toml:"vote_k"`
 	Abbreviation float64 `toml:"abbreviation"` // of the other form of a word that is written short or in full
 	Pair         float64 `toml:"pair"`         // of two Chinese, Japanese or Korean characters: a word is one or more of them
-	// of a word of the field that stands for another, and the score of the first page below which such words are looked for
+	// of a word of the field that stands for another, and the score of the first page below which such words are looked
+	// for
 	Synonym      float64 `toml:"synonym"`
 	SynonymBelow float64 `toml:"synonym_below"`
-	// power to which a page's own boost is raised where it is above 1; Demotion where it is below
+	// power to which a page's own boost is raised if it is above 1; Demotion if it is below
 	Boost    float64 `toml:"boost"`
 	Demotion float64 `toml:"demotion"`
 }
 
-// DefaultTuning is what a library uses unless it is told otherwise.
+// DefaultTuning is a library's default.
 var DefaultTuning = Tuning{
 	Section: [page.SectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [page.Fields]float64{6, 2, 1, 0.5, 2, 0},
 	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,

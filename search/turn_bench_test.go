@@ -9,8 +9,8 @@ import (
 	"docent/bench/retrieval"
 )
 
-// BenchmarkAssistant: what one of the assistant's searches takes, several sections of each page: ranked anew, and where
-// it was asked before.
+// BenchmarkAssistant: what one of the assistant's searches takes, several sections of each page: when it is
+// ranked again, and when it was asked before.
 func BenchmarkAssistant(b *testing.B) {
 	queries := judgedQueries(b)
 	for _, c := range []struct {

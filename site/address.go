@@ -33,8 +33,8 @@ func (s *Site) setOrigin(file, key, address string) {
 	s.origin, s.stated = strings.TrimRight(u.String(), "/"), key+" in "+path.Join(s.docsDir, file)
 }
 
-// Address is where readers find the documentation folder, without a slash at the end, and what says so. Both are empty
-// where nobody does.
+// Address is the public URL of the documentation folder, without a slash at the end, and what says so. Both are empty
+// if nobody does.
 func (s *Site) Address() (address, from string) {
 	if s.project.SiteURL != "" {
 		return strings.TrimRight(s.project.SiteURL, "/"), "--site-url"
@@ -80,7 +80,7 @@ func (s *Site) below() string {
 }
 
 // LinkBase is the path, without slashes at its ends, that the generator puts before a link that begins with a slash; ok
-// is false where it leaves such links as they are, so that they lead to the root of the host.
+// is false if it leaves such links as they are, so that they lead to the root of the host.
 func (s *Site) LinkBase() (base string, ok bool) {
 	switch s.Kind {
 	case api.SiteNext:
@@ -130,7 +130,7 @@ func (s *Site) Redirects(address string) bool {
 
 var parameter = regexp.MustCompile(`:(\w+)([*+?]?)`)
 
-// routePattern compiles a path with parameters, as in "packages/:name/src/:rest*"; nil where it holds more than these.
+// routePattern compiles a path with parameters, as in "packages/:name/src/:rest*"; nil if it holds more than these.
 func routePattern(from string) *regexp.Regexp {
 	if strings.ContainsAny(from, "(){}") {
 		return nil
@@ -159,5 +159,5 @@ func (s *Site) Anchors(headings []markup.Heading) []string {
 	return anchor.Of(s.Kind, s.anchors).Anchors(headings)
 }
 
-// AnchorRule names the rule of the anchors: where it is the same as before, so are they.
+// AnchorRule names the rule of the anchors: if it is the same as before, so are they.
 func (s *Site) AnchorRule() string { return anchor.Of(s.Kind, s.anchors).Name }

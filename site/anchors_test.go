@@ -94,7 +94,7 @@ func TestHugosAnchorsFollowItsSettings(t *testing.T) {
 	}
 }
 
-// Explicit anchors stand as they are, and no heading gets one of them again where the generator looks at them first.
+// Explicit anchors stay as they are, and no heading gets one of them again if the generator looks at them first.
 func TestExplicitAnchorsAreKept(t *testing.T) {
 	t.Parallel()
 	const page = "# [A](b) `c` <b>d</b>\n\n## Own {#own}\n\n## Own\n\n## Later\n\n## x {#later}\n\n## 译 %{#translated}%\n"

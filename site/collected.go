@@ -14,12 +14,12 @@ const CollectedFile = "docent.collected.json"
 // Collected is what a CollectedFile holds.
 type Collected struct {
 	Address   string              `json:"address"`             // of the site's root, such as https://docs.example.com
-	Language  string              `json:"language,omitempty"`  // that the site is written in where a page does not say it
+	Language  string              `json:"language,omitempty"`  // that the site is written in if a page does not say it
 	Trails    map[string][]string `json:"trails,omitempty"`    // the titles above a page, by the path of its file
 	Addresses map[string]string   `json:"addresses,omitempty"` // of pages that are not Markdown, by the path of their file
 }
 
-// openCollected reads what whoever collected the pages says of all of them.
+// openCollected reads what the collector of the pages says of all of them.
 func (s *Site) openCollected(read func(string) ([]byte, error)) {
 	raw, err := read(CollectedFile)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *Site) openCollected(read func(string) ([]byte, error)) {
 	}
 }
 
-// shownAsCollected is a page's address as Shown names it: below the site's root where it lies there, else whole.
+// shownAsCollected is a page's address as Shown names it: below the site's root if it lies there, else whole.
 func (s *Site) shownAsCollected(address string) string {
 	base := s.origin
 	if s.project.SiteURL != "" {

@@ -15,7 +15,7 @@ import (
 // programs are the endings of a configuration in JavaScript or TypeScript.
 var programs = []string{".ts", ".mts", ".js", ".mjs"}
 
-// exportsOf reads what the first of these files exports that there is; its name is empty where there is none.
+// exportsOf reads what the first of these files exports that there is; its name is empty if there is none.
 func exportsOf(read func(string) ([]byte, error), stems ...string) (file string, out map[string]any) {
 	for _, stem := range stems {
 		for _, ext := range programs {
@@ -134,7 +134,7 @@ func (s *Site) readFumadocs(read func(string) ([]byte, error)) {
 	}
 }
 
-// leftOutOf says why a collection of Fumadocs does not take a file in; ok is false where none leaves it out.
+// leftOutOf says why a collection of Fumadocs does not take a file in; ok is false if none leaves it out.
 func (d *decider) leftOutOf(p string) (why Decision, ok bool) {
 	full := path.Join(d.docsDir, p)
 	for _, c := range d.dirs {

@@ -36,11 +36,11 @@ type plugin struct {
 	current          bool              // the version that is being written is shown
 	versions         []string          // that are shown; nil for all
 	versioned        bool              // versions says what there is
-	paths            map[string]string // of versions, in the address; where it is not said, the rule of versionPath
-	// the version that is shown without a path of its own; empty where there is one version
+	paths            map[string]string // of versions, in the address; if it is not said, the rule of versionPath
+	// the version that is shown without a path of its own; empty if there is one version
 	last  string
 	whole bool // its folder is not known: it is the whole content
-	// file of its sidebars, relative to the repository's root; empty where it is not known
+	// file of its sidebars, relative to the repository's root; empty if it is not known
 	sidebar string
 }
 
@@ -142,7 +142,7 @@ func (c *docusaurusConfig) readPresets() (classic bool) {
 	return classic
 }
 
-// options are an object of options, of which there is one at most; ok is false where they are computed.
+// options are an object of options, of which there is one at most; ok is false if they are computed.
 func (c *docusaurusConfig) options(v any) (of map[string]any, ok bool) {
 	switch v := v.(type) {
 	case nil, bool:
@@ -307,7 +307,7 @@ func (c *docusaurusConfig) readAddress() {
 	}
 }
 
-// sidebarOf is the file of a plugin's sidebars; empty where it is computed.
+// sidebarOf is the file of a plugin's sidebars; empty if it is computed.
 func (s *Site) sidebarOf(p plugin, option any, files []string) string {
 	if name, ok := option.(string); ok {
 		return path.Join(p.root, name)
@@ -344,12 +344,12 @@ func (p *plugin) versionPath(version string) string {
 	return version
 }
 
-// A location is where a file lies in the content of a Docusaurus site.
+// A location is a file's place in the content of a Docusaurus site.
 type location struct {
 	plugin  plugin
 	rel     string // relative to the plugin's folder, or to that of a version or translation of it
 	prefix  string // of the address
-	version string // "current" where it is the version that is being written
+	version string // "current" if it is the version that is being written
 	found   bool
 }
 
@@ -494,7 +494,7 @@ func readInstances(src string) (out []*docsInstance) {
 			read(m)
 		}
 	}
-	for _, at := range docsOptions.FindAllStringIndex(src, mostObjects) {
+	for _, at := range docsOptions.FindAllStringIndex(src, maxObjects) {
 		v, _ := script.Literal(src[at[1]-1:])
 		if m, ok := v.(map[string]any); ok {
 			read(m)

@@ -149,7 +149,7 @@ var unreadableExclusions = func() map[string]exclusion {
 	}
 }()
 
-// Where it cannot be known what a site leaves out, the site is unreadable, and says which setting and what to do; until
+// If it cannot be known what a site leaves out, the site is unreadable, and says which setting and what to do; until
 // the project says itself what is public.
 func TestASiteWhoseExclusionsAreUnknownIsUnreadableUntilTheProjectSaysWhatIsPublic(t *testing.T) {
 	for name, x := range unreadableExclusions {

@@ -9,11 +9,11 @@ import (
 // Front is what a page's front matter says of whether the site shows the page.
 type Front struct {
 	_         struct{} `cbor:",toarray"`
-	Draft     string   // the line that makes it a draft; empty where it is none
+	Draft     string   // the line that makes it a draft; empty if it is none
 	Hidden    string   // the line that keeps it out of searches
 	Shown     bool     // it says that it is not hidden
 	Build     Build
-	PublishAt int64 // seconds since 1970; 0 where it does not say
+	PublishAt int64 // seconds since 1970; 0 if it does not say
 	ExpireAt  int64
 	Cascade   []Cascade // what it says of the pages below
 }
@@ -112,7 +112,7 @@ func readBuild(values map[string]any) (b Build) {
 			continue
 		}
 		m = lowerKeys(m)
-		b.Render, b.List = "always", "always" // where they stand at all, nothing of them comes from above
+		b.Render, b.List = "always", "always" // if they stand at all, nothing of them comes from above
 		word := func(v any) string {
 			switch s := strings.ToLower(strings.TrimSpace(fmt.Sprint(v))); s {
 			case "false", "0":
@@ -138,17 +138,17 @@ func readBuild(values map[string]any) (b Build) {
 	return b
 }
 
-const mostCascades = 100 // of one page: each is held against all pages below
+const maxCascades = 100 // of one page: each is held against all pages below
 
 // readCascades reads one set of values, or a list of sets with a target each.
 func readCascades(v any) (out []Cascade) {
 	switch v := v.(type) {
 	case []any:
-		for _, x := range v[:min(len(v), mostCascades)] {
+		for _, x := range v[:min(len(v), maxCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case []map[string]any: // as TOML gives it
-		for _, x := range v[:min(len(v), mostCascades)] {
+		for _, x := range v[:min(len(v), maxCascades)] {
 			out = append(out, readCascades(x)...)
 		}
 	case map[string]any:
@@ -206,7 +206,7 @@ func ReadPage(file string, values map[string]any) Page {
 	}
 	switch address := FrontText(values, "permalink", "url"); {
 	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
-		p.Address = address // which counts where a program has collected the page
+		p.Address = address // which counts if a program has collected the page
 	case address != "" && !strings.Contains(address, ":"):
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}

@@ -15,11 +15,11 @@ import (
 	"docent/internal/glob"
 )
 
-// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, where that is shown, and the
+// A tree is a folder of Hugo's content. Its pages' addresses begin with the language, if that is shown, and the
 // folder that it is mounted as.
 type tree struct {
 	folder, language, mounted string
-	in, out                   []excluded // patterns of the files that a mount takes in, where it has some, and leaves out
+	in, out                   []excluded // patterns of the files that a mount takes in, if it has some, and leaves out
 }
 
 // treeOf is the folder of Hugo's content that a page lies in, and the page's path there.
@@ -41,7 +41,7 @@ type hugoBuild struct {
 	cascade                 []Cascade
 }
 
-// inTree is where in Hugo's content a page lies; its path there, and what its address begins with.
+// inTree is the place of a page in Hugo's content: its path there, and what its address begins with.
 func (s *Site) inTree(p string) (prefix, rel string, ok bool) {
 	t, rel, ok := s.treeOf(p)
 	if ok && s.docsDir != "" && (s.docsDir == t.folder || strings.HasPrefix(s.docsDir, t.folder+"/")) {
@@ -265,7 +265,7 @@ func (d *decider) hugo(e *Entry) Decision {
 	return d.hugoBuilds(e, rel)
 }
 
-// languageOf is the language that Hugo has a page in, where its folder or its name says so.
+// languageOf is the language that Hugo has a page in, if its folder or its name says so.
 func (d *decider) languageOf(p string) string {
 	if t, _, ok := d.treeOf(p); ok && t.language != "" {
 		return t.language

@@ -15,8 +15,8 @@ import (
 
 // An Edition is the version and the language that a page is written for.
 type Edition struct {
-	Docs string // the docs that it belongs to, where a site has several with versions of their own
-	// names of its version, the one that is shown first; of all versions that share the page. None where it belongs to
+	Docs string // the docs that it belongs to, if a site has several with versions of their own
+	// names of its version, the one that is shown first; of all versions that share the page. None if it belongs to
 	// none
 	Versions []string
 	Current  bool   // readers who name no version see it
@@ -30,7 +30,7 @@ type layout struct {
 	kind      api.SiteKind
 	docsDir   string            // the project's
 	root      string            // folder, from the repository's root, that the rules are about
-	byDefault string            // the site's default; empty where nothing says it
+	byDefault string            // the site's default; empty if nothing says it
 	locales   map[string]string // languages that the configuration names, by their folder or suffix in lower case
 	folders   map[string]string // languages by the folder that holds their pages: Hugo's contentDir
 	versions  map[string]string // versions by their folder
@@ -138,7 +138,7 @@ func (l *layout) of(p string, named []string) Edition {
 
 var versionFolder = regexp.MustCompile(`^version-([^/]+)$`)
 
-// doubtful are languages whose codes are words of English too: a folder of that name holds a language's pages where
+// doubtful are languages whose codes are words of English too: a folder of that name holds a language's pages if
 // these stand elsewhere in English.
 var doubtful = []string{"az", "be", "hy", "id", "is", "it", "ka", "km", "mk", "my", "no", "si", "sq", "te"}
 
@@ -230,7 +230,7 @@ func IsLanguage(tag string) bool {
 var OtherTags = map[string]string{"cn": "zh-Hans", "jp": "ja", "tw": "zh-Hant", "kr": "ko", "ua": "uk", "gr": "el",
 	"cz": "cs", "dk": "da"}
 
-// settle decides which pages readers see who name no version, where the site does not say it: of a page that is there
+// settle decides which pages readers see who name no version, if the site does not say it: of a page that is there
 // for several versions, the one without a version, else the newest. What a site says holds, unless the version that it
 // names has no pages here: then it is the newest one that has.
 func settle(pages []Edition) {
@@ -369,7 +369,7 @@ func (s *Site) Editions(pages []EditionPage) []Edition {
 	return out
 }
 
-// Language is the site's default language, where something says it.
+// Language is the site's default language, if something says it.
 func (s *Site) Language() string { return s.layout.byDefault }
 
 // FoldTag writes a language's name as it is compared.

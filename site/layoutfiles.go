@@ -132,13 +132,13 @@ func (l *layout) name(folder, tag string) {
 
 func (l *layout) setDefault(tag string) { l.byDefault = cmp.Or(l.byDefault, tag) }
 
-// mostObjects bounds how often a key is looked for: each time what follows is read, and keys may stand within each
+// maxObjects bounds how often a key is looked for: each time what follows is read, and keys may stand within each
 // other.
-const mostObjects = 50
+const maxObjects = 50
 
 // objectsAt reads the objects that a configuration written in JavaScript gives to a key.
 func objectsAt(src []byte, key string) (out []map[string]any) {
-	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(key)+`['"]?\s*:\s*(?:/\*[^*]*\*/\s*)?\(?\s*[{]`).FindAllIndex(src, mostObjects) {
+	for _, at := range regexp.MustCompile(`\b`+regexp.QuoteMeta(key)+`['"]?\s*:\s*(?:/\*[^*]*\*/\s*)?\(?\s*[{]`).FindAllIndex(src, maxObjects) {
 		if v, _ := script.Literal(string(src[at[1]-1:])); v != nil {
 			if m, ok := v.(map[string]any); ok {
 				out = append(out, m)

@@ -44,7 +44,7 @@ func Concerns(p string) bool {
 	return (Configures(p) != "" || Lays(p)) && !slices.Contains(strings.Split(path.Dir(p), "/"), "node_modules")
 }
 
-// Generator is what makes the site, as people call it; empty where that is not known.
+// Generator is what makes the site, as people call it; empty if that is not known.
 func (s *Site) Generator() string { return generators[s.Kind] }
 
 // Pages is the folder that a new page belongs in, relative to the repository's root: the content folder, or the part of
@@ -97,7 +97,7 @@ func (s *Site) Map() *Map {
 	return &Map{site: s, pages: map[string]mapped{}, files: map[string][]string{}}
 }
 
-// Add adds a file. If the site does not show it, it is found only where no page has its address.
+// Add adds a file. If the site does not show it, it is found only if no page has its address.
 func (m *Map) Add(p Page, shown bool) {
 	m.Remove(p.Path)
 	at := mapped{shown: m.site.Shown(p), hidden: !shown}
@@ -128,7 +128,7 @@ func (m *Map) Remove(file string) {
 	delete(m.pages, file)
 }
 
-// Find is the page at an address that is relative to the documentation folder's. Where several files claim it, what the
+// Find is the page at an address that is relative to the documentation folder's. If several files claim it, what the
 // site shows goes before what it does not, and a page whose own address it is before one that only had it once.
 func (m *Map) Find(address string) (file string, ok bool) {
 	key := AddressKey(address)
@@ -148,7 +148,7 @@ func (m *Map) Find(address string) (file string, ok bool) {
 	return file, best > 0
 }
 
-// Address is where a page is shown, as Shown gives it.
+// Address is the address of a page, as Shown returns it.
 func (m *Map) Address(file string) (string, bool) {
 	at, ok := m.pages[file]
 	return at.shown, ok

@@ -15,8 +15,8 @@ import (
 	"docent/site/anchor"
 )
 
-// mostInherited is how many files a configuration consists of.
-const mostInherited = 10
+// maxInherited is how many files a configuration consists of.
+const maxInherited = 10
 
 // computedNode tells a value that a tag of MkDocs or Python makes.
 func computedNode(n yaml.Node) bool {
@@ -28,7 +28,7 @@ func computedNode(n yaml.Node) bool {
 func (s *Site) readMkDocs(file string,
 	read func(string) ([]byte, error)) (doc map[string]yaml.Node, from map[string]string, base string) {
 	from = map[string]string{}
-	for n := range mostInherited {
+	for n := range maxInherited {
 		raw, err := read(file)
 		var part map[string]yaml.Node // values may hold tags of Python
 		if err == nil {
@@ -53,7 +53,7 @@ func (s *Site) readMkDocs(file string,
 		if above.Value == "" && above.Kind == 0 {
 			break
 		}
-		if n == mostInherited-1 || above.Kind != yaml.ScalarNode || computedNode(above) {
+		if n == maxInherited-1 || above.Kind != yaml.ScalarNode || computedNode(above) {
 			s.unknown(file, "INHERIT is computed, or leads too far")
 			break
 		}

@@ -19,7 +19,7 @@ type Place struct {
 	Crumbs   []string // titles of the groups above it
 	Versions []string // that list it, the one that readers see first before the others
 	Current  bool     // one of them is what readers see first
-	Docs     string   // the product, where each has versions of its own
+	Docs     string   // the product, if each has versions of its own
 	Language string
 	Hidden   bool // it is in the navigation, and readers do not see it there
 }
@@ -119,7 +119,7 @@ func readDocs(file string, content []byte,
 	if err != nil {
 		return nil, "", err
 	}
-	const mostFiles, mostBytes = 200, 8 << 20 // a file may take in itself
+	const maxFiles, maxBytes = 200, 8 << 20 // a file may take in itself
 	files, size := 0, 0
 	var expand func(v any, dir string) any
 	expand = func(v any, dir string) any {
@@ -142,12 +142,12 @@ func readDocs(file string, content []byte,
 				return out
 			}
 			name := path.Join(dir, ref)
-			if files++; files > mostFiles {
+			if files++; files > maxFiles {
 				missing = name
 				return out
 			}
 			raw, err := read(name)
-			if size += len(raw); size > mostBytes {
+			if size += len(raw); size > maxBytes {
 				missing = name
 				return out
 			}
@@ -256,7 +256,7 @@ var (
 
 // readVitePress reads the sidebars that a configuration writes out.
 func readVitePress(src string, found func(string, Place)) {
-	read := 0 // up to where: what stands within a sidebar is read with it
+	read := 0 // up to where: what is within a sidebar is read with it
 	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
 		if at[0] < read {
 			continue

@@ -76,7 +76,7 @@ func (s *Site) readNext(read func(string) ([]byte, error)) {
 	s.readFumadocs(read)
 }
 
-// router is the folder of Next.js's that a page lies in, and the page's path there; ok is false where it lies in none.
+// router is the folder of Next.js's that a page lies in, and the page's path there; ok is false if it lies in none.
 func (s *Site) router(p string) (folder, rel string, ok bool) {
 	root := path.Dir(s.config)
 	if s.config == "" {

@@ -12,7 +12,7 @@ import (
 // A Name is a text of a navigation that is a program, as it names a page.
 type Name struct {
 	script.Text
-	ID string // the page's id there; empty where Address is set
+	ID string // the page's id there; empty if Address is set
 	// Address is that of the page, with what the program puts before it.
 	Address string
 }
@@ -69,8 +69,8 @@ func (s *Site) Names(file, src string) (out []Name) {
 	return out
 }
 
-// ID is how programs name a page that is no address of it, and the program alone that may: the page's sidebar, where it
-// has one of its own. Both are empty where there is no such name.
+// ID is how programs name a page that is no address of it, and the program alone that may: the page's sidebar, if it
+// has one of its own. Both are empty if there is no such name.
 func (s *Site) ID(p Page) (id, sidebar string) {
 	switch s.Kind {
 	case api.SiteStarlight:

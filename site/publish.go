@@ -28,7 +28,7 @@ func (s State) IsPage() bool { return s == Published || s == Unlisted }
 type Decision struct {
 	State State
 	Rule  string
-	File  string // that says so, relative to the repository's root; empty where it is the generator's own rule
+	File  string // that says so, relative to the repository's root; empty if it is the generator's own rule
 }
 
 // An Entry is a file that may be a page.
@@ -37,7 +37,7 @@ type Entry struct {
 	Front     Front
 	OpenAPI   bool     // a document that describes an API
 	Importers []string // files that show this one's text
-	Place     *Place   // in the navigation; nil where it is not there
+	Place     *Place   // in the navigation; nil if it is not there
 }
 
 // instructions are files that tell programs how to work on the repository. They are no pages, wherever they lie.
@@ -75,7 +75,7 @@ type decider struct {
 	bundles map[string]string // folders that are one page of Hugo, with the file that is the page
 }
 
-// importer is a file of the site that shows this one's text; empty where none does.
+// importer is a file of the site that shows this one's text; empty if none does.
 func (d *decider) importer(e *Entry) string {
 	for _, p := range e.Importers {
 		above := d.entries[p]
@@ -103,7 +103,7 @@ func (d *decider) decide(e *Entry) Decision {
 	if strings.Count(e.Path, "/") > deepest {
 		return Decision{LeftOut, fmt.Sprintf("lies below more than %d folders", deepest), ""}
 	}
-	if d.Kind == api.SiteCollected { // whoever collected it has decided
+	if d.Kind == api.SiteCollected { // the collector has decided
 		return Decision{Published, "is a page that was collected", ""}
 	}
 	if by := d.exclude.LastAsGit(e.Path); by != nil {
@@ -151,7 +151,7 @@ func (d *decider) decide(e *Entry) Decision {
 	return own
 }
 
-// outside says of a file that does not lie where the generator looks for pages.
+// outside reports that a file is not where the generator looks for pages.
 func (d *decider) outside(file string) Decision {
 	folder := d.content
 	if folder == "" {

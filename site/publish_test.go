@@ -128,7 +128,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// A PDF file is public where the site's generator shows files as they are.
+// A PDF file is public if the site's generator shows files as they are.
 func TestPDFFilesArePublicWhereTheSiteShowsThem(t *testing.T) {
 	for config, want := range map[string]map[string]string{
 		"":                     {"manual.pdf": "manual.pdf", "deep/Manual.PDF": "deep/Manual.PDF", "_drafts/a.pdf": ""},

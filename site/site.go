@@ -1,7 +1,7 @@
-// Package site knows the generators of documentation sites: which one makes a site, where it shows a page and under
-// what names, and which files it publishes at all. It reads their configurations and never runs them. There is one file
-// for each generator: what its configuration says, which files are its pages, and how it keeps versions and languages
-// apart.
+// Package site implements the rules of documentation generators: which one makes a site, where it shows a page and
+// under what names, and which files it publishes at all. It reads their configurations and never runs them. There is
+// one file for each generator: what its configuration says, which files are its pages, and how it keeps versions and
+// languages apart.
 package site
 
 import (
@@ -29,7 +29,7 @@ type Site struct {
 	html    bool              // pages end in .html
 	labels  map[string]string // titles of folders, by their path relative to the documentation folder
 
-	config    string // the file that configures the site, as it is named among the files; empty where there is none
+	config    string // the file that configures the site, as it is named among the files; empty if there is none
 	warnings  []Warning
 	broken    error // why a configuration cannot be read
 	project   api.Project
@@ -103,13 +103,13 @@ func (s *Site) withhold(format string, args ...any) {
 }
 
 // Unreadable says why it is not known what the site publishes: its configuration cannot be read, or would have to be
-// run, and the project does not say it either. It is nil where that is known.
+// run, and the project does not say it either. It is nil if that is known.
 func (s *Site) Unreadable() error { return s.broken }
 
 // Warnings say what of the site's configuration could not be read.
 func (s *Site) Warnings() []Warning { return s.warnings }
 
-// Config is the file that configures the site, relative to the repository's root; empty where there is none.
+// Config is the file that configures the site, relative to the repository's root; empty if there is none.
 func (s *Site) Config() string {
 	if s.config == "" {
 		return ""
@@ -148,9 +148,9 @@ func Configures(p string) api.SiteKind {
 type Page struct {
 	Path    string
 	Title   string
-	Slug    string   // last part of the page's address, or all of it, where the front matter sets it
+	Slug    string   // last part of the page's address, or all of it, if the front matter sets it
 	ID      string   // the same by Docusaurus's older rule
-	Address string   // the whole address where the front matter sets that
+	Address string   // the whole address if the front matter sets it
 	Aliases []string // older addresses that lead to it
 }
 
@@ -190,7 +190,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	return s
 }
 
-// recognition is the order of generators where a repository holds files of several.
+// recognition is the order of generators when a repository holds files of several.
 var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
 	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
@@ -272,7 +272,7 @@ func (s *Site) Content() string { return s.content }
 // folder is the folder that a configuration file lies in, relative to the repository's root.
 func (s *Site) folder() string { return path.Join(s.docsDir, path.Dir(s.config)) }
 
-// relative is a page's path below the folder that holds the site's pages; where the documentation folder is that
+// relative is a page's path below the folder that holds the site's pages; if the documentation folder is that
 // folder, or within it, below the documentation folder.
 func (s *Site) relative(p string) string {
 	if s.content == s.docsDir || s.content == "" || strings.HasPrefix(s.docsDir, s.content+"/") {
@@ -362,7 +362,7 @@ type fileName struct {
 	index          bool // the page is its folder's
 }
 
-// indexes are the names of folders' pages, where a generator has no list of its own.
+// indexes are the names of folders' pages, if a generator has no list of its own.
 var indexes = []string{"index", "_index", "README", "readme"}
 
 func nameOf(rel string, indexes ...string) fileName {
@@ -395,7 +395,7 @@ func AddressKey(address string) string {
 	return address
 }
 
-// Crumbs are the titles of the folders above a page, where the generator shows them.
+// Crumbs are the titles of the folders above a page, if the generator shows them.
 func (s *Site) Crumbs(r Page, titles map[string]string) []string {
 	if trail := s.collected.Trails[r.Path]; trail != nil {
 		return trail
@@ -433,7 +433,7 @@ var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": tru
 // IsPDF tells from its name a file that sites show as it is, and that holds text for readers all the same.
 func IsPDF(p string) bool { return strings.EqualFold(path.Ext(p), ".pdf") }
 
-// shownAsFile is where a file is shown that the generator takes over as it is.
+// shownAsFile is the address of a file that the generator copies unchanged.
 func (s *Site) shownAsFile(p string) string {
 	if folder, ok := static[s.Kind]; ok {
 		if rest, ok := belowStatic(folder, p); ok {

@@ -77,7 +77,7 @@ func (l *layout) readStarlight(src []byte) {
 		l.setDefault(cmp.Or(l.locales[strings.ToLower(string(m[1]))], string(m[1])))
 	}
 	l.readObject(src, "i18n", "defaultLocale")
-	for _, at := range starlightLabels.FindAllIndex(src, mostObjects) { // the plugin starlight-versions
+	for _, at := range starlightLabels.FindAllIndex(src, maxObjects) { // the plugin starlight-versions
 		v, _ := script.Literal(string(src[at[1]:]))
 		m, _ := v.(map[string]any)
 		list, _ := m["versions"].([]any)

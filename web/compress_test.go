@@ -11,7 +11,7 @@ import (
 )
 
 // fetchRaw gets a page as it is on the wire.
-func (h *house) fetchRaw(path, encodings string) (*http.Response, []byte) {
+func (h *fixture) fetchRaw(path, encodings string) (*http.Response, []byte) {
 	h.t.Helper()
 	req, err := http.NewRequestWithContext(h.t.Context(), http.MethodGet, h.url+path, nil)
 	if err != nil {

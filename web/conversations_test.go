@@ -123,7 +123,7 @@ func (d *desk) Erasure(_ api.ProjectID, caller string) (insights.Erasure, bool) 
 func (d *desk) Watch(api.ProjectID, string) <-chan struct{} { return d.changed }
 
 // withDesk builds a server whose conversations a test makes.
-func withDesk(t *testing.T) (*house, *desk) {
+func withDesk(t *testing.T) (*fixture, *desk) {
 	d := newDesk()
 	h := build(t, func(deps *web.Deps) { deps.Threads, deps.Eraser = d, d })
 	h.unlist()

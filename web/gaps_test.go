@@ -24,8 +24,8 @@ import (
 	"docent/web"
 )
 
-// ask has a reader of acme ask a question that the documentation does not answer, and gives its id.
-func (h *house) ask(caller, text string, change ...func(*api.QuestionRow)) string {
+// ask asks, as a reader of acme, a question that the documentation does not answer, and returns its id.
+func (h *fixture) ask(caller, text string, change ...func(*api.QuestionRow)) string {
 	h.t.Helper()
 	at := h.clock.Now().Add(time.Duration(h.audience.Position())*time.Second - time.Hour)
 	q := api.QuestionRow{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Question: text, Asked: at, Ended: at,
@@ -152,8 +152,8 @@ func (a *agentStub) Read(name string) (string, error) {
 	return a.secrets[name], nil
 }
 
-// insights gives the pages real topics and reports over the house's catalogue.
-func (h *house) insights(deps *web.Deps) {
+// insights gives the pages real topics and reports over the server's catalogue.
+func (h *fixture) insights(deps *web.Deps) {
 	h.t.Helper()
 	h.audience = catalogtest.NewThreads()
 	h.agent = &agentStub{made: map[string]api.JobID{}, secrets: map[string]string{}}
@@ -184,8 +184,8 @@ const acme = "/console/org-a/docs.acme.example"
 // hostile is what a reader may write.
 const hostile = `<script>alert("rotate")</script> how to rotate a key "><img src=x onerror=alert(1)>`
 
-// rotation has three readers ask about one thing, and others about others.
-func (h *house) rotation() string {
+// rotation asks about one thing as three readers, and about others as others.
+func (h *fixture) rotation() string {
 	first := h.ask("ann", "How do I rotate an API key?")
 	h.ask("bob", hostile, func(q *api.QuestionRow) {
 		q.Rating, q.Rated, q.Comment = api.RatedDown, q.Asked, `</textarea><script>alert("comment")</script>`

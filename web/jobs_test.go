@@ -18,7 +18,7 @@ const jobsOfAcme = "/console/org-a/docs.acme.example/jobs"
 // evil is what stored script would look like.
 const evil = `<script>alert(1)</script><img src=x onerror=alert(2)>"' javascript:alert(3)`
 
-// harmless fails where a page holds what somebody has stored as something else than text.
+// harmless fails if a page holds what somebody has stored as something else than text.
 func harmless(t *testing.T, where, page string) {
 	t.Helper()
 	for _, never := range []string{"<script>alert", "<img src=x", `href="javascript`, "onerror=alert(2)>\"' "} {
@@ -29,7 +29,7 @@ func harmless(t *testing.T, where, page string) {
 }
 
 // workingJob is a job of acme that a language model works on, whose every text is hostile.
-func (h *house) workingJob() api.JobID {
+func (h *fixture) workingJob() api.JobID {
 	id := api.JobID(api.NewID(api.JobPrefix, time.Now()))
 	now := time.Now()
 	h.jobs.add(api.JobRow{Project: "acme", User: "key_x", Branch: evil, Todos: []api.Todo{
@@ -173,7 +173,7 @@ func field(t *testing.T, page, name string) string {
 }
 
 // reviewed is an open pull request of acme with a job, which has a comment's form on its lines.
-func (h *house) reviewed() (id string, of api.JobID) {
+func (h *fixture) reviewed() (id string, of api.JobID) {
 	of = api.JobID(api.NewID(api.JobPrefix, time.Now()))
 	h.jobs.add(api.JobRow{Project: "acme", Job: api.Job{ID: of, Status: api.JobCompleted, Model: "large-1", Title: "x"}})
 	id = h.pull()

@@ -129,7 +129,7 @@ func TestAKeyThatCannotBeMadeSaysWhyAndKeepsTheForm(t *testing.T) {
 	}
 }
 
-func keysThere(t *testing.T, h *house) []api.Key {
+func keysThere(t *testing.T, h *fixture) []api.Key {
 	t.Helper()
 	keys, err := h.catalog.Keys(t.Context(), catalog.KeyQuery{})
 	if err != nil {

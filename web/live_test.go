@@ -75,7 +75,7 @@ func TestALivePartIsMadeOnceForAllWhoLookAtIt(t *testing.T) {
 	t.Parallel()
 	h := build(t)
 	const viewers = 12
-	// atMost is how often the figures may be looked at since a time: every two seconds, and a few times more. Where each
+	// atMost is how often the figures may be looked at since a time: every two seconds, and a few times more. If each
 	// viewer costs a look of its own there are twice as many from the start.
 	atMost := func(since time.Time) int { return viewers/2 + int(time.Since(since)/(2*time.Second)) }
 	began := time.Now()
@@ -122,7 +122,7 @@ func TestTheLogIsFollowed(t *testing.T) {
 	}
 }
 
-// Whoever is signed out, or loses the right to see it, sees nothing more of it.
+// A person who is signed out, or loses the right to see it, sees nothing more of it.
 func TestALivePartEndsWithTheRightToSeeIt(t *testing.T) {
 	t.Parallel()
 	h := build(t)

@@ -18,8 +18,8 @@ import (
 // late is a provider that is known only when the pages have their address.
 type late struct{ *oidc.Provider }
 
-// withProvider is a house whose people sign in with a real provider, which is called Tide.
-func withProvider(t *testing.T, options ...func(*web.Deps)) (*house, *oidctest.Provider) {
+// withProvider is a server whose people sign in with a real provider, which is called Tide.
+func withProvider(t *testing.T, options ...func(*web.Deps)) (*fixture, *oidctest.Provider) {
 	t.Helper()
 	to := new(late)
 	h := build(t, append(options, func(d *web.Deps) { d.Provider = to })...)
@@ -215,7 +215,7 @@ func TestWhoMayComeWithTheProvider(t *testing.T) {
 	}
 }
 
-// Whoever has chosen a password for an address need not be who has it: the two are connected by who knows both.
+// The person who has chosen a password for an address need not own it: the two are connected by one who knows both.
 func TestAnAccountWithAPasswordIsConnectedByItsOwner(t *testing.T) {
 	t.Parallel()
 	h, tide := withProvider(t)

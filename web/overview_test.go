@@ -78,8 +78,8 @@ func (f *figures) Updates(context.Context, api.ProjectID, int) ([]api.Update, er
 	return f.updates, nil
 }
 
-// withFigures is a house in which some things have happened.
-func withFigures(t testing.TB) (*house, *figures) {
+// withFigures is a server on which some things have happened.
+func withFigures(t testing.TB) (*fixture, *figures) {
 	f := &figures{changed: make(chan struct{}, 1)}
 	h := build(t, func(d *web.Deps) {
 		f.Catalog, f.now, d.Catalog = d.Catalog.(*catalog.Catalog), d.Now, f

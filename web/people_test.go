@@ -32,7 +32,7 @@ var kept = sync.OnceValue(func() string {
 })
 
 // person makes a person of org-a, whose password is secret.
-func (h *house) person(name string, role api.Role) api.Person {
+func (h *fixture) person(name string, role api.Role) api.Person {
 	h.t.Helper()
 	p, err := h.catalog.AddPerson(h.t.Context(), api.Person{Email: name + "@example.com", Name: strings.ToUpper(name),
 		Roles: map[api.OrgID]api.Role{"org-a": role}}, kept())
@@ -44,7 +44,7 @@ func (h *house) person(name string, role api.Role) api.Person {
 
 // as is a browser in which a person has signed in: without the work of a password, which is much under the race
 // detector.
-func (h *house) as(p api.Person) *browser {
+func (h *fixture) as(p api.Person) *browser {
 	h.t.Helper()
 	b, token := h.browser(), rand.Text()
 	if _, err := h.catalog.AddSession(h.t.Context(), api.SignIn{Kind: api.SessionOfPerson, Person: p.ID, How: "password",
@@ -204,7 +204,7 @@ func TestAnOwnerInvitesByLink(t *testing.T) {
 	b := h.as(h.person("olga", api.RoleOwner))
 	contains(t, b.post(400, "/console/org-a/people/invite", "role", "root"), "must be viewer, editor or owner")
 	page := b.post(200, "/console/org-a/people/invite", "role", "editor")
-	contains(t, page, "lets one person in as editor", "Open invitations", "whoever has the link")
+	contains(t, page, "lets one person in as editor", "Open invitations", "anyone with the link")
 	path := link(t, page)
 	if strings.Contains(b.open("/console/org-a/people"), path) {
 		t.Error("the link is shown again")

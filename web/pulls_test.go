@@ -22,8 +22,8 @@ import (
 	"docent/web/assets"
 )
 
-// pull puts a pull request of project "acme" into the house.
-func (h *house) pull() string {
+// pull adds a pull request of project "acme".
+func (h *fixture) pull() string {
 	id := api.NewID(api.PullPrefix, h.clock.Now())
 	h.pulls.all[id] = api.PullRequest{ID: id, Project: "acme", Number: 7, Job: "job_1", Head: "docent/job_1",
 		Base: "main", State: api.PullOpen,

@@ -7,7 +7,7 @@ import (
 	"docent/api/openapi"
 )
 
-// Whoever reads the page reads the whole document: every operation with all its answers, and every type.
+// The page shows the whole document: every operation with all its answers, and every type.
 func TestThePageOfTheAPIHasAllOfIt(t *testing.T) {
 	t.Parallel()
 	h := build(t)

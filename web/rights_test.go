@@ -15,7 +15,7 @@ import (
 )
 
 // byKey is a browser at an address of this machine in which somebody tries to sign in with a key.
-func (h *house) byKey(secret, address string) *browser {
+func (h *fixture) byKey(secret, address string) *browser {
 	h.t.Helper()
 	b := h.from(address)
 	b.signIn(secret, "/console")
@@ -23,7 +23,7 @@ func (h *house) byKey(secret, address string) *browser {
 }
 
 // The attack as it was found: a key for one address and one hour invites an owner of the default organization, who is the
-// operator from anywhere and for good.
+// operator from anywhere and permanently.
 func TestAKeyNeverBecomesAnOperator(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -61,7 +61,7 @@ func TestAKeyNeverBecomesAnOperator(t *testing.T) {
 }
 
 // pages are the addresses of the console that a test asks for, in the organization org-a, by method.
-func (h *house) pages(method string) (list []console.Rule) {
+func (h *fixture) pages(method string) (list []console.Rule) {
 	for _, r := range h.server.Rules() {
 		if r.Method == method {
 			r.Pattern = strings.NewReplacer(":org", "org-a", ":domain", "docs.acme.example", ":thread", "thr_1", ":id", "x",
@@ -207,7 +207,7 @@ func TestOnlyAnOperatorMakesOperators(t *testing.T) {
 }
 
 // byLink is a browser in which somebody came by an operator's link.
-func (h *house) byLink() *browser {
+func (h *fixture) byLink() *browser {
 	h.t.Helper()
 	b, token := h.browser(), rand.Text()
 	if _, err := h.catalog.AddLink(h.t.Context(), api.Link{ExpiresAt: h.clock.Now().Add(time.Hour)}, api.HashSecret(token)); err != nil {

@@ -26,7 +26,7 @@ func (b *browser) signedIn() bool {
 	return b.do(http.MethodGet, "/console", nil).StatusCode == http.StatusOK
 }
 
-// Whoever knew or planted the cookie from before the sign-in has nothing by it afterwards.
+// The cookie from before the sign-in is worth nothing afterwards to anybody who knew or planted it.
 func TestASignInMakesATokenThatNobodyHad(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -152,7 +152,7 @@ func TestTheSignInPageDoesNotTellWhoHasAnAccount(t *testing.T) {
 }
 
 // from is a browser at another address of this machine.
-func (h *house) from(ip string) *browser {
+func (h *fixture) from(ip string) *browser {
 	b := h.browser()
 	b.client.Transport = &http.Transport{DisableKeepAlives: true,
 		DialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(ip)}}).DialContext}

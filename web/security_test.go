@@ -15,7 +15,7 @@ import (
 )
 
 // visitor is a browser in which somebody is signed in.
-func (h *house) visitor(who string) *browser {
+func (h *fixture) visitor(who string) *browser {
 	h.t.Helper()
 	b := h.browser()
 	if who == "nobody" {

@@ -31,9 +31,9 @@ import (
 	"docent/web/projects"
 )
 
-// A house is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
+// A fixture is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
 // change in them. It has the organizations org-a (projects acme and acme-two) and org-b (project other).
-type house struct {
+type fixture struct {
 	hooks    *hooks
 	t        testing.TB
 	url      string
@@ -44,9 +44,9 @@ type house struct {
 	system   *system
 	below    *conditions
 	admin    string               // secret of an admin key of org-a
-	audience *catalogtest.Threads // who asks questions
+	audience *catalogtest.Threads // the askers of questions
 	listing  *catalog.Projector   // of their questions
-	unlist   func()               // ends the listing: a second one of the same questions would begin it anew
+	unlist   func()               // ends the listing: a second one of the same questions would start it over
 	agent    *agentStub
 	jobs     *jobs
 }
@@ -69,7 +69,7 @@ func (c *clock) advance(d time.Duration) {
 	c.now = c.now.Add(d)
 }
 
-// prepared returns a catalog with the organizations and projects of a house, as a file: migrations take their time.
+// prepared returns a catalog with the organizations and projects of every test, as a file: migrations take their time.
 var prepared = sync.OnceValue(func() []byte {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
@@ -101,11 +101,11 @@ var prepared = sync.OnceValue(func() []byte {
 	return content
 })
 
-// opened is when houses are built.
+// opened is when test servers are built.
 var opened = time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)
 
-// openCatalog opens a house's own copy of the prepared catalog.
-func (h *house) openCatalog() *catalog.Catalog {
+// openCatalog opens the server's own copy of the prepared catalog.
+func (h *fixture) openCatalog() *catalog.Catalog {
 	h.t.Helper()
 	file := filepath.Join(h.t.TempDir(), "catalog.db")
 	if err := os.WriteFile(file, prepared(), 0o600); err != nil {
@@ -120,9 +120,9 @@ func (h *house) openCatalog() *catalog.Catalog {
 }
 
 // build starts a server of pages. Options change what it is given.
-func build(t testing.TB, options ...func(*web.Deps)) *house {
+func build(t testing.TB, options ...func(*web.Deps)) *fixture {
 	t.Helper()
-	h := &house{t: t, clock: &clock{now: opened},
+	h := &fixture{t: t, clock: &clock{now: opened},
 		pulls: &pulls{all: map[string]api.PullRequest{}, diffs: map[string]forge.Diff{}},
 		jobs:  &jobs{all: map[api.JobID]*api.JobRow{}, logs: map[api.JobID][]job.Entry{}, keys: map[string]api.JobID{}}}
 	h.catalog, h.system = h.openCatalog(), &system{}
@@ -154,7 +154,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *house {
 }
 
 // serve does what the router does for pages: it shows errors.
-func (h *house) serve(w http.ResponseWriter, req *http.Request) {
+func (h *fixture) serve(w http.ResponseWriter, req *http.Request) {
 	client := netip.MustParseAddrPort(req.RemoteAddr).Addr()
 	err := h.server.ServePage(w, req, client, false)
 	if err == nil {
@@ -184,7 +184,7 @@ func (h *house) serve(w http.ResponseWriter, req *http.Request) {
 }
 
 // key makes a key and gives its secret.
-func (h *house) key(k api.Key) string {
+func (h *fixture) key(k api.Key) string {
 	h.t.Helper()
 	secret := api.NewSecret(k.Kind)
 	k.Hint = api.SecretHint(secret)
@@ -196,11 +196,11 @@ func (h *house) key(k api.Key) string {
 
 // A browser keeps cookies and fills in forms.
 type browser struct {
-	*house
+	*fixture
 	client *http.Client
 }
 
-func (h *house) browser() *browser {
+func (h *fixture) browser() *browser {
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		h.t.Fatal(err)
@@ -291,7 +291,7 @@ func (b *browser) signIn(secret, next string) *http.Response {
 		"token": {b.token(b.open("/login?next=" + url.QueryEscape(next)))}})
 }
 
-// cookie is the value of one of the browser's cookies; empty where it has none.
+// cookie is the value of one of the browser's cookies; empty if it has none.
 func (b *browser) cookie(name string) string {
 	u, _ := url.Parse(b.url)
 	for _, c := range b.client.Jar.Cookies(u) {

@@ -76,8 +76,8 @@ type Order struct {
 	Attempt int // the number that the page showed: the same order comes again with the same number
 	Prompt  string
 	Draft   bool
-	By      api.KeyID // who asks, for the job
-	Name    string    // who asks, for people
+	By      api.KeyID // the caller, for the job
+	Name    string    // the caller's display name
 }
 
 // key names an attempt in the journal.
@@ -179,7 +179,7 @@ func (t *Tracker) follow(ctx context.Context, gap *api.Gap) {
 	t.merged(ctx, gap, branch, at)
 }
 
-// landed is the branch of a topic's job, and when its change was in the documentation where it went there directly.
+// landed is the branch of a topic's job, and when its change was in the documentation, if it went there directly.
 func (t *Tracker) landed(ctx context.Context, gap *api.Gap) (branch string, at time.Time, err error) {
 	reply, err := t.Jobs.Ask(ctx, gap.Job, job.Read{Project: gap.Project})
 	if err != nil {

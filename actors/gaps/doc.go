@@ -5,5 +5,5 @@
 // A topic that nobody acted on is named by a question in it and is found through that question, whatever else has come
 // to it. One that somebody acts on is stored first. A job is opened in three steps, each of which may be the last before
 // a crash: the instruction is stored, the job is created under a key that names the topic and the attempt, and the job's
-// id is stored. Whoever looks at the topic next finds the job by that key.
+// id is stored. The next look at the topic finds the job by that key.
 package gaps

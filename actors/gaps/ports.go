@@ -58,7 +58,7 @@ type Catalog interface {
 type Documents interface {
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	Rarity(ctx context.Context, project api.ProjectID, terms []string) (in []int, of int, err error)
-	Commit(project api.ProjectID) string // that the index shows; empty where there is none
+	Commit(project api.ProjectID) string // that the index shows; empty if there is none
 }
 
 // A Model answers a question from passages.
@@ -77,7 +77,7 @@ type Jobs interface {
 	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 }
 
-// Pulls tell the state of a branch's pull request, on whatever code host; empty where there is none.
+// Pulls tell the state of a branch's pull request, on whatever code host; empty if there is none.
 type Pulls interface {
 	PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error)
 }

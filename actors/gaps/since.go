@@ -71,13 +71,13 @@ type Verdict struct {
 	URL      string
 }
 
-// mostAgain is how many questions of a topic are asked again.
-const mostAgain = 8
+// maxAgain is how many questions of a topic are asked again.
+const maxAgain = 8
 
 // AskAgain puts the questions of a topic to the documentation as it is now: search and the built-in model, without a
 // conversation. Nobody's question is counted.
 func (t *Tracker) AskAgain(ctx context.Context, p api.Project, topic *Topic) ([]Verdict, error) {
-	said := topic.Wordings(mostAgain)
+	said := topic.Wordings(maxAgain)
 	if len(said) == 0 {
 		said = []topics.Said{{Text: topic.Question}}
 	}
@@ -132,7 +132,7 @@ func (t *Tracker) ask(ctx context.Context, p api.Project, question string) (Verd
 	return v, nil
 }
 
-// Nearest is the section of the documentation that is closest to a topic; nil where none is.
+// Nearest is the section of the documentation that is closest to a topic; nil if none is.
 func (t *Tracker) Nearest(ctx context.Context, project api.ProjectID, topic *Topic) (*topics.Near, error) {
 	hits, err := t.Documents.Search(ctx, project, search.Query{Text: topic.Question, Asked: []string{topic.Question}})
 	if unindexed(err) {

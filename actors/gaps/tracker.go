@@ -20,16 +20,16 @@ import (
 const (
 	// MostOpen is how many questions topics are made of: the newest of a time.
 	MostOpen = 5000
-	// MostAll is the same where all questions are looked at, also those that were answered.
+	// MostAll is the same when all questions are looked at, including those that were answered.
 	MostAll = 3000
 
-	mostProjects = 32           // whose questions are remembered
-	mostKept     = 3 * MostOpen // questions of a project that are remembered
-	mostResults  = 8            // times of a project of which the topics are remembered
-	longest      = 2000         // characters of a question that are remembered
-	commentMost  = 1000         // the same of a comment
-	anonymous    = "anonymous"  // the caller whom nobody knows
-	matchWindow  = 90 * 24 * time.Hour
+	maxProjects = 32           // whose questions are remembered
+	maxKept     = 3 * MostOpen // questions of a project that are remembered
+	maxResults  = 8            // times of a project of which the topics are remembered
+	longest     = 2000         // characters of a question that are remembered
+	commentMost = 1000         // the same of a comment
+	anonymous   = "anonymous"  // the caller whom nobody knows
+	matchWindow = 90 * 24 * time.Hour
 )
 
 // A Tracker knows the topics of all projects. What it has read it remembers, so that a page is made without reading it
@@ -45,7 +45,7 @@ func New(deps Deps) (*Tracker, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
-	projects, err := lru.New[api.ProjectID, *memory](mostProjects)
+	projects, err := lru.New[api.ProjectID, *memory](maxProjects)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +86,7 @@ type result struct {
 }
 
 const (
-	quick    = 50 * time.Millisecond // a grouping that takes longer is made anew for others less often
+	quick    = 50 * time.Millisecond // a grouping that takes longer is repeated for others less often
 	restsFor = 20                    // times what it took
 )
 
@@ -100,7 +100,7 @@ func (t *Tracker) memory(project api.ProjectID) *memory {
 	defer t.mu.Unlock()
 	m, ok := t.projects.Get(project)
 	if !ok {
-		results, err := lru.New[resultKey, *result](mostResults)
+		results, err := lru.New[resultKey, *result](maxResults)
 		if err != nil {
 			panic(err) // of a size that is not positive
 		}
@@ -114,10 +114,10 @@ func (t *Tracker) memory(project api.ProjectID) *memory {
 type Topic struct {
 	topics.Topic
 	ID  string   // of the stored gap, or else of a question
-	Gap *api.Gap // nil where nobody has acted on it
+	Gap *api.Gap // nil if nobody has acted on it
 }
 
-// State is where the topic stands.
+// State is the topic's state.
 func (t Topic) State() api.GapState {
 	if t.Gap == nil {
 		return api.GapOpen
@@ -236,7 +236,7 @@ func digestOf(marks []insights.QuestionMark, stored []api.Gap) uint64 {
 	return h.Sum64()
 }
 
-// read gives the questions that are marked: from memory where they have not changed.
+// read gives the questions that are marked: from memory if they have not changed.
 func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.ProjectID, marks []insights.QuestionMark) (
 	[]topics.Question, error) {
 	known := m.open
@@ -251,7 +251,7 @@ func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.Pro
 			missing = append(missing, mark.ID)
 		}
 	}
-	if len(known)+len(missing) > mostKept {
+	if len(known)+len(missing) > maxKept {
 		for id := range known {
 			if _, wanted := version[id]; !wanted {
 				delete(known, id)
@@ -306,7 +306,7 @@ func cut(text string, most int) string {
 // questions tell what is rare.
 func (t *Tracker) rarity(ctx context.Context, m *memory, project api.ProjectID, questions []topics.Question,
 	seeds []topics.Seed) (topics.Rarity, error) {
-	if commit := t.Documents.Commit(project); commit != m.commit || m.rarity == nil || len(m.rarity) > 20*mostKept {
+	if commit := t.Documents.Commit(project); commit != m.commit || m.rarity == nil || len(m.rarity) > 20*maxKept {
 		m.commit, m.rarity, m.sections = commit, map[string]int{}, 0
 	}
 	var fresh []string
@@ -358,7 +358,7 @@ func (t *Tracker) Warm(ctx context.Context) {
 		return
 	}
 	end := t.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) // as the pages' days end
-	for _, p := range projects[:min(mostProjects, len(projects))] {
+	for _, p := range projects[:min(maxProjects, len(projects))] {
 		if ctx.Err() != nil {
 			return
 		}

@@ -24,7 +24,7 @@ import (
 	"docent/search"
 )
 
-// ask has a reader ask a question, and gives its id.
+// ask asks a question as a reader, and returns its id.
 func (b *bench) ask(asker, text string, at time.Time, change ...func(*api.QuestionRow)) string {
 	q := api.QuestionRow{ID: api.TurnID(api.NewID(api.TurnPrefix, at)), Question: text, Asked: at, Ended: at}
 	for _, c := range change {
@@ -160,7 +160,7 @@ func newBench(t testing.TB) *bench {
 	return b
 }
 
-// rotation has three readers ask how keys are rotated, and one something else; it gives the id of the first question.
+// rotation asks, as three readers, how keys are rotated, and once something else; it returns the first question's id.
 func (b *bench) rotation() string {
 	first := b.ask("ann", "How do I rotate an API key?", b.now.Add(-3*time.Hour))
 	b.ask("bob", "rotate API key", b.now.Add(-2*time.Hour))
@@ -299,7 +299,8 @@ func TestAnOrderThatWasBrokenOffIsTakenUpWithItsFirstText(t *testing.T) {
 	}
 }
 
-// An order that comes to two nodes at once is carried out by the one whose job it has: the other one's request goes there.
+// An order that comes to two nodes at once is carried out by the one whose job it has: the other one's request goes
+// there.
 func TestAnOrderThatAnotherNodeCarriesOutStaysAsItIs(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -21,10 +21,10 @@ type Deps struct {
 	Patience time.Duration
 	// RunLimit bounds one run altogether.
 	RunLimit time.Duration
-	// Oldest hears when the oldest instruction of a job was given that has not ended; zero where none is left or the job is
-	// not awake any more. It is nil where nobody counts.
+	// Oldest hears when the oldest instruction of a job was given that has not ended; zero if none is left or the job is
+	// not awake any more. It is nil if nobody counts.
 	Oldest func(id api.JobID, given time.Time)
-	// Ended hears how each instruction ended, and how long after it was given; nil where nobody counts.
+	// Ended hears how each instruction ended, and how long after it was given; nil if nobody counts.
 	Ended func(result string, took time.Duration)
 }
 
@@ -97,7 +97,7 @@ func (a *Actor) Recover() error {
 	return err
 }
 
-// Command does what a command asks and replies once: now, or for a Watch when the time has come. Gone, where it is not
+// Command does what a command asks and replies once: now, or for a Watch when the time has come. Gone, if it is not
 // nil, is closed when nobody waits for the reply any more.
 func (a *Actor) Command(cmd Command, gone <-chan struct{}, reply func(Reply, error)) {
 	events, err := a.Decide(cmd)
@@ -170,7 +170,7 @@ func (a *Actor) commit(events []Event, more journal.Append) error {
 	a.logChange(&before)
 	a.trace(&before, events)
 	if a.State.attempt != before.attempt && a.edits.Diff != "" {
-		a.edits = Edits{Version: a.edits.Version + 1} // what is edited anew, or is done, is no draft any more
+		a.edits = Edits{Version: a.edits.Version + 1} // what is edited again, or is done, is no longer a draft
 	}
 	a.wakeWatchers()
 	return nil

@@ -18,7 +18,7 @@ type Became struct {
 	Stage   Stage
 	Text    string // the agent's last word on it
 	Outcome api.Outcome
-	Commit  string // that it was published as; empty where nothing was
+	Commit  string // that it was published as; empty if nothing was
 	Link    string // of the pull request that it went into
 }
 

@@ -21,10 +21,10 @@ const (
 	maxFiles      = 1000
 )
 
-// A FileChange is what an edit does to one file. Its lines are counted where both sides are text.
+// A FileChange is what an edit does to one file. Its lines are counted if both sides are text.
 type FileChange struct {
 	Path    string `cbor:"1,keyasint" json:"path"`
-	From    string `cbor:"2,keyasint,omitempty" json:"from,omitempty"` // former path where the file was moved
+	From    string `cbor:"2,keyasint,omitempty" json:"from,omitempty"` // former path if the file was moved
 	Status  string `cbor:"3,keyasint" json:"status"`                   // "added", "modified", "deleted" or "moved"
 	Added   int    `cbor:"4,keyasint,omitempty" json:"added"`          // lines
 	Removed int    `cbor:"5,keyasint,omitempty" json:"removed"`

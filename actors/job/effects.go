@@ -85,7 +85,7 @@ func (e *effect) limit(ctx context.Context, err error) error {
 	return err
 }
 
-// edit finds out where the job stands, lets the editor work on that tree, and says what is to be published where.
+// edit finds out the job's state, lets the editor work on that tree, and says what is to be published where.
 func (e *effect) edit(ctx context.Context) (Edited, error) {
 	project, err := e.project(ctx)
 	if err != nil {
@@ -188,7 +188,7 @@ func (e *effect) earlier(tip forge.Tip, over map[string]api.PullState) []agent.I
 	return out
 }
 
-// fork is the tree that the pull request's changes are counted from; nil where the job's branch holds nothing yet.
+// fork is the tree that the pull request's changes are counted from; nil if the job's branch holds nothing yet.
 func (e *effect) fork(project api.Project, tip forge.Tip) func(context.Context) (agent.Tree, error) {
 	if tip.Fork == "" || tip.Fork == tip.Commit {
 		return nil
@@ -232,7 +232,7 @@ func (e *effect) base(ctx context.Context, project api.Project, tip forge.Tip, t
 // maxBranches is beyond any number of branches that a job comes to have at a time.
 const maxBranches = 1_000_000
 
-// keep has the actor journal a step, and returns when it has.
+// keep sends the actor a step to journal, and returns when it has.
 func (e *effect) keep(ctx context.Context, step agent.Step) error {
 	kept := make(chan struct{})
 	e.run.Tell(stepped{attempt: e.run.Attempt, step: step, kept: kept})
@@ -277,8 +277,8 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 	return p, nil
 }
 
-// patiently tries something again for as long as the code host or the database says that this may help, with growing pauses.
-// The pauses take no slot.
+// patiently tries something again for as long as the code host or the database says that this may help, with growing
+// pauses. The pauses take no slot.
 func (e *effect) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	began := time.Now()
 	for n := 1; ; n++ {

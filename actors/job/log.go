@@ -23,9 +23,9 @@ type EntryType string
 const (
 	EntryCreated   EntryType = "created"
 	EntryPrompt    EntryType = "prompt"    // an instruction was accepted: Text
-	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, where they are news
-	EntryTool      EntryType = "tool"      // tools are used: Tool, and Text where the model said something
-	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, and Branch where it is to be published
+	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, if they are news
+	EntryTool      EntryType = "tool"      // tools are used: Tool, and Text if the model said something
+	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, and Branch, to which it is to be published
 	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
 	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
 	EntryFinished  EntryType = "finished"  // the instruction ended well: Text, and Outcome
@@ -61,8 +61,8 @@ type Entry struct {
 	Model   string       `cbor:"18,keyasint,omitempty"`
 	Usage   *agent.Usage `cbor:"19,keyasint,omitempty"`
 	Spent   *agent.Spent `cbor:"20,keyasint,omitempty"` // on the instruction, up to here
-	// Printed is what the project's own check printed in an instruction that failed with it. As the outputs of results that
-	// say so, it is for those who may edit: code of the repository may have run there.
+	// Printed is what the project's own check printed in an instruction that failed with it. As the outputs of results
+	// that say so, it is for those who may edit: code of the repository may have run there.
 	Printed string `cbor:"21,keyasint,omitempty"`
 }
 
@@ -183,7 +183,7 @@ func results(s agent.Step) []ToolUse {
 	return out
 }
 
-// callID tells calls of different rounds apart: models number them anew.
+// callID tells calls of different rounds apart: models restart their numbering.
 func callID(round int, id string) string { return fmt.Sprintf("%d/%s", round, clip(oneLine(id), 100)) }
 
 // record writes the event that has just been applied into the log. When the log is full its older half goes. inHand is

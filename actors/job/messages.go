@@ -1,4 +1,4 @@
-// Package job is the actor that carries one request through the agent to a pull request.
+// Package job implements the actor that carries one request through the agent to a pull request.
 //
 // A job works on one instruction at a time, in the order sent. What a command was answered is on disk; an instruction
 // that was accepted is carried out exactly once, whatever dies in between, and ends in exactly one branch and at most
@@ -21,7 +21,7 @@ import (
 //
 // A Create or FollowUp whose Claim is taken changes nothing and is answered with the *journal.ClaimedError as it
 // came from the journal: the request was made before, Claim.Owner is the stream of the job that answers for it, and a
-// Read of that job is the answer to give (or a conflict, where the Digest differs).
+// Read of that job is the answer to give (or a conflict, if the Digest differs).
 type Command interface{ command() }
 
 type (
@@ -34,10 +34,10 @@ type (
 		Draft   bool
 		Branch  string    // where the changes go; empty for a name made from the job's id
 		DryRun  bool      // nothing is published: the log has the diff
-		At      time.Time // when it was asked for, which the job's id is made of; when it arrives where zero
+		At      time.Time // when it was asked for, which the job's id is made of; when it arrives if zero
 		Uses    []quota.Use
 		Claim   *journal.Claim
-		// What the job shows until its first edit. Whoever passes the command on to the actor fills it in.
+		// What the job shows until its first edit. The actor's supervisor fills it in.
 		Source api.JobSource
 		Works  string // the model that will work
 		Traced string // see tracing.Carried
@@ -62,8 +62,8 @@ type (
 		After   uint64
 		Until   time.Time
 		Log     bool // the reply carries the log beyond After
-		// Edits has the reply carry what the edit in hand comes to so far, where that is another version than Seen. Then the
-		// answer comes as soon as there is one, also where no event has happened.
+		// Edits makes the reply carry what the edit in hand comes to so far, if that is another version than Seen. Then
+		// the answer comes as soon as there is one, even if no event has happened.
 		Edits bool
 		Seen  uint64
 	}
@@ -74,8 +74,8 @@ type (
 	// Cancel ends an active job: failed, with the message "cancelled".
 	Cancel struct{ Project api.ProjectID }
 
-	// PullIs says where one of the job's pull requests stands now. A repeat changes nothing, and what is merged stays
-	// merged. It is api.ErrNotFound where the job has opened no pull request from that branch, and api.ErrUnavailable
+	// PullIs reports the state of one of the job's pull requests. A repeat changes nothing, and what is merged stays
+	// merged. It is api.ErrNotFound if the job has opened no pull request from that branch, and api.ErrUnavailable
 	// while it opens one.
 	PullIs struct {
 		Project api.ProjectID
@@ -83,7 +83,8 @@ type (
 		State   api.PullState
 	}
 
-	// Note puts a sentence into the job's log, which becomes its message. One that is its message already changes nothing.
+	// Note puts a sentence into the job's log, which becomes its message. One that is its message already changes
+	// nothing.
 	Note struct {
 		Project api.ProjectID
 		Text    string
@@ -109,9 +110,9 @@ type Reply struct {
 
 	// For a Watch that asks for it: the log beyond After as far as it is kept. It is for reading only.
 	Log     []Entry
-	Omitted uint64 // entries up to this event are not kept any more; 0 where After is beyond it
+	Omitted uint64 // entries up to this event are not kept any more; 0 if After is beyond it
 
-	// For a Watch that asks for it: the edit in hand; nil where nothing is new, or nothing is edited.
+	// For a Watch that asks for it: the edit in hand; nil if nothing is new, or nothing is edited.
 	Edits *Edits
 }
 
@@ -145,7 +146,7 @@ type (
 		ID     string    `cbor:"1,keyasint"`
 		Prompt string    `cbor:"2,keyasint"`
 		At     time.Time `cbor:"3,keyasint"`
-		// Traced is where the work hangs in a trace that is sampled, see tracing.Carried.
+		// Traced is the work's place in a trace that is sampled, see tracing.Carried.
 		Traced string `cbor:"4,keyasint,omitempty"`
 	}
 	// Progressed shows how far the run is, for listings and logs.
@@ -155,8 +156,8 @@ type (
 		Text  string     `cbor:"3,keyasint"`
 		At    time.Time  `cbor:"4,keyasint"`
 	}
-	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind it
-	// without asking again. A step of a new round takes the place of those of earlier rounds.
+	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind
+	// it without asking again. A step of a new round takes the place of those of earlier rounds.
 	Stepped struct {
 		Step agent.Step `cbor:"1,keyasint"`
 		At   time.Time  `cbor:"2,keyasint"`
@@ -184,7 +185,7 @@ type (
 		Reason persistent.RetryReason `cbor:"1,keyasint"`
 		At     time.Time              `cbor:"2,keyasint"`
 	}
-	// Stale says that the branch moved between edit and publication: the instruction is edited anew.
+	// Stale says that the branch moved between edit and publication: the instruction is edited again.
 	Stale struct {
 		At time.Time `cbor:"1,keyasint"`
 	}

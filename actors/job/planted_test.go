@@ -44,7 +44,7 @@ var plants = map[string]simulation.Plant[state, Event]{
 		}
 		return s.decide(msg, now)
 	}},
-	"a create that comes again starts the job anew": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
+	"a repeated create starts the job over": {Decide: func(s state, msg any, now time.Time) ([]Event, error) {
 		if _, ok := msg.(Create); ok {
 			return state{id: s.id}.decide(msg, now)
 		}

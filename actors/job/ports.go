@@ -19,9 +19,9 @@ type Editor interface {
 type Forge interface {
 	// Source is what jobs of the project work on, as far as is known at once.
 	Source(project api.Project) api.JobSource
-	// Tip says where the branch stands; for a branch that does not exist, or whose pull request is merged or closed,
+	// Tip returns the branch's state; for a branch that does not exist, or whose pull request is merged or closed,
 	// Pull says so and Commit is the base's head. Published is the commit that was published to the branch before, or
-	// empty: where the built-in host has lost it, it is brought back, or that is forge.ErrLost.
+	// empty: if the built-in host has lost it, it is brought back, or that is forge.ErrLost.
 	TipAfter(ctx context.Context, project api.Project, branch, published string) (forge.Tip, error)
 	Tree(ctx context.Context, project api.Project, commit string) (agent.Tree, error)
 	Publish(ctx context.Context, p forge.Publication) (forge.Published, error)

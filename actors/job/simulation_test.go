@@ -130,7 +130,7 @@ func (s *life) live() {
 	}
 }
 
-// tell says where the pull requests stand, again and again.
+// tell reports the state of the pull requests, again and again.
 func (s *life) tell() {
 	for _, branch := range slices.Sorted(maps.Keys(s.pulls)) {
 		err := s.take(PullIs{Project: "p", Branch: branch, State: s.pulls[branch]})
@@ -170,7 +170,7 @@ func (s *life) happens(msg any, ev Event) {
 		s.Broken = 0 // it goes on: what broke off before was not this step's fault
 		step, _ := s.mustKeep(msg)
 		if step.Number == 1 {
-			s.kept = nil // a further round begins anew
+			s.kept = nil // each further round starts over
 		}
 		s.kept = append(s.kept, step)
 	case Finished, Failed:
@@ -432,7 +432,7 @@ func (s *life) check() {
 	if st.interrupted-st.left >= maxInterrupted || st.panicked >= maxPanicked || st.stale >= maxStale {
 		s.Fail("it goes on after %d crashes, %d panics, %d moves", st.interrupted, st.panicked, st.stale)
 	}
-	// No instruction stands twice in one branch: it is edited anew only where it was not published.
+	// No instruction stands twice in one branch: it is edited again only if it was not published.
 	for branch, commits := range s.commits {
 		seen := make(map[string]bool)
 		for _, c := range commits {

@@ -128,7 +128,7 @@ func (s state) at(seq uint64) state {
 	return s
 }
 
-// Row is the line that listings show of a job, from what the journal holds of it. It is false where no job was created.
+// Row is the line that listings show of a job, from what the journal holds of it. It is false if no job was created.
 func Row(id api.JobID, rec journal.Recovered) (api.JobRow, bool, error) {
 	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.created {

@@ -21,7 +21,7 @@ const (
 	maxPanicked    = 3   // runs that failed in the program
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
-	maxEarlier     = 50  // earlier instructions that the agent is told of
+	maxEarlier     = 50  // earlier instructions that the agent gets
 	maxPulls       = 50  // pull requests whose states are remembered
 	maxText        = 4000
 	titleLength    = 80
@@ -45,7 +45,7 @@ type instruction struct {
 	Traced string    `cbor:"4,keyasint,omitempty"`
 }
 
-// oldest is when the oldest instruction was given that has not ended; zero where none is left.
+// oldest is when the oldest instruction was given that has not ended; zero if none is left.
 func (s *state) oldest() time.Time {
 	if len(s.queue) == 0 {
 		return time.Time{}
@@ -82,7 +82,7 @@ type state struct {
 	halt      api.HaltReason
 	title     string
 	message   string
-	outcome   api.Outcome // of the last instruction; empty while one is worked on, and where it failed
+	outcome   api.Outcome // of the last instruction; empty while one is worked on, and if it failed
 	todos     []api.Todo
 	link      string // of the pull request
 	pulls     []pull // that the job opened, oldest first
@@ -187,7 +187,7 @@ func (s state) decide(msg any, now time.Time) ([]Event, error) {
 	return s.ending(events), err
 }
 
-// ending has the events that end an instruction say which.
+// ending makes the events that end an instruction say which.
 func (s state) ending(events []Event) []Event {
 	link := s.link
 	for i, ev := range events {
@@ -250,14 +250,14 @@ func (s state) archive(msg Archive, now time.Time) ([]Event, error) {
 	return []Event{Archived{At: now}}, nil
 }
 
-// A pull is a pull request that the job opened, and where it stands as far as the job has heard.
+// A pull is a pull request that the job opened, with its state as far as the job has heard.
 type pull struct {
 	Branch string        `cbor:"1,keyasint"`
 	Link   string        `cbor:"2,keyasint"`
 	State  api.PullState `cbor:"3,keyasint"`
 }
 
-// pullOf is the index of a branch's pull request; negative where there is none.
+// pullOf is the index of a branch's pull request; negative if there is none.
 func (s state) pullOf(branch string) int {
 	return slices.IndexFunc(s.pulls, func(p pull) bool { return p.Branch == branch })
 }
@@ -710,7 +710,7 @@ func (s state) row(seq uint64) api.JobRow {
 	return r
 }
 
-// branchName is where the n-th pull request of the job comes from.
+// branchName is the branch of the job's n-th pull request.
 func (s state) branchName(n int) string {
 	if s.joined != "" && n == s.number {
 		return s.joined

@@ -326,7 +326,7 @@ func TestWhatIsOnDiskStaysReadable(t *testing.T) {
 
 func TestRow(t *testing.T) {
 	if _, ok, err := Row(testID, journal.Recovered{}); ok || err != nil {
-		t.Errorf("a job that there is not: %v, %v", ok, err)
+		t.Errorf("a job that does not exist: %v, %v", ok, err)
 	}
 	_, _, err := Row(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "job.unknown.1"}}})
 	var rec *persistent.RecoverError

@@ -1,5 +1,5 @@
-// Package persistent is what the persistent actors of the house have in common, whatever they are about: what they know
-// is the outcome of their events, and an event is a fact once it is in the journal.
+// Package persistent provides what all persistent actors have in common: their state is the outcome of their events,
+// and an event is a fact once it is in the journal.
 //
 //	command ─▶ Decide ─▶ events ─▶ journal ─▶ Apply ─▶ state ─▶ Pending ─▶ run
 //	             ▲                                                          │
@@ -9,7 +9,7 @@
 // stream of the journal and the state that its events lead to. A Run is one attempt at the work that the state calls
 // for, in a goroutine of its own.
 //
-// The rooms job and thread hold a kind each. The room simulation, for tests, puts a kind through crashes, repeats and
+// Packages job and thread each implement a kind. Package simulation, for tests, puts a kind through crashes, repeats and
 // results that come late.
 package persistent
 
@@ -50,10 +50,10 @@ type Deps struct {
 	Slots    Slots // bounds how many runs work at once
 	Now      func() time.Time
 	Log      *slog.Logger
-	Tracer   *tracing.Tracer // nil where nothing is traced
+	Tracer   *tracing.Tracer // nil if nothing is traced
 	Context  context.Context // ends when the service stops
-	Go       func(func())    // starts a run; whoever stops the service waits for it
-	// Here is whether this node still runs the actor of a stream; nil where no other node could.
+	Go       func(func())    // starts a run; stopping the service waits for it
+	// Here is whether this node still runs the actor of a stream; nil if no other node could.
 	Here func(stream string) bool
 	// Backoff is the pause before try n (from 1) of something that failed for now.
 	Backoff func(n int) time.Duration
@@ -78,8 +78,8 @@ type Kind[S, E any] struct {
 	// Snapshot encodes a state, and Restore reads it as one that covers the events up to seq.
 	Snapshot func(s *S) ([]byte, error)
 	Restore  func(id string, seq uint64, data []byte) (S, error)
-	// Grows says that a state grows with its stream. Its snapshots come after more and more events, so that what they cost
-	// altogether grows with the stream and not with its square.
+	// Grows says that a state grows with its stream. Its snapshots come after more and more events, so that what they
+	// cost altogether grows with the stream and not with its square.
 	Grows bool
 }
 
@@ -104,7 +104,7 @@ func (e *RecoverError) Error() string {
 // Unwrap makes every RecoverError a journal.ErrCorrupt as well.
 func (e *RecoverError) Unwrap() []error { return []error{journal.ErrCorrupt, e.Err} }
 
-// Recovered is the state that the journal holds; the one before any event where it holds nothing.
+// Recovered is the state that the journal holds; the one before any event if it holds nothing.
 func (k *Kind[S, E]) Recovered(id string, rec journal.Recovered) (S, error) {
 	fail := func(seq uint64, err error) (S, error) {
 		return k.New(id), &RecoverError{Stream: k.Stream(id), Seq: seq, Err: err}
@@ -229,7 +229,7 @@ func (a *Actor[S, E]) Commit(events []E, more journal.Append) error {
 	return nil
 }
 
-// RestartIfBehind panics where an error of Commit says that the journal holds more than the actor knows, or may: another
+// RestartIfBehind panics if an error of Commit says that the journal holds more than the actor knows, or may: another
 // writer was there, or what the actor wrote was stored and the answer did not come. The actor starts again from what the
 // journal really holds, and takes up what that calls for.
 func RestartIfBehind(err error) {
@@ -238,8 +238,8 @@ func RestartIfBehind(err error) {
 	}
 }
 
-// leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves to
-// other nodes, as if it took the process down. Where that cannot be noted, it counts as if it had.
+// leave notes that a run ends in good order, so that work which takes long does not look, after some restarts and moves
+// to other nodes, as if it took the process down. If that cannot be noted, it counts as if it had.
 func (a *Actor[S, E]) leave(r *Run) {
 	events, err := a.Decide(RunLeft{r.Attempt})
 	if err == nil {
@@ -280,8 +280,8 @@ func (a *Actor[S, E]) Idle() bool {
 }
 
 // Close ends the actor. Its run stops without a result: who recovers it runs it again. Whole says that the actor has
-// not failed: its run was not what ended it, and what it knows is worth a snapshot, so that the journal need keep nothing of
-// it in memory.
+// not failed: its run was not what ended it, and what it knows is worth a snapshot, so that the journal need keep
+// nothing of it in memory.
 func (a *Actor[S, E]) Close(whole bool) {
 	run := a.run
 	a.StopRun()

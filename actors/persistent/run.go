@@ -58,7 +58,7 @@ func (a *Actor[S, E]) Settle() (start bool) {
 }
 
 // Start begins a run of the work that the state calls for. Recovered says that an earlier run may have broken off: then
-// Counted has the journal count it. Perform does the work, until it is done or ctx ends. In is the span that the run is
+// Counted makes the journal count it. Perform does the work, until it is done or ctx ends. In is the span that the run is
 // in, if any.
 func (a *Actor[S, E]) Start(in tracing.Durable, recovered bool, perform func(ctx context.Context, r *Run)) *Run {
 	base := in.Context(a.deps.Context)
@@ -99,7 +99,7 @@ func (r *Run) begun() bool {
 	}
 }
 
-// StopRun stops the run in hand, where there is one.
+// StopRun stops the run in hand, if there is one.
 func (a *Actor[S, E]) StopRun() {
 	if a.run != nil {
 		a.run.cancel()
@@ -108,7 +108,7 @@ func (a *Actor[S, E]) StopRun() {
 }
 
 // Listen takes a result: decides what follows, and has commit make facts of it. Runs of earlier incarnations and
-// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. Where the
+// attempts are not listened to. What the journal cannot take now is not thrown away: it is offered again. If the
 // journal will never take anything again, the run ends and no other begins: another node does the work. All bring false.
 func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 	if res.Run != a.run || a.run == nil {
@@ -122,7 +122,7 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 		err = commit(events)
 	}
 	if err != nil {
-		if !errors.Is(err, journal.ErrUnknown) { // the result is offered again, and refused as out of sequence where it was stored
+		if !errors.Is(err, journal.ErrUnknown) { // the result is offered again, and refused as out of sequence if it was stored
 			RestartIfBehind(err)
 		}
 		if errors.Is(err, journal.ErrFenced) {
@@ -146,9 +146,9 @@ func (a *Actor[S, E]) Listen(res *Result, commit func(events []E) error) bool {
 // Tell hands the actor a result.
 func (r *Run) Tell(body any) { r.self.Tell(&Result{Run: r, Body: body}) }
 
-// Rest waits before work that broke off n times begins anew: not at all at first, then longer and longer. If it was
-// this work that took the process down, the rest of the service gets room; if it was not, a row of crashes does not
-// use up its attempts, since only work that has begun can break off.
+// Rest waits before work that broke off n times starts over: not at all at first, then longer and longer. If it was
+// this work that took the process down, the rest of the service gets time to work; if it was not, a row of crashes does
+// not use up its attempts, since only work that has begun can break off.
 func (r *Run) Rest(ctx context.Context, n int) error {
 	const free, longest = 3, time.Minute
 	if r.begin == nil || n < free {
@@ -157,7 +157,7 @@ func (r *Run) Rest(ctx context.Context, n int) error {
 	return backoff.Sleep(ctx, min(longest, time.Second<<min(n-free, 10)))
 }
 
-// Counted has the journal count a run that may have been broken off before, once the run's turn has come, so that
+// Counted makes the journal count a run that may have been broken off before, once the run's turn has come, so that
 // work that kills the process does not do so for ever. It returns when the work may begin.
 func (r *Run) Counted(ctx context.Context) error {
 	if r.begin == nil {
@@ -194,7 +194,7 @@ func (s *Slot) Take(ctx context.Context) (err error) {
 	return err
 }
 
-// Give gives it back, where it is held.
+// Give gives it back, if it is held.
 func (s *Slot) Give() {
 	if s.release != nil {
 		s.release()

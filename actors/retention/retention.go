@@ -3,7 +3,6 @@ package retention
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,7 +12,8 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
-	"docent/internal/backoff"
+	"docent/internal/background"
+	"docent/internal/task"
 	"docent/persistence/journal"
 )
 
@@ -57,37 +57,25 @@ func Each(streams Streams, yield func(thread.Conversation) bool) (unreadable int
 	return unreadable, err
 }
 
-// Keep removes the threads that were not used for longer than retention, now and then until ctx ends. What is removed
-// does not come back, so a time of day that was set while the server ran is not believed at once.
-func (k Keeper) Keep(ctx context.Context, retention time.Duration) {
+// Task removes the threads that were not used for longer than retention, now and then. What is removed does not come
+// back, so a time of day that was set while the server ran is not believed at once.
+func (k Keeper) Task(retention time.Duration) task.Task {
 	every := min(max(retention/10, time.Second), 6*time.Hour)
 	started := time.Now()
 	today := timeOfDay{from: k.Now().Round(0)}
-	for {
+	return task.Task{Name: "retention", Handle: func(ctx context.Context, _ int) (time.Duration, error) {
 		began, now := time.Now(), k.Now().Round(0)
-		var removed int
-		var err error
-		if today.believe(now, time.Since(started)) {
-			err = background.Guard(func() (err error) {
-				removed, err = k.removeUnused(ctx, now.Add(-retention))
-				return err
-			})
-		} else {
+		if !today.believe(now, time.Since(started)) {
 			k.Log.Warn("the clock was set: no thread is removed for its age until the clock has kept the new time for a day",
 				"by", today.by())
+			return every, nil
 		}
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			k.Log.Error("threads past their retention could not be removed", "removed", removed, "error", err)
-		case removed > 0:
+		removed, err := k.removeUnused(ctx, now.Add(-retention))
+		if removed > 0 {
 			k.Log.Info("threads past their retention were removed", "removed", removed, "seconds", time.Since(began).Seconds())
 		}
-		if backoff.Sleep(ctx, every) != nil {
-			return
-		}
-	}
+		return every, err
+	}}
 }
 
 func (k Keeper) here(id api.ThreadID) bool { return k.Here == nil || k.Here(thread.Stream(id)) }

@@ -1,4 +1,4 @@
-// Package simulation is for the tests of persistent actors. It puts the pure part of a kind through whole lives of
+// Package simulation provides tests of persistent actors. It puts the pure part of a kind through whole lives of
 // messages that are repeated, results that come late, twice, in another order or never, and crashes that forget all but
 // what the journal holds; and it holds these lives to finding defects that were planted into the kind.
 package simulation
@@ -38,7 +38,7 @@ type Plant[S any, E any] struct {
 	Keep   func(s S) S // what a snapshot holds of a state
 }
 
-// A Story is told as a simulation goes; nil where nobody listens.
+// A Story is written as a simulation goes; nil if nobody listens.
 type Story func(format string, args ...any)
 
 // A Life is one actor, its journal, and what is on its way to it.
@@ -51,7 +51,7 @@ type Life[S, E any] struct {
 	Broken int    // crashes that broke off the work in hand
 	Where  string // in the simulation, for a failure's words
 
-	// Decided is told what follows from a message; Happens of each of these events, before it is applied.
+	// Decided receives what follows from a message; Happens of each of these events, before it is applied.
 	Decided func(msg any, events []E)
 	Happens func(msg any, ev E)
 	// Normal makes states comparable: encodings do not tell an empty slice from none.
@@ -169,12 +169,12 @@ func (l *Life[S, E]) Crash(most int) {
 		l.Broken++
 		l.Take(persistent.Begun{Attempt: attempt})
 		if l.Broken >= most {
-			l.Fail("the work in hand begins anew after %d crashes", l.Broken)
+			l.Fail("the work in hand starts over after %d crashes", l.Broken)
 		}
 	}
 }
 
-// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil where
+// Arrives is one of the results that are on their way, any of them; it may be kept to arrive again. It is nil if
 // none is.
 func (l *Life[S, E]) Arrives() any {
 	if len(l.Flying) == 0 {
@@ -198,7 +198,7 @@ func (l *Life[S, E]) Drain(deliver func()) {
 	}
 }
 
-// A Runner runs the simulation of a seed, with a planted defect where it is given the name of one.
+// A Runner runs the simulation of a seed, with a planted defect if it is given the name of one.
 type Runner func(seed uint64, plant string, story Story) error
 
 // Run runs so many simulations, or DOCENT_TEST_STEPS steps altogether. A failure names its seed:

@@ -22,8 +22,8 @@ type Deps struct {
 	persistent.Deps
 	Searcher Searcher
 	Model    Model
-	Rewriter Rewriter // nil where questions are searched for as they stand
-	Pages    Pages    // nil where models cannot read on
+	Rewriter Rewriter // nil if questions are searched for as they stand
+	Pages    Pages    // nil if models cannot read on
 	// TurnLimit bounds one answer altogether, waiting for its turn apart.
 	TurnLimit time.Duration
 	// AnswerLimit bounds the bytes of one answer.
@@ -31,9 +31,10 @@ type Deps struct {
 	// Budget bounds what the calls of language models for one answer use altogether.
 	Budget model.Budget
 
-	// Open hears when a thread's answer begins to be written, with 1, and when that has ended, with -1; nil where nobody counts.
+	// Open hears when a thread's answer begins to be written, with 1, and when that has ended, with -1; nil if nobody
+	// counts.
 	Open func(id api.ThreadID, by int32)
-	// Ended hears how each answer ended; nil where nobody counts.
+	// Ended hears how each answer ended; nil if nobody counts.
 	Ended func(result string)
 
 	unread  outage.Outages // models that rewrite no question now
@@ -98,7 +99,7 @@ func (a *Actor) Recover() error {
 		return err
 	}
 	for _, e := range a.State.open {
-		// What a reader had seen of it before may differ from what comes now: the stream begins anew, and a reader who
+		// What a reader had seen of it before may differ from what comes now: the stream starts over, and a reader who
 		// resumes gets one whole answer.
 		a.openLog(e.Turn)
 	}
@@ -214,7 +215,7 @@ func (a *Actor) ask(cmd *Ask) (Turn, error) {
 		return Turn{Thread: a.State.id, ID: e.Turn, Log: a.logOf(e)}, nil
 	}
 	more := journal.Append{Uses: cmd.Uses}
-	if cmd.Chat != "" { // also where it is the same chat: another thread may have been opened in it meanwhile
+	if cmd.Chat != "" { // even if it is the same chat: another thread may have been opened in it meanwhile
 		more.Claim = &journal.Claim{Key: ChatClaim(cmd.Chat), Owner: a.Stream, Expires: chatsEnd, Replaces: true}
 		if a.State.chat != "" && a.State.chat != cmd.Chat {
 			more.Release = ChatClaim(a.State.chat)
@@ -257,7 +258,7 @@ func (a *Actor) Own(msg any) {
 }
 
 // refused tells readers that the journal cannot take their answer now, rather than keep them waiting. It is not
-// thrown away but offered again, and whoever resumes gets it.
+// thrown away but offered again, and a reader who resumes gets it.
 func (a *Actor) refused(done *turnDone) {
 	turn := a.State.open[0].Turn
 	if a.deps.Here != nil { // who comes again may find a node that can store it
@@ -297,7 +298,7 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Asked:
 		for _, old := range before {
 			if _, stays := index(a.State.open, old.Turn); !stays {
-				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked anew; its answer comes there."})
+				a.closeLog(old.Turn, stream.Part{Kind: stream.Error, Text: "This question was asked again. Its answer is in the new reply."})
 				a.trace(&old, ev.Exchange.Asked, "replaced")
 			}
 		}
@@ -330,7 +331,7 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Retried:
 		if ev.Reason == persistent.Panicked { // the next run writes to a stream of its own
 			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error,
-				Text: "The answer broke off because of an internal error and is being written anew. Please load it again."})
+				Text: "The answer broke off because of an internal error and is being written again. Please reload it."})
 			a.openLog(ev.Turn)
 		}
 	}
@@ -406,7 +407,7 @@ func finishPart(thread api.ThreadID, e Exchange) stream.Part {
 }
 
 // settle starts the turn that the state calls for, and stops a run that it no longer calls for. It has prepared
-// called, once or more: by the run that starts, or here where none does.
+// called, once or more: by the run that starts, or here if none does.
 func (a *Actor) settle(recovered bool, prepared func()) {
 	if a.Settle() {
 		a.start(recovered, prepared)

@@ -21,8 +21,8 @@ type held struct {
 	messages []any
 	keys     []string // that the model was asked with
 	local    bool     // it is this machine's processors
-	asked    func()   // is called by the model, where there is one
-	further  string   // what the model searches by itself, where there is something
+	asked    func()   // is called by the model, if there is one
+	further  string   // what the model searches by itself, if there is something
 	queries  []search.Query
 }
 

@@ -11,7 +11,7 @@ import (
 	"docent/search"
 )
 
-// A Brief is what a model is told for a question, and what was found for it.
+// A Brief is the prompt of a question, and what was found for it.
 type Brief struct {
 	Model   string   // that is asked; empty for the default
 	Queries []string // that the documentation was searched with
@@ -19,8 +19,8 @@ type Brief struct {
 	Request model.Request
 }
 
-// Before is what a model was told of the conversation for one of its turns; for a turn that is not there, what it would
-// be told for the next one.
+// Before is what a model saw of the conversation for one of its turns; for a turn that is not there, what it would
+// see for the next one.
 func (c Conversation) Before(turn api.TurnID) []model.Message {
 	s := state{done: c.Turns}
 	if i, ok := index(c.Turns, turn); ok {
@@ -30,7 +30,8 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 }
 
 // Preview makes the brief that a model would get if the question were put now, with what it comes with, and with the
-// searches that a model has made of the question where it did. Nobody is asked and nothing is kept. The request's Search says that the model may search by itself, and finds nothing.
+// searches that a model has made of the question, if any. No model is called and nothing is kept. The request's Search
+// says that the model may search by itself, and finds nothing.
 func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
 	history []model.Message, rewritten ...string) (Brief, error) {
 	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}

@@ -44,7 +44,7 @@ type effect struct {
 	waited   Micros // see Trace
 	searched Micros
 
-	explain *explaining   // nil where nobody asks
+	explain *explaining   // nil if nobody asks
 	begun   *model.Result // what was used before the model was asked; nil for nothing
 	notes   notes
 	reread  string // see Trace.Rewritten
@@ -61,7 +61,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		return
 	}
 	if e.slot.Take(stopped) != nil {
-		return // stopped, not failed: recovery answers it anew
+		return // stopped, not failed: recovery answers it again
 	}
 	defer e.slot.Give()
 	e.waited = e.since()
@@ -73,7 +73,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		ctx, cancel := context.WithTimeout(stopped, e.deps.TurnLimit)
 		done = e.answer(ctx)
 		cancel()
-		again = done.unindexed && times < mostUnindexed && e.indexed(stopped, &done.err)
+		again = done.unindexed && times < maxUnindexed && e.indexed(stopped, &done.err)
 	}
 	if stopped.Err() == nil { // stopped is not failed
 		e.report(stopped, done)
@@ -83,11 +83,11 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 // since is the time since the question was put.
 func (e *effect) since() Micros { return micros(e.exchange.Asked, e.deps.Now()) }
 
-// mostUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
-const mostUnindexed = 3
+// maxUnindexed is how often a turn waits for an index: one that cannot be used whenever it was made is on a bad disk.
+const maxUnindexed = 3
 
-// indexed waits until the project has an index, without a slot, and says whether it has: an index that is made anew,
-// after an upgrade or because it was damaged, is no reason to fail a question. It gives up where the index could not
+// indexed waits until the project has an index, without a slot, and says whether it has: an index that is being rebuilt,
+// after an upgrade or because it was damaged, is no reason to fail a question. It gives up if the index could not
 // be made for as long as patience lasts; that it takes long to make is none.
 //
 //go:noinline
@@ -129,7 +129,7 @@ func (e *effect) report(ctx context.Context, done *turnDone) {
 // errLong stops a model that has written more than an answer may hold.
 var errLong = errors.New("the answer is longer than allowed")
 
-// A briefing is what the model is told, and what is kept of it while the model answers.
+// A briefing is the prompt, and what is kept of it while the model answers.
 type briefing struct {
 	model      string // that its project wants
 	options    api.Options
@@ -149,7 +149,7 @@ func newCandidate(h *search.Hit) candidate {
 		score: h.Score}
 }
 
-// brief looks up and finds what the model is told.
+// brief looks up and finds what goes into the prompt.
 func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	project, err := e.deps.Projects.Project(ctx, e.state.project)
 	if err != nil {
@@ -249,7 +249,7 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 		err = errors.New("the model wrote nothing")
 	}
 	if err == nil && done.result.Answered && len(w.sources) == 0 {
-		// A model that does not say what it used was told these pages.
+		// A model that does not say what it used was given these pages.
 		w.cite(0, 1, 2)
 	}
 	if err == nil && done.result.Answered && suggest != nil {
@@ -277,13 +277,13 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 // does who sees that it is still at work.
 const patience = 30 * time.Second
 
-// mostResting is how many turns wait so at a time. Where an endpoint is down under a heavy load, those beyond fail at
+// maxResting is how many turns wait so at a time. When an endpoint is down under a heavy load, those beyond fail at
 // once: each that waits is memory.
-const mostResting = 5000
+const maxResting = 5000
 
-// patiently asks the model, or where it fails before it has written anything, the one that answers in its place.
-// Where none does it is asked again if it cannot be asked now: others may have met its faults, and this question
-// none. That goes on for as long as patience lasts. Whoever waits holds no slot.
+// patiently asks the model or, if it fails before it has written anything, the one that answers in its place.
+// If none does it is asked again if it cannot be asked now: others may have met its faults, and this question
+// none. That goes on for as long as patience lasts. A turn that waits holds no slot.
 func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *model.Result) error {
 	for waited := time.Duration(0); ; {
 		b.request.Budget = e.deps.Budget.Less(result.PromptTokens+result.CompletionTokens, result.Cost)
@@ -353,7 +353,7 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 	if *waited += pause; *waited > patience {
 		return false
 	}
-	if e.deps.resting.Add(1) > mostResting {
+	if e.deps.resting.Add(1) > maxResting {
 		e.deps.resting.Add(-1)
 		return false
 	}
@@ -376,7 +376,7 @@ func (e *effect) again(ctx context.Context, err *error, waited *time.Duration) b
 // what another one explains.
 const sectionsOfPage = 4
 
-// sectionsOfReference is how many are looked at where the question asks for a default: a section of a reference that
+// sectionsOfReference is how many are looked at if the question asks for a default: a section of a reference that
 // states it is often long and names much else, so that it is found after others of its page.
 const sectionsOfReference = 24
 
@@ -514,21 +514,21 @@ type writer struct {
 	effect     *effect
 	log        *stream.Log
 	candidates []candidate
-	request    *model.Request // until something is written: what the model was told need not stay then
+	request    *model.Request // until something is written: the prompt need not stay then
 	limit      int
 	from       int    // its first part in the log
 	size       int    // bytes of text
 	first      Micros // until its first text
 	sources    []Source
 	cited      map[string]bool // paths
-	used       map[int]bool    // candidates; nil where nobody asks
+	used       map[int]bool    // candidates; nil if nobody asks
 	long       bool
 }
 
 // begun reports whether a reader has seen anything of the answer itself.
 func (w *writer) begun() bool { return w.size > 0 || len(w.sources) > 0 || w.long }
 
-// forget lets go of what the model was told, once it will not be asked again.
+// forget lets go of the prompt, once the model will not be asked again.
 func (w *writer) forget() {
 	if w.begun() {
 		*w.request = model.Request{}

@@ -22,7 +22,7 @@ const (
 	longestExplain  = 64 << 10
 )
 
-// An explaining is an explanation that is being made. Nothing is noted where it is nil.
+// An explaining is an explanation that is being made. Nothing is noted if it is nil.
 type explaining struct {
 	mu sync.Mutex
 	api.Explanation
@@ -41,7 +41,7 @@ func used(u model.Usage) api.ExplainedUsage {
 		CompletionTokens: u.CompletionTokens, Cost: u.Cost}
 }
 
-// now is the time, where somebody wants to know it.
+// now is the time, if somebody wants to know it.
 func (x *explaining) now() (t time.Time) {
 	if x != nil {
 		t = time.Now()
@@ -108,7 +108,7 @@ func clipped(s string) string {
 	return strings.ToValidUTF8(s[:explainedText], "") + " …"
 }
 
-// end completes the explanation, as it is kept and sent; nil where there is none.
+// end completes the explanation, as it is kept and sent; nil if there is none.
 func (x *explaining) end(w *writer, result *model.Result, trace *Trace) []byte {
 	if x == nil {
 		return nil
@@ -147,7 +147,7 @@ func (x *explaining) end(w *writer, result *model.Result, trace *Trace) []byte {
 	}
 }
 
-// Explanation is how an answer came about, where that was asked for with the question.
+// Explanation is how an answer came about, if that was asked for with the question.
 func (t *Trace) Explanation() (x api.Explanation, ok bool) {
 	if t == nil || len(t.Explained) == 0 {
 		return x, false
@@ -155,7 +155,7 @@ func (t *Trace) Explanation() (x api.Explanation, ok bool) {
 	return x, json.Unmarshal(t.Explained, &x) == nil
 }
 
-// explained writes the explanation of an answer to its log, where there is one.
+// explained writes the explanation of an answer to its log, if there is one.
 func explained(log *stream.Log, t *Trace) {
 	if t != nil && len(t.Explained) > 0 {
 		log.Append(explainedPart(t.Explained))

@@ -17,7 +17,7 @@ import (
 type unindexed struct {
 	shunned
 	takes    time.Duration // to make the index
-	fails    int           // attempts to make it that fail first; all where negative
+	fails    int           // attempts to make it that fail first; all if negative
 	useless  bool          // what is made cannot be used
 	made     bool
 	attempts int
@@ -105,7 +105,7 @@ func TestAQuestionWaitsForAnIndexThatIsMadeAnew(t *testing.T) {
 	}
 }
 
-// Whoever stops the service stops the waiting, and the next service answers.
+// Stopping the service stops the waiting, and the next service answers.
 func TestAQuestionThatWaitsForItsIndexOutlivesTheService(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := &unindexed{takes: time.Minute}

@@ -1,4 +1,4 @@
-// Package thread is the actor that holds one assistant conversation.
+// Package thread implements the actor that holds one assistant conversation.
 //
 // A thread answers one question at a time; a question that comes meanwhile waits its turn. The question is journaled
 // before the stream opens and the answer before it finishes: after a restart an unfinished turn is taken up again, and
@@ -23,30 +23,30 @@ type Command interface{ command() }
 
 type (
 	// Ask puts a question; the answer is a Turn, once the question is on disk. New opens the thread. Without it, the
-	// answer is api.ErrNotFound where the thread is unknown, of another project, or not the caller's to continue.
+	// answer is api.ErrNotFound if the thread is unknown, of another project, or not the caller's to continue.
 	Ask struct {
 		Project api.Project
 		New     bool
 		Turn    api.TurnID // made by the caller
-		// Message is the client's id of its message, where it has one. A message that comes again with the same text is not
+		// Message is the client's id of its message, if it has one. A message that comes again with the same text is not
 		// asked twice.
 		Message string
-		// Chat names the client's chat and who asks in it, where there is a chat. Whoever knows it may resume, so the
+		// Chat names the client's chat and its reader, if there is a chat. It is all that it takes to resume, so the
 		// caller makes it hard to guess.
 		Chat   string
 		Caller string // fp: "anonymous" or a user id
-		// Reader is who asks, as the site's own server says; empty where it does not. A thread belongs to the reader who has
-		// opened it: no other one, and nobody without a name, goes on in it.
+		// Reader is the reader's name by the site's own server; empty if it names none. A thread belongs to the reader
+		// who has opened it: no other one, and nobody without a name, goes on in it.
 		Reader     string
 		Channel    api.Channel
-		ThreadKey  string // the thread's secret, where the client sends it
+		ThreadKey  string // the thread's secret, if the client sends it
 		Text       string
 		Context    []model.Snippet
 		Query      search.Query // page size, filter and current path; Text is set by the thread
 		Model      string       // that answers in place of the project's; empty for that one
 		Explain    bool         // how the answer comes about is kept and told with it
 		Regenerate bool         // another answer to a question that was asked
-		// Instead names what this question replaces, where the client says so: its id of the message, or the id of the
+		// Instead names what this question replaces, if the client says so: its id of the message, or the id of the
 		// answer. What came after is replaced too, as it is in the client.
 		Instead string
 		Key     api.KeyID
@@ -54,8 +54,8 @@ type (
 		Traced  string // see tracing.Carried
 	}
 
-	// Resume asks for the stream of the newest turn, from its start. The answer is a Turn, or api.ErrNotFound where the
-	// caller may not continue the thread; that is ErrKey where only the key is missing or wrong. With Chat, the newest
+	// Resume asks for the stream of the newest turn, from its start. The answer is a Turn, or api.ErrNotFound if the
+	// caller may not continue the thread; that is ErrKey if only the key is missing or wrong. With Chat, the newest
 	// question has to be of that chat, and Caller may be empty. With Within, the newest turn has to be unfinished, or to
 	// have ended no longer ago than that.
 	Resume struct {
@@ -70,8 +70,8 @@ type (
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
 
-	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that is
-	// on disk. It is api.ErrNotFound where the thread has no such answer, or is not the caller's to continue. An empty
+	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that
+	// is on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue. An empty
 	// Caller or ThreadKey is not checked; Reader always is.
 	Rate struct {
 		Project   api.Project
@@ -83,8 +83,8 @@ type (
 		Comment   string
 	}
 
-	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on disk,
-	// and where the turn has ended already or is not in hand.
+	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on
+	// disk, and if the turn has already ended or is not in hand.
 	Stop struct {
 		Project api.ProjectID
 		Turn    api.TurnID
@@ -114,8 +114,8 @@ type Turn struct {
 	Log    *stream.Log
 	Fresh  bool // the question was new; false for a repeat or a resumed stream
 	// Prepared is closed when a fresh turn needs this machine's processors no more: it has found what the model is told,
-	// has ended without, or has to wait for the turns before it. Where the model is local, it is closed when the answer
-	// is made. It is nil where the turn is not fresh.
+	// has ended without, or has to wait for the turns before it. If the model is local, it is closed when the answer
+	// is made. It is nil if the turn is not fresh.
 	Prepared <-chan struct{}
 }
 
@@ -171,13 +171,13 @@ type Exchange struct {
 	Text     string       `cbor:"16,keyasint" json:"-"` // what had been written when the turn failed
 	Channel  api.Channel  `cbor:"18,keyasint,omitempty" json:"-"`
 	Page     string       `cbor:"19,keyasint,omitempty" json:"-"` // that the reader was on
-	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil where the answer is not rated
-	// FallbackFor is the model that was asked and could not answer, where Model answered in its place.
+	Feedback *Feedback    `cbor:"20,keyasint,omitempty" json:"-"` // nil if the answer is not rated
+	// FallbackFor is the model that was asked and could not answer, if Model answered in its place.
 	FallbackFor string `cbor:"21,keyasint,omitempty" json:"fallbackFor,omitempty"`
-	Trace       *Trace `cbor:"22,keyasint,omitempty" json:"-"` // nil where nothing is known of it, as in older answers
+	Trace       *Trace `cbor:"22,keyasint,omitempty" json:"-"` // nil if nothing is known of it, as in older answers
 	// Degraded are the parts that did not take part in the answer as they should have, see model.Result.
 	Degraded []string `cbor:"23,keyasint,omitempty" json:"degraded,omitempty"`
-	// Traced is where the turn hangs in a trace that is sampled, see tracing.Carried.
+	// Traced is the turn's place in a trace that is sampled, see tracing.Carried.
 	Traced string `cbor:"24,keyasint,omitempty" json:"-"`
 }
 
@@ -210,7 +210,7 @@ type Source struct {
 	ID    string `cbor:"1,keyasint"` // unique in the answer
 	URL   string `cbor:"2,keyasint"`
 	Title string `cbor:"3,keyasint"`
-	Label string `cbor:"4,keyasint,omitempty"` // of the project's source, where it has several
+	Label string `cbor:"4,keyasint,omitempty"` // of the project's source, if it has several
 }
 
 // An Event is a fact about the thread. It is journaled before it is applied.
@@ -248,7 +248,7 @@ type (
 
 		Degraded []string `cbor:"12,keyasint,omitempty"`
 	}
-	// Retried says that the turn in hand broke off without a result: it is answered anew, from its start.
+	// Retried says that the turn in hand broke off without a result: it is answered again, from its start.
 	Retried struct {
 		Turn   api.TurnID             `cbor:"1,keyasint"`
 		Reason persistent.RetryReason `cbor:"2,keyasint"`

@@ -21,7 +21,7 @@ import (
 type shunned struct {
 	held
 	after    time.Duration
-	times    int // that it refuses; for ever where negative
+	times    int // that it refuses; forever if negative
 	first    string
 	asked    []time.Duration // since the beginning
 	began    time.Time
@@ -140,7 +140,7 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 		{name: "not for long", model: shunned{after: 31 * time.Second, times: -1}, asked: []time.Duration{0}, failure: true},
 		{name: "not beyond the turn's limit", model: shunned{after: 20 * time.Second, times: -1}, limit: 12 * time.Second,
 			asked: []time.Duration{0}, failure: true},
-		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: mostResting,
+		{name: "not where very many do", model: shunned{after: time.Second, times: -1}, others: maxResting,
 			asked: []time.Duration{0}, failure: true},
 		{name: "not once something is written", model: shunned{after: time.Second, times: 1, first: "Bec"},
 			asked: []time.Duration{0}, answer: "Bec", failure: true},
@@ -186,8 +186,8 @@ func TestAQuestionWaitsForAModelThatIsLeftAlone(t *testing.T) {
 	}
 }
 
-// Whoever stops the thread or the service stops the waiting, which is no failure: the turn is answered anew, with all
-// of its patience.
+// Stopping the thread or the service stops the waiting, which is no failure: the turn is answered again, with all of
+// its patience.
 func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 	stops := map[string]func(a *Actor, stop context.CancelFunc){
 		"the thread's actor ends": func(a *Actor, _ context.CancelFunc) { a.Close(true) },
@@ -220,7 +220,7 @@ func TestAQuestionThatWaitsForItsModelCanBeStopped(t *testing.T) {
 				next := s.actor(t, t.Context(), 5*time.Minute)
 				ended = s.run()
 				synctest.Wait()
-				s.hear(next) // it is counted that the turn begins anew
+				s.hear(next) // the restart of the turn is counted
 				<-ended
 				s.hear(next)
 				if e, _ := next.State.newest(); e.Answer != "Because." {

@@ -22,7 +22,7 @@ const strongHit = 0.8
 
 // A reading is a question that is being rewritten, and what came of it.
 type reading struct {
-	by   string // the model that does; empty where none does
+	by   string // the model that does; empty if none does
 	q    rewrite.Question
 	done chan struct{}
 	read rewrite.Reading
@@ -30,7 +30,7 @@ type reading struct {
 	took time.Duration
 }
 
-// newReading is the question of a turn, not rewritten yet; nil where no model rewrites it.
+// newReading is the question of a turn, not rewritten yet; nil if no model rewrites it.
 func (e *effect) newReading(wanted *Wanted, project *api.Project, history []model.Message) *reading {
 	if e.deps.Rewriter == nil {
 		return nil
@@ -44,7 +44,7 @@ func (e *effect) newReading(wanted *Wanted, project *api.Project, history []mode
 	return r
 }
 
-// begin has the question rewritten, while the documentation is searched for it as it stands.
+// begin starts rewriting the question, while the documentation is searched for it as it is.
 func (r *reading) begin(ctx context.Context, rewriter Rewriter, name string) {
 	if r.done != nil {
 		return
@@ -65,7 +65,7 @@ func (r *reading) begin(ctx context.Context, rewriter Rewriter, name string) {
 	})
 }
 
-// retrieve finds what the model is told: with the question as it stands, and where a model rewrites it with what that
+// retrieve finds what the model is told: with the question as it is and, if a model rewrites it, with what that
 // makes of it too. A question that cannot be rewritten goes on as it stands.
 func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wanted) (Brief, error) {
 	history := e.state.history()
@@ -184,7 +184,7 @@ func (f finder) again(ctx context.Context, wanted *Wanted, b *Brief, queries []s
 	b.Request.Passages = passages(b.Hits)
 }
 
-// together searches for several texts at the same time. What one finds is nil where it fails.
+// together searches for several texts at the same time. What one finds is nil if it fails.
 func (f finder) together(ctx context.Context, q search.Query, texts []string) [][]search.Hit {
 	found := make([][]search.Hit, len(texts))
 	var all background.Work
@@ -289,7 +289,7 @@ func around(content, heading string, most int) string {
 	return strings.ToValidUTF8(part, "")
 }
 
-// headingAt is where a heading stands in a page; 0 where it does not.
+// headingAt is a heading's position in a page; 0 if it is not there.
 func headingAt(content, heading string) int {
 	if heading == "" {
 		return 0

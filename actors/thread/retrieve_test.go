@@ -157,7 +157,7 @@ func inPython(t *testing.T, x *turnTest) Exchange {
 
 const readAsPython = `{"question": "How do I install the SDK for Python?", "queries": ["Python", "SDK"]}`
 
-// begin has a first question answered, so that the next one is a follow-up.
+// begin asks a first question and waits for its answer, so that the next one is a follow-up.
 func (x *turnTest) begin(t *testing.T) {
 	t.Helper()
 	x.large.Load(modeltest.Script{Shared: true, Steps: []modeltest.Step{says("Run it [1].")}})

@@ -45,7 +45,7 @@ func (s state) row() api.ThreadRow {
 }
 
 // Find is a question and its answer, as far as the journal's state of the thread remembers it, and the thread's project.
-// The project is empty where no thread was opened.
+// The project is empty if no thread was opened.
 func Find(id api.ThreadID, rec journal.Recovered, turn api.TurnID) (project api.ProjectID, e Exchange, found bool,
 	err error) {
 	s, err := kind.Recovered(string(id), rec)
@@ -77,7 +77,7 @@ type rowState struct {
 // rowsKept is how many threads are remembered at least.
 const rowsKept = 20_000
 
-// Whole is the row of a thread, from what the journal holds of it. It is false where no thread was opened.
+// Whole is the row of a thread, from what the journal holds of it. It is false if no thread was opened.
 func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, bool, error) {
 	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.opened {
@@ -89,7 +89,7 @@ func (r *Rows) Whole(id api.ThreadID, rec journal.Recovered) (api.ThreadRow, boo
 }
 
 // Changed is the part of the row that some events change, the first of which has the sequence number first. It is the
-// whole row where the thread is not remembered and these are all its events. It is false where only the whole thread
+// whole row if the thread is not remembered and these are all its events. It is false if only the whole thread
 // tells: when these events do not come right after those of the last row, or change something before them.
 func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (api.ThreadRow, bool) {
 	r.mu.Lock()
@@ -132,7 +132,7 @@ func (r *Rows) Changed(id api.ThreadID, first uint64, events []journal.Event) (a
 	return row, true
 }
 
-// holds reports whether a turn is in the conversation as far as it is remembered; the last one where none is named.
+// holds reports whether a turn is in the conversation as far as it is remembered; the last one if none is named.
 func (s *state) holds(turn api.TurnID) bool {
 	if turn == "" {
 		_, ok := s.newest()

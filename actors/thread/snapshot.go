@@ -47,7 +47,7 @@ func restore(id api.ThreadID, data []byte) (state, error) {
 		replaced: v.Replaced, left: v.Left, reader: v.Reader}, nil
 }
 
-// History is the conversation that the journal holds of a thread. It is false where no thread was opened.
+// History is the conversation that the journal holds of a thread. It is false if no thread was opened.
 func History(id api.ThreadID, rec journal.Recovered) (Conversation, bool, error) {
 	s, err := kind.Recovered(string(id), rec)
 	if err != nil || !s.opened {

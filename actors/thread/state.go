@@ -19,7 +19,7 @@ const (
 	maxInterrupted = 8  // runs that ended with the process before the turn is given up
 	maxPanicked    = 2  // runs that failed in the program
 	maxWaiting     = 16 // questions that wait in one thread
-	// What a model is told of the conversation so far.
+	// What a model sees of the conversation so far.
 	historyTurns = 10
 	historyBytes = 16 << 10
 	// maxReplaced is how many exchanges are kept that were replaced.
@@ -32,7 +32,7 @@ type state struct {
 	opened  bool
 	project api.ProjectID
 	caller  string
-	reader  string // as the site's server said when the thread was opened; empty where it did not
+	reader  string // as the site's server said when the thread was opened; empty if it did not
 	keyHash [32]byte
 	at      time.Time
 
@@ -161,7 +161,7 @@ func (s *state) end(done *turnDone, now time.Time) ([]Event, error) {
 		Trace: done.trace, Channel: s.open[0].Channel, Degraded: done.result.Degraded}}, nil
 }
 
-// Stopped is why there is no answer, or no whole one, where somebody has ended it.
+// Stopped is why there is no answer, or no whole one, if somebody has ended it.
 const Stopped = "The answer was stopped."
 
 func (s *state) stop(cmd *stopped, now time.Time) ([]Event, error) {
@@ -189,11 +189,11 @@ func (s *state) latest() time.Time {
 // current reports whether a result is of the turn in hand.
 func (s *state) current(attempt int) bool { return len(s.open) > 0 && attempt == s.attempt }
 
-// ErrKey refuses whoever shows no key where one is required, or a wrong one. To all but those who could know of the
-// thread without it, that is a thread that there is not.
+// ErrKey refuses a caller who shows no key although one is required, or a wrong one. To a caller who could not know of
+// the thread without it, the thread does not exist.
 var ErrKey = fmt.Errorf("%w: the thread's key is missing or wrong", api.ErrNotFound)
 
-// admit refuses whoever may not continue the thread, in the same way as if there were none.
+// admit refuses a caller that may not continue the thread, in the same way as if there were none.
 func (s *state) admit(project *api.Project, caller, reader, key string) error {
 	if !s.opened || s.project != project.ID || s.caller != caller || s.reader != reader {
 		return api.ErrNotFound
@@ -201,7 +201,7 @@ func (s *state) admit(project *api.Project, caller, reader, key string) error {
 	return s.unlock(key, project.Options.RequireThreadKey)
 }
 
-// unlock looks at a key: at one that is shown also where none is required.
+// unlock checks a key, even if none is required.
 func (s *state) unlock(key string, required bool) error {
 	if key == "" && !required {
 		return nil
@@ -213,7 +213,8 @@ func (s *state) unlock(key string, required bool) error {
 	return nil
 }
 
-// resume refuses whoever may not read the newest answer. A chat stands for its caller: who knows it has asked in it.
+// resume refuses a caller that may not read the newest answer. A chat stands for its caller: who knows it has asked in
+// it.
 func (s *state) resume(cmd *Resume, now time.Time) error {
 	caller := cmd.Caller
 	if cmd.Chat != "" {
@@ -259,7 +260,7 @@ func (s *state) ask(msg asked, now time.Time) ([]Event, error) {
 	return []Event{msg.event(now, s.instead(msg.Ask))}, nil
 }
 
-// instead is the exchange that a question takes the place of, empty where it is a further one. The client says so, by
+// instead is the exchange that a question takes the place of, empty if it is a further one. The client says so, by
 // the ids of its messages, and shows its reader the conversation up to there and the new answer.
 func (s *state) instead(cmd *Ask) api.TurnID {
 	newest, _ := s.newest()
@@ -309,8 +310,8 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 }
 
 // repeat finds the exchange that a question was put in already. A request that took long on its way, as between nodes of
-// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when their
-// requests came to the service, and its own is the earlier one.
+// which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when
+// their requests came to the service, and its own is the earlier one.
 func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 	for _, list := range [][]Exchange{s.open, s.done, s.replaced} {
 		if i, ok := index(list, cmd.Turn); ok {
@@ -354,7 +355,7 @@ func (s *state) find(turn api.TurnID) (Exchange, bool) {
 	return Exchange{}, false
 }
 
-// index is the place of a turn in a list, where it is there.
+// index is the place of a turn in a list, if it is there.
 func index(list []Exchange, turn api.TurnID) (int, bool) {
 	for i := len(list) - 1; i >= 0; i-- {
 		if list[i].Turn == turn {
@@ -438,7 +439,7 @@ func (s state) next() state {
 }
 
 // cut takes an exchange out of the conversation, with all that came after it. Events from before exchanges had to be
-// named mean the last one, and keep it only where it was rated.
+// named mean the last one, and keep it only if it was rated.
 func (s state) cut(from api.TurnID) state {
 	named := from != ""
 	if newest, ok := s.newest(); ok && !named {
@@ -479,7 +480,7 @@ func (s state) close(turn api.TurnID, change func(*Exchange)) state {
 	return s.next()
 }
 
-// history is what a model is told of the conversation before the turn in hand: the newest answered exchanges that fit.
+// history is what a model sees of the conversation before the turn in hand: the newest answered exchanges that fit.
 func (s *state) history() []model.Message {
 	var out []model.Message
 	size := 0

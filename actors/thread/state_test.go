@@ -240,8 +240,8 @@ func TestHistoryIsBoundedAndWithoutFailures(t *testing.T) {
 	}
 }
 
-// Who the site's server names opens a thread that is this reader's alone: anybody who knows its id, its key and its chat is
-// refused without the name, and so is who comes with a name to a thread that nobody was named for.
+// Who the site's server names opens a thread that is this reader's alone: anybody who knows its id, its key and its
+// chat is refused without the name, and so is who comes with a name to a thread that nobody was named for.
 func TestAThreadOfANamedReaderGoesOnForThatReaderAlone(t *testing.T) {
 	p := api.Project{ID: "p"}
 	named := func(reader string) state {
@@ -368,9 +368,9 @@ func TestRatings(t *testing.T) {
 			rates("1", "up")}, want: "[1 up]"},
 		{name: "of a replaced answer that was not", msgs: []any{opens("1", "why"), answered, again, rates("1", "up")},
 			err: api.ErrNotFound},
-		{name: "of an answer that there is not", msgs: []any{opens("1", "why"), answered, rates("2", "up")},
+		{name: "of an answer that does not exist", msgs: []any{opens("1", "why"), answered, rates("2", "up")},
 			err: api.ErrNotFound},
-		{name: "in a thread that there is not", msgs: []any{rates("1", "up")}, err: api.ErrNotFound},
+		{name: "in a thread that does not exist", msgs: []any{rates("1", "up")}, err: api.ErrNotFound},
 		{name: "in another project", msgs: []any{opens("1", "why"),
 			change(rates("1", "up"), func(r *Rate) { r.Project.ID = "q" })}, err: api.ErrNotFound},
 		{name: "by the caller", msgs: []any{opens("1", "why"), change(rates("1", "up"), func(r *Rate) { r.Caller = "ann" }),
@@ -535,7 +535,7 @@ func TestWhoMayResume(t *testing.T) {
 	s := state{id: testID}
 	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) ||
 		errors.Is(err, ErrKey) {
-		t.Errorf("a thread that there is not: %v", err)
+		t.Errorf("a thread that does not exist: %v", err)
 	}
 	s, _ = play(s, opens("1", "why"))
 	if _, err := s.decide(Resume{Project: p, Chat: "chat"}, t0); !errors.Is(err, api.ErrNotFound) {
@@ -558,13 +558,13 @@ func TestRowHoldsWhatHasEnded(t *testing.T) {
 		t.Errorf("got\n%+v, want\n%+v", got, want)
 	}
 	if _, ok, err := new(Rows).Whole(testID, journal.Recovered{}); ok || err != nil {
-		t.Errorf("a thread that there is not: %v, %v", ok, err)
+		t.Errorf("a thread that does not exist: %v, %v", ok, err)
 	}
 }
 
 func TestHistoryOfAStream(t *testing.T) {
 	if _, ok, err := History(testID, journal.Recovered{}); ok || err != nil {
-		t.Errorf("a thread that there is not: %v, %v", ok, err)
+		t.Errorf("a thread that does not exist: %v, %v", ok, err)
 	}
 	_, _, err := History(testID, journal.Recovered{Seq: 1, Events: []journal.Event{{Type: "thread.unknown.1"}}})
 	var rec *persistent.RecoverError

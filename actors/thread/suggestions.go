@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	mostSuggestions = 3
-	mostTried       = 2 * mostSuggestions // a try costs a search and a built-in answer
+	maxSuggestions = 3
+	maxTried       = 2 * maxSuggestions // a try costs a search and a built-in answer
 )
 
 // suggestions is the block for an answer: questions about sections that were found and not used, and have about as
@@ -30,7 +30,7 @@ func (e *effect) suggestions(ctx context.Context, w *writer) string {
 		best = max(best, c.score)
 	}
 	for i, c := range w.candidates {
-		if len(tried) > mostTried || n == mostSuggestions {
+		if len(tried) > maxTried || n == maxSuggestions {
 			break
 		}
 		text := questionAbout(c, english)
@@ -79,7 +79,7 @@ var (
 	notInText     = strings.NewReplacer("`", "", "*", "", "(", "", ")", "", "[", "", "]", "")
 )
 
-// questionAbout is the question that a section answers, made from its heading; empty where the heading says too
+// questionAbout is the question that a section answers, made from its heading; empty if the heading says too
 // little. In other languages than English it is the heading itself.
 func questionAbout(c candidate, english bool) string {
 	for _, about := range []string{c.heading, c.title} {

@@ -12,16 +12,16 @@ import (
 type Trace struct {
 	Waited   Micros `cbor:"1,keyasint,omitempty"` // from the question until the turn was in hand and had a slot
 	Searched Micros `cbor:"2,keyasint,omitempty"` // from there until the model's request was made
-	// First is from the question until the first text of the answer; 0 where there was none.
+	// First is from the question until the first text of the answer; 0 if there was none.
 	First Micros `cbor:"3,keyasint,omitempty"`
 	// Passages are the first of those that the model was given or has found by itself, one a line: the score in
 	// thousandths, then the page's path, "#" and the anchor. "=2" stands for the path of the second line.
 	Passages string `cbor:"4,keyasint,omitempty"`
-	Found    int    `cbor:"5,keyasint,omitempty"` // how many there were, where not all are kept
+	Found    int    `cbor:"5,keyasint,omitempty"` // how many there were, if not all are kept
 	// Rewritten is the question as a model has rewritten it, and after it the searches that it made of that, one a line;
-	// empty where none did.
+	// empty if none did.
 	Rewritten string `cbor:"6,keyasint,omitempty"`
-	// Explained is the whole explanation as JSON, where it was asked for.
+	// Explained is the whole explanation as JSON, if it was asked for.
 	Explained []byte `cbor:"7,keyasint,omitempty"`
 }
 
@@ -31,7 +31,7 @@ type Micros int64
 // Duration is the time as Go has it.
 func (m Micros) Duration() time.Duration { return time.Duration(m) * time.Microsecond }
 
-// micros is the time from one moment to a later one. Where that is earlier by the clock, which can be set, it is 0.
+// micros is the time from one moment to a later one. If that is earlier by the clock, which can be set, it is 0.
 func micros(from, to time.Time) Micros { return Micros(max(0, to.Sub(from).Microseconds())) }
 
 // A Retrieved is a passage that was found for an answer.
@@ -75,7 +75,7 @@ func traced(candidates []candidate) (lines string, found int) {
 	return string(out), found
 }
 
-// Read is the question as a model has rewritten it; empty where none did.
+// Read is the question as a model has rewritten it; empty if none did.
 func (t *Trace) Read() string {
 	if t == nil {
 		return ""

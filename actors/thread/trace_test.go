@@ -121,7 +121,7 @@ func (s *slowTurn) Answer(_ context.Context, name string, _ model.Request, emit 
 	return model.Result{Answered: true}, s.fails
 }
 
-// Where an answer's time went, and what was found for it, is told by the journal.
+// The journal says where an answer's time went, and what was found for it.
 func TestTheJournalTellsHowAnAnswerCameAbout(t *testing.T) {
 	for _, fails := range []error{nil, fmt.Errorf("down")} {
 		synctest.Test(t, func(t *testing.T) {

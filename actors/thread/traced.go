@@ -15,7 +15,7 @@ func (d *Deps) turnSpan(e *Exchange) tracing.Durable {
 	return d.Tracer.Durable(e.Traced, string(e.Turn))
 }
 
-// trace sends the span of a turn that has ended. Where its request was open in a process that is gone, the turn begins
+// trace sends the span of a turn that has ended. If its request was open in a process that is gone, the turn begins
 // the trace.
 func (a *Actor) trace(e *Exchange, ended time.Time, wrong string) {
 	span := a.deps.turnSpan(e)

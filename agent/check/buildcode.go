@@ -47,7 +47,7 @@ func steeringKeys(p string) []string {
 // yamlTag is a tag with which YAML names code or the environment: MkDocs obeys both.
 var yamlTag = regexp.MustCompile(`!!?(?:python/[\w./:-]+|ENV)`)
 
-// steeringChange tells which key of a configuration a change would set anew that says what a build runs.
+// steeringChange returns the key that the change sets and that decides what a build runs.
 func steeringChange(p string, old, now []byte) string {
 	keys := steeringKeys(p)
 	if keys == nil {

@@ -240,7 +240,7 @@ func (c *Checker) listed(f *findings, was *pages.Site, before, now *pages.Naviga
 			f.fault("the navigation would still name %s", r.Site.Show(p))
 		}
 	}
-	moved := map[string]string{} // by where a file was
+	moved := map[string]string{} // by a file's former path
 	for to, from := range r.Origin {
 		moved[from] = to
 	}

@@ -23,11 +23,11 @@ import (
 // when it ends with status 0; with another one, what it printed is the complaint.
 type Command struct {
 	Args    []string
-	Folder  string        // of the repository, that it runs in; the root where empty
+	Folder  string        // of the repository, that it runs in; the root if empty
 	Timeout time.Duration // 5 min
 	Memory  int64         // bytes that it and what it starts may hold together; 2 GiB
 	Tasks   int           // threads of all its processes at once; 1024
-	Path    string        // where it and what it starts are looked for: PATH
+	Path    string        // PATH: where it and what it starts are looked for
 	Read    []string      // folders and files of the machine that it may read beyond the system's programs
 	Network bool          // it may reach what the machine reaches
 }
@@ -45,11 +45,11 @@ const (
 // environment with nothing of the service's, a sandbox that shows it the system's programs besides, and an end: its
 // time, memory, processes, disk and output are bounded, and what it has started is killed with it.
 type Commands struct {
-	Folder   string // where the scratch folders are made; the system's for temporary files where empty
-	User     int    // id of the user that commands run as, where the service runs as root; its own where zero
+	Folder   string // for scratch folders; default the system's for temporary files
+	User     int    // id of the user that commands run as, if the service runs as root; its own if zero
 	Projects map[api.ProjectID]Command
 	Hidden   []string     // files and folders that no command may see
-	Sandbox  sandbox.Kind // that they run in; the first that can be had where empty
+	Sandbox  sandbox.Kind // that they run in; the first that can be had if empty
 
 	once  sync.Once
 	turns chan struct{}
@@ -127,7 +127,7 @@ func (c *Commands) Kind() (sandbox.Kind, error) {
 	return found, nil
 }
 
-// Blind says what a project's command needs and would not see, or must not see; nil where nothing is known to be wrong.
+// Blind says what a project's command needs and would not see, or must not see; nil if nothing is known to be wrong.
 func (c *Commands) Blind(project api.ProjectID) error {
 	cmd := c.Projects[project]
 	box := sandbox.Box{Kind: c.Sandbox, Hidden: c.Hidden, Read: cmd.Read, Network: cmd.Network}
@@ -155,7 +155,7 @@ func give(dir string, user int) error {
 	})
 }
 
-// removeAll removes a folder, also where a command has taken its own rights to it.
+// removeAll removes a folder, even if a command has taken its own rights to it.
 func removeAll(dir string) {
 	if os.RemoveAll(dir) == nil {
 		return
@@ -318,7 +318,7 @@ func (c *capped) String() string {
 
 // Checks runs the command that a project's operator has set to look at a result, on all files of the repository.
 type Checks interface {
-	// Check gives what the command says against the files; "" where it is content. It is not there (nil error, ok false)
+	// Check gives what the command says against the files; "" if it is content. It is not there (nil error, ok false)
 	// for projects without one. An error means that it could not be run.
 	Check(ctx context.Context, project api.Project, files Files) (complaint string, ok bool, err error)
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // command is the program with the bounds that a shell can set. It has a process group of its own, which ends as one, and
-// another user where one is given. The shell becomes the command: its words are arguments, never text of a script.
+// another user if one is given. The shell becomes the command: its words are arguments, never text of a script.
 func command(ctx context.Context, box sandbox.Box, env, args []string) *exec.Cmd {
 	script := fmt.Sprintf("ulimit -c 0; ulimit -d %d && ulimit -t %d && ulimit -f %d || exit %d; exec \"$@\"",
 		box.Memory>>10, int64(box.Time/time.Second)+1, box.File>>9, sandbox.StatusNotRun)

@@ -13,7 +13,7 @@ import (
 	"docent/site/markup"
 )
 
-// fewDeletions is how many pages one change may delete without a pull request, where a project has changes committed to
+// fewDeletions is how many pages one change may delete without a pull request, if a project has changes committed to
 // its branch directly. Each has to be named by the instruction.
 const fewDeletions = 3
 
@@ -23,7 +23,7 @@ type deletion struct {
 	emptied bool
 }
 
-// deletions lists what changes delete. A move deletes nothing, however it was made: where the same bytes stand in a new
+// deletions lists what changes delete. A move deletes nothing, however it was made: if the same bytes stand in a new
 // file, the file was moved.
 func (c *Checker) deletions(changes []workspace.Change) ([]deletion, error) {
 	moved := workspace.Moved(changes)
@@ -80,7 +80,7 @@ func bare(name string, src []byte) bool {
 	return at >= p.Body.End || strings.TrimSpace(p.Plain(markup.Span{Start: at, End: p.Body.End})) == ""
 }
 
-// unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only where
+// unasked says what is wrong with the deletions among the changes, or nothing: a page is deleted or emptied only if
 // the instruction says so. Both ways of editing go through here before there is a result. It also settles whether a
 // person looks at the change before it is on the documentation's branch.
 func (c *Checker) unasked(changes []workspace.Change, base *pages.Site) (fault string, checked string, err error) {

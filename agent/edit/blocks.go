@@ -84,7 +84,7 @@ func (r *Run) sectionSpot(heading string) (spot, error) {
 		nil
 }
 
-// spot is that of a section, or of the page where none is named.
+// spot is that of a section, or of the page if none is named.
 func (r *Run) spot(section string) (spot, error) {
 	if section != "" {
 		return r.sectionSpot(section)

@@ -34,7 +34,7 @@ func (r *Run) put(f string, before *markup.Page, out []byte, pin bool) error {
 	return nil
 }
 
-// What an anchor may hold where it is kept as {#anchor}, and where as an attribute.
+// What an anchor may hold when it is kept as {#anchor}, and when as an attribute.
 var (
 	safeAnchor      = regexp.MustCompile(`^[\p{L}\p{N}_.:’&/-]+$`)
 	attributeAnchor = regexp.MustCompile(`^[\p{L}\p{N}_.:’/$+@,;()!*%=?~-]+$`)
@@ -173,7 +173,7 @@ func (r *Run) headingIn(b *bounds, text string) (*markup.Page, int, error) {
 	return nil, 0, say.Refuse("no page has a heading %s", say.Quote(text))
 }
 
-// sectionEnd is where the section of a heading ends: at the next heading of its level or above.
+// sectionEnd is the position at which the section of a heading ends: at the next heading of its level or above.
 func sectionEnd(p *markup.Page, i int) int {
 	for _, h := range p.Headings[i+1:] {
 		if h.Level <= p.Headings[i].Level {

@@ -128,7 +128,7 @@ func (o *PointLinks) edits(r *Run, p *markup.Page, from, to named) (edits []mark
 	return edits, anchored
 }
 
-// FixLinks mends broken links, where one target alone is certain.
+// FixLinks mends broken links, if one target alone is certain.
 type FixLinks struct{ Located }
 
 func (o *FixLinks) Todo() string { return "Fix broken internal links " + o.Scope.String() }

@@ -122,12 +122,12 @@ func (r *Run) vacant(f, from string) error {
 	return nil
 }
 
-// A followingLink has to be rewritten where a page moves: it leads to the page, or stands in it.
+// A followingLink has to be rewritten when a page moves: it leads to the page, or stands in it.
 type followingLink struct {
 	page *markup.Page
 	link markup.Link
 	to   pages.Target
-	file string // that it is to lead to; empty where it leads nowhere
+	file string // that it is to lead to; empty if it leads nowhere
 }
 
 // linksThatFollow gives the page that moves and the links that have to follow it.

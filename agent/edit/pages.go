@@ -45,7 +45,7 @@ func (o *Create) Run(r *Run) error {
 	return r.ListPage(f, title, o.Group)
 }
 
-// DeletePage deletes a page; the links to it become text where it says so.
+// DeletePage deletes a page; the links to it become text if it says so.
 type DeletePage struct {
 	Page   string
 	Unlink bool

@@ -23,10 +23,10 @@ import (
 type Instruction struct {
 	Prompt  string
 	Message string // what the agent said at its end
-	Commit  string // where it ended in a commit
+	Commit  string // if it ended in a commit
 	Branch  string // that the commit was made for
 
-	// Pull is the state of the pull request that it went into: open where this instruction adds to it. It is empty where
+	// Pull is the state of the pull request that it went into: open if this instruction adds to it. It is empty if
 	// that is not known.
 	Pull api.PullState `cbor:"-"`
 }
@@ -47,7 +47,7 @@ type Run struct {
 	before  []*markup.Page            // as they were, those that the operation that is carried out has written
 	bounds  *bounds                   // of the operation that is carried out
 	Undone  bool                      // an earlier instruction was undone
-	Meant   map[string]bool           // files that built-in instructions delete; nil where a language model works
+	Meant   map[string]bool           // files that built-in instructions delete; nil if a language model works
 }
 
 // NewRun begins to carry out an instruction on a workspace.

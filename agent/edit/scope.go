@@ -8,7 +8,7 @@ import (
 	"docent/site/markup"
 )
 
-// there is the scope behind a negation, with a blank before it: nothing where it is the whole documentation.
+// there is the scope behind a negation, with a blank before it: nothing if it is the whole documentation.
 func (s Scope) there() string {
 	if len(s.In) == 0 {
 		return ""
@@ -219,7 +219,7 @@ func (s Scope) String() string {
 	return "in " + strings.Join(parts, " in ") + " of " + strings.Join(pages, " in ")
 }
 
-// describe is a scope for a todo: nothing where nothing was said.
+// describe is a scope for a todo: nothing if nothing was said.
 func (s Scope) describe() string {
 	if len(s.In)+len(s.Parts) == 0 {
 		return ""

@@ -32,7 +32,7 @@ type reach struct {
 	bounds      *bounds // nil for no others than these
 }
 
-// reach is what a text operation with a manner touches within its scope: code, where that is what the scope is made of.
+// reach is what a text operation with a manner touches within its scope: code, if that is what the scope is made of.
 func (r *Run) reach(m Manner) reach {
 	s := &r.bounds.scope
 	return reach{
@@ -43,7 +43,7 @@ func (r *Run) reach(m Manner) reach {
 	}
 }
 
-// oneMeaning refuses to take “the links” for their texts and for their targets where either could be meant.
+// oneMeaning refuses to take “the links” for their texts and for their targets if either could be meant.
 func (r *Run) oneMeaning(s Scope, pages []string, find finder, what string) error {
 	if !s.has("links") {
 		return nil
@@ -180,7 +180,7 @@ func inString(s string, find finder) (string, int) {
 	return b.String(), len(hits)
 }
 
-// frontEdit changes words within a value of the front matter where that gives the value wanted, or sets it anew.
+// frontEdit changes words within a front matter value if that gives the value wanted; otherwise it sets the whole value.
 func frontEdit(p *markup.Page, key, want string, find finder, n int) ([]markup.Edit, error) {
 	if at, ok := p.FrontValue(key); ok {
 		inner := at

@@ -133,7 +133,7 @@ func (s *Site) findFile(paths []string) (string, error) {
 	return "", nil
 }
 
-// withName lists the pages that have a bare name: it is enough where one page alone has it.
+// withName lists the pages that have a bare name: it is enough if only one page has it.
 func (s *Site) withName(name string) (same []string) {
 	if strings.Contains(name, "/") {
 		return nil

@@ -37,7 +37,7 @@ func fragment(rest string) string {
 	return f
 }
 
-// lookup finds the file that an address without prefix leads to; empty where there is none.
+// lookup finds the file that an address without prefix leads to; empty if there is none.
 func (s *Site) lookup(p string) string {
 	p = strings.Trim(path.Clean("/"+p), "/")
 	if p != "" && s.Files.Exists(p) {
@@ -64,10 +64,10 @@ func (s *Site) lookup(p string) string {
 	return ""
 }
 
-// A Target is where a link leads to.
+// A Target is where a link leads.
 type Target struct {
 	Local    bool   // it stays on the site
-	File     string // empty where nothing is there
+	File     string // empty if nothing is there
 	Fragment string
 	Form     LinkForm
 	Path     string // as it was looked for, relative to the repository
@@ -394,7 +394,7 @@ func belowRoot(t Target, name, file, p string) string {
 	return name
 }
 
-// dotted tells whether links to a page's neighbours begin with "./": on the page or, where it has none, on the site.
+// dotted tells whether links to a page's neighbours begin with "./": on the page or, if it has none, on the site.
 func (s *Site) dotted(from string) bool {
 	count := func(p *markup.Page) (n int) {
 		for _, l := range p.Links {

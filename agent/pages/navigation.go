@@ -41,7 +41,7 @@ func (s *Site) WhyNoNavigation() string {
 	return "there is no docs.json, mint.json or mkdocs.yml"
 }
 
-// NavigationFile is the file that holds the navigation and is edited as data; empty where there is none.
+// NavigationFile is the file that holds the navigation and is edited as data; empty if there is none.
 func (s *Site) NavigationFile() string {
 	if s.Generator.Kind == api.SiteMintlify || s.Generator.Kind == api.SiteMkDocs {
 		return s.Generator.Config()
@@ -49,7 +49,7 @@ func (s *Site) NavigationFile() string {
 	return ""
 }
 
-// Navigation opens the site's navigation as it is now; nil where there is none that can be edited.
+// Navigation opens the site's navigation as it is now; nil if there is none that can be edited.
 func (s *Site) Navigation() (*Navigation, error) {
 	file := s.NavigationFile()
 	if file == "" || s.Files.Writable(file) != nil || !s.Files.Exists(file) {
@@ -238,7 +238,7 @@ func jsonString(s string) string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-// A NewEntry is a page that is to be listed: under a group, beside another page, or, where neither is named, in the one
+// A NewEntry is a page that is to be listed: under a group, beside another page, or, if neither is named, in the one
 // group that holds the pages of its folder.
 type NewEntry struct {
 	File, Title   string

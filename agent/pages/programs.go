@@ -10,7 +10,7 @@ import (
 	"docent/site/markup"
 )
 
-// A Naming is where a navigation that is a program names a page.
+// A Naming is a place where a navigation that is a program names a page.
 type Naming struct {
 	File string
 	site.Name
@@ -42,7 +42,7 @@ func (s *Site) ID(file string) (id, sidebar string) {
 	return s.Generator.ID(at)
 }
 
-// Namings are where a program names a page.
+// Namings are the places where a program names a page.
 func (s *Site) Namings(program, page string) (out []Naming) {
 	src, err := s.Files.Read(program)
 	if err != nil || !workspace.IsText(src) {
@@ -64,7 +64,7 @@ func (s *Site) Namings(program, page string) (out []Naming) {
 	return out
 }
 
-// Named is where any program names a page.
+// Named returns the places where any program names a page.
 func (s *Site) Named(page string) (out []Naming) {
 	for _, program := range s.Programs() {
 		out = append(out, s.Namings(program, page)...)

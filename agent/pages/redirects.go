@@ -165,7 +165,7 @@ func (n *Navigation) Redirect(from, to string) (*Navigation, int, error) {
 	return where, done + 1, where.apply([]markup.Edit{where.insertElement(g, len(a.Elements), text)})
 }
 
-// again finds the redirects anew after an edit.
+// again finds the redirects once more after an edit.
 func (n *Navigation) again(config *Navigation) (*Navigation, *hujson.Value, error) {
 	if n.File != config.File {
 		v, err := formats.JSONTree(n.Src)

@@ -11,7 +11,7 @@ import (
 	"docent/site/markup"
 )
 
-// Repair gives the destination that a broken link must have meant, where exactly one is certain.
+// Repair gives the destination that a broken link must have meant, if exactly one is certain.
 func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
 	if l.Kind == markup.ImportLink {
 		return "", false

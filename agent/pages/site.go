@@ -1,5 +1,5 @@
-// Package pages is the documentation as its readers meet it: its pages, the addresses that they are reached by, the
-// links between them, and the navigation. It reads a workspace as it is now; what it writes are texts for the
+// Package pages provides the documentation as its readers see it: its pages, the addresses that they are reached by,
+// the links between them, and the navigation. It reads a workspace as it is now; what it writes are texts for the
 // workspace.
 package pages
 
@@ -28,7 +28,7 @@ type Site struct {
 	Generator site.Site
 	Root      string // folder that the pages' paths begin at, relative to the repository
 	prefix    string // what root-relative links begin with before that, without slashes
-	own       string // where readers find the documentation folder; empty where that is not known
+	own       string // public address of the documentation folder; empty if not known
 	base      string // the path of that
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
 	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
@@ -99,7 +99,7 @@ func (s *Site) open() error {
 	return nil
 }
 
-// Generated tells whether it is known what makes the site, and so where its pages are shown.
+// Generated reports whether it is known what makes the site, and so where its pages are shown.
 func (s *Site) Generated() bool {
 	return s.Generator.Kind != "" && s.Generator.Kind != api.SitePlain
 }
@@ -144,7 +144,7 @@ func (s *Site) addresses() *site.Map {
 	return s.shown
 }
 
-// shownAt finds the page that is shown at an address; empty where there is none.
+// shownAt finds the page that is shown at an address; empty if there is none.
 func (s *Site) shownAt(address string) string {
 	if rel, ok := s.addresses().Find(address); ok {
 		return path.Join(s.Files.DocsDir, rel)
@@ -152,7 +152,7 @@ func (s *Site) shownAt(address string) string {
 	return ""
 }
 
-// addressOf is where a page is shown, as Shown gives it.
+// addressOf is the address of a page, as Shown returns it.
 func (s *Site) addressOf(file string) string {
 	rel, _ := site.Relative(s.Files.DocsDir, file)
 	address, _ := s.addresses().Address(rel)
@@ -182,7 +182,7 @@ func (s *Site) prefixes() []string {
 	return out
 }
 
-// findRoot finds out, where no generator says it, which folder root-relative links start from, and what stands before:
+// findRoot finds out, if no generator says it, which folder root-relative links start from, and what stands before:
 // the pair that most of them resolve with.
 func (s *Site) findRoot() error {
 	list, err := s.All()
@@ -326,12 +326,12 @@ func (s *Site) All() ([]*markup.Page, error) {
 	return out, nil
 }
 
-// LineStart is where the line of a position begins.
+// LineStart is the start of the line that a position is in.
 func LineStart(src []byte, i int) int {
 	return bytes.LastIndexByte(src[:i], '\n') + 1
 }
 
-// LineAfter is where the line after that of a position begins.
+// LineAfter is the start of the line after the one that a position is in.
 func LineAfter(src []byte, i int) int {
 	if k := bytes.IndexByte(src[i:], '\n'); k >= 0 {
 		return i + k + 1

@@ -295,7 +295,7 @@ func buildRename(c captures, m *Memory) (edit.Operation, error) {
 	}
 	op := &edit.Rename{From: a, To: c.text("b"), Located: edit.Located{Scope: readScope(c, m)}}
 	m.term = [2]string{op.From, op.To}
-	if workspace.PathLike(op.From) && workspace.PathLike(op.To) { // a page, where there is one
+	if workspace.PathLike(op.From) && workspace.PathLike(op.To) { // a page, if there is one
 		m.page = op.To
 	}
 	return op, nil

@@ -20,7 +20,7 @@ type Memory struct {
 	term [2]string        // the term that was renamed last, and to what
 	ops  []edit.Operation // of the last instruction that was understood
 
-	Guide   Guide       // to the pages; nil where there is none
+	Guide   Guide       // to the pages; nil if there is none
 	Context []string    // what the prompt says that is no instruction
 	lead    *edit.Scope // what was said before the instruction that is read
 }
@@ -35,7 +35,7 @@ type parser struct {
 	formed bool // the last operation that was not understood had the words of a form
 }
 
-// A Misunderstanding says which part of a prompt was not understood, and why where that is known.
+// A Misunderstanding says which part of a prompt was not understood, and why if that is known.
 type Misunderstanding struct {
 	Part, Why string
 	Nearest   string // the form that comes nearest, with the prompt's own words

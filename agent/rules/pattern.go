@@ -32,7 +32,7 @@ type capture struct {
 	name, text string
 	places     []edit.Place
 	token      token
-	rest       int // the token from which on the rest of the prompt was taken; 0 where it was not
+	rest       int // the token from which on the rest of the prompt was taken; 0 if it was not
 }
 
 func (c captures) all(name string) (out []capture) {

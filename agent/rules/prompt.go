@@ -13,7 +13,7 @@ import (
 )
 
 // This file is about what stands in a prompt beside its instructions (greetings, lead-ins, a sentence of context,
-// thanks), and about what is said where an instruction is not understood.
+// thanks), and about what is said if an instruction is not understood.
 
 var (
 	greetings = wordSet(`hi hello hey dear greetings`)
@@ -101,7 +101,7 @@ func (p *parser) words(from, to int) string {
 	return strings.TrimSpace(p.src[p.toks[from].start:p.toks[to-1].end])
 }
 
-// sentenceEnd is behind the sentence that begins at pos. A line break ends it where a list item, an empty line or a
+// sentenceEnd is behind the sentence that begins at pos. A line break ends it if a list item, an empty line or a
 // capital follows.
 func (p *parser) sentenceEnd(pos int) int {
 	for i := pos; i < len(p.toks); i++ {
@@ -270,7 +270,7 @@ type Guide interface {
 	Like(words string) []string    // those that may be meant
 }
 
-// byTitle reads an instruction that names its page in words: "on the getting started page". Where it is a form but for
+// byTitle reads an instruction that names its page in words: "on the getting started page". If it is a form but for
 // that, and one page alone has that title, the operation is on it; else the misunderstanding says that the path is
 // missing.
 func (p *parser) byTitle(pos int, m *Memory) (edit.Operation, int, *Misunderstanding) {
@@ -350,7 +350,7 @@ var nouns = map[string]string{
 	"bullets": "lists", "language": "language", "fences": "fences", "everywhere": "everywhere", "content": "content",
 }
 
-// nearest is the form that a sentence comes nearest to, with the sentence's own words in it; empty where it is like
+// nearest is the form that a sentence comes nearest to, with the sentence's own words in it; empty if it is like
 // none. What the sentence does not give is shown as … or, for a page, as the given word.
 func (p *parser) nearest(from, to int, page string) string {
 	toks := p.toks[from:min(to, len(p.toks))]
@@ -478,7 +478,7 @@ func (w wording) fill(form, page string) string {
 	return b.String() + form[at:]
 }
 
-// SayWhere tells whether each operation says itself where it works, which its account shows; "everywhere" counts where
+// SayWhere reports whether each operation says itself where it works, which its account shows; "everywhere" counts if
 // the prompt says so.
 func SayWhere(prompt string, ops []edit.Operation) bool {
 	everywhere := slices.ContainsFunc(lex(prompt), func(t token) bool {

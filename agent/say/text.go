@@ -30,7 +30,7 @@ func Times(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// Middle leaves out the middle of a text that is too long, at line ends where there are some.
+// Middle leaves out the middle of a text that is too long, at line ends if there are some.
 func Middle(s string, limit int) string {
 	if len(s) <= limit {
 		return s

@@ -30,7 +30,7 @@ func (s *SharedPages) find(name pageName) *markup.Page {
 	return s.pages[name].Value()
 }
 
-// keep shares a page, and gives the one that is shared already where another run was faster.
+// keep shares a page, and gives the one that is shared already if another run was faster.
 func (s *SharedPages) keep(name pageName, p *markup.Page) *markup.Page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,7 +53,7 @@ func (s *SharedPages) forget(name pageName) {
 	}
 }
 
-// named is the name of a file of the base; it is false where the tree does not tell its content by a hash.
+// named is the name of a file of the base; it is false if the tree does not tell its content by a hash.
 func (w *Workspace) named(p string) (pageName, bool) {
 	f, ok := w.Base[p]
 	return pageName{w.project, p, f.Hash, f.Size}, ok && f.Hash != "" && w.Limits.Shared != nil

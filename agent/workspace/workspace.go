@@ -1,6 +1,6 @@
-// Package workspace is what one run of the agent works on: the files of a repository at one commit, and the edits that
-// are laid over them. It reads through to the repository, writes nothing back to it, and refuses every edit that does
-// not belong to the documentation.
+// Package workspace provides what one run of the agent works on: the files of a repository at one commit, and the edits
+// that are laid over them. It reads through to the repository, writes nothing back to it, and refuses every edit that
+// does not belong to the documentation.
 package workspace
 
 import (
@@ -35,7 +35,7 @@ type Workspace struct {
 	links   map[string]bool   // symbolic links and submodules
 	folded  map[string]string // folded name of each file and folder -> its name
 	cache   map[string][]byte
-	sorted  []string // what is there now; nil when it must be listed anew
+	sorted  []string // what is there now; nil when it must be listed again
 	Log     []string // files written and removed, in order
 }
 
@@ -50,7 +50,7 @@ type Limits struct {
 type overlay struct {
 	content []byte
 	deleted bool
-	from    string // where the file was moved from
+	from    string // the file's former path, if it was moved
 }
 
 // Open lays an empty set of edits over a tree.
@@ -83,7 +83,7 @@ func Open(ctx context.Context, tree Tree, project api.ProjectID, docsDir string,
 	return w, nil
 }
 
-// Twin finds the file that has a name, or has it in another form of Unicode; empty where there is none.
+// Twin finds the file that has a name, or has it in another form of Unicode; empty if there is none.
 func (w *Workspace) Twin(p string) string {
 	if w.Exists(p) {
 		return p
@@ -526,7 +526,7 @@ func (w *Workspace) Rewrite(p string, content []byte) error {
 type Tree interface {
 	Commit() string
 	Files(ctx context.Context) ([]api.File, error)
-	Read(ctx context.Context, path string) ([]byte, error) // fs.ErrNotExist where there is no such file
+	Read(ctx context.Context, path string) ([]byte, error) // fs.ErrNotExist if there is no such file
 }
 
 // Moved are the files that changes move away.
@@ -543,7 +543,7 @@ type Change struct {
 	Path    string
 	Content []byte
 	Delete  bool
-	From    string // where the file was moved from
+	From    string // the file's former path, if it was moved
 }
 
 // History is a Tree that also shows other commits of its repository. With it an instruction can be undone.

@@ -23,11 +23,11 @@ type Answer struct {
 	MessageID string   `json:"messageId"`
 	Text      string   `json:"text"`
 	Sources   []Source `json:"sources"`
-	// Questions that the documentation answers too, where the project offers them.
+	// Questions that the documentation answers too, if the project offers them.
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// What did not take part in the answer as it should have, each with the reason: "model: unavailable".
 	Degraded []string `json:"degraded,omitempty"`
-	// How it came about, where Question.Explain has asked for that.
+	// How it came about, if Question.Explain has asked for that.
 	Explanation *Explanation `json:"explanation,omitempty"`
 }
 
@@ -40,13 +40,13 @@ type Source struct {
 // A Question is put to a project's assistant.
 type Question struct {
 	Domain, Text string
-	Caller       string // anonymous where empty, or a user's id
-	Thread, Key  string // the thread that it continues, and its secret where the project asks for that
-	Version      string // of the documentation that answers; any where empty
+	Caller       string // anonymous if empty, or a user's id
+	Thread, Key  string // the thread that it continues, and its secret if the project asks for that
+	Version      string // of the documentation that answers; any if empty
 	Language     string // the same
 	Page         string // that the reader is on
 	Context      []AskContext
-	Explain      bool // how the answer came about is told with it: for admin keys
+	Explain      bool // the answer includes how it came about: for admin keys
 	DataStream   bool // use the deprecated version 1, whose lines some proxies pass on that hold events back
 }
 
@@ -57,7 +57,7 @@ const (
 	PartStart   PartKind = iota + 1 // Answer has the thread's id and key and the message's id
 	PartText                        // Text is a piece of the answer
 	PartSource                      // Source is a page that it cites
-	PartRestart                     // what came before is void: the server lost the answer and writes it anew
+	PartRestart                     // what came before is void: the server lost the answer and writes it again
 	PartFinish                      // Answer is all of it
 )
 
@@ -86,7 +86,7 @@ type Stream struct {
 	body    io.ReadCloser
 }
 
-// Next returns the next part. The error is io.EOF after the last one, and io.ErrUnexpectedEOF where the stream broke.
+// Next returns the next part. The error is io.EOF after the last one, and io.ErrUnexpectedEOF if the stream broke.
 func (s *Stream) Next() (stream.Part, error) { return s.decoder.Next() }
 
 // Close ends the connection.
@@ -111,8 +111,8 @@ func (c *Client) open(ctx context.Context, method, path string, body any, option
 		decoder: stream.NewDecoder(form, resp.Body), body: resp.Body}, nil
 }
 
-// Ask puts a question and writes the answer's text to w as it comes. Where the server loses the answer and writes it
-// anew, so does w, after an empty line; the Answer has it once.
+// Ask puts a question and writes the answer's text to w as it comes. If the server loses the answer and writes it
+// again, so does w, after an empty line; the Answer has it once.
 func (c *Client) Ask(ctx context.Context, q Question, w io.Writer) (a Answer, err error) {
 	for part, err := range c.AskStream(ctx, q) {
 		if err != nil {
@@ -157,7 +157,7 @@ func (c *Client) AskStream(ctx context.Context, q Question) iter.Seq2[Part, erro
 	}
 }
 
-// lost waits before the next connection. It returns the error where there shall be none.
+// lost waits before the next connection. It returns the error if there shall be none.
 func (a *asking) lost(ctx context.Context, failures int, err error) error {
 	var reason *AnswerError
 	if errors.As(err, &reason) {
@@ -295,8 +295,8 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 	}
 }
 
-// catchUp gives the reader what the text and the sources have more than was shown. What is other than it was shown is
-// given anew.
+// catchUp gives the reader what the text and the sources have more than was shown. What differs from what was shown
+// is given again.
 func (a *asking) catchUp(text string, sources []Source, finished bool) error {
 	behind := len(text) < len(a.shown) && strings.HasPrefix(a.shown, text) // a resumed answer that is not there yet
 	if !strings.HasPrefix(text, a.shown) && (finished || !behind) {

@@ -24,7 +24,7 @@ func (a *answers) serve(w http.ResponseWriter, req *http.Request) {
 	a.next[min(len(a.asked), len(a.next))-1](w, req)
 }
 
-// text is an answer in events: a source, pieces of text, and its end where it comes to one.
+// text is an answer in events: a source, pieces of text, and its end, if it comes to one.
 func text(whole bool, pieces ...string) func(http.ResponseWriter, *http.Request) {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")
@@ -70,14 +70,14 @@ func TestAnAnswerComesWholeAndOnce(t *testing.T) {
 	ask, resume := "POST v2/assistant/d/message", "GET v2/assistant/d/message/thr_1/stream"
 	for name, test := range map[string]struct {
 		next  []serve
-		asked []string // where the ids of the client are left out
+		asked []string // when the ids of the client are left out
 		shown string   // what a reader has seen, | for a restart
 		fails string
 	}{
 		"at once":               {next: []serve{text(true, "Tea is ", "hot.")}, asked: []string{ask}, shown: "Tea is hot."},
 		"broken in the middle":  {next: []serve{text(false, "Tea is "), text(true, "Tea ", "is hot.")}, asked: []string{ask, resume}, shown: "Tea is hot."},
 		"broken twice":          {next: []serve{text(false, "Tea "), text(false, "T"), text(true, "Tea is hot.")}, asked: []string{ask, resume, resume}, shown: "Tea is hot."},
-		"written anew":          {next: []serve{text(false, "Tea is "), text(true, "Hot is tea.")}, asked: []string{ask, resume}, shown: "Tea is |Hot is tea."},
+		"rewritten":             {next: []serve{text(false, "Tea is "), text(true, "Hot is tea.")}, asked: []string{ask, resume}, shown: "Tea is |Hot is tea."},
 		"shorter than it was":   {next: []serve{text(false, "Tea is hot."), text(true, "Tea.")}, asked: []string{ask, resume}, shown: "Tea is hot.|Tea."},
 		"its beginning is lost": {next: []serve{lose, text(true, "Tea.")}, asked: []string{ask, "GET chat"}, shown: "Tea."},
 		"the question is lost":  {next: []serve{lose, status(204), text(true, "Tea.")}, asked: []string{ask, "GET chat", ask}, shown: "Tea."},

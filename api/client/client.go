@@ -31,16 +31,16 @@ import (
 // A Client speaks the public API, as any other client does. It may be used by many goroutines at once.
 type Client struct {
 	Base string       // address of the server
-	Key  string       // API key; none where empty
-	HTTP *http.Client // http.DefaultClient where nil; without a timeout of its own, as answers stream
+	Key  string       // API key; none if empty
+	HTTP *http.Client // http.DefaultClient if nil; without a timeout of its own, as answers stream
 	// Retries is how often in a row a request is tried again after a lost connection, 502, 503 or 504, if it can be
-	// repeated without doing anything twice: reading, and what has an idempotency key. Not at all where 0. Streams that
+	// repeated without doing anything twice: reading, and what has an idempotency key. Not at all if 0. Streams that
 	// break are taken up in any case.
 	Retries int
-	// ReaderToken gives the token by which your server says who the reader is, for documentation that is private; none where
-	// nil or where it gives none. It is called for each request. Fresh is whether the server has refused the one before.
+	// ReaderToken gives the token by which your server says who the reader is, for documentation that is private; none if
+	// nil or if it gives none. It is called for each request. Fresh is whether the server has refused the one before.
 	ReaderToken func(ctx context.Context, fresh bool) (string, error)
-	// NoProof has a question refused where the project asks for a proof of work: AskStream does it otherwise.
+	// NoProof makes a question fail if the project asks for a proof of work: AskStream does it otherwise.
 	NoProof bool
 	// Reconnecting is called each time a stream that broke is about to be taken up. May be nil.
 	Reconnecting func(error)
@@ -52,7 +52,7 @@ func New(base, key string) *Client { return &Client{Base: base, Key: key, Retrie
 // An Option changes one call.
 type Option func(*http.Request)
 
-// IdempotencyKey names a request: where it comes again with the same body, it is not carried out again for 24 hours.
+// IdempotencyKey names a request: if it comes again with the same body, it is not carried out again for 24 hours.
 func IdempotencyKey(key string) Option { return Header("Idempotency-Key", key) }
 
 // Header sets a header of the request.
@@ -72,7 +72,7 @@ func Query(name, value string) Option {
 	}
 }
 
-// Do sends a request with a JSON body (none where body is nil). The caller closes the response's body. An answer that
+// Do sends a request with a JSON body (none if body is nil). The caller closes the response's body. An answer that
 // is no success becomes an error with the server's own sentence.
 func (c *Client) Do(ctx context.Context, method, path string, body any, options ...Option) (*http.Response, error) {
 	if u, err := url.Parse(c.Base); err != nil || u.Host == "" {
@@ -206,13 +206,13 @@ var (
 // An Error is an error answer of the API.
 type Error struct {
 	Status     int
-	Code       string // stable; empty where something else than Docent answered
+	Code       string // stable; empty if something other than Docent answered
 	Message    string
 	Details    []api.Problem // each field that is wrong
 	Limit      string        // the quota that is used up
-	Challenge  string        // where a proof of work can be had that the project asks for; AskStream does it by itself
+	Challenge  string        // if a proof of work can be had that the project asks for; AskStream does it by itself
 	RequestID  string        // in the server's log
-	RetryAfter time.Duration // 0 where the server says nothing of it
+	RetryAfter time.Duration // 0 if the server does not say
 }
 
 func (e *Error) Error() string {
@@ -322,7 +322,7 @@ func path(parts ...string) string {
 	return b.String()
 }
 
-// named names a request that would else have no idempotency key, where requests are repeated.
+// named names a request that would otherwise have no idempotency key, if requests are repeated.
 func (c *Client) named(options []Option) []Option {
 	if c.Retries == 0 {
 		return options

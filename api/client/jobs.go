@@ -61,7 +61,7 @@ type FileChange struct {
 // reconnects is how often in a row a broken stream is taken up again.
 const reconnects = 10
 
-// broke waits before a stream that broke is taken up again. It returns the error where that would not help.
+// broke waits before a stream that broke is taken up again. It returns the error if that would not help.
 func (c *Client) broke(ctx context.Context, failures int, err error) error {
 	if ctx.Err() != nil || final(err) {
 		return err
@@ -76,7 +76,7 @@ func (c *Client) broke(ctx context.Context, failures int, err error) error {
 }
 
 // JobEvents follows a job: it yields what its log has beyond the event with the id after, then what comes, and at last
-// an event of the type [EventEnd] with the job. A stream that breaks is taken up where it was.
+// an event of the type [EventEnd] with the job. A stream that breaks resumes where it broke.
 func (c *Client) JobEvents(ctx context.Context, project, id string, after uint64) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		failures, opened := 0, false
@@ -89,7 +89,7 @@ func (c *Client) JobEvents(ctx context.Context, project, id string, after uint64
 			if left {
 				return
 			}
-			if failures++; opened { // a server that was not reached at all is told of at once
+			if failures++; opened { // a server that was not reached at all is reported at once
 				err = c.broke(ctx, failures, err)
 			}
 			if err != nil {
@@ -168,7 +168,7 @@ func handOver(name, data string, yield func(Event) bool) (left bool, err error) 
 	return !yield(e), nil
 }
 
-// unexpected is the end of bytes where more should come; nil for other errors.
+// unexpected reports the end of bytes when more should come; nil for other errors.
 func unexpected(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

@@ -84,7 +84,7 @@ func TestAJobIsFollowedOnFromWhereTheStreamBrokeOff(t *testing.T) {
 	})
 }
 
-// TestARefusalEndsFollowing has a server that is busy for a while, and one that refuses for good.
+// TestARefusalEndsFollowing follows a job of a server that is busy for a while, and of one that always refuses.
 func TestARefusalEndsFollowing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -37,7 +37,7 @@ func (c *Client) ReadJob(ctx context.Context, project, id string, options ...Opt
 	return get[Job](ctx, c, path(agent, project, "/job/", id), options...)
 }
 
-// Wait has ReadJob wait for a change, for at most a minute.
+// Wait makes ReadJob wait for a change, for at most a minute.
 func Wait(d time.Duration) Option {
 	return Query("wait", strconv.Itoa(int(min(max(d, time.Second), time.Minute)/time.Second)))
 }
@@ -59,9 +59,9 @@ func (c *Client) ArchiveJob(ctx context.Context, project, id string) (Job, error
 
 // A JobFilter says which jobs to list.
 type JobFilter struct {
-	Status   api.JobStatus // any where empty
-	Archived *bool         // only archived jobs, or only others; all where nil
-	Limit    int           // of a page, at most 100; 20 where 0
+	Status   api.JobStatus // any if empty
+	Archived *bool         // only archived jobs, or only others; all if nil
+	Limit    int           // of a page, at most 100; 20 if 0
 	Cursor   string        // NextCursor of the page before
 }
 
@@ -92,7 +92,7 @@ func (c *Client) CreateSession(
 	return c.open(ctx, http.MethodPost, path(sessions, project, "/job"), s, options...)
 }
 
-// ListSessions lists jobs in the deprecated form: all of them where take is 0.
+// ListSessions lists jobs in the deprecated form: all of them if take is 0.
 func (c *Client) ListSessions(ctx context.Context, project string, skip, take int) (SessionList, error) {
 	return get[SessionList](ctx, c, path(sessions, project, "/jobs"), number("skip", skip), number("take", take))
 }
@@ -102,9 +102,9 @@ func (c *Client) ReadSession(ctx context.Context, project, id string) (Session, 
 	return get[Session](ctx, c, path(sessions, project, "/job/", id))
 }
 
-// The assistant. These need an assistant key, or none where the project is public.
+// The assistant. These need an assistant key, or none if the project is public.
 
-// AskV2 asks and opens the answer as server-sent events. [Client.AskStream] also takes it up where it breaks.
+// AskV2 asks and opens the answer as server-sent events. [Client.AskStream] also takes it up if it breaks.
 func (c *Client) AskV2(ctx context.Context, domain string, q Ask, options ...Option) (*Stream, error) {
 	return c.open(ctx, http.MethodPost, path(discovery+"v2/assistant/", domain, "/message"), q, options...)
 }
@@ -114,8 +114,8 @@ func (c *Client) AskV1(ctx context.Context, domain string, q Ask, options ...Opt
 	return c.open(ctx, http.MethodPost, path(discovery+"v1/assistant/", domain, "/message"), q, options...)
 }
 
-// ResumeV2 opens the newest answer of a chat or thread from its start. The error is [ErrNoStream] where there is none.
-// fp is who asked; it may be left out where that was nobody.
+// ResumeV2 opens the newest answer of a chat or thread from its start. The error is [ErrNoStream] if there is none.
+// fp is who asked; it may be left out if that was nobody.
 func (c *Client) ResumeV2(ctx context.Context, domain, id, fp string, options ...Option) (*Stream, error) {
 	return c.open(ctx, http.MethodGet, path(discovery+"v2/assistant/", domain, "/message/", id, "/stream"), nil,
 		append(options, Query("fp", fp))...)
@@ -127,7 +127,7 @@ func (c *Client) ResumeV1(ctx context.Context, domain, id, fp string, options ..
 		append(options, Query("chatId", id), Query("fp", fp))...)
 }
 
-// GetChallenge gets a proof of work to solve, where the project asks for one with each question.
+// GetChallenge gets a proof of work to solve, if the project asks for one with each question.
 func (c *Client) GetChallenge(ctx context.Context, domain string) (Challenge, error) {
 	return get[Challenge](ctx, c, path(discovery+"v1/assistant/", domain, "/challenge"))
 }
@@ -146,7 +146,7 @@ func (ch Challenge) Solve(ctx context.Context) (Option, error) {
 	return nil, cmp.Or(ctx.Err(), errors.New("the challenge has no solution"))
 }
 
-// ThreadKey sends the thread's secret, where the project asks for it.
+// ThreadKey sends the thread's secret, if the project asks for it.
 func ThreadKey(key string) Option {
 	if key == "" {
 		return func(*http.Request) {}
@@ -180,7 +180,7 @@ func (c *Client) ReadLLMS(ctx context.Context, domain, file string) (string, err
 
 // Keeping the documentation up to date.
 
-// StartUpdate has the documentation read anew and returns the update's id.
+// StartUpdate starts re-indexing the documentation and returns the update's id.
 func (c *Client) StartUpdate(ctx context.Context, project string) (string, error) {
 	started, err := post[struct {
 		StatusID string `json:"statusId"`
@@ -194,7 +194,7 @@ func (c *Client) UpdateStatus(ctx context.Context, id string) (Update, error) {
 }
 
 // Push hands over a push event as a code host does. The options bear its signature. The id is that of the update that
-// reads the documentation anew; empty where the push is not to its branch.
+// re-indexes the documentation; empty if the push is not to its branch.
 func (c *Client) Push(ctx context.Context, project string, event json.RawMessage, options ...Option) (string, error) {
 	resp, err := c.Do(ctx, http.MethodPost, path("/v1/webhook/", project, "/push"), event, options...)
 	if err != nil {
@@ -216,8 +216,8 @@ func (c *Client) Push(ctx context.Context, project string, event json.RawMessage
 
 // A Period says between which times to look, and which page of the list.
 type Period struct {
-	From, To time.Time // not before From, and before To; no bound where zero
-	Limit    int       // of a page; the API's own where 0
+	From, To time.Time // not before From, and before To; no bound if zero
+	Limit    int       // of a page; the API's own if 0
 	Cursor   string    // NextCursor of the page before
 }
 
@@ -242,7 +242,7 @@ func (c *Client) ReadThread(ctx context.Context, project, thread string) (Thread
 	return get[Thread](ctx, c, path(analytics, project, "/assistant/threads/", thread))
 }
 
-// CallerStats reads who asks, most questions first.
+// CallerStats reads the callers, those with most questions first.
 func (c *Client) CallerStats(ctx context.Context, project string, p Period) (CallerStats, error) {
 	return list[CallerStats](ctx, c, path(analytics, project, "/assistant/caller-stats"), p)
 }
@@ -330,7 +330,7 @@ func (c *Client) Conversations(ctx context.Context, project string, p Period) it
 	)
 }
 
-// Callers yields who asks, most questions first.
+// Callers yields the callers, those with most questions first.
 func (c *Client) Callers(ctx context.Context, project string, p Period) iter.Seq2[Caller, error] {
 	return lists(ctx, project, p, c.CallerStats, func(l CallerStats) []Caller { return l.Callers })
 }

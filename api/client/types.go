@@ -21,7 +21,7 @@ type (
 	// A CreateJob is an instruction for the agent.
 	CreateJob struct {
 		Prompt  string `json:"prompt"`
-		Model   string `json:"model,omitempty"` // the project's where empty
+		Model   string `json:"model,omitempty"` // the project's if empty
 		AsDraft bool   `json:"asDraft,omitempty"`
 		DryRun  bool   `json:"dryRun,omitempty"` // publish nothing
 	}
@@ -140,7 +140,7 @@ type (
 		ThreadKey string     `json:"threadKey,omitempty"`
 	}
 
-	// An Update is one time that the documentation was read anew.
+	// An Update is one run that re-indexes the documentation.
 	Update struct {
 		ID        string           `json:"_id"`
 		ProjectID string           `json:"projectId"`
@@ -185,7 +185,7 @@ type (
 		Language    string  `json:"language,omitempty"`
 		Greeting    string  `json:"greeting,omitempty"`
 		Suggestions string  `json:"suggestions,omitempty"` // a question in each line
-		Proof       *string `json:"proof,omitempty"`       // not nil where each question brings a proof of work
+		Proof       *string `json:"proof,omitempty"`       // not nil if each question brings a proof of work
 	}
 	// A Status is how the service is.
 	Status struct {
@@ -217,7 +217,7 @@ type (
 		Channel          *string    `json:"channel"`
 		Model            string     `json:"model"`
 		Error            *string    `json:"error"`
-		Rating           api.Rating `json:"rating"` // empty where nobody has rated the answer
+		Rating           api.Rating `json:"rating"` // empty until somebody rates the answer
 		Comment          *string    `json:"comment"`
 		FallbackFor      *string    `json:"fallbackFor"`
 		Degraded         []string   `json:"degraded"` // what did not take part in the answer, each with the reason
@@ -265,14 +265,14 @@ type (
 			CreatedAt time.Time  `json:"createdAt"`
 		} `json:"feedback"`
 	}
-	// A Caller is somebody who asks.
+	// A Caller is somebody who has asked questions.
 	Caller struct {
 		Caller    string    `json:"caller"`
 		Threads   int       `json:"threads"`
 		Questions int       `json:"questions"`
 		LastAt    time.Time `json:"lastAt"`
 	}
-	// CallerStats are who asks, and how.
+	// CallerStats are the callers, and how they ask.
 	CallerStats struct {
 		Web     int      `json:"web"`
 		API     int      `json:"api"`
@@ -319,7 +319,7 @@ type (
 	}
 	// An Evaluate is a conversation whose answers shall be judged.
 	Evaluate struct {
-		Model     string             `json:"model,omitempty"` // the project's where empty
+		Model     string             `json:"model,omitempty"` // the project's if empty
 		Questions []EvaluateQuestion `json:"questions"`
 	}
 	// An EvaluateQuestion is one of its questions.
@@ -346,7 +346,7 @@ type (
 	}
 	// An EvaluatedSource is a place that an answer cites.
 	EvaluatedSource struct {
-		Path   string `json:"path,omitempty"` // of the file; empty where the index has no such page any more
+		Path   string `json:"path,omitempty"` // of the file; empty if the index no longer has the page
 		Anchor string `json:"anchor,omitempty"`
 		URL    string `json:"url"`
 		Title  string `json:"title"`

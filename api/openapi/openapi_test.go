@@ -155,7 +155,7 @@ func TestExamplesAreAsTheirSchemasSay(t *testing.T) {
 	}
 }
 
-// Whoever reads an operation sees at once what to send, and what comes back.
+// A reader of an operation sees at once what to send, and what comes back.
 func TestEveryBodyHasAnExample(t *testing.T) {
 	doc := document(t)
 	bodies, streams := 0, map[string]bool{}
@@ -282,7 +282,7 @@ func compiled(t *testing.T) (map[string]any, func(at string) *jsonschema.Schema)
 	}
 }
 
-// follow finds what a reference leads to, nil where it leads nowhere.
+// follow finds what a reference leads to, nil if it leads nowhere.
 func follow(doc map[string]any, ref string) any {
 	var target any = doc
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {

@@ -57,7 +57,7 @@ type Parameter struct {
 type Response struct {
 	Status, Description string
 
-	Name    string // of the component, where operations share it
+	Name    string // of the component, if operations share it
 	Headers []Parameter
 	Content []Content
 }
@@ -66,7 +66,7 @@ type Response struct {
 type Content struct {
 	Kind     string // its media type
 	Type     Type
-	Events   string // the schema of each event, where it is a stream
+	Events   string // the schema of each event, if it is a stream
 	Examples []Example
 }
 
@@ -194,7 +194,7 @@ func (d document) pairs(n *yaml.Node) iter.Seq2[string, *yaml.Node] {
 	}
 }
 
-// in is a member of a member, as it is written there; nil where there is none.
+// in is a member of a member, as it is written there; nil if there is none.
 func (d document) in(n *yaml.Node, names ...string) *yaml.Node {
 	for _, name := range names {
 		found := (*yaml.Node)(nil)

@@ -24,7 +24,7 @@ var ErrLine = errors.New("the stream has a line that is too long")
 // It yields what the form carries. In the data stream the thread's id comes with Finish alone; in the UI message stream
 // Finish has no reason and no usage.
 type Decoder struct {
-	MaxLine int // bytes; DefaultMaxLine where zero
+	MaxLine int // bytes; DefaultMaxLine if zero
 
 	form    Form
 	in      *bufio.Reader
@@ -387,7 +387,7 @@ func (d *Decoder) dispatch(data []byte) error {
 	return nil
 }
 
-// chunkTypes are the types of events. What is wrong with one is told in words. Those that are nil are of the
+// chunkTypes are the types of events. What is wrong with one is reported in words. Those that are nil are of the
 // protocol, and say nothing that is kept.
 var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 	"start": func(d *Decoder, c *wireChunk) string {
@@ -558,7 +558,7 @@ func (d *Decoder) result(id *string, value json.RawMessage) (wrong string) {
 	return ""
 }
 
-// unquote reads a JSON string, without the general decoder where nothing is escaped.
+// unquote reads a JSON string, without the general decoder if nothing is escaped.
 func unquote(value []byte) (string, error) {
 	if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' && literal(value[1:n-1]) {
 		return string(value[1 : n-1]), nil

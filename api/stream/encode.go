@@ -68,13 +68,13 @@ type Encoder struct {
 // NewEncoder returns an encoder for one answer.
 func NewEncoder(form Form) *Encoder { return &Encoder{form: form} }
 
-// WithKey has the encoder tell its one reader the thread's secret. The parts are every reader's.
+// WithKey makes the encoder send its one reader the thread's secret. The parts are every reader's.
 func (e *Encoder) WithKey(key string) *Encoder {
 	e.key = key
 	return e
 }
 
-// WithExplanation has the encoder tell its one reader how the answer came about, where that was asked for. Others do not
+// WithExplanation makes the encoder send its one reader how the answer came about, if that was asked for. Others do not
 // learn it.
 func (e *Encoder) WithExplanation() *Encoder {
 	e.explains = true
@@ -167,7 +167,8 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 		}
 		dst = e.openLine(dst)
 		dst = e.closeLine(dst, reason, p.Usage)
-		// The hook of the page reads data (2) and annotations (8); the finish line itself keeps only what its client knows.
+		// The hook of the page reads data (2) and annotations (8); the finish line itself keeps only what its client
+		// knows.
 		for _, code := range [...]byte{'8', '2'} {
 			dst = append(dst, code, ':', '[')
 			dst = append(dst, `{"type":"finish"`...)
@@ -370,7 +371,7 @@ func (e *Encoder) metadata(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// marks say which model has answered in place of another, where one did, and what did not take part.
+// marks say which model has answered in place of another, if one did, and what did not take part.
 func (e *Encoder) marks(dst []byte, comma bool) []byte {
 	if e.instead != "" {
 		if comma {
@@ -397,7 +398,7 @@ func (e *Encoder) marks(dst []byte, comma bool) []byte {
 	return dst
 }
 
-// ids appends the thread's id and key as members of an object, after a comma where there are members before them.
+// ids appends the thread's id and key as members of an object, after a comma if there are members before them.
 func (e *Encoder) ids(dst []byte, comma bool) []byte {
 	if e.thread != "" {
 		if comma {
@@ -417,7 +418,7 @@ func (e *Encoder) ids(dst []byte, comma bool) []byte {
 	return dst
 }
 
-// appendLabel writes of which source a cited page is, where the protocols have room for what they do not know.
+// appendLabel writes of which source a cited page is, if the protocols have room for what they do not know.
 func appendLabel(dst []byte, label string) []byte {
 	if label == "" {
 		return dst

@@ -21,7 +21,7 @@ var (
 // takes its bytes, in a chunk that they share and that stays where it is, and four more. Readers get strings that lie
 // in the chunk.
 type Log struct {
-	limit int // bytes of text, sources and results; none where zero
+	limit int // bytes of text, sources and results; none if zero
 
 	mu      sync.Mutex
 	marks   []uint32 // one for each part: the length of a text, or where in others the part is
@@ -153,7 +153,7 @@ func (l *Log) wake() {
 // Close ends the log: readers get what is left and then the end. Closing again changes nothing.
 func (l *Log) Close() { l.end(false) }
 
-// Break ends the log where the answer has not ended: another process goes on with it. Readers are to be broken off, so
+// Break ends the log while the answer has not ended: another process goes on with it. Readers are to be broken off, so
 // that they come again.
 func (l *Log) Break() { l.end(true) }
 
@@ -222,7 +222,7 @@ func (l *Log) Reader(from int) *Reader {
 	return r
 }
 
-// Watch is Reader for one who looks after many logs and waits on none of them: where a Reader's Ready would yield,
+// Watch is Reader for one who looks after many logs and waits on none of them: when a Reader's Ready would yield,
 // changed is called instead, from whatever goroutine changed the log and with the log locked. So it must not wait,
 // nor use the log.
 func (l *Log) Watch(from int, changed func()) *Reader {
@@ -239,8 +239,8 @@ type Reader struct {
 	slot    int // index in log.waiting; -1 when not there
 	resting bool
 	closed  bool
-	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind pos
-	// until the log has grown so far.
+	// Where the next short text is: the chunk, and how much of it was read. They are those of part at, which is behind
+	// pos until the log has grown so far.
 	at, chunk, offset int
 }
 
@@ -248,8 +248,8 @@ type Reader struct {
 // is nothing new. more is false once the log has ended and everything was taken.
 func (r *Reader) Take() (parts []Part, more bool) { return r.TakeInto(nil, 0) }
 
-// TakeInto is Take into a slice of the caller's, from its beginning; where that has room, no more than fits into it is
-// taken. Where bytes is not 0, nothing is taken after the part with which the parts hold so many. Where more was left,
+// TakeInto is Take into a slice of the caller's, from its beginning; if that has room, no more than fits into it is
+// taken. If bytes is not 0, nothing is taken after the part with which the parts hold so many. If more was left,
 // Ready yields at once.
 func (r *Reader) TakeInto(into []Part, bytes int) (parts []Part, more bool) {
 	l := r.log

@@ -1,5 +1,5 @@
-// Package stream is the answer of one assistant turn on its way to readers: typed parts, the append-only log that any
-// number of readers follow from any position, and the two wire forms that chat clients understand.
+// Package stream implements the answer of one assistant turn on its way to readers: typed parts, the append-only log
+// that any number of readers follow from any position, and the two wire forms that chat clients understand.
 //
 // A Log has one writer, the turn. A reader that is slow or gone holds back neither the writer nor other readers. What
 // the encoders write follows the chat SDK's protocols: the data stream protocol (SDK 4) and the UI message stream over
@@ -14,7 +14,8 @@ const (
 	Source                 // a page that the answer cites: ID, URL, Title, Label
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
-	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is on disk
+	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is
+	// on disk
 	Finish
 	Error // last part of a failed one: Text is for a person
 	// Explained is how the answer came about, for readers who may see that: Text is an api.Explanation as JSON.
@@ -31,13 +32,13 @@ type Part struct {
 	Text    string
 	URL     string
 	Title   string
-	Label   string // of the project's source that the page is in, where it has several
+	Label   string // of the project's source that the page is in, if it has several
 	Query   string
 	Results []Result
 	Reason  string // why the answer ended: "stop" or "length"
 	Usage   Usage
 
-	Model    string // that has answered, where it did so in place of another
+	Model    string // that has answered, if it did so in place of another
 	Fallback bool
 	Degraded []string // parts that did not take part as they should have, each with the reason
 }
@@ -50,7 +51,7 @@ type Result struct {
 	Content string
 }
 
-// Usage counts the tokens of a model; zero where the model does not say. Clients are told the first two.
+// Usage counts the tokens of a model; zero if the model does not say. Clients get the first two.
 type Usage struct {
 	Prompt     int
 	Completion int

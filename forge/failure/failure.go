@@ -11,7 +11,7 @@ import (
 
 // What can be done about an error.
 var (
-	// ErrMoved says that the branch has commits that the edits do not build on: read again and edit anew.
+	// ErrMoved says that the branch has commits that the edits do not build on: read it again and repeat the edit.
 	ErrMoved = errors.New("the branch has moved on")
 	// ErrMisconfigured says that the code host refuses the project's address or credentials.
 	ErrMisconfigured = errors.New("the project's source or code host is not set up correctly")
@@ -26,14 +26,14 @@ var (
 )
 
 // An Error is what a code host or a repository has against a request, as a sentence for the user. It wraps
-// ErrMisconfigured where somebody has to change something first, ErrTemporary where trying again helps, and ErrLost
-// where neither does.
+// ErrMisconfigured if somebody has to change something first, ErrTemporary if trying again helps, and ErrLost
+// if neither does.
 type Error struct {
 	Kind  error // ErrMisconfigured, ErrTemporary or ErrLost
 	Say   string
-	After time.Duration // for how long the host wants to be left alone; zero where it does not say
+	After time.Duration // for how long the host wants to be left alone; zero if it does not say
 
-	Status   int    // of the host's answer; zero where there was none
+	Status   int    // of the host's answer; zero if there was none
 	Words    string // the host's own, cleaned
 	Declined bool   // a push that came through was not let onto its branch: it is protected
 }

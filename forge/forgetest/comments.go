@@ -16,7 +16,7 @@ import (
 // Conversations stand in for the comments on a code host's pull requests, as forge.Hub has them, for tests of what acts
 // on them. The zero value has none.
 type Conversations struct {
-	// Fault fails the call that it is asked about: "comments", "reply" or "state". A reply takes effect all the same where
+	// Fault fails the call that it is asked about: "comments", "reply" or "state". A reply still takes effect if
 	// act is true: its answer is lost.
 	Fault func(call string) (act bool, err error)
 	Calls map[string]int // how often each was called
@@ -29,7 +29,7 @@ type Conversations struct {
 
 func conversation(project api.ProjectID, number int) string { return fmt.Sprint(project, " ", number) }
 
-// Say adds a comment, and gives it an ID where it has none. Without a time it appears a second after the one before.
+// Say adds a comment, and gives it an ID if it has none. Without a time it appears a second after the one before.
 func (c *Conversations) Say(project api.ProjectID, number int, x forge.Comment) forge.Comment {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package forgetest is the contract of a code host as a test: whatever publishes for jobs, to whichever host, passes
-// it.
+// Package forgetest provides the contract of a code host as a test: whatever publishes for jobs, to whichever host,
+// passes it.
 package forgetest
 
 import (
@@ -27,20 +27,20 @@ type Forge interface {
 type Host struct {
 	Forge   Forge
 	Project api.Project
-	// Requests counts the pull requests, in whatever state, of a branch; nil where the host has none.
+	// Requests counts the pull requests, in whatever state, of a branch; nil if the host has none.
 	Requests func(t *testing.T, branch string) int
-	// Commits lists a branch's commits as the host itself has them, newest first; none where it has no such branch.
+	// Commits lists a branch's commits as the host itself has them, newest first; none if it has no such branch.
 	Commits func(t *testing.T, branch string) []string
 	// Merge merges a branch into the documentation's one, as a maintainer does.
 	Merge func(t *testing.T, branch string)
-	// Close closes a branch's pull request; nil where the host has none.
+	// Close closes a branch's pull request; nil if the host has none.
 	Close func(t *testing.T, branch string)
 	// Push adds a commit of somebody else to a branch.
 	Push func(t *testing.T, branch, path, content string)
-	// Narrow takes from the project's credentials the right to write, though whoever they belong to has it; nil where the
+	// Narrow takes from the project's credentials the right to write, though their owner has it; nil if the
 	// host has no credentials.
 	Narrow func(t *testing.T)
-	// Rename gives the repository another name, to which those who ask for the old one are sent; nil where it has none.
+	// Rename gives the repository another name, to which those who ask for the old one are sent; nil if it cannot.
 	Rename func(t *testing.T)
 }
 

@@ -15,7 +15,7 @@ import (
 
 var gitPath, gitErr = exec.LookPath("git") // once: a test may take the search path away
 
-// GitPath is where the system's git is. Without it the test is skipped.
+// GitPath is the path of the system's git. Without it the test is skipped.
 func GitPath(t testing.TB) string {
 	t.Helper()
 	if gitErr != nil {

@@ -14,7 +14,7 @@ type Pulls struct {
 	list []api.PullRequest // oldest first
 	// Known are the projects.
 	Known map[api.ProjectID]api.Project
-	// Fault fails the call that it is asked about, before it has taken effect, where it returns an error.
+	// Fault fails the call that it is asked about, before it has taken effect, if it returns an error.
 	Fault func(call string) error
 }
 

@@ -48,7 +48,7 @@ type StandIn struct {
 	Tokens   []string // that may do everything
 	ReadOnly []string // tokens that may read
 	Narrow   []string // tokens that may read, of somebody who may do everything
-	// what GitHub and GitLab say that a token may do; they say nothing where it is empty
+	// what GitHub and GitLab say that a token may do; they say nothing if it is empty
 	Scopes []string
 	// OWNER/NAME that the repository had before: it answers to that too, as its dialect does
 	Former   string
@@ -61,10 +61,10 @@ type StandIn struct {
 	App      *StandInApp                   // a GitHub App that may ask for tokens
 	pulls    []*StandInPull
 
-	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any more.
-	// It does not know others.
+	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any
+	// more. It does not know others.
 	People map[string]string
-	// Writer is the account of the tokens; "docent-bot", who may write, where it is empty.
+	// Writer is the account of the tokens; "docent-bot", who may write, if it is empty.
 	Writer string
 	// what Gitea tells of people it tells only to administrators, and the tokens are no administrator's
 	NoAdmin   bool
@@ -337,7 +337,7 @@ func (s *StandIn) add(p *StandInPull) *StandInPull {
 	return p
 }
 
-// sha is where a branch stands; empty where there is none.
+// sha is a branch's head; empty if there is none.
 func (s *StandIn) sha(branch string) string {
 	// From the files first: a process for each pull request of a listing would make the host slow.
 	if loose, err := os.ReadFile(filepath.Join(s.Dir, "refs", "heads", filepath.FromSlash(branch))); err == nil &&
@@ -367,7 +367,7 @@ func (p *StandInPull) commit(s *StandIn) string {
 	return s.sha(p.Head)
 }
 
-// Pulls lists the pull requests from a branch, oldest first; from all where it is empty.
+// Pulls lists the pull requests from a branch, oldest first; from all if it is empty.
 func (s *StandIn) Pulls(branch string) []StandInPull {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -445,7 +445,7 @@ func (s *StandIn) Push(t testing.TB, branch, path, content string) {
 	Git(t, work, "push", "-q", "origin", "HEAD:"+branch)
 }
 
-// Commits lists a branch's commits, newest first; none where there is no such branch.
+// Commits lists a branch's commits, newest first; none if there is no such branch.
 func (s *StandIn) Commits(t testing.TB, branch string) []string {
 	t.Helper()
 	if s.sha(branch) == "" {

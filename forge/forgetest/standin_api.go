@@ -77,7 +77,7 @@ func (s *StandIn) githubAddLabels(x *exchange) {
 	x.say(http.StatusOK, out)
 }
 
-// githubOne shows a pull request, and changes it first where that is asked for.
+// githubOne shows a pull request, and changes it first if that is asked for.
 func (s *StandIn) githubOne(x *exchange) {
 	p := s.pull(x.number(4))
 	if x.r.Method == http.MethodPatch {
@@ -321,7 +321,7 @@ func (s *StandIn) gitlab(x *exchange) {
 	}
 }
 
-// gitlabOne shows a merge request, and changes it first where that is asked for.
+// gitlabOne shows a merge request, and changes it first if that is asked for.
 func (s *StandIn) gitlabOne(x *exchange) {
 	p := s.pull(x.number(3))
 	if x.r.Method == http.MethodPut {
@@ -458,7 +458,7 @@ func (s *StandIn) giteaBetween(x *exchange) {
 	s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
 }
 
-// giteaOne shows a pull request, and changes it first where that is asked for.
+// giteaOne shows a pull request, and changes it first if that is asked for.
 func (s *StandIn) giteaOne(x *exchange) {
 	p := s.pull(x.number(4))
 	if p == nil {

@@ -24,7 +24,7 @@ type StandInComment struct {
 	Old     bool
 	Hunk    string // of the changes, up to the line
 	Review  int64  // that it belongs to
-	Root    int64  // of the thread that it stands in; zero where it begins one
+	Root    int64  // of the thread that it stands in; zero if it begins one
 	Created time.Time
 	Updated time.Time
 	System  bool // the host wrote it
@@ -78,7 +78,7 @@ func (s *StandIn) SaySystem(number int, body string) int64 {
 	return s.comment(StandInComment{Pull: number, Author: "ann", Body: body, System: true}).ID
 }
 
-// SayOn writes a single comment on a line, or in the thread of another one where Root says which.
+// SayOn writes a single comment on a line, or in the thread of another one if Root says which.
 func (s *StandIn) SayOn(c StandInComment) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,7 +185,7 @@ func (s *StandIn) writer() string {
 	return cmp.Or(s.Writer, "docent-bot")
 }
 
-// may is what the host says that an account may do; nothing where it does not know it.
+// may is what the host says that an account may do; nothing if it does not know it.
 func (s *StandIn) may(account string) string {
 	if right, ok := s.People[account]; ok {
 		return right
@@ -267,7 +267,7 @@ func githubPage[T any](s *StandIn, x *exchange, list []T, show func(T) map[strin
 	x.say(http.StatusOK, out)
 }
 
-// githubComments answers what is asked of comments; false where it is something else.
+// githubComments answers what is asked of comments; false if it is something else.
 func (s *StandIn) githubComments(x *exchange) bool {
 	if x.is("GET", "repos", "*", "*", "collaborators", "*", "permission") {
 		s.githubPermission(x)
@@ -419,7 +419,7 @@ func (s *StandIn) githubLine(c *StandInComment) map[string]any {
 	return out
 }
 
-// gitlabComments answers what is asked of comments; false where it is something else.
+// gitlabComments answers what is asked of comments; false if it is something else.
 func (s *StandIn) gitlabComments(x *exchange) bool {
 	if x.is("GET", "projects", "*", "members", "all", "*") {
 		s.gitlabMember(x)
@@ -525,7 +525,7 @@ func (s *StandIn) gitlabNote(c *StandInComment) map[string]any {
 	return out
 }
 
-// giteaComments answers what is asked of comments; false where it is something else.
+// giteaComments answers what is asked of comments; false if it is something else.
 func (s *StandIn) giteaComments(x *exchange) bool {
 	if x.is("GET", "repos", "*", "*", "collaborators", "*", "permission") {
 		s.giteaPermission(x)

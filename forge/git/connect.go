@@ -10,7 +10,7 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 )
 
-// errMissing is damage where something that is named is not here.
+// errMissing is damage: something that is named is not here.
 var errMissing = fmt.Errorf("%w: it is missing", ErrDamaged)
 
 const (
@@ -42,8 +42,8 @@ func isHere(err error) (bool, error) {
 	return err == nil, err
 }
 
-// connect fails where something that a commit reaches is missing. It stops at commits that are known to be connected,
-// and where trust is set, at those that references name.
+// connect fails if something that a commit reaches is missing. It stops at commits that are known to be connected,
+// and if trust is set, at those that references name.
 func (s *Store) connect(head plumbing.Hash, shallow map[plumbing.Hash]bool, trust bool) error {
 	there, err := s.Has(head)
 	if err != nil || !there {
@@ -79,7 +79,7 @@ func (s *Store) connect(head plumbing.Hash, shallow map[plumbing.Hash]bool, trus
 	return nil
 }
 
-// CheckConnected is Connected where anything else is an error, which says what is missing.
+// CheckConnected is like Connected, but anything unconnected is an error that says what is missing.
 func (s *Store) CheckConnected(head plumbing.Hash) error {
 	shallow, err := s.Shallow()
 	if err != nil {
@@ -88,7 +88,7 @@ func (s *Store) CheckConnected(head plumbing.Hash) error {
 	return s.connect(head, shallow, true)
 }
 
-// unconnected lists the commits from a head to those at which it may stop. It has not met them all where there are more
+// unconnected lists the commits from a head to those at which it may stop. It has not met them all if there are more
 // than a number; none is negative.
 func (s *Store) unconnected(
 	head plumbing.Hash, shallow map[plumbing.Hash]bool, stopped func(plumbing.Hash) bool, most int,
@@ -162,7 +162,7 @@ type connection struct {
 	seen  map[plumbing.Hash]bool // trees
 }
 
-// checkFiles fails where a file of a commit is missing. What the commit before it has at the same place is not looked
+// checkFiles fails if a file of a commit is missing. What the commit before it has at the same place is not looked
 // for: that commit is checked itself.
 func (s *Store) checkFiles(c *connection, hash plumbing.Hash, shallow map[plumbing.Hash]bool) error {
 	commit, err := s.Commit(hash)
@@ -276,7 +276,7 @@ func (s *Store) Ends() (int, error) {
 	return len(ends), err
 }
 
-// Check reads all that references name, and all that this reaches. It fails where something is damaged.
+// Check reads all that references name, and all that this reaches. It fails if something is damaged.
 func (s *Store) Check() error {
 	if _, err := s.Default(); err != nil {
 		return err
@@ -322,7 +322,7 @@ func (s *Store) CutOff() error {
 	return s.cutOff(cut, false)
 }
 
-// cutOff notes where the history ends, of the commits where it may. Those that are not here are for later where coming
+// cutOff notes where the history ends, among the commits where it may. Those that are not here are for later if coming
 // is set.
 func (s *Store) cutOff(cut map[plumbing.Hash]bool, coming bool) error {
 	ends := maps.Clone(cut)

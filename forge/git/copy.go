@@ -22,7 +22,7 @@ func (s *Store) copyFrom(old *Store, head plumbing.Hash, cut map[plumbing.Hash]b
 	return err
 }
 
-// copyHistory goes beyond the commits in cut where it may, and to them otherwise.
+// copyHistory goes beyond the commits in cut if it may, and to them otherwise.
 func (s *Store) copyHistory(old *Store, head plumbing.Hash, cut map[plumbing.Hash]bool, beyond bool) error {
 	c := copier{from: old, to: s, done: map[plumbing.Hash]bool{}}
 	if err := c.copy(head, cut, beyond); err != nil {
@@ -243,7 +243,7 @@ func (s *Store) TakeFrom(old *Store, commit plumbing.Hash) error {
 }
 
 // TakeEnd copies from another repository the oldest of the commits at which its history ends, with its files, and ends
-// there. It is zero where the other has none that is sound.
+// there. It is zero if the other has none that is sound.
 func (s *Store) TakeEnd(old *Store) (plumbing.Hash, error) {
 	ends, err := old.Shallow()
 	if err != nil {
@@ -284,7 +284,7 @@ func OpenDamaged(dir, name string, d *Disk) *Store {
 }
 
 // CarryOver copies the references of a damaged repository that are sound, and the write-back that may be under way. It
-// says which references are lost, as note puts it. It fails where what can be read now does not tell that.
+// says which references are lost, as note puts it. It fails if what can be read now does not tell that.
 func (s *Store) CarryOver(old *Store, note func(name string, why error) string) (map[string]string, error) {
 	cut, err := s.Shallow()
 	if err != nil {

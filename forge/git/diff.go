@@ -321,19 +321,19 @@ type Diff struct {
 	Files   []FileDiff
 	Added   int // lines
 	Deleted int
-	Note    string // what is left out, where something is
+	Note    string // what is left out, if anything is
 }
 
 // A FileDiff is what a pull request changes in one file.
 type FileDiff struct {
 	Path    string
-	From    string // former path where the file was moved
+	From    string // former path if the file was moved
 	Status  string // "added", "modified", "deleted", "moved"
 	Added   int
 	Deleted int
 	Binary  bool
 	Unified string // unified diff with three lines of context, without file headers
-	Note    string // why there is no text, where there is none
+	Note    string // why there is no text, if there is none
 }
 
 // Between lists the files that differ between two commits.

@@ -15,7 +15,7 @@ import (
 )
 
 // A digest of a change is that of the lines that it removes and adds, file by file: without those around them and their
-// numbers, so that it stays the same where other lines change. Of files that are no text, or large, it is that of the
+// numbers, so that it stays the same when other lines change. Of files that are no text, or large, it is that of the
 // content.
 
 // Digest is the digest of what differs between two trees.
@@ -96,7 +96,7 @@ func addDigest(sum hash.Hash, path string, oldHash, newHash plumbing.Hash, old, 
 	}
 }
 
-// entry is a file below a tree; fs.ErrNotExist where there is none.
+// entry is a file below a tree; fs.ErrNotExist if there is none.
 func (s *Store) entry(root plumbing.Hash, path string) (Entry, error) {
 	for {
 		name, below, more := strings.Cut(path, "/")

@@ -32,14 +32,14 @@ type Disk struct {
 // openFiles bounds the object files that are open at a time, in all repositories together.
 const openFiles = 32
 
-// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: it is called before each operation on
-// a file with its name, and its error is what the system says. Operations are "open" and "read", and those that change
-// something: "create", "write", "sync", "rename", "remove" and "mkdir".
+// NewDisk bounds what is read of one repository. Fault is for tests, and may be nil: it is called before each operation
+// on a file with its name, and its error is what the system says. Operations are "open" and "read", and those that
+// change something: "create", "write", "sync", "rename", "remove" and "mkdir".
 func NewDisk(maxFiles int, maxBytes int64, fault func(op, name string) error) *Disk {
 	return &Disk{files: make(chan struct{}, openFiles), maxFiles: maxFiles, maxBytes: maxBytes, fault: fault}
 }
 
-// Take waits until one more file may be open. Whoever has a token asks for no second one.
+// Take waits until one more file may be open. A caller that has a token must not ask for a second one.
 func (d *Disk) Take() (give func()) {
 	d.files <- struct{}{}
 	return func() { <-d.files }
@@ -152,7 +152,7 @@ func unwritten(err error) error {
 // inflaters hold their tables and windows.
 var inflaters sync.Pool
 
-// inflate calls use with the inflated bytes of r, which is read no further than their end where it is an io.ByteReader.
+// inflate calls use with the inflated bytes of r, which is read no further than their end if it is an io.ByteReader.
 func (d *Disk) inflate(r io.Reader, use func(io.Reader) error) error {
 	z, ok := inflaters.Get().(io.ReadCloser)
 	if !ok {

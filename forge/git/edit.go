@@ -181,7 +181,7 @@ func (f *folder) child(e Entry) *folder {
 	return sub
 }
 
-// build names the folder anew; zero where nothing is left in it.
+// build computes the folder's new hash; zero if nothing is left in it.
 func (f *folder) build(objects []Object) (plumbing.Hash, []Object, error) {
 	if !f.changed {
 		return f.hash, objects, nil

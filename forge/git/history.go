@@ -51,7 +51,7 @@ func (s *Store) Contains(head, want plumbing.Hash) (bool, error) {
 	return false, nil
 }
 
-// MergeBase is the newest commit that two commits have in common. Where the history is cut off before one, it is
+// MergeBase is the newest commit that two commits have in common. If the history is cut off before one, it is
 // ErrUnrelated.
 func (s *Store) MergeBase(a, b plumbing.Hash) (plumbing.Hash, error) {
 	shallow, err := s.Shallow()
@@ -109,7 +109,7 @@ func (s *Store) MergeBase(a, b plumbing.Hash) (plumbing.Hash, error) {
 // ErrUnrelated says that two commits have no history in common, or that it is cut off before.
 var ErrUnrelated = errors.New("the branches have no commit in common")
 
-// Fork is the newest commit that a branch has in common with its base; empty where none is known.
+// Fork is the newest commit that a branch has in common with its base; empty if none is known.
 func (s *Store) Fork(base plumbing.Hash, commit string) (string, error) {
 	at, err := s.MergeBase(base, plumbing.NewHash(commit))
 	if errors.Is(err, ErrUnrelated) {

@@ -103,7 +103,7 @@ type incoming struct {
 	objects  []incomingObject
 	total    int64           // bytes of all objects, inflated
 	work     int64           // bytes that putting together the deltas has taken
-	onOffset map[int64][]int // deltas, by where the object stands that they change
+	onOffset map[int64][]int // deltas, by the offset of the object that they change
 	onHash   map[plumbing.Hash][]int
 	bases    *cache.BufferLRU
 }
@@ -111,7 +111,7 @@ type incoming struct {
 type incomingObject struct {
 	packedObject
 	at   int64
-	base int // the object that this one is a delta against, once that has its name; -1 where it is none
+	base int // the object that this one is a delta against, once that has its name; -1 if it is none
 	kind plumbing.ObjectType
 	hash plumbing.Hash // zero while it is not known
 	crc  uint32

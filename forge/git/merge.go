@@ -120,7 +120,7 @@ func uniqueInBoth(a, b []string, a0, a1, b0, b1 int) [][2]int {
 	return run
 }
 
-// Merge merges two descendants of one text. It is false where both changed the same or neighbouring lines differently.
+// Merge merges two descendants of one text. It is false if both changed the same or neighbouring lines differently.
 func Merge(base, ours, theirs []byte) ([]byte, bool) {
 	switch {
 	case bytes.Equal(ours, theirs), bytes.Equal(base, theirs):
@@ -261,7 +261,7 @@ func (m *treeMerge) merge(prefix string, base, ours, theirs plumbing.Hash) (plum
 	return o.Hash, nil
 }
 
-// entry merges one name; the zero entry where nothing stays there.
+// entry merges one name; the zero entry if nothing stays there.
 func (m *treeMerge) entry(path string, e [3]Entry) (Entry, error) {
 	base, ours, theirs := e[0], e[1], e[2]
 	switch {

@@ -13,7 +13,7 @@ import (
 	"docent/forge/failure"
 )
 
-// note reads a small file of the repository whole; nil where there is none.
+// note reads a small file of the repository whole; nil if there is none.
 func (s *Store) note(name string) ([]byte, error) {
 	text, err := s.disk.readFile(filepath.Join(s.dir, filepath.FromSlash(name)))
 	switch {
@@ -29,7 +29,7 @@ func (s *Store) note(name string) ([]byte, error) {
 // history ends, what a salvage could not keep, and a write-back that is under way.
 var Notes = []string{"HEAD", shallowFile, lostFile, intentFile}
 
-// Note is one of Notes; empty where it is not there.
+// Note is one of Notes; empty if it does not exist.
 func (s *Store) Note(name string) (string, error) {
 	text, err := s.note(name)
 	return string(text), err
@@ -52,7 +52,7 @@ const shallowFile = "shallow"
 // copyFile says which version of a repository that several nodes have this one is a copy of.
 const copyFile = "docent-copy"
 
-// CopyOf is what SetCopyOf noted; empty where it was never called.
+// CopyOf is what SetCopyOf noted; empty if it was never called.
 func (s *Store) CopyOf() (string, error) { return s.Note(copyFile) }
 
 // SetCopyOf notes what this repository is a copy of. It is not synced: after a crash it may be empty, and then all is
@@ -121,7 +121,7 @@ func NoteDamage(dir string, why error, on *Disk) error {
 	return on.replaceFile(filepath.Join(dir, damageFile), []byte(failure.Line(why.Error(), 2000)+"\n"))
 }
 
-// Damage is what NoteDamage noted; empty where there was none.
+// Damage is what NoteDamage noted; empty if there was none.
 func (s *Store) Damage() (string, error) {
 	text, err := s.Note(damageFile)
 	return strings.TrimSpace(text), err
@@ -134,7 +134,7 @@ func (s *Store) NoDamage() error { return s.disk.remove(s.file(damageFile)) }
 // the next import would take the folder's old files for new edits and undo the merge.
 const intentFile = "docent-writeback"
 
-// Intent reads what is still to be written back; zero where nothing is.
+// Intent reads what is still to be written back; zero if nothing is.
 func (s *Store) Intent() (from, to plumbing.Hash, err error) {
 	b, err := s.note(intentFile)
 	if b == nil {

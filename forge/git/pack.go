@@ -106,7 +106,7 @@ func (s *Store) writePack(count int, object func(i int) (Object, error), written
 	if err != nil {
 		return plumbing.ZeroHash, err
 	}
-	defer s.disk.remove(f.Name()) // gone already where all went well
+	defer s.disk.remove(f.Name()) // already gone if all went well
 	defer f.Close()
 	sum, index, err := encodePack(diskWriter{s.disk, f}, count, object)
 	if err == nil {

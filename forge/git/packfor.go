@@ -24,8 +24,8 @@ func (s *Store) PackFor(head plumbing.Hash, there map[plumbing.Hash]bool) ([]byt
 }
 
 // PackTo writes a pack of what commits reach, without what is there with others, and says how many objects it has,
-// and how many bytes these. Where it has none, nothing is written. Files are read when it is their turn; all may have so many
-// bytes together.
+// and how many bytes these. If it has none, nothing is written. Files are read when it is their turn; all may have so
+// many bytes together.
 func (s *Store) PackTo(
 	w io.Writer, heads []plumbing.Hash, there map[plumbing.Hash]bool, most int64,
 ) (n int, total int64, err error) {
@@ -97,7 +97,7 @@ func (s *Store) lacking(heads []plumbing.Hash, there map[plumbing.Hash]bool) ([]
 const nearby = 100
 
 // newCommits lists the commits that heads reach, and that what is there with others does not reach. Mostly what is there
-// stands right behind the heads. Where it does not, since branches there have moved on, all of its history is gone through.
+// stands right behind the heads. If it does not, since branches there have moved on, all of its history is gone through.
 func (s *Store) newCommits(heads []plumbing.Hash, there, shallow map[plumbing.Hash]bool) ([]plumbing.Hash, error) {
 	if len(there) > 0 {
 		if list, met, err := s.walk(heads, there, shallow, nearby); err != nil || met {

@@ -43,7 +43,7 @@ func (f FileDiff) write(b *strings.Builder) {
 	}
 }
 
-// QuotePath is a path as git writes it in a diff: in double quotes, with escapes, where it holds anything unusual.
+// QuotePath is a path as git writes it in a diff: in double quotes, with escapes, if it holds anything unusual.
 func QuotePath(path string) string {
 	plain := true
 	for i := range len(path) {

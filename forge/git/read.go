@@ -20,7 +20,7 @@ import (
 // Reading of git's objects and references. go-git's own storage leaves files open until the garbage collector runs,
 // inflates an object whole whatever its size, and turns errors of the operating system into text, so that a lack of
 // file descriptors looks like damage. Here a file is closed when its object is read, sizes are looked at before
-// anything is inflated, and an error is damage only where what was read is not what it should be.
+// anything is inflated, and an error is damage only if what was read is not what it should be.
 
 // A loose object's header is its kind and its size.
 func looseHeader(r io.Reader) (plumbing.ObjectType, int64, error) {
@@ -62,7 +62,7 @@ type pack struct {
 	bases  *cache.BufferLRU // of all of them
 }
 
-// find looks an object up; false where it is in no file. Called under the lock.
+// find looks an object up; false if it is in no file. Called under the lock.
 func (s *Store) find(hash plumbing.Hash) (location, bool, error) {
 	name := s.loosePath(hash)
 	switch info, err := os.Lstat(name); {
@@ -184,7 +184,7 @@ func (s *Store) load(hash plumbing.Hash) ([]byte, plumbing.ObjectType, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if o, ok := s.cached(hash); ok {
-		return bytes.Clone(o.data), o.kind, nil // whoever reads may change it
+		return bytes.Clone(o.data), o.kind, nil // the reader may change it
 	}
 	data, kind, err := s.loadFrom(hash)
 	if err == nil && hashObject(kind, data) != hash {
@@ -211,7 +211,7 @@ func (s *Store) loadFrom(hash plumbing.Hash) (data []byte, kind plumbing.ObjectT
 	return data, kind, err
 }
 
-// visit has an object read where it is: in a file of its own, or in a pack. Called under the lock, which those who put
+// visit reads an object where it is: in a file of its own, or in a pack. Called under the lock, which those who put
 // loose objects into packs do not hold while they remove the files: one that is gone is looked for once more.
 func (s *Store) visit(hash plumbing.Hash, loose looseReader, packed func(location) error) error {
 	for again := false; ; again = true {
@@ -360,7 +360,7 @@ func (f openPack) content(p packedObject, r io.Reader) (data []byte, err error) 
 	return data, err
 }
 
-// base is where the object stands that a delta is against.
+// base is the location of the object that a delta is against.
 func (p packedObject) base(offset int64, index *idxfile.MemoryIndex) (int64, error) {
 	if p.kind == plumbing.REFDeltaObject {
 		return index.FindOffset(p.ref)
@@ -415,7 +415,7 @@ func (f openPack) object(offset int64, in *pack) ([]byte, plumbing.ObjectType, e
 		var ok bool
 		if data, kind, ok = in.base(offset); ok {
 			if len(steps) == 0 {
-				data = bytes.Clone(data) // whoever reads may change it
+				data = bytes.Clone(data) // the reader may change it
 			}
 			break
 		}
@@ -485,7 +485,7 @@ func (d *Disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error
 	return packfile.PatchDelta(base, delta)
 }
 
-// forget has the packs looked for again. Called under the lock.
+// forget makes the next look-up list the packs again. Called under the lock.
 func (s *Store) forget() { s.indexed = nil }
 
 // Trees and commits are read again and again; of files only small ones are kept.

@@ -15,7 +15,7 @@ import (
 	"docent/forge/failure"
 )
 
-// Ref is what a reference names; zero where there is none.
+// Ref is what a reference names; zero if there is none.
 func (s *Store) Ref(name string) (plumbing.Hash, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -129,7 +129,7 @@ func (s *Store) Branches(folder string) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// Head is the commit that a branch points at; zero where there is no such branch.
+// Head is the commit that a branch points at; zero if there is no such branch.
 func (s *Store) Head(branch string) (plumbing.Hash, error) {
 	return s.Ref("refs/heads/" + branch)
 }

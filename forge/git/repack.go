@@ -117,7 +117,7 @@ func (s *Store) packPath(name, ext string) string {
 	return filepath.Join(s.packs(), "pack-"+name+ext)
 }
 
-// Pack puts the loose objects into one pack, together with the packs of before that are not much larger. At is told of
+// Pack puts the loose objects into one pack, together with the packs of before that are not much larger. At is called at
 // each step, and ends the work there with an error. Remove says whether anything may be removed now.
 func (s *Store) Pack(ctx context.Context, at func(step string) error, remove func(func() error) error) error {
 	defer func() { s.left.Store(s.loose.Load()) }()
@@ -188,7 +188,7 @@ func (s *Store) Pack(ctx context.Context, at func(step string) error, remove fun
 }
 
 // packObjects writes a pack of objects, each checked on the way. Those that are damaged are left out: they are kept, as
-// they are, where they are. The name is empty where there is nothing to pack.
+// they are, where they are. The name is empty if there is nothing to pack.
 func (s *Store) packObjects(
 	ctx context.Context, objects []plumbing.Hash, at func(string) error,
 ) (name string, kept map[plumbing.Hash]bool, err error) {
@@ -209,7 +209,7 @@ func (s *Store) packObjects(
 	}
 }
 
-// packAll packs objects. Bad is the one that could not be read, where that is why it fails.
+// packAll packs objects. Bad is the one that could not be read, if that is why it fails.
 func (s *Store) packAll(
 	ctx context.Context, objects []plumbing.Hash, at func(string) error,
 ) (name string, bad plumbing.Hash, err error) {

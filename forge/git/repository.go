@@ -31,7 +31,7 @@ type Store struct {
 	damaged bool // it is read for what is sound in it: packs without a sound index are left out
 
 	mu       sync.Mutex // held while something is read: no file of objects goes meanwhile
-	indexed  []*pack    // all packs; nil where they have to be looked for
+	indexed  []*pack    // all packs; nil if they have yet to be listed
 	bases    *cache.BufferLRU
 	numbered int64 // packs so far
 

@@ -25,7 +25,7 @@ import (
 // writes have a gap between them, and none goes while the host wants to be left alone.
 type limiter struct {
 	turn  chan struct{} // holds one token
-	wrote time.Time     // when the last write ended; of whoever has the token
+	wrote time.Time     // when the last write ended; only for the holder of the token
 
 	mu    sync.Mutex
 	until time.Time // when requests are welcome again
@@ -69,7 +69,7 @@ type client struct {
 
 	secret    func(ctx context.Context) (string, error)
 	authorize func(h http.Header, secret string)
-	renew     func(secret string) bool // drops a secret that the host refused; nil where there is no other to be had
+	renew     func(secret string) bool // drops a secret that the host refused; nil if there is no other to be had
 }
 
 const maxAnswer = 8 << 20
@@ -98,7 +98,7 @@ func (c *client) httpClient() *http.Client {
 // pause is the time before a request that only reads is sent once more.
 var pause = backoff.Exponential(400*time.Millisecond, time.Second)
 
-// RoundTrip sends a request, and a reading one again where the host has trouble for a moment.
+// RoundTrip sends a request, and repeats one that only reads if the host has trouble for a moment.
 func (c *client) RoundTrip(req *http.Request) (*http.Response, error) {
 	var body []byte
 	if req.Body != nil {
@@ -212,7 +212,7 @@ func (c *client) send(req *http.Request, body []byte, secret string) (*http.Resp
 	}
 }
 
-// refused is what an answer has against the request; nil where it has nothing.
+// refused is what an answer has against the request; nil if it has nothing.
 func (c *client) refused(res *http.Response, data []byte, secret string, write bool) error {
 	switch {
 	case len(data) > maxAnswer:
@@ -309,7 +309,7 @@ func (c *client) limit(status int, h http.Header, text string) (time.Duration, b
 	if t, err := http.ParseTime(h.Get("Date")); err == nil {
 		now = t // times that the host names are of its own clock
 	}
-	wait := time.Minute // what GitHub asks for where it says nothing
+	wait := time.Minute // what GitHub asks for if it says nothing
 	if after := h.Get("Retry-After"); after != "" {
 		if n, err := strconv.Atoi(after); err == nil && n >= 0 {
 			wait = time.Duration(min(n, 1<<20)) * time.Second

@@ -19,15 +19,15 @@ type Comment struct {
 	MayWrite bool   // the host says that the author may push to the repository
 	Own      bool   // Docent wrote it: it bears the mark, and comes from somebody who may write
 	Body     string // Markdown, as it was written
-	Path     string // of the file, where it is about one
-	Line     int    // of that file; zero where it is about the whole of it
+	Path     string // of the file, if it is about one
+	Line     int    // of that file; zero if it is about the whole of it
 	Old      bool   // the line is one of the file before the change
-	Quote    string // the line or lines, where the host tells them
+	Quote    string // the line or lines, if the host tells them
 	Thread   string // what replies to it go under; empty in the conversation
 	Link     string
 	At       time.Time // when it appeared: what belongs to a review does so when that is handed in
 
-	account string // asked for the right to write; nobody is where it is empty
+	account string // asked for the right to write; nobody is if it is empty
 	ours    bool   // written by the app that Docent acts as
 }
 
@@ -110,7 +110,7 @@ func (c *client) judged(
 	return list, nil
 }
 
-// answeredAlready says whether one of the comments is the reply with the key. A mark counts where its author may write:
+// answeredAlready says whether one of the comments is the reply with the key. A mark counts if its author may write:
 // anybody can type one.
 func (c *client) answeredAlready(
 	ctx context.Context, list []Comment, key string, may func(ctx context.Context, account string) (bool, error),
@@ -138,7 +138,7 @@ type verdict struct {
 const verdictLasts = time.Minute
 
 // writer says whether the host lets an account write to the repository. What it says holds for a minute; a question
-// that fails is answered with an error, so that nobody may write meanwhile and nothing is passed over for good.
+// that fails is answered with an error, so that nobody may write meanwhile and nothing is passed over permanently.
 func (c *client) writer(
 	ctx context.Context, account string, may func(ctx context.Context, account string) (bool, error),
 ) (bool, error) {
@@ -150,7 +150,7 @@ func (c *client) writer(
 	h.mu.Lock()
 	v, known := h.verdicts[key]
 	h.mu.Unlock()
-	if known && now.Before(v.until) && !v.until.After(now.Add(verdictLasts)) { // nor where the clock went back
+	if known && now.Before(v.until) && !v.until.After(now.Add(verdictLasts)) { // nor if the clock went back
 		return v.writes, nil
 	}
 	writes, err := may(ctx, account)
@@ -173,7 +173,7 @@ func (c *client) writer(
 	return writes, nil
 }
 
-// reply is the text of an answer with its mark. Where it cannot stand in the thread that it belongs to, it says what it
+// reply is the text of an answer with its mark. If it cannot stand in the thread that it belongs to, it says what it
 // answers.
 func reply(to Comment, key, body string, inThread bool) string {
 	body = strings.TrimSpace(failure.Cut(strings.ToValidUTF8(body, "\uFFFD"), maxReply))

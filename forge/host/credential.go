@@ -72,7 +72,7 @@ func (h *Hosts) installation(p api.Project) *installation {
 	return h.installs[key]
 }
 
-// appToken is the installation's token; a new one where the old one has less than five minutes left.
+// appToken is the installation's token; a new one if the old one has less than five minutes left.
 func (h *Hosts) appToken(ctx context.Context, p api.Project) (string, error) {
 	in := h.installation(p)
 	in.mu.Lock()
@@ -90,7 +90,7 @@ func (h *Hosts) appToken(ctx context.Context, p api.Project) (string, error) {
 		}
 	}
 	token, expires, err := app.accessToken(ctx, in.id)
-	if answered(err, 404) { // installed anew under another number
+	if answered(err, 404) { // reinstalled under another number
 		in.id = 0
 	}
 	if err != nil {
@@ -115,7 +115,7 @@ func (h *Hosts) appLogin(ctx context.Context, p api.Project) (string, error) {
 	return in.login, err
 }
 
-// dropAppToken forgets a token that the host refused; true where there is reason to try with another one.
+// dropAppToken forgets a token that the host refused; true if there is reason to try with another one.
 func (h *Hosts) dropAppToken(p api.Project, refused string) bool {
 	in := h.installation(p)
 	in.mu.Lock()

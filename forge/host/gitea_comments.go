@@ -75,7 +75,7 @@ func (g *gitea) conversation(ctx context.Context, number int, since time.Time) (
 	var list []giteaComment
 	err := g.c.ask(ctx, http.MethodGet, g.path("/issues/"+strconv.Itoa(number)+"/comments"), query, nil, &list)
 	if answered(err, http.StatusInternalServerError) {
-		// So it answers where there is no such pull request, too: that will not pass.
+		// It answers the same if there is no such pull request: that will not pass.
 		if _, gone := g.Get(ctx, number); errors.Is(gone, failure.ErrMisconfigured) {
 			return nil, gone
 		}

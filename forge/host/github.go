@@ -22,7 +22,7 @@ type gitHub struct {
 	owner, name string
 	web         string
 	app         bool // the credentials are an app's
-	// the account that the app writes as; nil where the credentials are somebody's token
+	// the account that the app writes as; nil if the credentials are somebody's token
 	self func(ctx context.Context) (string, error)
 }
 
@@ -112,8 +112,8 @@ func (g *gitHub) Find(ctx context.Context, branch, _ string, _ bool) (Pull, erro
 	}
 	var pulls []Pull
 	for _, pr := range list {
-		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names may
-		// have changed since the project was set up, numbers have not.
+		// A filter that the host does not understand is one that it ignores; and a fork's owner may be the same. Names
+		// may have changed since the project was set up, numbers have not.
 		from, into := pr.GetHead().GetRepo(), pr.GetBase().GetRepo()
 		if pr.GetHead().GetRef() != branch || from != nil && into != nil && from.GetID() != into.GetID() {
 			continue

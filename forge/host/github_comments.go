@@ -87,7 +87,7 @@ func (g *gitHub) reviews(ctx context.Context, number int) (map[int64]Comment, er
 				continue
 			}
 			fresh++
-			if x.GetState() == "PENDING" { // only whoever writes it sees it: the owner of the token
+			if x.GetState() == "PENDING" { // only its author sees it: the owner of the token
 				continue
 			}
 			c := Comment{Body: x.GetBody(), Link: x.GetHTMLURL(), At: x.GetSubmittedAt().Time}
@@ -160,7 +160,7 @@ func (g *gitHub) onLine(x *github.PullRequestComment) Comment {
 	return c
 }
 
-// by sets a comment's author. It is not heard where it is a bot's, which nobody answers to; what Docent wrote as an app
+// by sets a comment's author. It is not heard if it is a bot's, which nobody answers to; what Docent wrote as an app
 // is.
 func (g *gitHub) by(ctx context.Context, c *Comment, u *github.User) (heard bool, err error) {
 	c.Author, c.account = u.GetLogin(), u.GetLogin()
@@ -209,7 +209,8 @@ func (g *gitHub) Reply(ctx context.Context, number int, to Comment, key, body st
 		return err
 	}
 	if inThread {
-		// The library's call for it writes "in_reply_to" to the address for new comments, which GitHub keeps for old clients.
+		// The library's call for it writes "in_reply_to" to the address for new comments, which GitHub keeps for old
+		// clients.
 		req, err := g.lib.NewRequest(ctx, http.MethodPost,
 			fmt.Sprintf("repos/%s/%s/pulls/%d/comments/%d/replies", g.owner, g.name, number, thread),
 			map[string]string{"body": reply(to, key, body, true)})

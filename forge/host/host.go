@@ -23,20 +23,20 @@ import (
 type Host interface {
 	// Repository says what the credentials may do.
 	Repository(ctx context.Context) (Repository, error)
-	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero where there is
+	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero if there is
 	// none. There says whether the branch exists on the host.
 	Find(ctx context.Context, branch, base string, there bool) (Pull, error)
 	Get(ctx context.Context, number int) (Pull, error)
-	// Create opens one. Where the branch has one already it fails with ErrPullExists.
+	// Create opens one. If the branch has one already it fails with ErrPullExists.
 	Create(ctx context.Context, p Pull) (Pull, error)
 	// Describe sets the body.
 	Describe(ctx context.Context, number int, body string) error
 	// Label adds labels to those that the pull request has.
 	Label(ctx context.Context, number int, labels []string) error
-	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before since,
-	// and nothing that bots or the host itself wrote.
+	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before
+	// since, and nothing that bots or the host itself wrote.
 	Comments(ctx context.Context, number int, since time.Time) ([]Comment, error)
-	// Reply answers a comment, in its thread where the host has threads, else with a quotation. What is there with the
+	// Reply answers a comment, in its thread if the host has threads, otherwise with a quotation. What is there with the
 	// key's mark counts as the answer: it is given once.
 	Reply(ctx context.Context, number int, to Comment, key, body string) error
 	// redirected says that the host has answered from another address: the repository has a new name.
@@ -54,7 +54,7 @@ type Repository struct {
 	Pulls    Right // to open pull requests
 }
 
-// A Right is what the host says of one: many do not tell what a token may do, as opposed to whoever it belongs to.
+// A Right is what the host says of one: many do not tell what a token may do, as opposed to its owner.
 type Right string
 
 const (
@@ -133,7 +133,7 @@ func hostName(p api.Project) string {
 	return fmt.Sprint(p.Host, " ", p.HostURL, " ", strings.ToLower(p.Repository))
 }
 
-// Find finds a branch's pull request. Where the repository has a new name, which hosts show to readers alone,
+// Find finds a branch's pull request. If the repository has a new name, which hosts show to readers alone,
 // everything that follows goes to that one.
 func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, there bool) (Host, Pull, error) {
 	host, err := h.For(p)
@@ -151,7 +151,7 @@ func (h *Hosts) Find(ctx context.Context, p api.Project, branch, base string, th
 	return host, pull, err
 }
 
-// Renamed is the project's code host under the repository's new name, where it has answered from there.
+// Renamed is the project's code host under the repository's new name, if it has answered from there.
 func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, moved bool, err error) {
 	if !host.redirected() {
 		return host, false, nil
@@ -164,7 +164,7 @@ func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, 
 		return host, false, nil
 	case r.Name == "":
 		return nil, false, failure.Misconfigured(
-			"The repository %s has another name now, which its host does not tell: set the project's repository anew.",
+			"The repository %s was renamed, and its host does not say to what. Update the project's repository.",
 			p.Repository)
 	}
 	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was",
@@ -176,7 +176,7 @@ func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, 
 	return host, true, err
 }
 
-// Access says what the credentials may do with a repository, where that is enough to publish to it.
+// Access says what the credentials may do with a repository, if that is enough to publish to it.
 func Access(ctx context.Context, host Host, p api.Project) (Repository, error) {
 	r, err := host.Repository(ctx)
 	switch {
@@ -191,7 +191,7 @@ func Access(ctx context.Context, host Host, p api.Project) (Repository, error) {
 	return r, nil
 }
 
-// Explain explains a refused push by what the host's API knows of the repository, where it knows more than git said.
+// Explain explains a refused push by what the host's API knows of the repository, if it knows more than git said.
 func Explain(ctx context.Context, host Host, p api.Project, err error) error {
 	if err == nil || !errors.Is(err, failure.ErrMisconfigured) {
 		return err

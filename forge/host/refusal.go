@@ -66,7 +66,7 @@ func (c *client) refusalOf(status int, header http.Header, text string) *failure
 		e.Kind = failure.ErrTemporary
 		e.Say = fmt.Sprintf("%s has trouble of its own now (status %d)%s.", c.name, status, words)
 	case status >= 300 && status < 400:
-		e.Say = fmt.Sprintf("%s says that %s is at another address now: set the project's repository and host address anew.",
+		e.Say = fmt.Sprintf("%s says that %s has moved to another address. Update the project's repository and host address.",
 			c.name, c.repo)
 	default:
 		e.Say = fmt.Sprintf("%s refuses the request with status %d%s.", c.name, status, words)

@@ -21,7 +21,7 @@ import (
 // versions remembers which hosts know the second version.
 type versions struct {
 	mu sync.Mutex
-	at map[string]string // where to ask, by the source; empty where the host does not know it
+	at map[string]string // where to ask, by the source; empty if the host does not know it
 }
 
 func (v *versions) known(source string) (post string, ok bool) {
@@ -43,14 +43,14 @@ func (v *versions) remember(source, post string) {
 const (
 	infoRefs   = "/info/refs"
 	uploadPack = "git-upload-pack"
-	mostListed = 64 << 20 // bytes of an answer
+	maxListed  = 64 << 20 // bytes of an answer
 )
 
 // askBranches is the command: the default branch, and all branches.
 var askBranches = "0014command=ls-refs\n" + "0001" +
 	"000csymrefs\n" + "0014ref-prefix HEAD\n" + "001bref-prefix refs/heads/\n" + "0000"
 
-// List lists the branches by the protocol's second version; nil where that does not work.
+// List lists the branches by the protocol's second version; nil if that does not work.
 func (r *Remote) List(ctx context.Context) *Listing {
 	if r.web == nil {
 		return nil
@@ -101,7 +101,7 @@ func (r *Remote) List(ctx context.Context) *Listing {
 	return l
 }
 
-// secondVersion finds out where the host takes commands of the second version; nowhere where it does not know it.
+// secondVersion finds out where the host takes commands of the second version; nowhere if it does not know it.
 func (r *Remote) secondVersion(ctx context.Context) (post string, err error) {
 	var final string
 	body, err := r.speakAt(ctx, http.MethodGet, strings.TrimRight(r.url, "/")+infoRefs+"?service="+uploadPack, "", &final)
@@ -158,5 +158,5 @@ func (r *Remote) speakAt(ctx context.Context, method, url, text string, final *s
 	return struct {
 		io.Reader
 		io.Closer
-	}{io.LimitReader(res.Body, mostListed), res.Body}, nil
+	}{io.LimitReader(res.Body, maxListed), res.Body}, nil
 }

@@ -49,8 +49,8 @@ type Remote struct {
 	client  transport.Transport
 	timeout time.Duration
 
-	Progress func(text string) // is told how much was received; may be nil
-	Whole    bool              // fetches bring all of the history also where nothing is there yet
+	Progress func(text string) // reports how much was received; may be nil
+	Whole    bool              // fetches bring all of the history even if nothing is there yet
 
 	// Of a source that is reached over http.
 	web      *http.Client
@@ -58,7 +58,7 @@ type Remote struct {
 	versions *versions
 }
 
-// A Listing says where a source's branches stood at a moment. Whoever asked before that moment need not ask the source
+// A Listing is the heads of a source's branches at a moment. Who asked before that moment need not ask the source
 // again: what waits for a repository's turn shares one.
 type Listing struct {
 	Began  time.Time // by the clock that cannot be set; the source was asked after it
@@ -75,7 +75,7 @@ type Dialer struct {
 }
 
 // Dial prepares to talk; nothing is sent yet. Secret gives the token, or the private key, for a protocol: "https",
-// "ssh" and so on; empty where there is none.
+// "ssh" and so on; empty if there is none.
 func (d *Dialer) Dial(url string, secret func(protocol string) (string, error)) (*Remote, error) {
 	r := &Remote{url: url, timeout: d.Timeout}
 	ep, err := transport.NewEndpoint(url)
@@ -106,7 +106,7 @@ func (d *Dialer) Dial(url string, secret func(protocol string) (string, error)) 
 	return r, nil
 }
 
-// httpClient follows a redirect only where it stays on the host: credentials and content belong to one place.
+// httpClient follows a redirect only if it stays on the host: credentials and content belong to one place.
 var httpClient = sync.OnceValue(func() *http.Client {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = time.Minute
@@ -268,9 +268,9 @@ func begin[S transport.Session](
 	return s, refs, nil
 }
 
-// Fetch brings a branch's commits into the store: the newest one alone where nothing is there yet, else what is new
-// since. Haves are commits that are there with all that they reach. An empty name is the remote's default branch. No reference is changed. The listing is where the remote's
-// branches stood, as far as it told.
+// Fetch brings a branch's commits into the store: the newest one alone if nothing is there yet, otherwise what is
+// new since. Haves are commits that are there with all that they reach. An empty name is the remote's default branch.
+// No reference is changed. The listing has the heads of the remote's branches, as far as it told.
 func (r *Remote) Fetch(
 	ctx context.Context, store *git.Store, branch string, haves []plumbing.Hash,
 ) (string, plumbing.Hash, *Listing, error) {
@@ -377,7 +377,7 @@ func request(
 		if alone {
 			req.Depth = packp.DepthCommits(1)
 		}
-		// The remote is told where our history ends, so that it does not count on what lies beyond.
+		// The request tells the remote where our history ends, so that it does not count on what lies beyond.
 		req.Shallows = slices.Collect(maps.Keys(shallow))
 	}
 	return req, nil

@@ -40,7 +40,7 @@ func (f *forgetful) Connect(ctx context.Context) (driver.Conn, error) {
 	return forgetfulConn{conn.(*stdlib.Conn), f}, nil
 }
 
-// lose has the answer to the next call of a function get lost.
+// lose drops the answer to the next call of a function.
 func (f *forgetful) lose(function string, then func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -116,7 +116,7 @@ func committed(t *testing.T, st *git.Store, content string) plumbing.Hash {
 	return c.Hash
 }
 
-// pushed puts a branch where a commit of one file stands; of several sizes, since larger packs are sent in parts.
+// pushed moves a branch to a commit of one file; of several sizes, since larger packs are sent in parts.
 func pushed(t *testing.T, s *shared.Store, st *git.Store, branch, old string, size int, n int) (commit string, err error) {
 	t.Helper()
 	content := strings.Builder{}

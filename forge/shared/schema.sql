@@ -26,7 +26,7 @@ CREATE TABLE host_packs (
 
 CREATE SEQUENCE host_pack_numbers;
 
--- What a pack holds. Parts without a row in host_packs were never part of a repository: whoever sent them broke off.
+-- What a pack holds. Parts without a row in host_packs were never part of a repository: their sender broke off.
 CREATE TABLE host_parts (
 	pack BIGINT NOT NULL,
 	part INT NOT NULL,

@@ -1,5 +1,5 @@
-// Package shared keeps repositories of the built-in code host in PostgreSQL, where several nodes have them: packs of
-// objects, and references that move where they are still what was expected. Objects and the references to them come in
+// Package shared stores the built-in code host's repositories in PostgreSQL for several nodes: packs of
+// objects, and references that move only if they still are what was expected. Objects and the references to them come in
 // one transaction. What a node has on its disk is a copy; it asks for what is new since a version, as of a remote.
 package shared
 
@@ -32,9 +32,9 @@ const (
 	fewPacks = 24      // so many are not worth joining
 
 	// Of a pack that is joined of others: less than what a fetch may bring, so that a new node can read it.
-	mostBytes    = 1 << 30
-	mostInflated = 2 << 30
-	mostObjects  = 400_000
+	maxBytes    = 1 << 30
+	maxInflated = 2 << 30
+	maxObjects  = 400_000
 
 	leftOver = "1 day" // after which parts that belong to nothing are removed
 )
@@ -48,7 +48,7 @@ type Store struct {
 // turnsAtOnce bounds the connections that wait for turns: what is done in a turn needs others.
 const turnsAtOnce = 4
 
-// Open makes the tables where they are missing. The database stays the caller's to close.
+// Open creates the tables that are missing. The database stays the caller's to close.
 func Open(ctx context.Context, db *sql.DB) (*Store, error) {
 	s := &Store{db, make(chan struct{}, turnsAtOnce)}
 	if there, err := made(ctx, db); err != nil || there {
@@ -285,9 +285,9 @@ func (s *Store) Turn(ctx context.Context, project string, f func()) error {
 // A Move changes a reference, or what moves with them, from what it is expected to be. Empty stands for "not there".
 type Move struct{ Name, Old, New string }
 
-// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are, and how
-// many bytes they have; it may be nil. A reference that is not where it is expected to be is failure.ErrMoved; where all are where they should
-// go, that is done already. It answers with the version then, and with how many packs there are.
+// Push adds objects and moves references, all of it or nothing. Pack writes the objects and says how many there are,
+// and how many bytes they have; it may be nil. A reference that is not where it is expected to be is failure.ErrMoved;
+// if all are where they should go, that is done already. It returns the version then, and how many packs there are.
 func (s *Store) Push(
 	ctx context.Context, project string, moves []Move, pack func(io.Writer) (objects int, inflated int64, err error),
 ) (at Place, packs int, err error) {
@@ -385,7 +385,7 @@ func (u *upload) finish() error {
 	return u.send()
 }
 
-// drop removes what was sent and is of no use: an earlier call, whose answer was lost, may have made use of it. Where that
+// drop removes what was sent and is of no use: an earlier call, whose answer was lost, may have made use of it. If that
 // fails, Sweep removes it later.
 func (u *upload) drop() {
 	if u.number != 0 {
@@ -401,7 +401,7 @@ func (s *Store) Sweep(ctx context.Context) error {
 	return failed("remove what is left of pushes", err)
 }
 
-// Join puts packs together where there are many: the newest ones, up to one that is larger than those after it taken
+// Join puts packs together if there are many: the newest ones, up to one that is larger than those after it taken
 // together, so that a repository has about as many as the number of its objects has digits, and each byte is written
 // again that often at most. Packs hold whole objects, so one follows the other.
 func (s *Store) Join(ctx context.Context, project string) error {
@@ -420,7 +420,7 @@ func (s *Store) Join(ctx context.Context, project string) error {
 	up := &upload{ctx: ctx, store: s}
 	objects, inflated, err := joined(up, packs, func(p packRow) io.Reader { return &parts{ctx: ctx, tx: tx, pack: p.number} })
 	if err == nil {
-		err = up.send() // also where there is one part: it has a number then
+		err = up.send() // even if there is one part: it has a number then
 	}
 	if err != nil {
 		up.drop()
@@ -431,7 +431,7 @@ func (s *Store) Join(ctx context.Context, project string) error {
 	for i, p := range packs {
 		numbers[i] = p.number
 	}
-	var done bool // where not, another node was faster
+	var done bool // if not, another node was faster
 	err = s.db.QueryRowContext(ctx, "SELECT host_join($1, $2, $3, $4, $5, $6)", project, numbers, up.number, objects, up.size,
 		inflated).Scan(&done)
 	return failed("join packs", err)
@@ -444,7 +444,7 @@ func newest(packs []packRow) []packRow {
 	for from > 0 && (packs[from-1].bytes <= 2*sum.bytes || len(packs)-from < 2) {
 		p := packs[from-1]
 		sum.bytes, sum.objects, sum.inflated = sum.bytes+p.bytes, sum.objects+p.objects, sum.inflated+p.inflated
-		if sum.bytes > mostBytes || sum.objects > mostObjects || sum.inflated > mostInflated {
+		if sum.bytes > maxBytes || sum.objects > maxObjects || sum.inflated > maxInflated {
 			break
 		}
 		from--

@@ -1,4 +1,4 @@
-// Package backoff is how long the house waits before it tries something again, and the waiting itself.
+// Package backoff computes the delays before something is tried again, and waits for them.
 package backoff
 
 import (

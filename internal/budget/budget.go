@@ -2,7 +2,7 @@
 //
 // A Table knows how much of everything there is, and how much of it each client holds. Each client may hold a share of
 // what is left, and a few always. The more clients take, the smaller the share of each: a new one finds something left
-// even where many others take as much as they may. That is the rule of shared buffers in switches
+// even when many others take as much as they may. That is the rule of shared buffers in switches
 // (Choudhury and Hahne, "Dynamic queue length thresholds", 1998), and it needs no number for each client.
 package budget
 
@@ -65,7 +65,7 @@ const (
 	remembered = 1024
 )
 
-// Share is what one client may have where so much is left: percent of it, and at least Least.
+// Share is what one client may have when so much is left: percent of it, and at least Least.
 func Share(percent, left int) int {
 	if percent >= all {
 		return max(left, Least)
@@ -76,7 +76,7 @@ func Share(percent, left int) int {
 // A Pool is how much there is of a kind. The zero value is without bound.
 type Pool struct {
 	Max   int
-	Least int  // that one client may hold, however little is left; the package's Least where 0
+	Least int  // that one client may hold, however little is left; the package's Least if 0
 	Soft  bool // Max is what shares are of, and refuses nobody
 }
 
@@ -147,7 +147,7 @@ func Network(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// Client is the account of an address; nil where clients are not bounded. The caller calls its Done.
+// Client is the account of an address; nil if clients are not bounded. The caller calls its Done.
 func (t *Table) Client(addr netip.Addr) *Account {
 	if t.percent >= all {
 		return nil

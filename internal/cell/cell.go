@@ -26,7 +26,7 @@ type Kind struct {
 	Read func(input []byte) ([]byte, error)
 }
 
-// A Func does the work of a kind. Its error is an *UnreadableError where the input is at fault.
+// A Func does the work of a kind. Its error is an *UnreadableError if the input is at fault.
 type Func = func(ctx context.Context, kind string, input []byte) ([]byte, error)
 
 // An UnreadableError says why there is nothing of an input.
@@ -41,7 +41,7 @@ func broke(format string, args ...any) error {
 	return &UnreadableError{Why: fmt.Sprintf(format, args...), Broke: true}
 }
 
-// These are told to the owner of the input.
+// These are reported to the owner of the input.
 const (
 	whyTime   = "it takes too long to be read"
 	whyMemory = "it takes too much memory to be read"

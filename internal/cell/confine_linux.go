@@ -11,7 +11,7 @@ import (
 // confine takes from the process what no parser needs. Each measure is one beside the bounds that are watched, so that
 // a system that knows one of them not is no reason not to read.
 func confine(memory int64) {
-	// Where memory ends, of the machine or of the container, this process goes first.
+	// When the machine or the container runs out of memory, this process goes first.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600)
 	set := func(resource int, most uint64) {
 		_ = unix.Setrlimit(resource, &unix.Rlimit{Cur: most, Max: most})

@@ -20,11 +20,11 @@ type Options struct {
 	Kinds   []Kind
 	Workers int           // at once
 	Memory  int64         // bytes of each worker
-	Idle    time.Duration // after which a worker that has nothing to do ends; a minute where 0
+	Idle    time.Duration // after which a worker that has nothing to do ends; a minute if 0
 	Log     *slog.Logger
 }
 
-// maxStanding is how much longer than its processor time an input may take, where a machine does much else. It ends
+// maxStanding is how much longer than its processor time an input may take, when a machine does much else. It ends
 // what stands still.
 const maxStanding = 5 * time.Minute
 
@@ -195,7 +195,7 @@ func (p *Pool) take() (w *worker, fresh bool, err error) {
 	return w, true, nil
 }
 
-// work has a worker do one input. again is true where the worker may have been gone
+// work makes a worker process one input. again is true if the worker may have been gone
 // before it had the input.
 func (p *Pool) work(ctx context.Context, w *worker, k Kind, input []byte) (out []byte, again bool, err error) {
 	limited, cancel := context.WithTimeout(ctx, k.Time+maxStanding)

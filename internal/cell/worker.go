@@ -27,7 +27,7 @@ const (
 )
 
 // Serve is a worker: it does what comes in, with so many bytes of memory, until there is no more. It is for a process
-// that does nothing else, which it ends where an input breaks a bound.
+// that does nothing else, which it ends when an input breaks a bound.
 func Serve(in io.Reader, out io.Writer, memory int64, kinds ...Kind) error {
 	known := byName(kinds)
 	confine(memory)
@@ -62,7 +62,7 @@ func Serve(in io.Reader, out io.Writer, memory int64, kinds ...Kind) error {
 	}
 }
 
-// watch ends the process where the input that is worked on takes more than it may, until done is closed.
+// watch ends the process if the input that is worked on takes more than it may, until done is closed.
 func watch(memory int64, most time.Duration) (done chan struct{}) {
 	done = make(chan struct{})
 	began := processorTime()

@@ -30,13 +30,13 @@ import (
 type Authority struct {
 	Domains   []string // each gets a certificate of its own
 	Email     string   // that the authority writes to; may be empty
-	Directory string   // of the authority; Let's Encrypt where empty
-	Root      string   // PEM file of the root that the authority's own address is trusted by; the system's where empty
+	Directory string   // of the authority; Let's Encrypt if empty
+	Root      string   // PEM file of the root that the authority's own address is trusted by; the system's if empty
 	Folder    string   // that keys and certificates are kept in
 
 	// Listener takes the connections over TLS, on which the authority looks whether the domains are ours.
 	Listener net.Addr
-	// Plain, where it is not nil, takes plain HTTP and has the requests answered by Challenges, where the authority looks
+	// Plain, if it is not nil, takes plain HTTP and has the requests answered by Challenges, where the authority looks
 	// as well.
 	Plain net.Addr
 
@@ -83,7 +83,7 @@ func ACME(a Authority, log *slog.Logger, now func() time.Time) (*Keeper, error) 
 	return k, nil
 }
 
-// hostPort is where a listener listens.
+// hostPort is the address of a listener.
 func hostPort(addr net.Addr) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(addr.String())
 	if err == nil {
@@ -100,7 +100,7 @@ func (k *Keeper) Challenges(next http.Handler) http.Handler {
 	return next
 }
 
-// An authority is where certificates come from that the server gets by itself.
+// An authority issues the certificates that the server gets by itself.
 type authority struct {
 	keeper  *Keeper
 	domains []string
@@ -110,9 +110,9 @@ type authority struct {
 	standIn func() (*tls.Certificate, error)
 }
 
-// get is the certificate for a client. Until there is one, who asks for one of the domains gets none: a browser that
-// was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do on the
-// machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
+// get is the certificate for a client. Until there is one, a client that asks for one of the domains gets none: a
+// browser that was shown another could be taught to pass over it. Who names no domain of ours, as probes of health do
+// on the machine's own address, sees one that nobody trusts, so that a server is not restarted for what it waits for.
 func (s *authority) get(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	cert, err := s.config.GetCertificate(hello)
 	if err != nil && !slices.Contains(s.domains, strings.ToLower(hello.ServerName)) &&
@@ -159,7 +159,7 @@ func (s *authority) begin(ctx context.Context) {
 func (s *authority) look(bool) {}
 func (s *authority) end()      { s.cache.Stop() }
 
-// event is told what the library does.
+// event receives what the library does.
 func (s *authority) event(_ context.Context, event string, data map[string]any) error {
 	switch event {
 	case "cert_obtained":

@@ -86,7 +86,7 @@ func keep(l net.Listener) kept {
 
 func (k kept) Close() error { return k.SetDeadline(time.Unix(1, 0)) }
 
-// leaf is the certificate that clients of a name accept, by what they trust; nil where there is none.
+// leaf is the certificate that clients of a name accept, by what they trust; nil if there is none.
 func (s *acmeServer) leaf(pool *x509.CertPool, name string) *x509.Certificate {
 	c, err := tls.DialWithDialer(&net.Dialer{Timeout: 5 * time.Second}, "tcp", s.tls.Addr().String(),
 		&tls.Config{RootCAs: pool, ServerName: name})
@@ -135,7 +135,7 @@ func TestCertificatesAreGotOverEachChallenge(t *testing.T) {
 			ownersOnly(t, s.folder)
 			stop()
 
-			p.Stop() // whoever asks now gets nothing
+			p.Stop() // a client that asks now gets nothing
 			s.run(p, challenge == "http-01", "docs.example.com", "help.example.com")
 			eventually(t, time.Minute, "the certificate is there again", func() bool {
 				again := s.leaf(pool, "docs.example.com")

@@ -26,10 +26,10 @@ type Keeper struct {
 	warned map[string]time.Time // when it was last said that a certificate ends soon, by its name
 }
 
-// A source is where certificates come from.
+// A source provides certificates.
 type source interface {
 	get(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// held are the certificates by their names; nil where there is none yet.
+	// held are the certificates by their names; nil if there is none yet.
 	held() map[string]*x509.Certificate
 	// protocols are those that clients may agree on besides HTTP.
 	protocols() []string
@@ -91,7 +91,7 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-// Reload has the files read now, and says in the log what came of it.
+// Reload reads the files now, and logs the result.
 func (k *Keeper) Reload() {
 	select {
 	case k.again <- struct{}{}:
@@ -132,7 +132,7 @@ func (k *Keeper) warn() {
 }
 
 var expires = prometheus.NewDesc("docent_tls_certificate_expires_timestamp_seconds",
-	"When the certificate that is shown for a name expires, in seconds since 1970; 0 where there is none yet.",
+	"When the certificate that is shown for a name expires, in seconds since 1970; 0 if there is none yet.",
 	[]string{"name"}, nil)
 
 // Describe is a prometheus.Collector's.

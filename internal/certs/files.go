@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// files are a certificate with its chain, and its key. What they hold is compared, not their times: whoever renews them
+// files are a certificate with its chain, and its key. What they hold is compared, not their times: a renewal
 // may write over them, rename new ones over them or turn a link, and may do it within one tick of the clock.
 type files struct {
 	keeper    *Keeper
 	cert, key string
 	pair      atomic.Pointer[pair]
-	refused   *pair // what was there when they were last read, where it could not be used
+	refused   *pair // what was there when they were last read, if it could not be used
 	said      bool  // that it could not
 }
 
@@ -32,8 +32,8 @@ type pair struct {
 	unread    bool // one of the files could not be read
 }
 
-// Files keeps a pair of PEM files: a certificate with its chain, and its key. It fails where they cannot be used now.
-// Where they change later, the new ones are shown from then on, within ten seconds or on Reload; as long as they do not
+// Files keeps a pair of PEM files: a certificate with its chain, and its key. It fails if they cannot be used now.
+// If they change later, the new ones are shown from then on, within ten seconds or on Reload; as long as they do not
 // fit together the ones before are.
 func Files(cert, key string, log *slog.Logger, now func() time.Time) (*Keeper, error) {
 	k := newKeeper(log, now)
@@ -95,8 +95,8 @@ func (f *files) protocols() []string   { return nil }
 func (f *files) begin(context.Context) {}
 func (f *files) end()                  {}
 
-// look reads the files. What does not fit together may be half written: it is told of when it is the same at the next
-// look, or at once where somebody waits for it.
+// look reads the files. What does not fit together may be half written: it is reported when it is the same at the next
+// look, or at once if somebody waits for it.
 func (f *files) look(told bool) {
 	now := f.read(f.pair.Load(), f.refused)
 	if now == f.pair.Load() {

@@ -1,5 +1,5 @@
-// Package disk holds what systems do differently with files: locks, names that reach the disk, files that are replaced,
-// and what a full disk answers.
+// Package disk provides what systems do differently with files: locks, names that reach the disk, files that are
+// replaced, and what a full disk answers.
 package disk
 
 import (
@@ -15,7 +15,7 @@ const OpenFilesPin = runtime.GOOS == "windows"
 // ErrLocked says that another process, or another opening of the file, has its lock.
 var ErrLocked = errors.New("the file is locked")
 
-// TryLock takes the lock of a file for this process alone, without waiting; ErrLocked where somebody has it. The file can
+// TryLock takes the lock of a file for this process alone, without waiting; ErrLocked if somebody has it. The file can
 // be read and written by others all the while. Closing it, or the end of the process, gives the lock back.
 func TryLock(f *os.File) error { return tryLock(f) }
 
@@ -32,7 +32,7 @@ func SyncFolder(path string) error {
 // Sync is SyncFolder of a folder that is open.
 func Sync(folder *os.File) error { return syncFolder(folder) }
 
-// Rename gives a file or folder another name; a file that bears it is replaced. On Windows that waits for a moment where
+// Rename gives a file or folder another name; a file that bears it is replaced. On Windows that waits for a moment if
 // another program, such as a virus scanner, has one of the two open. What this process has open there cannot be renamed:
 // close it first.
 func Rename(from, to string) error { return rename(from, to) }

@@ -61,7 +61,7 @@ func next(src []byte, i int) byte {
 	return 0
 }
 
-// stringEnd is the position of the quote that ends the string at i; that of the last byte where none does. A string on
+// stringEnd is the position of the quote that ends the string at i; that of the last byte if none does. A string on
 // one line that is not closed there ends with the line: the parsers stop at it.
 func stringEnd(s syntax, src []byte, i int) int {
 	quote := src[i]

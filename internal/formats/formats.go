@@ -2,7 +2,7 @@
 //
 // A file that nests deeper than MaxDepth is refused with a *DepthError before a parser sees it. Parsers and what walks
 // their results recurse once a level, and Go ends the process when a stack overflows: no recover catches it. So each
-// file of a repository is read through this package, and cmd/docent tests that no other room calls those parsers.
+// file of a repository is read through this package, and cmd/docent tests that no other package calls those parsers.
 package formats
 
 import (
@@ -61,7 +61,7 @@ func JSON(src []byte, v any) error {
 	return json.Unmarshal(plain, v)
 }
 
-// JSONTree reads JSON as JSON does, and keeps where each value stands.
+// JSONTree reads JSON as JSON does, and keeps each value's position.
 func JSONTree(src []byte) (hujson.Value, error) {
 	if err := checkDepth(jsonSyntax, src); err != nil {
 		return hujson.Value{}, err

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Expression is a glob as a regular expression that matches the whole of a path. Where across is set, "*" and "?" match
+// Expression is a glob as a regular expression that matches the whole of a path. If across is set, "*" and "?" match
 // slashes as well, as in Python's fnmatch; else "**" alone does, wherever it stands, and braces hold alternatives.
 func Expression(glob string, across bool) string {
 	one := "[^/]"

@@ -20,7 +20,7 @@ var errGlob = errors.New("is no pattern")
 // Match tells whether a path matches. The zero Glob matches none.
 func (g Glob) Match(name string) bool { return g.re != nil && g.re.MatchString(name) }
 
-// Compile reads a pattern with *, ?, ** between slashes, classes and, where braces says so, {a,b}.
+// Compile reads a pattern with *, ?, ** between slashes, classes and, if braces says so, {a,b}.
 func Compile(text string, braces bool) (Glob, error) {
 	const longest = 500
 	if len(text) > longest {
@@ -90,7 +90,7 @@ func classOf(class string) string {
 	return "[" + not + class + "]"
 }
 
-// classEnd is where a class of characters that text begins with ends; negative where it does not.
+// classEnd is where a class of characters that text begins with ends; negative if it does not.
 func classEnd(text string) int {
 	i := 1
 	if i < len(text) && (text[i] == '!' || text[i] == '^') {

@@ -64,7 +64,7 @@ func (p *Pattern) matches(name string, folder bool) bool {
 	return (folder || !p.folder) && p.glob.Match(name)
 }
 
-// Last is the last pattern that matches a file or, in the way of pathspec, a folder above it; nil where none does.
+// Last is the last pattern that matches a file or, in the way of pathspec, a folder above it; nil if none does.
 func (l List) Last(file string) *Pattern {
 	for i := len(l) - 1; i >= 0; i-- {
 		for name, folder := file, false; name != "." && name != "/"; name, folder = path.Dir(name), true {
@@ -114,7 +114,7 @@ func (g *GitIgnore) Add(folder, text string) {
 	}
 }
 
-// Ignores tells whether a file or a folder is left out, where none of the folders above it is.
+// Ignores tells whether a file or a folder is left out, if none of the folders above it is.
 func (g *GitIgnore) Ignores(name string, folder bool) bool {
 	for i := len(g.lists) - 1; i >= 0; i-- {
 		rel, below := strings.CutPrefix(name, g.lists[i].folder)

@@ -1,4 +1,4 @@
-// Package gzipped is what is sent compressed: who takes it, and files that are compressed once for all who do.
+// Package gzipped implements compressed responses: which clients accept them, and files that are compressed once for all.
 package gzipped
 
 import (
@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Smallest is what a file becomes on the wire: as small as gzip can make it. It is nil where that is not smaller.
+// Smallest is what a file becomes on the wire: as small as gzip can make it. It is nil if that is not smaller.
 func Smallest(content []byte) []byte {
 	var b bytes.Buffer
 	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -24,7 +24,7 @@ func Smallest(content []byte) []byte {
 	return b.Bytes()
 }
 
-// Taken reports whether who asks reads gzip (RFC 9110, section 12.5.3).
+// Taken reports whether the client accepts gzip (RFC 9110, section 12.5.3).
 func Taken(req *http.Request) bool {
 	for _, accepted := range req.Header.Values("Accept-Encoding") {
 		for part := range strings.SplitSeq(accepted, ",") {

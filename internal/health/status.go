@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Status is how the running server fares. It is what `docent status --json` prints: fields are added, and keep their
+// A Status is the state of the running server. It is what `docent status --json` prints: fields are added, and keep their
 // names.
 type Status struct {
 	Version string    `json:"version"`
@@ -29,9 +29,9 @@ type Status struct {
 	LeftOut []string  `json:"leftOut,omitempty"` // projects that are not read, and why
 	Sources []Source  `json:"sources,omitempty"` // those that are collected, such as web sites
 	Models  []Model   `json:"models"`
-	Meaning []Meaning `json:"meaning,omitempty"` // of each index, where there is an endpoint of embeddings
+	Meaning []Meaning `json:"meaning,omitempty"` // of each index, if there is an endpoint of embeddings
 	Backup  Backup    `json:"backup"`
-	Cluster *Cluster  `json:"cluster,omitempty"` // where the server is one of several nodes
+	Cluster *Cluster  `json:"cluster,omitempty"` // if the server is one of several nodes
 }
 
 // A Cluster is how several nodes stand, as one of them sees it.
@@ -76,7 +76,7 @@ type Machine struct {
 	Go         string  `json:"go"`
 	Processors int     `json:"processors"`
 	CPUSeconds float64 `json:"cpuSeconds"`            // that the process has used
-	Resident   int64   `json:"residentBytes"`         // memory of the process; 0 where the system does not say
+	Resident   int64   `json:"residentBytes"`         // memory of the process; 0 if the system does not say
 	Limit      int64   `json:"memoryLimit,omitempty"` // that the garbage collector stays under; 0 for none
 	Goroutines int     `json:"goroutines"`
 	OpenFiles  int     `json:"openFiles"`
@@ -94,7 +94,7 @@ type Jobs struct {
 	Working int `json:"working"`
 	Queued  int `json:"queued"`
 	Awake   int `json:"awake"`
-	// how long ago the oldest instruction was given that has not ended, in seconds; 0 where all have
+	// how long ago the oldest instruction was given that has not ended, in seconds; 0 if all have
 	Oldest float64 `json:"oldestSeconds"`
 }
 
@@ -146,7 +146,7 @@ type Journal struct {
 type Catalog struct {
 	ID       string `json:"id"`
 	Revision uint64 `json:"revision"`
-	Bytes    int64  `json:"bytes,omitempty"` // 0 where it is on PostgreSQL
+	Bytes    int64  `json:"bytes,omitempty"` // 0 if it is on PostgreSQL
 	Postgres bool   `json:"postgres,omitempty"`
 	Error    string `json:"error,omitempty"` // why it does not answer
 }
@@ -177,7 +177,7 @@ type Meaning struct {
 	Again    float64 `json:"triedAgainSeconds,omitempty"`
 }
 
-// An Edge is how requests fare.
+// An Edge counts requests and their outcomes.
 type Edge struct {
 	Streams  int            `json:"openStreams"`
 	InFlight int            `json:"requestsInFlight"`

@@ -57,7 +57,7 @@ func (r *ring) put(s slot) {
 	r.next = (r.next + 1) % kept
 }
 
-// Handler is where records come from. It takes those of a level and above, and none below info: a log that leaves
+// Handler is the source of records. It takes those of a level and above, and none below info: a log that leaves
 // something out does so to spare the time that it takes.
 func (t *Tail) Handler(level slog.Level) slog.Handler {
 	return &tailHandler{tail: t, level: max(level, slog.LevelInfo)}

@@ -1,5 +1,5 @@
-// Package measure gives measurements the trace that they come from, so that a dashboard leads from a slow answer to what
-// happened in it.
+// Package measure links measurements to the trace that they come from, so that a dashboard leads from a slow answer to
+// what happened in it.
 package measure
 
 import (
@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A Trace is the id of a trace that is kept; empty where there is none, or none that anybody will find.
+// A Trace is the id of a trace that is kept; empty if there is none, or none that anybody will find.
 type Trace string
 
 // TraceOf is the trace that a context belongs to.
@@ -24,7 +24,7 @@ func TraceOf(ctx context.Context) Trace {
 	return ""
 }
 
-// Seconds adds a duration to a histogram, with the trace as its exemplar where there is one.
+// Seconds adds a duration to a histogram, with the trace as its exemplar if there is one.
 func Seconds(o prometheus.Observer, took time.Duration, from Trace) {
 	if with, ok := o.(prometheus.ExemplarObserver); ok && from != "" {
 		with.ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": string(from)})

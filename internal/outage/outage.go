@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxTracked bounds what is remembered: an outage beyond it is told of again.
+// maxTracked bounds what is remembered: an outage beyond it is logged again.
 const maxTracked = 1000
 
 // An Outages tracks what fails now, each by a key such as the name of a node. The zero value is valid.
@@ -36,8 +36,8 @@ func (o *Outages) Failed(key string) (first bool) {
 	return true
 }
 
-// Worked ends the outage of the key, if there is one: it returns how many failures it had, 0 without one, and how long ago
-// the first was. The caller logs the end.
+// Worked ends the outage of the key, if there is one: it returns how many failures it had, 0 without one, and how long
+// ago the first was. The caller logs the end.
 func (o *Outages) Worked(key string) (failures int, lasted time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

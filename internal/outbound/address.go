@@ -23,7 +23,7 @@ type Policy struct {
 	Setting  string         // that lets more through, for what people are told
 }
 
-// CheckURL says what is wrong with an address as that of a webhook; empty where nothing is. Which machine a name leads
+// CheckURL says what is wrong with an address as that of a webhook; empty if nothing is. Which machine a name leads
 // to is looked at when something is sent.
 func (p Policy) CheckURL(text string) string {
 	u, err := url.Parse(text)
@@ -88,7 +88,7 @@ var (
 	sixTo = netip.MustParsePrefix("2002::/16")
 )
 
-// plain is the IPv4 address that an IPv6 address stands for, where it stands for one.
+// plain is the IPv4 address that an IPv6 address stands for, if it stands for one.
 func plain(ip netip.Addr) netip.Addr {
 	ip = ip.Unmap().WithZone("")
 	b := ip.As16()
@@ -133,7 +133,7 @@ func (p Policy) allowed(ip netip.Addr) bool {
 	return false
 }
 
-// refused says why nothing is sent to an IP address; empty where it is.
+// refused says why nothing is sent to an IP address; empty if it is.
 func (p Policy) refused(ip netip.Addr) string {
 	ip = plain(ip)
 	switch kindOf(ip) {

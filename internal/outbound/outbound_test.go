@@ -148,7 +148,7 @@ func TestANameThatChangesItsAnswerReachesNothing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "127.0.0.1 is this machine itself") || reached {
 		t.Errorf("reached %v: %v", reached, err)
 	}
-	// The same way leads there where it is allowed: what is refused above is the address.
+	// The same way leads there if it is allowed: what is refused above is the address.
 	open := New(Policy{Loopback: true}, names(t, "127.0.0.1"))
 	if _, err = open.Send(t.Context(), Message{URL: url, ID: "evt_1", Secrets: []string{NewSecret()}, At: time.Now()}); err == nil ||
 		!strings.Contains(err.Error(), "certificate") {
@@ -238,7 +238,7 @@ func TestWhatAReceiverSaysIsToldInFewWords(t *testing.T) {
 	if a.Code != 429 || err == nil || a.Pause != 10*time.Minute || !strings.HasPrefix(a.Text, "slow down é") || len(a.Text) > 310 {
 		t.Errorf("too many: %+v, %v", a, err)
 	}
-	for header, want := range map[string]time.Duration{"-1": 0, "99999999999": mostPause, "86401": mostPause, "soon": 0,
+	for header, want := range map[string]time.Duration{"-1": 0, "99999999999": maxPause, "86401": maxPause, "soon": 0,
 		"Mon, 23 Nov 2026 12:00:30 GMT": 30 * time.Second, "Mon, 23 Nov 2026 11:00:30 GMT": 0} {
 		if got := pauseOf(header, time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)); got != want {
 			t.Errorf("Retry-After: %s is %v, want %v", header, got, want)

@@ -14,10 +14,10 @@ import (
 )
 
 const (
-	// mostPause is how long a receiver may ask to be left alone.
-	mostPause = 24 * time.Hour
-	readMost  = 64 << 10 // bytes of an answer
-	keepMost  = 300      // bytes of an answer that are given back
+	// maxPause is how long a receiver may ask to be left alone.
+	maxPause = 24 * time.Hour
+	readMost = 64 << 10 // bytes of an answer
+	keepMost = 300      // bytes of an answer that are given back
 )
 
 // A Sender sends messages where its policy lets them go.
@@ -43,7 +43,7 @@ type Message struct {
 
 // An Answer is what a receiver says.
 type Answer struct {
-	Code  int           // 0 where there was none
+	Code  int           // 0 if there was none
 	Pause time.Duration // for which the receiver wants to be left alone
 	Text  string        // the beginning of the body, on one line
 }
@@ -87,10 +87,10 @@ func (s *Sender) Send(ctx context.Context, m Message) (Answer, error) {
 // pauseOf reads the header Retry-After: seconds, or a time.
 func pauseOf(header string, now time.Time) time.Duration {
 	if n, err := strconv.Atoi(header); err == nil {
-		return min(time.Duration(max(0, min(n, 1<<20)))*time.Second, mostPause)
+		return min(time.Duration(max(0, min(n, 1<<20)))*time.Second, maxPause)
 	}
 	if at, err := http.ParseTime(header); err == nil {
-		return min(max(0, at.Sub(now)), mostPause)
+		return min(max(0, at.Sub(now)), maxPause)
 	}
 	return 0
 }

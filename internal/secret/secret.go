@@ -104,7 +104,7 @@ func New(name string, environ Environ) (*Secret, error) {
 	return s, err
 }
 
-// Value is the secret as it is given now, or as it was when it could be read last; empty where there is none, as for a
+// Value is the secret as it is given now, or as it was when it could be read last; empty if there is none, as for a
 // nil Secret.
 func (s *Secret) Value() string {
 	if s == nil {

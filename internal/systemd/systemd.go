@@ -1,4 +1,4 @@
-// Package systemd is the server's side of what it and the service manager tell each other: the sockets that the manager
+// Package systemd implements the server's side of its talk with the service manager: the sockets that the manager
 // listens on (sd_listen_fds), when the server is ready, stops or needs longer (sd_notify), and the watchdog.
 //
 // Without a service manager all of it does nothing.
@@ -48,11 +48,11 @@ func Sockets() ([]Socket, error) {
 	return list, nil
 }
 
-// A Notifier tells the service manager how the server fares.
+// A Notifier reports the server's state to the service manager.
 type Notifier struct {
 	log  *slog.Logger
 	send func(state string) error
-	// watchdog is how long the manager waits for a ping before it ends the server; 0 where it waits for none.
+	// watchdog is how long the manager waits for a ping before it ends the server; 0 if it waits for none.
 	watchdog time.Duration
 	used     func() time.Duration // processor time of this process so far
 }
@@ -74,7 +74,7 @@ func New(log *slog.Logger) *Notifier {
 	return n
 }
 
-// tell sends one message. What cannot be told is logged: the server works without it, until the manager's patience ends.
+// tell sends one message. What cannot be sent is logged: the server works without it, until the manager's patience ends.
 func (n *Notifier) tell(lines ...string) {
 	if err := n.send(strings.Join(lines, "\n")); err != nil {
 		n.log.Warn("the service manager could not be told", "state", lines[0], "error", err)
@@ -103,7 +103,7 @@ const (
 )
 
 // Starting asks for more time, until the returned function is called, as long as the process works. So the reading of a
-// large journal is not cut off, which would begin it anew, and a start that hangs is still ended.
+// large journal is not cut off and restarted, and a start that hangs is still ended.
 func (n *Notifier) Starting(text string) (done func()) {
 	n.tell(status(text))
 	ctx, cancel := context.WithCancel(context.Background())
@@ -132,7 +132,7 @@ func (n *Notifier) Starting(text string) (done func()) {
 
 // Watch pings the service manager's watchdog until ctx ends, each time after healthy has said that the server works,
 // with a line about it. When it has not for as long as the manager waits, the manager ends the server and starts
-// another. Where no watchdog is set, Watch returns at once.
+// another. If no watchdog is set, Watch returns at once.
 func (n *Notifier) Watch(ctx context.Context, healthy func(context.Context) (text string, err error)) {
 	if n.watchdog <= 0 {
 		return

@@ -98,7 +98,7 @@ func TestPingsAreOfAHealthyServer(t *testing.T) {
 	})
 }
 
-// Where no watchdog is set, nothing is looked at.
+// If no watchdog is set, nothing is looked at.
 func TestWithoutAWatchdogNothingIsLookedAt(t *testing.T) {
 	t.Parallel()
 	n, said := recorded(0)

@@ -4,5 +4,5 @@ package systemd
 
 import "time"
 
-// processorTime is not asked for where there is no systemd.
+// processorTime is not asked for if there is no systemd.
 func processorTime() time.Duration { return 0 }

@@ -75,8 +75,8 @@ func (c *client) UploadTraces(ctx context.Context, spans []*tracepb.ResourceSpan
 	}
 }
 
-// post offers a batch once. Where it failed, after is how long to wait at least before it is offered again; negative
-// where that would not help.
+// post offers a batch once. If it failed, after is how long to wait at least before it is offered again; negative
+// if that would not help.
 func (c *client) post(ctx context.Context, body []byte) (after time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.url.String(), bytes.NewReader(body))
 	if err != nil {
@@ -115,7 +115,7 @@ func rejected(answer []byte) error {
 	return nil
 }
 
-// field is the value of a field of a message; nil where the message has none.
+// field is the value of a field of a message; nil if the message has none.
 func field(message []byte, number protowire.Number) []byte {
 	for len(message) > 0 {
 		found, kind, n := protowire.ConsumeTag(message)

@@ -28,7 +28,7 @@ type options struct {
 	queue    int // spans
 }
 
-// options is nil where tracing is off.
+// options is nil if tracing is off.
 func (c *Config) options() (*options, error) {
 	if c.Getenv == nil {
 		c.Getenv = os.Getenv

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A sender is the way of spans to the collector: what has ended waits in a bounded queue and goes in batches. Where
+// A sender is the way of spans to the collector: what has ended waits in a bounded queue and goes in batches. If
 // the collector is slow or away the queue fills, and what comes then is dropped and counted.
 //
 // A span that ends is held while the one above it is open in this process, so that a crash leaves no span whose parent
@@ -32,7 +32,7 @@ type sender struct {
 func newSender(exporter sdk.SpanExporter, o *options, log *slog.Logger) *sender {
 	s := &sender{most: int64(o.queue), log: log, open: map[trace.SpanID]*[]sdk.ReadOnlySpan{}}
 	s.batch = sdk.NewBatchSpanProcessor(&counting{SpanExporter: exporter, sender: s},
-		// One batch is on its way while the queue is filled anew: the bound is ours, so that what is dropped is counted.
+		// One batch is on its way while the queue fills again: the bound is ours, so that what is dropped is counted.
 		sdk.WithMaxQueueSize(2*o.queue))
 	return s
 }

@@ -30,7 +30,7 @@ const (
 	Producer = trace.SpanKindProducer
 )
 
-// tracerKey leads to the *Tracer of a context that is traced. It is nil where the trace is not sampled.
+// tracerKey leads to the *Tracer of a context that is traced. It is nil if the trace is not sampled.
 type tracerKey struct{}
 
 // traced is the tracer of a context; decided is whether a trace has begun, be it sampled or not.
@@ -42,7 +42,7 @@ func traced(ctx context.Context) (t *Tracer, decided bool) {
 	return t, decided
 }
 
-// Start begins a step of the context's trace. Where the context has none, there is no span.
+// Start begins a step of the context's trace. If the context has none, there is no span.
 func Start(ctx context.Context, name string) (context.Context, Span) {
 	return StartAs(ctx, name, Internal)
 }
@@ -63,7 +63,7 @@ type Origin struct {
 	Trusted bool              // the caller may say whether it is sampled, and the trace goes on
 }
 
-// Root begins a trace. The span is the zero Span where it is not sampled: then nothing below it is traced either.
+// Root begins a trace. The span is the zero Span if it is not sampled: then nothing below it is traced either.
 func (t *Tracer) Root(ctx context.Context, name string, kind trace.SpanKind, at time.Time, from Origin) (
 	context.Context, Span) {
 	if t == nil {
@@ -86,7 +86,7 @@ func (t *Tracer) Root(ctx context.Context, name string, kind trace.SpanKind, at 
 	return context.WithValue(begun, tracerKey{}, t), Span{span}
 }
 
-// Begin is Root where the context has no trace yet, for what the server does by itself as well as for others. Where
+// Begin is Root if the context has no trace yet, for what the server does by itself as well as for others. If
 // one has begun, or is not sampled, nothing begins.
 func (t *Tracer) Begin(ctx context.Context, name string) (context.Context, Span) {
 	if _, decided := traced(ctx); decided || t == nil {
@@ -223,8 +223,8 @@ func named(err error) string {
 // other is what OpenTelemetry calls an error that has no name.
 const other = "_OTHER"
 
-// Carried is the context's trace in a form that can be kept: where what follows hangs in it. It is empty where the
-// trace is not sampled.
+// Carried is the context's trace in a form that can be stored, so that later work joins it. It is empty if the trace
+// is not sampled.
 func Carried(ctx context.Context) string {
 	if t, _ := traced(ctx); t == nil {
 		return ""

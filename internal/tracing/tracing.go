@@ -1,4 +1,4 @@
-// Package tracing follows a question or a job through all rooms as one trace of OpenTelemetry, and sends it to a
+// Package tracing follows a question or a job through all packages as one trace of OpenTelemetry, and sends it to a
 // collector by OTLP over HTTP.
 //
 // A trace begins at the edge, or where the server starts something by itself. Whether it is sampled is decided there,
@@ -29,10 +29,10 @@ import (
 // Config says where traces go and which. What is empty has its value from the standard OTEL_ variable of the
 // environment, or its default.
 type Config struct {
-	Endpoint string   // of the collector: http://localhost:4318; off where this and the environment are empty
+	Endpoint string   // of the collector: http://localhost:4318; off if this and the environment are empty
 	Headers  string   // name=value,name=value: as OTEL_EXPORTER_OTLP_HEADERS
 	Sample   *float64 // the part of traces that is kept, from 0 to 1
-	Tell     bool     // whoever is asked over HTTP learns of the trace, see Transport
+	Tell     bool     // servers called over HTTP learn of the trace, see Transport
 	Version  string   // of the program
 
 	Getenv func(string) string
@@ -52,7 +52,7 @@ type Tracer struct {
 // on counts the tracers at work, so that nothing looks for a span while there is none.
 var on atomic.Int32
 
-// New sets tracing up; the Tracer is nil where it is off. The collector need not be there.
+// New sets tracing up; the Tracer is nil if it is off. The collector need not be there.
 func New(c Config) (*Tracer, error) {
 	o, err := c.options()
 	if err != nil || o == nil {

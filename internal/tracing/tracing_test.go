@@ -89,7 +89,7 @@ func (c *collector) tracer(t *testing.T, env map[string]string) (*tracing.Tracer
 	return tracer, stop
 }
 
-// named are the spans that were taken, by name; the last where several have one.
+// named are the spans that were taken, by name; the last if several have one.
 func (c *collector) named() map[string]*tracepb.Span {
 	c.mu.Lock()
 	defer c.mu.Unlock()

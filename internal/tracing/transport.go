@@ -11,7 +11,7 @@ import (
 
 var w3c propagation.TraceContext
 
-// Extract reads where a request's caller stands in a trace, by W3C's traceparent; invalid where it does not say.
+// Extract reads where a request's caller is in a trace, by W3C's traceparent; invalid if it does not say.
 func Extract(h http.Header) trace.SpanContext {
 	if h.Get("Traceparent") == "" {
 		return trace.SpanContext{}
@@ -19,14 +19,14 @@ func Extract(h http.Header) trace.SpanContext {
 	return trace.SpanContextFromContext(w3c.Extract(context.Background(), propagation.HeaderCarrier(h)))
 }
 
-// Transport is base with a span for each request that is made in a trace. Where the configuration says so, who is asked
+// Transport is base with a span for each request that is made in a trace. If the configuration says so, who is asked
 // learns of the trace by W3C's traceparent.
 func Transport(base http.RoundTripper) http.RoundTripper { return &transport{base} }
 
 type transport struct{ base http.RoundTripper }
 
 // RoundTrip makes a request. Its span ends when the head of the answer has come: a body may stream for minutes, and
-// whoever reads it has a span around both. Neither path nor query is said: they may hold secrets.
+// its reader has a span around both. Neither path nor query is recorded: they may hold secrets.
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	ctx, span := StartAs(req.Context(), req.Method, Client)
 	if !span.On() {
@@ -55,7 +55,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// CloseIdleConnections closes those of the base, where it can.
+// CloseIdleConnections closes those of the base, if it can.
 func (t *transport) CloseIdleConnections() {
 	if c, ok := t.base.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()

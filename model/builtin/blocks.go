@@ -75,7 +75,7 @@ func parseBlocks(p *model.Passage) []block {
 	return c.blocks
 }
 
-// match is the pattern's match where the line's first sign is one that the pattern begins with, which most lines show
+// match is the pattern's match if the line's first sign is one that the pattern begins with, which most lines show
 // at a glance not to be.
 func match(pattern *regexp.Regexp, first, line string) []string {
 	for i := range len(line) {

@@ -57,7 +57,7 @@ func written(quotes []quote) []quote {
 		}
 	}
 	slices.SortStableFunc(left, func(a, b candidate) int { return cmp.Compare(a.worth, b.worth) })
-	for n := 0; n < len(left)-1 && total > mostWords; n++ {
+	for n := 0; n < len(left)-1 && total > maxWords; n++ {
 		if u := left[n]; u.of.leave(u.unit) {
 			total -= u.words
 		}

@@ -1,4 +1,4 @@
-// Package builtin is the model that needs nothing: it answers with the documentation's own sentences.
+// Package builtin implements the model that needs nothing: it answers with the documentation's own sentences.
 package builtin
 
 import (
@@ -89,7 +89,7 @@ func pieces(text string) iter.Seq[string] {
 
 func cutPieces(text string, yield func(string) bool) {
 	const words = 4
-	start, first, n, coding := 0, -1, 0, false // first is where something stands after start; -1 where nothing does
+	start, first, n, coding := 0, -1, 0, false // first is where something is after start; -1 if nothing is
 	for i := 0; i < len(text); i++ {
 		end := false
 		switch text[i] {

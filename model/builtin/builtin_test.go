@@ -273,7 +273,7 @@ func TestLongListsAndTablesAreTakenInParts(t *testing.T) {
 	for _, name := range strings.Fields("alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu") {
 		options += "  - `" + name + "`: writes the letter " + name + " to the end of every line of the whole file\n"
 		table += "| `" + name + "` | puts the sign " +
-			name + " between every two words of a page, and does so again whenever the page is written anew by somebody |\n"
+			name + " between every two words of a page, and does so again whenever the page is rewritten by somebody |\n"
 	}
 	options += "    Returns nothing.\n- `last`: the end\n"
 	passages := []model.Passage{

@@ -16,7 +16,7 @@ type passageCache struct {
 }
 
 // A passageKey tells passages apart at a glance. Whether it is the same passage is seen by comparing them, which costs
-// nothing where both have their text from the same place in memory.
+// nothing if both have their text from the same place in memory.
 type passageKey struct {
 	path, url, heading, end string
 	bytes                   int
@@ -26,7 +26,7 @@ const cacheBytes = 20 << 20 // of passages in a generation
 
 var parsed passageCache
 
-// of is a passage, parsed. It waits where another goroutine is parsing it.
+// of is a passage, parsed. It waits when another goroutine is parsing it.
 func (c *passageCache) of(from *model.Passage) *passage {
 	k := passageKey{from.Path, from.URL, from.Heading, from.Text[max(0, len(from.Text)-32):], len(from.Text)}
 	c.mu.Lock()

@@ -10,7 +10,7 @@ import (
 	"docent/model"
 )
 
-// Who asks how two things differ is shown what the documentation says that each of them is, one beside the other; a
+// A reader who asks how two things differ gets what the documentation says that each of them is, one beside the other; a
 // passage that speaks of both goes before these.
 
 // A comparison is two things that a question weighs against each other, as it names them.
@@ -51,7 +51,7 @@ var (
 	asksQuickly = regexp.MustCompile(`(?i)[?.!]+\s*$`)
 )
 
-// comparisonOf reads the two things that a question compares; not ok where it compares none.
+// comparisonOf reads the two things that a question compares; not ok if it compares none.
 func comparisonOf(question string) (c comparison, ok bool) {
 	question = strings.Join(strings.Fields(asksQuickly.ReplaceAllString(gist(question), "")), " ")
 	if at := strings.IndexAny(question, "?\n"); at > 0 { // what else is asked
@@ -96,7 +96,7 @@ const (
 	bothInLine = 2   // sentences of a passage that names both, that are quoted
 )
 
-// A side is where one of two compared things is said to be what it is.
+// A side is where one of two compared things is defined.
 type side struct {
 	passage int
 	unit    int
@@ -106,7 +106,7 @@ type side struct {
 // sidesOf finds where a thing is defined on each page best: under its own heading, in the sentence that begins with it,
 // or in the row or item that is looked up by it.
 func sidesOf(req *model.Request, sections []*section, name string) (all []side) {
-	sections = anew(sections)
+	sections = cloned(sections)
 	q := newQuery("what is "+name, sections)
 	top := 0.0
 	for i := range req.Passages {
@@ -147,8 +147,8 @@ func sidesOf(req *model.Request, sections []*section, name string) (all []side) 
 	return all
 }
 
-// anew are the same sections for another question.
-func anew(sections []*section) []*section {
+// cloned returns copies of the sections, for another question.
+func cloned(sections []*section) []*section {
 	all, out := make([]section, len(sections)), make([]*section, len(sections))
 	for i, s := range sections {
 		all[i].passage = s.passage
@@ -216,7 +216,7 @@ var definesBy = set("is are means allows lets can represents describes defines r
 // surelyDefined is the score from which a side is about its thing: a heading or a sentence of its own says so.
 const surelyDefined = 0.8
 
-// compareThings quotes what is said of each of two things, one after the other; nothing where one of them is said
+// compareThings quotes what is said of each of two things, one after the other; nothing if one of them is said
 // nowhere. A table or a paragraph that speaks of both comes first. Sure is whether each has a place of its own.
 func compareThings(req *model.Request, sections []*section, c comparison) (out []quote, sure bool) {
 	var sides [2]side
@@ -300,7 +300,7 @@ func (s *section) defining(n int) string {
 	return strings.TrimSpace(text)
 }
 
-// rowsOf are some rows of a long table, in their order, under its head; empty where the units are no such rows.
+// rowsOf are some rows of a long table, in their order, under its head; empty if the units are no such rows.
 func (s *section) rowsOf(units ...int) string {
 	slices.Sort(units)
 	units = slices.Compact(units)
@@ -366,7 +366,7 @@ func bothOf(req *model.Request, sections []*section, c comparison) quote {
 	return best
 }
 
-// weighing is what a section says of both things: a table with a column for each; what it begins with, where it is
+// weighing is what a section says of both things: a table with a column for each; what it begins with, if it is
 // about them; or the sentences that set one against the other. Whole is whether that stands for itself.
 func (s *section) weighing(first, second []term, about bool) (text string, score float64, whole bool) {
 	var lines []string

@@ -14,35 +14,35 @@ type quote struct {
 	text    string
 	lead    string     // the line that answers by itself, before what is chosen
 	both    bool       // it is a table of both things that are compared
-	chosen  *selection // that the text is still to be made of; nil where it is made
+	chosen  *selection // that the text is still to be made of; nil if it is made
 }
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	mostWords    = 330 // of blocks, without code, before the best sentences are taken of them
-	mostPassages = 4
-	mostDoubtful = 3   // where they may not answer
-	mostOfPage   = 3   // passages of one page
-	mainWords    = 170 // of the first passage; a section that is not longer is taken whole
-	moreWords    = 90  // of each further passage
-	shortLead    = 40  // of the paragraph that a section begins with, up to which it is always taken
-	longPara     = 70  // words from which a paragraph is cut to its best sentences
-	longCode     = 150 // words from which a stretch of code is not taken
-	mostCode     = 160 // words of code of a section, where it takes more than one
-	longBlock    = 220 // words from which an item, a row or steps are not taken
-	longSteps    = 450 // words of a numbered list from which it is not taken whole
-	longList     = 70  // words from which the items of a list are taken one by one
-	longTable    = 150 // the same for the rows of a table, which its lines hold together
-	longCompare  = 330 // words up to which a table is taken whole that compares what is asked about
-	shortRest    = 40  // words up to which the rest of a list or table is taken with what fits
-	mostNamed    = 6   // rows that are taken because the question names them
-	listed       = 100 // words shown of a list or table where the question asks which there are
+	maxWords    = 330 // of blocks, without code, before the best sentences are taken of them
+	maxPassages = 4
+	maxDoubtful = 3   // when they may not answer
+	maxOfPage   = 3   // passages of one page
+	mainWords   = 170 // of the first passage; a section that is not longer is taken whole
+	moreWords   = 90  // of each further passage
+	shortLead   = 40  // of the paragraph that a section begins with, up to which it is always taken
+	longPara    = 70  // words from which a paragraph is cut to its best sentences
+	longCode    = 150 // words from which a stretch of code is not taken
+	maxCode     = 160 // words of code of a section, if it takes more than one
+	longBlock   = 220 // words from which an item, a row or steps are not taken
+	longSteps   = 450 // words of a numbered list from which it is not taken whole
+	longList    = 70  // words from which the items of a list are taken one by one
+	longTable   = 150 // the same for the rows of a table, which its lines hold together
+	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
+	shortRest   = 40  // words up to which the rest of a list or table is taken with what fits
+	maxNamed    = 6   // rows that are taken because the question names them
+	listed      = 100 // words shown of a list or table if the question asks which there are
 )
 
 // A section is one passage as it fits one question.
 type section struct {
 	*passage
-	terms  []int32   // of each term of the question, which of the passage's it is; -1 where it has none
+	terms  []int32   // of each term of the question, which of the passage's it is; -1 if it has none
 	counts []uint8   // for each unit, how often it has each term of the question
 	lines  []float64 // how much of the question each line holds
 	scores []float64 // of the units
@@ -57,25 +57,25 @@ type composition struct {
 	quotes   []quote
 	verdict  verdict
 	question string // as it is read
-	language string // that it is put in; empty where it does not tell
+	language string // that it is put in; empty if it does not tell
 	foreign  bool   // what is quoted is in another language
 	evidence evidence
 }
 
-// compose chooses what to quote: nothing where the documentation does not answer, and less where it is not sure that it
+// compose chooses what to quote: nothing if the documentation does not answer, and less if it is not sure that it
 // does.
 func compose(req model.Request) composition {
 	sections := parse(req)
 	c := composeOf(req, sections)
 	c.foreign = foreign(c.language, sections, c.quotes)
-	if c.foreign && len(c.quotes) > mostForeign {
-		c.quotes = c.quotes[:mostForeign]
+	if c.foreign && len(c.quotes) > maxForeign {
+		c.quotes = c.quotes[:maxForeign]
 	}
 	return c
 }
 
-// mostForeign is how many sections are quoted in another language than the reader's.
-const mostForeign = 2
+// maxForeign is how many sections are quoted in another language than the reader's.
+const maxForeign = 2
 
 // asked are the reader's questions, the newest first.
 func asked(req *model.Request) []string {
@@ -121,9 +121,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		return c
 	}
 	c.verdict = found
-	most := mostPassages
+	most := maxPassages
 	if found == doubtful {
-		most = mostDoubtful
+		most = maxDoubtful
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
@@ -170,7 +170,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		if n == 0 {
 			budget = mainWords
 		} else if page := pageOf(at); worth(at) < 0.5*worth(order[0]) || sections[at].best < 0.5*first.best ||
-			page >= 0 && len(pages[page]) == mostOfPage {
+			page >= 0 && len(pages[page]) == maxOfPage {
 			continue
 		}
 		if chosen := pick(q, sections[at], budget, &quoted); chosen.any() {

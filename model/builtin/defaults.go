@@ -24,7 +24,7 @@ var (
 )
 
 const (
-	mostStatements    = 2  // sections that are quoted for what they state
+	maxStatements     = 2  // sections that are quoted for what they state
 	wholeStatement    = 60 // words up to which what holds a statement is quoted whole
 	commentLines      = 6  // above a line of code
 	statementCoverage = 0.6
@@ -34,7 +34,7 @@ const (
 // first.
 type setting [][]term
 
-// settingAsked is the setting that a question asks the default of; nil where it asks for something else.
+// settingAsked is the setting that a question asks the default of; nil if it asks for something else.
 func settingAsked(question, project string) setting {
 	question = gist(question)
 	if !strings.Contains(question, "efault") || !asksDefault.MatchString(question) {
@@ -76,7 +76,7 @@ func among(list []term) func(hash uint64) bool {
 // A statement is a line of a passage that states a default.
 type statement struct {
 	unit, line int
-	fit        float64 // how well it names the setting; 0 where there is no statement
+	fit        float64 // how well it names the setting; 0 if there is no statement
 }
 
 // statement finds where a passage states the default of a setting best.
@@ -116,7 +116,7 @@ func (p *passage) statement(s setting) statement {
 	return best
 }
 
-// defaultColumn is the number of a table's column of defaults; -1 where there is none.
+// defaultColumn is the number of a table's column of defaults; -1 if there is none.
 func defaultColumn(u *unit) int {
 	if u.kind != table {
 		return -1
@@ -186,7 +186,7 @@ func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote
 		}
 	}
 	slices.SortStableFunc(out, func(a, b quote) int { return cmp.Compare(found[b.passage].fit, found[a.passage].fit) })
-	out = out[:min(len(out), mostStatements)]
+	out = out[:min(len(out), maxStatements)]
 	for i := range out {
 		section := sections[out[i].passage]
 		out[i].text = section.excerpt(found[out[i].passage])

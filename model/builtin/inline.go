@@ -28,7 +28,7 @@ func (c *scanner) within(s string, depth int) string {
 	}
 	n.out.Grow(len(s))
 	for i := 0; i < len(s); {
-		end := i // of what begins here; where nothing does the sign is text
+		end := i // of what begins here; if nothing does, the sign is text
 		switch s[i] {
 		case '\\':
 			end = n.keep(i, min(i+2, len(s)))
@@ -54,7 +54,7 @@ func (c *scanner) within(s string, depth int) string {
 }
 
 // An inliner reads running text. Each of its methods reads what begins at a place and says where that ends: at the same
-// place where it is something else.
+// place if it is something else.
 type inliner struct {
 	scanner *scanner
 	s       string
@@ -157,11 +157,11 @@ func (n *inliner) braces(i int) int {
 // reading.
 type lookahead struct {
 	s, end string
-	at     int // where it was found last; the text's length where it does not come any more
+	at     int // where it was found last; the text's length if it does not occur again
 	begun  bool
 }
 
-// from is where the mark is at i or after it, or -1. It is asked of places in their order.
+// from is the mark's position at i or after it, or -1. It is asked of places in their order.
 func (a *lookahead) from(i int) int {
 	if !a.begun || a.at < i {
 		a.begun = true
@@ -183,7 +183,7 @@ func (a *lookahead) from(i int) int {
 // brackets tell where each bracket and parenthesis that is opened in a text is closed.
 type brackets struct{ square, round []pair }
 
-// A pair is what is opened and closed at two places; closed is -1 where it is not. Lists are in the order of opening.
+// A pair is what is opened and closed at two places; closed is -1 if it is not. Lists are in the order of opening.
 type pair struct{ opened, closed int }
 
 func pairs(s string) (b brackets) {
@@ -211,7 +211,7 @@ func pairs(s string) (b brackets) {
 	return b
 }
 
-// closing is where that is closed which is opened at a place; -1 where nothing is.
+// closing is where what is opened at a place is closed; -1 if it is not.
 func closing(list []pair, opened int) int {
 	i, ok := slices.BinarySearchFunc(list, opened, func(p pair, at int) int { return cmp.Compare(p.opened, at) })
 	if !ok {
@@ -245,7 +245,7 @@ func (b brackets) link(s string, at int) (text, dest string, end int, ok bool) {
 	return "", "", 0, false
 }
 
-// resolve makes the destination of a link on a page absolute; empty where nothing sensible can be said.
+// resolve makes the destination of a link on a page absolute; empty if nothing sensible can be said.
 func resolve(p *model.Passage, dest string) string {
 	u, err := url.Parse(dest)
 	if err != nil || dest == "" {
@@ -283,7 +283,7 @@ func resolve(p *model.Passage, dest string) string {
 	}
 	target = strings.TrimSuffix(target, ext)
 	if !strings.HasPrefix(target, "/") {
-		// Relative links are relative to the file. They can be followed where the page's address ends in its path.
+		// Relative links are relative to the file. They can be followed if the page's address ends in its path.
 		own := strings.TrimSuffix(p.Path, path.Ext(p.Path))
 		own = strings.TrimSuffix(strings.TrimSuffix(own, "/index"), "/README")
 		at := strings.TrimSuffix(base.Path, "/")

@@ -8,8 +8,8 @@ import (
 	"docent/search/analysis"
 )
 
-// A reader who asks in another language than the documentation's is told so in his own, with what comes closest. Pages
-// in his language answer him like any.
+// If a question is in another language than the documentation's, the answer says so in that language, with what comes
+// closest. Pages in the reader's language answer as usual.
 
 // latin are the languages in Latin letters that are told by their words of grammar, English first.
 var latin = []string{"en", "de", "es", "fr", "it", "pt", "nl", "pl"}
@@ -19,7 +19,7 @@ const (
 	bytesOfLanguage = 2000
 )
 
-// languageOf is the language that a question is written in; empty where it does not tell.
+// languageOf is the language that a question is written in; empty if it does not tell.
 func languageOf(text string) string {
 	language, words := languageBy(text, 2)
 	if language == "" && words > 0 && words <= 8 {

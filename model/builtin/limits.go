@@ -37,7 +37,7 @@ var (
 		size sizes length default defaults timeout`)
 )
 
-// amount is what a question for a number wants a line to say, and the words of its form; nil where it asks for none.
+// amount is what a question for a number wants a line to say, and the words of its form; nil if it asks for none.
 func amount(question string) (*lineAsked, map[string]bool) {
 	for _, kind := range amounts {
 		if !kind.asks.MatchString(question) {

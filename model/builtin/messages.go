@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A message of a program is known by its form where nobody has put it in quotation marks. It is searched for by itself,
+// A message of a program is known by its form if nobody has put it in quotation marks. It is searched for by itself,
 // and the page that has it word for word goes first.
 
 // formed matches messages by their forms, the most telling first.
@@ -24,7 +24,7 @@ var formed = []*regexp.Regexp{
 // ends are where a message ends and the reader's own words go on.
 var ends = regexp.MustCompile(`[.!] |[,;] (?:how|what|why|when|but|and)\b| (?:when|whenever|while|after|how|what|why) | (?:in|on|with) my `)
 
-// messageOf is the message that a question has, quoted or not; empty where it has none.
+// messageOf is the message that a question has, quoted or not; empty if it has none.
 func messageOf(question string) string {
 	if m := quotedMessage(question); m != "" {
 		return m
@@ -44,7 +44,7 @@ func messageOf(question string) string {
 }
 
 // literally is what of a message a page has word for word, in small letters: its longest stretch without names, paths
-// and numbers of the reader's own, or all of it where it is a code; empty where too little is left.
+// and numbers of the reader's own, or all of it if it is a code; empty if too little is left.
 func literally(message string) string {
 	if !strings.Contains(message, " ") || numbered.MatchString(message) {
 		return strings.ToLower(message)

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// A long list or table is taken in parts. Who reads some of it has to see that there is more, and where.
+// A long list or table is taken in parts. A reader of some of it has to see that there is more, and where.
 
-// end is where the list or table ends that unit i is the first part of; the next unit where i stands for itself.
+// end is where the list or table ends that unit i is the first part of; the next unit if i stands for itself.
 func (s *section) end(i int) int {
 	n := i + 1
 	for s.units[i].of > 0 && n < len(s.units) && s.units[n].of == s.units[i].of {
@@ -119,7 +119,7 @@ func (s *section) more(u *unit, left int) string {
 	return text
 }
 
-// lead is a paragraph as it is quoted. Where what it announces is not quoted, or not all of it, it does not go on about
+// lead is a paragraph as it is quoted. If what it announces is not quoted, or not all of it, it does not go on about
 // it.
 func (c *selection) lead(i int) string {
 	u := c.units[i]

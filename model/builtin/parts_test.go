@@ -37,7 +37,7 @@ func TestATableIsShownWholeOrSaysWhatIsLeftOut(t *testing.T) {
 			"What is `limit_q`?",
 			[]string{"The server turns requests away.", "| Setting | Default |", "`limit_q`",
 				"\n\n[… and 25 more rows](https://docs.example/limits#requests)"}, []string{"Every limit", "`limit_p`"}},
-		"who asks which there are is shown more of it": {
+		"a question about which there are shows more of it": {
 			"These are the limits:\n\n" + settings(26) + more, "Which limits are there?",
 			[]string{"`limit_a`", "`limit_b`", "`limit_c`", "`limit_d`", "more rows]"}, []string{"`limit_z`"}},
 		"a row is looked up by its first cell": {

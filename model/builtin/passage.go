@@ -9,7 +9,7 @@ import (
 	"docent/model"
 )
 
-// A passage is a passage of the documentation, parsed. It is shared between answers and never changes. Where its terms
+// A passage is a passage of the documentation, parsed. It is shared between answers and never changes. If its terms
 // are is laid out by term, so the cost of matching a question grows with how often its terms occur and not with the
 // passage.
 type passage struct {
@@ -19,14 +19,14 @@ type passage struct {
 	words int
 
 	terms   []uint64 // hashes of the terms that it has, sorted
-	where   []where  // for each, where it stands beside the text
+	where   []where  // for each, where it is beside the text
 	inUnits postings // for each, the units that have it
 	inLines postings // for each, the lines that have it
-	head    []uint64 // the terms of the heading, or of the title where there is none, in alphabetical order
+	head    []uint64 // the terms of the heading, or of the title if there is none, in alphabetical order
 	title   []uint64
 
 	lineCount int
-	language  string // that it is written in; empty where it does not tell
+	language  string // that it is written in; empty if it does not tell
 }
 
 // A unit is one block with what is needed to weigh it.
@@ -35,11 +35,11 @@ type unit struct {
 	words       int
 	fingerprint uint64   // the same for blocks with the same words
 	firstLine   int      // where its sentences or lines begin in those of the passage
-	lines       int      // how many it has; none where there is one only
+	lines       int      // how many it has; none if there is one only
 	advises     bool     // it tells a reader what to do
 	announces   bool     // it speaks of what comes after it
 	refers      bool     // it points back at what comes before it
-	of          int      // the list or table that it is a part of, from 1; 0 where it stands for itself
+	of          int      // the list or table that it is a part of, from 1; 0 if it stands for itself
 	head        string   // of a table's row: what stands above all rows
 	named       []uint64 // of a table's row: the terms of its first cell, by which it is looked up
 	columns     []uint64 // the terms of that

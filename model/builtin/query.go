@@ -25,8 +25,8 @@ type aspect struct {
 	total float64
 }
 
-// mostAspects bounds the things that are asked at once.
-const mostAspects = 8
+// maxAspects bounds the things that are asked at once.
+const maxAspects = 8
 
 // newQuery reads the question: its aspects and their terms, each weighed by how few blocks have it.
 func newQuery(question string, sections []*section) *query {
@@ -41,12 +41,12 @@ func newQuery(question string, sections []*section) *query {
 	}
 	var topic []term
 	parts := clauses(question)
-	if len(parts) > mostAspects { // the rest is one
+	if len(parts) > maxAspects { // the rest is one
 		n := 0
-		for _, p := range parts[:mostAspects-1] {
+		for _, p := range parts[:maxAspects-1] {
 			n += len(p)
 		}
-		parts = append(parts[:mostAspects-1], question[n:])
+		parts = append(parts[:maxAspects-1], question[n:])
 	}
 	for _, clause := range parts {
 		var a aspect
@@ -155,7 +155,7 @@ func (q *query) weigh(sections []*section) {
 
 // match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only
 // the headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of
-// the question each of its lines holds, where it has several.
+// the question each of its lines holds, if it has several.
 func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
 	best, sum := 0.0, 0.0
 	for i := range q.aspects {

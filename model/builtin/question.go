@@ -52,20 +52,20 @@ func gist(question string) string {
 	return strings.ToValidUTF8(begin, "") + "\n" + strings.ToValidUTF8(end, "")
 }
 
-// mostSelected bounds the words taken over from what the reader has selected, of all texts together.
-const mostSelected = 24
+// maxSelected bounds the words taken over from what the reader has selected, of all texts together.
+const maxSelected = 24
 
 // excerpt is what tells what the reader has selected: its first words that mean something, each once.
 func excerpt(selected []model.Snippet) string {
 	var out []string
 	have := make(map[uint64]bool)
-	for _, s := range selected[:min(len(selected), mostSelected)] {
+	for _, s := range selected[:min(len(selected), maxSelected)] {
 		text := s.Text
 		if len(text) > longestAsked {
 			text = strings.ToValidUTF8(text[:longestAsked], "")
 		}
 		for _, w := range split(text) {
-			if len(out) == mostSelected {
+			if len(out) == maxSelected {
 				return strings.Join(out, " ")
 			}
 			fresh := false
@@ -96,8 +96,8 @@ func pointsAtText(question string) bool {
 	return true
 }
 
-// mostCarried bounds the words taken over from earlier questions: more would drown the new one.
-const mostCarried = 8
+// maxCarried bounds the words taken over from earlier questions: more would drown the new one.
+const maxCarried = 8
 
 // elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
 // pronoun that nothing in it explains, or has hardly a word of its own.
@@ -206,11 +206,11 @@ func named(question string) bool {
 	return strings.ContainsAny(question, "_.-/`") || strings.ToLower(question) != question && !capital
 }
 
-// mostQueries bounds the searches for one question.
-const mostQueries = 4
+// maxQueries bounds the searches for one question.
+const maxQueries = 4
 
-// Queries are the searches that find what a question asks: the question itself, standing alone, and where it asks two
-// things each of them; where the reader has selected something, the question together with that. The passages of a
+// Queries are the searches that find what a question asks: the question itself, standing alone, and if it asks two
+// things each of them; if the reader has selected something, the question together with that. The passages of a
 // later search come after those of the first.
 func Queries(question string, history []model.Message, selected []model.Snippet) []string {
 	question = gist(question)
@@ -232,7 +232,7 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 		}
 	}
 	if about := excerpt(selected); about != "" && whole == question {
-		out = append(out[:min(len(out), mostQueries-1)], strings.TrimSpace(question)+" "+about)
+		out = append(out[:min(len(out), maxQueries-1)], strings.TrimSpace(question)+" "+about)
 	}
 	return out
 }
@@ -240,7 +240,7 @@ func Queries(question string, history []model.Message, selected []model.Snippet)
 // quoted matches what a question puts in quotation marks or types as code.
 var quoted = regexp.MustCompile("`([^`\n]{12,300})`|\"([^\"\n]{12,300})\"|“([^”\n]{12,300})”|'([^'\n]{12,300})'")
 
-// quotedMessage is the message that a question quotes: several words of a program; empty where it quotes none.
+// quotedMessage is the message that a question quotes: several words of a program; empty if it quotes none.
 func quotedMessage(question string) string {
 	for _, m := range quoted.FindAllStringSubmatch(question, 4) {
 		text := strings.Join(m[1:], "")
@@ -255,7 +255,7 @@ func quotedMessage(question string) string {
 func queriesOf(parts []string, history []model.Message, selected []model.Snippet) (out []string) {
 	before, pointed := slices.Clone(history), selected
 	for _, p := range parts {
-		if len(out) == mostQueries-1 {
+		if len(out) == maxQueries-1 {
 			break
 		}
 		if len(terms(p)) == 0 && !refers(p) {

@@ -39,7 +39,7 @@ func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
 	}
 	lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
 	c.takeBest(c.order(lead))
-	// A section is understood by its first sentences; and an answer says what to do, where the section does.
+	// A section is understood by its first sentences; and an answer says what to do, if the section does.
 	if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
 		c.take(lead)
 	}
@@ -103,7 +103,7 @@ func (c *selection) order(lead int) []int {
 		}
 		whole, share := c.q.row(u.named)
 		score += 0.5 * whole * share
-		if whole == 1 && named < mostNamed {
+		if whole == 1 && named < maxNamed {
 			named++
 			c.takeWhole(i)
 		}
@@ -122,7 +122,7 @@ func (c *selection) takeBest(byScore []int) {
 		case u.steps() && c.q.howTo: // in whole and in order
 			full = c.used >= 2*longSteps
 		case u.kind == code:
-			full = c.code+c.units[i].words > mostCode
+			full = c.code+c.units[i].words > maxCode
 		}
 		if n > 0 && (full || c.scores[i] < 0.55*c.scores[byScore[0]]) {
 			continue
@@ -131,7 +131,7 @@ func (c *selection) takeBest(byScore []int) {
 	}
 }
 
-// advice is the paragraph that tells a reader best what to do, or -1 where none does or one is taken already.
+// advice is the paragraph that tells a reader best what to do, or -1 if none does or one is taken already.
 func (c *selection) advice() int {
 	best := -1
 	for i := range c.units {
@@ -191,7 +191,7 @@ func (c *selection) takeContext(i int) {
 	}
 }
 
-// bestOf is the unit itself, or where it begins a list that is in parts the one of them that fits best.
+// bestOf is the unit itself, or if it begins a list that is in parts the one of them that fits best.
 func (s *section) bestOf(i int) int {
 	best := i
 	for n := i + 1; n < len(s.units) && s.units[i].of > 0 && s.units[n].of == s.units[i].of; n++ {

@@ -14,9 +14,9 @@ import (
 type lineAsked struct {
 	topic  []int                     // terms of the query that it is about, in the order of the question
 	total  float64                   // weight of these
-	says   func(line string) float64 // how much a line is of the kind that is asked for; 0 where it is none
+	says   func(line string) float64 // how much a line is of the kind that is asked for; 0 if it is none
 	onPage bool                      // only of the first page, whose number it is
-	answer func(line string) string  // what comes before a line that says it without doubt; nil where nothing does
+	answer func(line string) string  // what comes before a line that says it without doubt; nil if nothing does
 }
 
 const (
@@ -24,10 +24,10 @@ const (
 	leastInLine = 0.6 // that the line has by itself
 	leastSure   = 0.6 // of the search, in the line's section
 	longLine    = 70  // words from which a line is not quoted by itself
-	mostBeside  = 4   // terms of a line without doubt that the question does not have, its verb among them
+	maxBeside   = 4   // terms of a line without doubt that the question does not have, its verb among them
 )
 
-// lineFor is what a question wants a line to say; nil where it asks for something else.
+// lineFor is what a question wants a line to say; nil if it asks for something else.
 func lineFor(q *query, question, project string) *lineAsked {
 	question = gist(question)
 	a, form := yesNo(question, project)
@@ -75,7 +75,7 @@ func (a *lineAsked) within(q *query, text string) (share float64, alike bool) {
 		ordered = ordered && n > last
 		last = n
 	}
-	return got / a.total, ordered && len(seen) == len(a.topic) && more <= mostBeside
+	return got / a.total, ordered && len(seen) == len(a.topic) && more <= maxBeside
 }
 
 // A stated line is one that answers a question by itself.
@@ -85,7 +85,7 @@ type stated struct {
 	plain               bool // it has all of what is asked, in the order of the question
 }
 
-// find is the line that says best what is asked, in the sections as they are ordered. Where it is not sure that the
+// find is the line that says best what is asked, in the sections as they are ordered. If it is not sure that the
 // documentation answers, only those of the first page are looked at.
 func (a *lineAsked) find(req *model.Request, q *query, sections []*section, order []int, sure bool) (best stated) {
 	for _, at := range order {
@@ -116,7 +116,7 @@ func (a *lineAsked) find(req *model.Request, q *query, sections []*section, orde
 	return best
 }
 
-// fit is how well a line says what is asked, under a heading that has that share of it; 0 where it does not, or not by
+// fit is how well a line says what is asked, under a heading that has that share of it; 0 if it does not, or not by
 // itself.
 func (a *lineAsked) fit(q *query, u *unit, line string, first bool, head float64) (fit float64, plain bool) {
 	kind := a.says(line)
@@ -140,7 +140,7 @@ func leansBack(line string) bool {
 	return pointsBack(line) && !canDo.MatchString(line) && !cannotDo.MatchString(line)
 }
 
-// beginWith is the section that answers by one line, quoted from that line on; none where no line does.
+// beginWith is the section that answers by one line, quoted from that line on; none if no line does.
 func beginWith(req *model.Request, q *query, question string, sections []*section, order []int, sure bool,
 	quoted *[]uint64) []quote {
 	a := lineFor(q, question, req.Project)

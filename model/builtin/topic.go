@@ -49,7 +49,7 @@ func topic(question string, history []model.Message) (add []string) {
 		if m.Role != "user" {
 			continue
 		}
-		if len(add) == mostCarried {
+		if len(add) == maxCarried {
 			break
 		}
 		earlier := gist(m.Text)
@@ -63,7 +63,7 @@ func topic(question string, history []model.Message) (add []string) {
 				fresh = fresh || !have[t.hash]
 				have[t.hash] = true
 			}
-			if fresh && len(add) < mostCarried {
+			if fresh && len(add) < maxCarried {
 				add = append(add, w.text)
 			}
 		}

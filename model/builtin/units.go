@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// lines are a unit's sentences, or its lines where it is no running text.
+// lines are a unit's sentences, or its lines if it is not running text.
 func lines(u *unit) []string {
 	if u.kind == prose {
 		return sentences(u.text)

@@ -57,7 +57,7 @@ type verdictQuestion struct {
 	Absent   string   `json:"absent"` // what no page says
 }
 
-// openPages reads a documentation set; false where it is not on this machine.
+// openPages reads a documentation set; false if it is not on this machine.
 func openPages(t *testing.T, corpus string) (corpora.Tree, bool) {
 	t.Helper()
 	set, ok := verdictSets[corpus]
@@ -116,7 +116,7 @@ func newJudge(t *testing.T) *judge {
 	return &judge{library, map[string]corpora.Tree{}, map[string]bool{}}
 }
 
-// request is a question with what is found for it; false where its documentation is not on this machine.
+// request is a question with what is found for it; false if its documentation is not on this machine.
 func (j *judge) request(t *testing.T, corpus, question string) (model.Request, bool) {
 	t.Helper()
 	project := api.Project{ID: api.ProjectID(corpus), SiteURL: "https://docs.example"}
@@ -159,7 +159,7 @@ func (q verdictQuestion) found(req model.Request) bool {
 	})
 }
 
-// check reports where a question is not as it says that it is.
+// check reports how a question is not as it says that it is.
 func (q verdictQuestion) check(t *testing.T, pages corpora.Tree) {
 	t.Helper()
 	for _, p := range q.Relevant {

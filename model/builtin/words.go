@@ -99,8 +99,8 @@ func letter(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.Is(unicode.Mn, r))
 }
 
-// A term is a word as questions and passages are compared by: lower case, stemmed where it is an English word. A name
-// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. Where many
+// A term is a word as questions and passages are compared by: lower case, stemmed if it is an English word. A name
+// of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. If many
 // terms are compared they are told apart by their hashes.
 type term struct {
 	text string
@@ -136,7 +136,7 @@ var analyses struct {
 }
 
 const (
-	mostAnalyses    = 50_000
+	maxAnalyses     = 50_000
 	longestAnalyzed = 40 // bytes of a word
 )
 
@@ -156,7 +156,7 @@ func analyze(w string) *analyzed {
 	}
 	analyses.Lock()
 	defer analyses.Unlock()
-	if analyses.words == nil || len(analyses.words) >= mostAnalyses {
+	if analyses.words == nil || len(analyses.words) >= maxAnalyses {
 		analyses.words = make(map[string]*analyzed)
 	}
 	analyses.words[strings.Clone(w)] = r

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A question for yes or no begins with the sentence that states it. "Yes." or "No." comes before it only where that
+// A question for yes or no begins with the sentence that states it. "Yes." or "No." comes before it only if that
 // sentence cannot mean anything else: it has all that is asked, in the same order, one plain verb, and no condition.
 
 var (
@@ -63,7 +63,7 @@ func caseless(parts ...string) *regexp.Regexp {
 // longPlain is how many words a sentence has at most that is an answer without doubt.
 const longPlain = 20
 
-// yesNo is what a question for yes or no wants a line to say, and the words of its form; nil where it is none.
+// yesNo is what a question for yes or no wants a line to say, and the words of its form; nil if it is none.
 func yesNo(question, project string) (*lineAsked, map[string]bool) {
 	if !asksYesNo.MatchString(question) || notYesNo.MatchString(question) || strings.Count(question, "?") > 1 {
 		return nil, nil
@@ -88,7 +88,7 @@ func yesNo(question, project string) (*lineAsked, map[string]bool) {
 	return a, aroundYesNo
 }
 
-// plainly is "Yes." or "No." where a line that has all of a question says so without doubt, else empty.
+// plainly is "Yes." or "No." if a line that has all of a question says so without doubt, else empty.
 func plainly(question, project, line string) string {
 	line = strings.TrimLeft(line, " -*+>")
 	if begins(line) != "" || countWords(line) > longPlain || doubts.MatchString(line) {

@@ -7,7 +7,7 @@ import (
 	"docent/model"
 )
 
-// A question for yes or no begins with the sentence that states it, and with the word only where nothing in that
+// A question for yes or no begins with the sentence that states it, and with the word only if nothing in that
 // sentence can be read otherwise.
 func TestYesOrNoIsSaidOnlyWithoutDoubt(t *testing.T) {
 	filler := "The gateway writes a line to its log for each request.\n\n" + strings.Repeat(

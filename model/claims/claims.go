@@ -3,7 +3,7 @@
 // both have, and by what has to be the same whatever the words are: numbers with their units, names, flags,
 // identifiers, and what is denied. It also finds the links that lead to where nobody sent the reader.
 //
-// It knows languages by their words and has no model: what it says of a claim is about words, and where the words do
+// It knows languages by their words and has no model: what it says of a claim is about words, and when the words do
 // not decide, it says that.
 package claims
 
@@ -27,7 +27,7 @@ const (
 type Finding struct {
 	Verdict Verdict
 	Score   float64 // 0 to 1: how much of the claim's words one place of the texts has
-	Why     string  // what speaks against it; empty where nothing does
+	Why     string  // what speaks against it; empty if nothing does
 	Facts   int     // of the claim that the texts have
 	Denied  bool    // the texts say the opposite
 }
@@ -60,11 +60,11 @@ type fact struct {
 }
 
 const (
-	mostWords = 64
+	maxWords = 64
 	// From certain on, the share of its words that one place has supports a claim; below doubtful it does not.
 	certain  = 0.55
 	doubtful = 0.40
-	likely   = 0.45 // where facts of it are there too
+	likely   = 0.45 // if facts of it are there too
 	// A sentence with so many of a claim's words is about the same thing: they can contradict each other.
 	alike = 0.5
 	// Two sentences that have so much of each other say the same thing, or the opposite.
@@ -93,7 +93,7 @@ func Parse(text string, coded bool) *Claim {
 		if negations[t.text] {
 			c.denials++
 		}
-		if len(c.words)+len(c.facts) >= mostWords {
+		if len(c.words)+len(c.facts) >= maxWords {
 			return
 		}
 		key := t.text

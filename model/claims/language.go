@@ -22,7 +22,7 @@ var little = map[string]map[string]bool{
 // languages are in the order in which one of two that fit as well is taken.
 var languages = strings.Fields("en de fr es pt it nl pl sv tr")
 
-// Language guesses the language of a text from its script and its small words; it is empty where it cannot tell.
+// Language guesses the language of a text from its script and its small words; it is empty if it cannot tell.
 func Language(text string) string {
 	const enough = 4096 // bytes that are looked at
 	if len(text) > enough {

@@ -162,7 +162,7 @@ func (p *Places) Clean(text string, coded bool) (clean string, changed []string)
 	return out.String(), changed
 }
 
-// spanEnd is where a code span ends that begins the text; the text's end where it is not closed in it.
+// spanEnd is where a code span that begins the text ends; the text's end if it is not closed in it.
 func spanEnd(text string) int {
 	ticks := len(text) - len(strings.TrimLeft(text, "`"))
 	rest := text[ticks:]
@@ -180,7 +180,7 @@ func spanEnd(text string) int {
 	}
 }
 
-// mostNested bounds how far a link's text is read.
+// maxNested bounds how far a link's text is read.
 const longestLabel = 1000
 
 // linkAt reads a link or an image at the start of a text: how long it is, its text, its address. A link by reference

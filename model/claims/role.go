@@ -46,7 +46,7 @@ var (
 	words3 = regexp.MustCompile(`[\p{L}\p{N}]+`)
 )
 
-// RoleOf says what a sentence is for, by its words alone. Whoever asks has to look at its numbers and names too: a
+// RoleOf says what a sentence is for, by its words alone. The caller has to look at its numbers and names too: a
 // greeting that names a port claims something.
 func RoleOf(p Piece) Role {
 	text := strings.TrimSpace(p.Text)

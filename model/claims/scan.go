@@ -22,7 +22,7 @@ const (
 type token struct {
 	kind tokenKind
 	text string
-	unit unit // of a number; zero where it has none
+	unit unit // of a number; zero if it has none
 }
 
 // A scanner reads the tokens of a sentence.
@@ -79,7 +79,7 @@ func (s *scanner) run() {
 	s.flush()
 }
 
-// tokenEnd is where the token ends that goes on at a place.
+// tokenEnd is where the token that goes on at a place ends.
 func (s *scanner) tokenEnd(end int) int {
 	digit := func(i int) bool { return i < len(s.text) && s.text[i] >= '0' && s.text[i] <= '9' }
 	for end < len(s.text) {
@@ -268,7 +268,7 @@ func (s *scanner) written(w, low string) tokenKind {
 // common are abbreviations that explanations have without any passage having them.
 var common = set("api url uri http https json yaml toml xml html css ui id ip cli os ok faq tl dr sdk ai rest ci cd qa ide db pdf pr seo ssl tls")
 
-// numeral reads a number, with its unit where that is written to it.
+// numeral reads a number, with its unit if that is written to it.
 func numeral(w string) (token, bool) {
 	if n, ok := numerals[w]; ok {
 		return token{kind: number, text: n}, true

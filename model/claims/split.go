@@ -99,7 +99,7 @@ func (s *Splitter) Write(text string) error {
 	return s.failed
 }
 
-// Cite takes a marker at this place. It is late where it can only belong to a piece that has been emitted.
+// Cite takes a marker at this place. It is late if it can only belong to a piece that has been emitted.
 func (s *Splitter) Cite(passages []int) (late bool) {
 	if len(s.text)+len(s.probe) == 0 {
 		return true

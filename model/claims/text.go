@@ -151,14 +151,14 @@ func (d *denial) next(t token) string {
 	return ""
 }
 
-// mostPlaces bounds how many sentences are looked at for a term: one that is everywhere tells little.
-const mostPlaces = 48
+// maxPlaces bounds how many sentences are looked at for a term: one that is everywhere tells little.
+const maxPlaces = 48
 
 // find are the places of a term.
 func (t *Text) find(term uint64) []posting {
 	at, _ := slices.BinarySearchFunc(t.postings, term, func(p posting, term uint64) int { return cmp.Compare(p.term, term) })
 	end := at
-	for end < len(t.postings) && t.postings[end].term == term && end-at < mostPlaces {
+	for end < len(t.postings) && t.postings[end].term == term && end-at < maxPlaces {
 		end++
 	}
 	return t.postings[at:end]

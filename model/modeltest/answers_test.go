@@ -180,7 +180,7 @@ func TestAnswersWithSearchesFitTheWindow(t *testing.T) {
 				{Text: "First.", Calls: []modeltest.Call{search("ferry"), search("island"), search("hour")}},
 				{Calls: []modeltest.Call{search("coins")}}, {Text: "Four [1]."},
 			}})
-			s.Window = window * 5 / 4 // envelopes of JSON count there, and this room's estimate is in text
+			s.Window = window * 5 / 4 // envelopes of JSON count there, and this package's estimate is in text
 			r := serve(t, provider, s, func(n *registry.Named) { n.Remote.Window, n.Remote.MaxTokens = window, 500 })
 			_, cited, _, err := l.ask(t, r, func(req *model.Request) {
 				req.History = []model.Message{{Role: "user", Text: long}, {Role: "assistant", Text: long}}

@@ -33,11 +33,11 @@ type Script struct {
 type Step struct {
 	Text   string `json:"text,omitempty"`
 	Calls  []Call `json:"calls,omitempty"`
-	Reason string `json:"reason,omitempty"` // in OpenAI's words: "stop", "tool_calls", "length"; what fits where empty
+	Reason string `json:"reason,omitempty"` // in OpenAI's words: "stop", "tool_calls", "length"; what fits if empty
 
 	Fault      string `json:"fault,omitempty"`
 	RetryAfter string `json:"retryAfter,omitempty"` // header of a fault that is a status
-	Times      int    `json:"times,omitempty"`      // requests that meet the fault before the next step; 1 where zero
+	Times      int    `json:"times,omitempty"`      // requests that meet the fault before the next step; default 1
 
 	Delay time.Duration `json:"delay,omitempty"` // before anything is answered
 	Pace  time.Duration `json:"pace,omitempty"`  // between two pieces
@@ -97,11 +97,11 @@ type Message struct {
 
 // A Server plays the providers.
 type Server struct {
-	// Window refuses conversations of more tokens, at four bytes each; any length is taken where zero.
+	// Window refuses conversations of more tokens, at four bytes each; any length is taken if zero.
 	Window int
-	// Key refuses requests without it where it is not empty.
+	// Key refuses requests without it if it is not empty.
 	Key string
-	// Answer decides in place of the scripts where it is not nil.
+	// Answer decides in place of the scripts if it is not nil.
 	Answer func(Asked) Step
 
 	mu      sync.Mutex
@@ -214,7 +214,7 @@ type dialect interface {
 	fail(w http.ResponseWriter, status int, kind, message string)
 	// pieces is the whole stream of an answer, and how many of them have to be sent to have begun it.
 	pieces(a Asked, st Step, id int) (list []string, begun int)
-	// whole is the answer where no stream was asked for.
+	// whole is the answer if no stream was asked for.
 	whole(a Asked, st Step, id int) any
 	broken() string // an error within the stream
 	refused(a Asked) Step
@@ -275,7 +275,7 @@ func (s *Server) serve(d dialect, w http.ResponseWriter, r *http.Request) {
 	s.play(d, w, r, a, st, id)
 }
 
-// delay waits as a step says; it is false where the client did not.
+// delay waits as a step says; it is false if the client did not.
 func (s *Server) delay(r *http.Request, st Step) bool {
 	if st.Hold != "" {
 		h := s.held(st.Hold)
@@ -431,7 +431,7 @@ func failWith(d dialect, w http.ResponseWriter, status int, retryAfter string) {
 	d.fail(w, status, kind, message)
 }
 
-// breakOff carries out a fault in the middle of an answer, where it is one of those.
+// breakOff carries out a fault in the middle of an answer, if it is one of those.
 func breakOff(d dialect, w http.ResponseWriter, r *http.Request, fault string) bool {
 	switch fault {
 	case Stall:

@@ -113,7 +113,7 @@ func TestAWholeConversation(t *testing.T) {
 func TestFaults(t *testing.T) {
 	type outcome struct {
 		asked int   // requests
-		is    error // where the fault is told to the caller
+		is    error // if the caller is told of the fault
 		words string
 	}
 	again, told := outcome{asked: 2}, func(is error, words string) outcome { return outcome{1, is, words} }

@@ -9,7 +9,7 @@ import (
 )
 
 // FallsBack reports whether the built-in model answers in place of the named one, which gave this error and has written
-// nothing. It does where the model failed, or is not in the configuration any more.
+// nothing. It does if the model failed, or is not in the configuration any more.
 func (r *Registry) FallsBack(name string, cause error) bool {
 	p, err := r.find(name)
 	if err != nil {

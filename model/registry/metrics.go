@@ -48,7 +48,7 @@ func (r *Registry) Uses() []Use {
 // Endpoints lists the addresses of all models that are reached over HTTP, by the models' names.
 func (r *Registry) Endpoints() []remote.Endpoint { return r.remotes.Endpoints() }
 
-// Count has the metrics tell of the use of models as well that answer nobody, such as those of vectors.
+// Count makes the metrics include models that answer nobody, such as those of vectors.
 func (r *Registry) Count(s *remote.Set) { r.counted = append(r.counted, s) }
 
 // endpoints are those of all that is counted.

@@ -1,5 +1,5 @@
-// Package registry binds the models: it finds them by their names, has the built-in model answer in place of one that
-// fails, and counts what they are used for.
+// Package registry provides the models by name: it answers with the built-in model in place of one that fails, and
+// counts what they are used for.
 package registry
 
 import (
@@ -24,9 +24,9 @@ import (
 // another model took that name.
 type Config struct {
 	Models  []Named
-	Default string // name of the model that answers when none is named; "builtin" where empty
-	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that has
-	// the name of an alias goes before it.
+	Default string // name of the model that answers when none is named; "builtin" if empty
+	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that
+	// has the name of an alias goes before it.
 	Aliases map[string]string
 }
 
@@ -35,16 +35,16 @@ type Named struct {
 	Name     string
 	Provider string          // model.Builtin, model.OpenAI, model.Anthropic or model.Scripted
 	Remote   remote.Config   // of a provider that is reached over HTTP
-	Judge    string          // the model that says which claims of an answer hold where words do not decide; none where empty
+	Judge    string          // the model that says which claims of an answer hold if words do not decide; none if empty
 	Script   scripted.Script // of the scripted provider
 
 	// Rewrite names the model that reads questions together with their conversation before the documentation is searched;
-	// this one itself where empty, none where Off. It may take RewriteTimeout; four seconds where zero.
+	// this one itself if empty, none if Off. It may take RewriteTimeout; default four seconds.
 	Rewrite        string
 	RewriteTimeout time.Duration
 }
 
-// Off is in place of the name of a model that rewrites where none shall.
+// Off stands in place of the name of a model that rewrites if none shall.
 const Off = "off"
 
 const defaultRewriteTimeout = 4 * time.Second
@@ -68,7 +68,7 @@ type teller interface {
 // A chatter is a provider that can hold a conversation with tools.
 type chatter interface {
 	Chat(ctx context.Context, c model.Chat) (model.Reply, error)
-	Window() int // 0 where it cannot as it is configured
+	Window() int // 0 if it cannot as it is configured
 }
 
 // A Registry holds the configured models.
@@ -165,7 +165,7 @@ func (r *Registry) open(n Named) (provider, error) {
 	return nil, fmt.Errorf("provider %q is unknown; there are %s", n.Provider, providers)
 }
 
-// Resolve is the configured model that a name stands for: the one behind an alias, and nothing where the alias stands
+// Resolve is the configured model that a name stands for: the one behind an alias, and nothing if the alias stands
 // for the default. An unknown name is an api.InvalidError.
 func (r *Registry) Resolve(name string) (string, error) {
 	if _, err := r.find(name); err != nil {
@@ -188,9 +188,9 @@ func (r *Registry) Name(name string) string {
 	return cmp.Or(name, r.standard)
 }
 
-// Answer has the named model answer, in pieces; the empty name stands for the default. Emit is called for one piece
-// after the other, not always from the caller's goroutine, and must not wait. An error of emit ends the answer and is
-// returned as it is. An unknown name is an api.InvalidError. So a scripted model answers only where its name was
+// Answer asks the named model for an answer, in pieces; the empty name stands for the default. Emit is called for one
+// piece after the other, not always from the caller's goroutine, and must not wait. An error of emit ends the answer
+// and is returned as it is. An unknown name is an api.InvalidError. So a scripted model answers only if its name was
 // written down: in the request's project or as the configured default.
 func (r *Registry) Answer(
 	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
@@ -205,7 +205,7 @@ func (r *Registry) Answer(
 	return here(ctx, r.Name(name), p, req, emit)
 }
 
-// here has a model answer that is in this process.
+// here asks a model that is in this process.
 //
 //go:noinline
 func here(ctx context.Context, name string, p provider, req model.Request, emit func(model.Delta) error) (
@@ -233,7 +233,7 @@ func here(ctx context.Context, name string, p provider, req model.Request, emit 
 // of which only a part came is repeated. Arguments of calls are as the model wrote them, and a reply may have neither
 // words nor calls, as some models end so.
 //
-// An error is model.ErrTooLong, model.ErrRefused, a *model.Unavailable where the model may be asked later, or a
+// An error is model.ErrTooLong, model.ErrRefused, a *model.Unavailable if the model may be asked later, or a
 // *remote.Failure. The name of a model that holds no conversations is an api.InvalidError.
 func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.Reply, error) {
 	p, err := r.find(name)
@@ -250,7 +250,7 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 }
 
 // Rewriter is the model that reads questions for the named one before the documentation is searched, and how long it
-// may take. It is empty where none does: for the built-in model, for scripted ones, and where that is turned off.
+// may take. It is empty if none does: for the built-in model, for scripted ones, and if that is turned off.
 func (r *Registry) Rewriter(name string) (by string, limit time.Duration) {
 	w := r.rewriters[r.Name(name)]
 	return w.by, w.limit

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	mostChanges   = 32 // that a result lists
+	maxChanges    = 32 // that a result lists
 	longestChange = 200
 )
 
@@ -53,9 +53,9 @@ type checker struct {
 	gap     string   // what stood before pieces that were taken out
 	cut     bool     // something was taken out since the oldest that waits
 	block   block
-	last    *claims.Claim // that went through, or nil where the last one did not
+	last    *claims.Claim // that went through, or nil if the last one did not
 
-	queue    []output // from the first claim in doubt on, where there is a judge
+	queue    []output // from the first claim in doubt on, if there is a judge
 	doubting bool
 }
 
@@ -330,7 +330,7 @@ func (k *checker) claim(p claims.Piece, c *claims.Claim) error {
 	return k.keep(p, passages, true)
 }
 
-// support finds the passages that support a claim best. Where none does, the finding is that of the one that comes
+// support finds the passages that support a claim best. If none does, the finding is that of the one that comes
 // closest.
 func (k *checker) support(p claims.Piece, c *claims.Claim, cited []int) (claims.Finding, []int) {
 	var texts []*claims.Text
@@ -480,7 +480,7 @@ func (k *checker) drop(p claims.Piece) error {
 	return nil
 }
 
-// mergeLeads is what stands before a piece where others before it were taken out.
+// mergeLeads is what stands before a piece if others before it were taken out.
 func mergeLeads(a, b string) string {
 	na, nb := strings.Count(a, "\n"), strings.Count(b, "\n")
 	switch {
@@ -553,7 +553,7 @@ func (k *checker) send(o output) error {
 const longestSaid = 8192
 
 func (k *checker) change(c model.Change) {
-	if len(k.result.Changes) >= mostChanges {
+	if len(k.result.Changes) >= maxChanges {
 		return
 	}
 	c.Text = strings.TrimSpace(c.Text)
@@ -733,7 +733,7 @@ func (k *checker) endTable() {
 	k.block = block{}
 }
 
-// broken lets through what came of an answer that broke off, where nobody looks at its claims: half a sentence can say
+// broken lets through what came of an answer that broke off, if nobody looks at its claims: half a sentence can say
 // the opposite of the whole.
 func (k *checker) broken() error {
 	if k.mode != ClaimsOff {
@@ -742,7 +742,7 @@ func (k *checker) broken() error {
 	return k.split.Flush()
 }
 
-// end lets through what is left, and says what there is to say where nothing of the answer holds.
+// end lets through what is left, and says what there is to say if nothing of the answer holds.
 func (k *checker) end(ctx context.Context, result *model.Result) error {
 	if err := k.split.Flush(); err != nil {
 		return err

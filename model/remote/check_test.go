@@ -28,7 +28,7 @@ var operating = model.Request{Question: "How long is the cache kept?", Project: 
 const nowhere = "The Widget documentation does not answer this question. The page that comes closest is " +
 	"[Cache](https://docs.example/cache). You can ask here: [help@widget.example](mailto:help@widget.example)."
 
-// checked has a model say something and gives what a reader gets of it.
+// checked makes a model say something and returns what a reader gets of it.
 func checked(t *testing.T, provider, claims string, req model.Request, size int, said string) (collected, model.Result) {
 	t.Helper()
 	wire := providers[provider]

@@ -15,7 +15,7 @@ import (
 type citer struct {
 	given []int                   // the passage behind each number, counted from one
 	emit  func(model.Delta) error // takes text, or what is cited after it
-	held  string                  // the end of what came so far, where a marker may be under way
+	held  string                  // the end of what came so far, if a marker may be under way
 
 	ticks     int // backticks that opened the code that the text is in; 0 in running text
 	run       int // backticks just read
@@ -79,8 +79,8 @@ func (c *citer) write(text string) error {
 	return c.put(out.String(), nil)
 }
 
-// citation reads a marker, with the spaces before it, and says where it ends: at -1 where that is not known yet, and at
-// i where there is none.
+// citation reads a marker, with the spaces before it, and says where it ends: at -1 if that is not known yet, and at
+// i if there is none.
 func (c *citer) citation(s string, i int) (numbers []int, end int) {
 	rest := strings.TrimLeft(s[i:], " ")
 	from := len(s) - len(rest)
@@ -97,7 +97,7 @@ func (c *citer) citation(s string, i int) (numbers []int, end int) {
 	if v == undecided {
 		return nil, -1
 	}
-	// "list[7]" is no citation where only three passages were given.
+	// "list[7]" is no citation if only three passages were given.
 	before := c.last
 	if i > 0 {
 		before = s[i-1]

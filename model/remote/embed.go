@@ -19,21 +19,21 @@ import (
 
 // An EmbedderConfig says how an endpoint that speaks OpenAI's embeddings is reached, and what bounds it.
 type EmbedderConfig struct {
-	BaseURL        string        // the public address of OpenAI where empty
+	BaseURL        string        // the public address of OpenAI if empty
 	Model          string        // the endpoint's name of it
 	Key            func() string // as of Config
-	Dimensions     int           // asked for; the model's own number where zero
-	Batch          int           // texts of one request; 64 where zero
-	Longest        int           // bytes of a text; 2000 where zero
+	Dimensions     int           // asked for; the model's own number if zero
+	Batch          int           // texts of one request; default 64
+	Longest        int           // bytes of a text; default 2000
 	SectionPrefix  string        // before each section, as models like e5 want
 	QuestionPrefix string        // before each question
 
-	QuestionLimit time.Duration // that a reader waits for a question's vector; 500 ms where zero
-	Total         time.Duration // for a request with sections; a minute where zero
-	Attempts      int           // for a request with sections; 3 where zero
-	Backoff       time.Duration // first wait between two of them, where the endpoint names none; half a second where zero
+	QuestionLimit time.Duration // that a reader waits for a question's vector; default 500 ms
+	Total         time.Duration // for a request with sections; a minute if zero
+	Attempts      int           // for a request with sections; default 3
+	Backoff       time.Duration // first wait between two of them, if the endpoint names none; default half a second
 	Price         float64       // US dollars for a million tokens
-	DayTokens     int64         // that may be used in a day (UTC); no limit where zero
+	DayTokens     int64         // that may be used in a day (UTC); no limit if zero
 	Transport     http.RoundTripper
 }
 
@@ -108,7 +108,7 @@ func (e *Embedder) Sections(ctx context.Context, texts []string) ([][]float32, e
 // shortest is from how many bytes on a text that is refused is cut no further.
 const shortest = 200
 
-// split asks for texts, and where they are refused together, for each part: the endpoint does not say which it means.
+// split asks for texts, and if they are refused together, for each part: the endpoint does not say which it means.
 func (e *Embedder) split(ctx context.Context, texts []string, probed bool) ([][]float32, error) {
 	list, err := e.ask(ctx, e.sections, texts)
 	var f *Failure
@@ -202,7 +202,7 @@ func sound(v []float32) bool {
 	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// cutTo is the beginning of a text, up to the last whole word where there is one.
+// cutTo is the beginning of a text, up to the last whole word if there is one.
 func cutTo(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -217,7 +217,7 @@ func cutTo(text string, most int) string {
 	return cut
 }
 
-// A dayLimit counts what is used in a day. It begins anew when the process does.
+// A dayLimit counts what is used in a day. It starts from zero when the process starts.
 type dayLimit struct {
 	most int64
 	mu   sync.Mutex

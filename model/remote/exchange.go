@@ -120,7 +120,7 @@ func (g *guardedBody) Read(p []byte) (int, error) {
 
 func (g *guardedBody) Close() error { return g.of.body.Close() }
 
-// shared is the transport where the configuration names none. It keeps connections for many answers at once.
+// shared is the transport if the configuration names none. It keeps connections for many answers at once.
 var shared = func() http.RoundTripper {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.MaxIdleConns, t.MaxIdleConnsPerHost = 256, 64

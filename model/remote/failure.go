@@ -19,12 +19,12 @@ type Failure struct {
 	Host       string        // of its address
 	Reason     string        // for a person
 	Detail     string        // for the log: what the provider said
-	Status     int           // of the provider's answer; 0 where there was none
-	RetryAfter time.Duration // when the provider wants to be asked again; 0 where it does not say
+	Status     int           // of the provider's answer; 0 if there was none
+	RetryAfter time.Duration // when the provider wants to be asked again; 0 if it does not say
 	temporary  bool
 	silent     bool  // the provider fell silent: the reader has waited long enough
 	spent      bool  // no credit is left
-	cause      error // ErrTooLong or ErrRefused where it is one of these
+	cause      error // ErrTooLong or ErrRefused if it is one of these
 }
 
 func (f *Failure) Unwrap() error { return f.cause }
@@ -98,7 +98,7 @@ type reported struct {
 	text      string
 	temporary bool
 	spent     bool  // no waiting helps: somebody has to pay
-	means     error // ErrTooLong or ErrRefused where it is one of these
+	means     error // ErrTooLong or ErrRefused if it is one of these
 }
 
 func (e *reported) Error() string { return e.text }

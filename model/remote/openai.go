@@ -156,7 +156,7 @@ func openaiTools(tools []model.Tool) []openai.Tool {
 // same to all, are told apart by the ids that begin their calls.
 type gathered struct {
 	list  []model.Call
-	index []int // of each call, -1 where it came without
+	index []int // of each call, -1 if it came without
 }
 
 func (g *gathered) add(piece *openai.ToolCall) {

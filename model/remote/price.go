@@ -10,7 +10,7 @@ import (
 // A Price is what a million tokens cost, in US dollars.
 type Price struct {
 	Prompt     float64
-	Cached     float64 // of the prompt's tokens those that the provider had kept; like the others where zero
+	Cached     float64 // of the prompt's tokens those that the provider had kept; like the others if zero
 	Completion float64
 }
 

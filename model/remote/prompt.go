@@ -45,7 +45,7 @@ const readInstruction = "- If a passage breaks off before what is asked, or poin
 	"at most %d times. What it returns counts as a passage of its own.\n"
 
 // write makes the prompt of a request that fits the window. What does not fit is left out from the least telling end:
-// the lowest passages, the oldest history, the tail of a long text. A part stays free where the model may search.
+// the lowest passages, the oldest history, the tail of a long text. A part stays free if the model may search.
 func (c Config) write(req model.Request, searches int) prompt {
 	budget := c.Window - c.MaxTokens - 128 // what is written around the parts
 	fence := "passages-" + nonce(req)
@@ -88,7 +88,7 @@ func system(req model.Request, fence string, searches int) string {
 		searching = fmt.Sprintf(searchInstruction, searchTool.Name, searches)
 		if req.ReadPage != nil {
 			results += " and " + pageTool.Name
-			searching += fmt.Sprintf(readInstruction, pageTool.Name, mostPages)
+			searching += fmt.Sprintf(readInstruction, pageTool.Name, maxPages)
 		}
 	}
 	return fmt.Sprintf(instructions, name, deflection, fence, results, searching)

@@ -30,7 +30,7 @@ const (
 	longestStream    = 64 << 20
 	longestError     = 64 << 10
 
-	// Where the built-in model can answer instead, a reader is not kept waiting for one that fails.
+	// If the built-in model can answer instead, a reader is not kept waiting for one that fails.
 	defaultFallbackAfter = 30 * time.Second // of silence before the answer begins
 	soonEnough           = 5 * time.Second  // a failed try is not repeated later after the question
 	connectLimit         = 5 * time.Second  // an address that nothing answers at
@@ -38,32 +38,33 @@ const (
 
 // A Config says how a model is reached, and what bounds it.
 type Config struct {
-	BaseURL string // the provider's public address where empty
+	BaseURL string // the provider's public address if empty
 	Model   string // the provider's name of it
-	// Key is the secret itself, never shown, asked for with each request: it may change while the server runs. Nil for none.
+	// Key is the secret itself, never shown, asked for with each request: it may change while the server runs. Nil for
+	// none.
 	Key func() string
 
-	MaxTokens int           // of an answer; 1024 where zero
-	Window    int           // tokens of prompt and answer together; 16000 where zero
-	Price     Price         // nothing is reckoned where zero
+	MaxTokens int           // of an answer; default 1024
+	Window    int           // tokens of prompt and answer together; default 16000
+	Price     Price         // nothing is reckoned if zero
 	Whole     bool          // ask for answers in one piece: for servers that do not stream calls of tools (openai only)
-	Searches  int           // of the model's own for one answer; 3 where zero, none where negative
-	Idle      time.Duration // longest silence of the provider; a minute where zero
-	Total     time.Duration // longest answer; five minutes where zero
-	Attempts  int           // tries until the first piece of an answer came; 3 where zero
-	Backoff   time.Duration // first wait between two tries, where the provider names none; half a second where zero
+	Searches  int           // of the model's own for one answer; default 3, none if negative
+	Idle      time.Duration // longest silence of the provider; a minute if zero
+	Total     time.Duration // longest answer; five minutes if zero
+	Attempts  int           // tries until the first piece of an answer came; default 3
+	Backoff   time.Duration // first wait between two tries, if the provider names none; default half a second
 
 	// Claims says what becomes of a sentence that no passage supports: ClaimsRemove, ClaimsMark, or ClaimsOff, which is
-	// meant where it is empty.
+	// meant if it is empty.
 	Claims string
 	Judge  Judge // says what words leave in doubt; nil for nobody
 
 	NoFallback    bool          // the built-in model does not answer in its place
-	FallbackAfter time.Duration // of silence, the built-in model answers; 30 seconds where zero, Idle at most
+	FallbackAfter time.Duration // of silence, the built-in model answers; default 30 seconds, Idle at most
 
-	Transport http.RoundTripper // a shared one with sound limits where nil
+	Transport http.RoundTripper // a shared one with sound limits if nil
 
-	circuit string // what it is asked for, where that has a breaker of its own
+	circuit string // what it is asked for, if that has a breaker of its own
 }
 
 func (c Config) key() string {
@@ -187,7 +188,7 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 }
 
 // ask sends a conversation to the provider and passes on the text of the answer as it comes. After a failure it tries
-// again where again allows it; again forgets what the failed try gave, or refuses because that has been used. Hurry
+// again if again allows it; again forgets what the failed try gave, or refuses because that has been used. Hurry
 // means that a reader waits and that another model can answer.
 func (r *Model) ask(
 	ctx context.Context, c model.Chat, text func(string) error, again func(*Failure) bool, hurry bool,
@@ -289,7 +290,7 @@ func (r *Model) tries(
 }
 
 // wait is how long to wait after a failed try: as long as the provider says, else longer each time, with a jitter. It
-// is not ok where that is too long for a reader.
+// is not ok if that is too long for a reader.
 func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 	if f.RetryAfter > 0 {
 		return f.RetryAfter, f.RetryAfter <= longestWait

@@ -192,7 +192,7 @@ func TestAModelThatCitesNothingDidNotAnswer(t *testing.T) {
 	})
 }
 
-// Faults before the first piece of the answer, each followed by a good answer: the question is asked again only where
+// Faults before the first piece of the answer, each followed by a good answer: the question is asked again only if
 // that can help.
 func TestFaultsBeforeTheFirstPiece(t *testing.T) {
 	eachProvider(t, func(t *testing.T, provider string) {

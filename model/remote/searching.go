@@ -14,7 +14,7 @@ import (
 
 const (
 	defaultSearches = 3
-	mostPages       = 2    // that a model may read on for an answer
+	maxPages        = 2    // that a model may read on for an answer
 	leastAnswer     = 128  // tokens without which a call is not made
 	callsTogether   = 4    // of searches in one reply
 	foundAtOnce     = 5    // sections that one search shows
@@ -47,7 +47,7 @@ func (r *Model) searches(req model.Request) int {
 	return r.Searches
 }
 
-// An answering is one answer of a language model: one exchange, or some where the model searches by itself.
+// An answering is one answer of a language model: one exchange, or several if the model searches by itself.
 type answering struct {
 	*Model
 	req   model.Request
@@ -78,7 +78,7 @@ func (r *Model) prepare(req model.Request, emit func(model.Delta) error) *answer
 	return a
 }
 
-// room is how long the next reply may be by what is left for the answer, and whether that is less than usual.
+// room returns how long the next reply may be by what is left for the answer, and whether that is less than usual.
 func (a *answering) room(result *model.Result) (most int, short bool) {
 	usual := model.Chat{}
 	a.bound(&usual)
@@ -136,7 +136,7 @@ func chatTokens(c *model.Chat) int {
 	return n
 }
 
-// watch tells whoever wants to know the steps of the answer.
+// watch reports a step of the answer to its watcher, if there is one.
 func (a *answering) watch(s model.Step) {
 	if a.req.Watch != nil {
 		a.req.Watch(s)
@@ -144,7 +144,7 @@ func (a *answering) watch(s model.Step) {
 }
 
 // within bounds the next reply by what is left for the answer, and says whether that is less than usual. The answer has
-// ended where that is too little; the error is why there is none at all.
+// ended if that is too little; the error is why there is none at all.
 func (a *answering) within(spoke bool, result *model.Result) (short, ended bool, err error) {
 	most, short := a.room(result)
 	switch {
@@ -294,7 +294,7 @@ func (a *answering) readPage(ctx context.Context, arguments string, n int) (text
 		return `The arguments are no JSON of the form {"passage": 1}.`, true, nil
 	case !a.c.known(*in.Passage):
 		return "No passage has this number.", true, nil
-	case a.read >= mostPages || n >= callsTogether || a.left < roomForCall:
+	case a.read >= maxPages || n >= callsTogether || a.left < roomForCall:
 		return noMorePages, true, nil
 	}
 	a.read++

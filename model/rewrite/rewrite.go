@@ -1,7 +1,7 @@
-// Package rewrite has a language model read a question together with its conversation: as one question that stands by
-// itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept. What
-// the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that gives
-// it orders can at most have the wrong words searched for.
+// Package rewrite asks a language model to read a question together with its conversation: as one question that stands
+// by itself, and as the searches that find what answers it. That is one call, short and bounded, whose answer is kept.
+// What the model gives is used as words to search for and as nothing else, so a page, a question or a conversation that
+// gives it orders can at most have the wrong words searched for.
 package rewrite
 
 import (
@@ -24,13 +24,13 @@ import (
 
 // What bounds a call and what comes of it.
 const (
-	mostQueries  = 3
+	maxQueries   = 3
 	longestQuery = 200 // characters
 	longestRead  = 500
 	longestReply = 8 << 10 // bytes
 	replyTokens  = 512
 
-	mostMessages     = 6
+	maxMessages      = 6
 	longestMessage   = 600 // bytes of one message of the conversation
 	longestQuestion  = 3000
 	longestSelection = 2000 // of all that the reader has selected
@@ -38,8 +38,8 @@ const (
 	keptReplies = 2000 // some 300 bytes each
 
 	// A model that failed so often in a row is left alone for a while: each of its failures has a reader wait.
-	mostFailures = 3
-	rest         = 30 * time.Second
+	maxFailures = 3
+	rest        = 30 * time.Second
 )
 
 // A Question is what is read, with what it came with.
@@ -53,7 +53,7 @@ type Question struct {
 
 // A Reading is what a model made of a question.
 type Reading struct {
-	Model    string   // that read it, by its name in the configuration; empty where none does
+	Model    string   // that read it, by its name in the configuration; empty if none does
 	Question string   // standing by itself
 	Queries  []string // one to three
 	Cached   bool     // from an earlier call
@@ -90,13 +90,13 @@ func New(models Models) *Rewriter {
 	return &Rewriter{models: models, kept: kept, failures: map[string]*failures{}}
 }
 
-// By is the model that reads questions for the named one; empty where none does.
+// By is the model that reads questions for the named one; empty if none does.
 func (r *Rewriter) By(name string) string {
 	by, _ := r.models.Rewriter(name)
 	return by
 }
 
-// Rewrite has a question for the named model read. Where none reads them, the Reading is empty. With an error it says
+// Rewrite reads a question for the named model. If no model reads them, the Reading is empty. With an error it says
 // which model failed, and what that took as far as it is known.
 func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Reading, error) {
 	by, limit := r.models.Rewriter(name)
@@ -158,7 +158,7 @@ func (r *Rewriter) note(key [sha256.Size]byte, by string, read *Reading) {
 		f = new(failures)
 		r.failures[by] = f
 	}
-	if f.inRow++; f.inRow >= mostFailures {
+	if f.inRow++; f.inRow >= maxFailures {
 		f.until = time.Now().Add(rest) // one more failure after it, and it rests again
 	}
 }
@@ -188,7 +188,7 @@ func (q *Question) chat() model.Chat {
 		}
 		b.WriteByte('\n')
 	}
-	history := q.History[max(0, len(q.History)-mostMessages):]
+	history := q.History[max(0, len(q.History)-maxMessages):]
 	if len(history) > 0 {
 		b.WriteString("The conversation so far:\n")
 		for _, m := range history {
@@ -254,8 +254,8 @@ func parse(text string) (Reading, error) {
 	if read.Question, err = line(*in.Question, longestRead); err != nil {
 		return Reading{}, fmt.Errorf("%w: question %w", ErrReply, err)
 	}
-	if n := len(*in.Queries); n == 0 || n > mostQueries {
-		return Reading{}, fmt.Errorf("%w: %d queries, not 1 to %d", ErrReply, n, mostQueries)
+	if n := len(*in.Queries); n == 0 || n > maxQueries {
+		return Reading{}, fmt.Errorf("%w: %d queries, not 1 to %d", ErrReply, n, maxQueries)
 	}
 	seen := map[string]bool{}
 	for _, q := range *in.Queries {

@@ -1,4 +1,4 @@
-// Package scripted is the model that writes a fixed text at a fixed pace, or replies that were written down: for tests
+// Package scripted implements a model that writes a fixed text at a fixed pace, or prepared replies: for tests
 // and load benches.
 package scripted
 
@@ -22,15 +22,15 @@ import (
 // question, whatever the pieces before it cost: a stream does not drift, and one that fell behind catches up.
 type Script struct {
 	First  time.Duration // until the first piece
-	Rate   float64       // pieces a second; as fast as they are taken where zero
+	Rate   float64       // pieces a second; as fast as they are taken if zero
 	Jitter time.Duration // each piece may come up to so much later
-	Parts  int           // pieces; the words of Text where zero
-	Text   string        // its words are the pieces, over and over; "part-0 part-1 …" where empty
+	Parts  int           // pieces; the words of Text if zero
+	Text   string        // its words are the pieces, over and over; "part-0 part-1 …" if empty
 
-	// Replies are what it says in a conversation with tools, each First after it was asked: the n-th where the model has
-	// spoken n times before, the last one again after that. It holds no conversations where there are none.
+	// Replies are what it says in a conversation with tools, each First after it was asked: the n-th if the model has
+	// spoken n times before, the last one again after that. It holds no conversations if there are none.
 	Replies []model.Reply
-	Window  int // tokens that a conversation and its reply may have together; 16000 where zero
+	Window  int // tokens that a conversation and its reply may have together; default 16000
 }
 
 const (
@@ -114,7 +114,7 @@ func (s *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 	return r.result, r.err
 }
 
-// Window is how many tokens a conversation and its reply may have together; 0 where the script has no replies.
+// Window is how many tokens a conversation and its reply may have together; 0 if the script has no replies.
 func (s *Model) Window() int {
 	if len(s.script.Replies) == 0 {
 		return 0
@@ -162,7 +162,7 @@ type playback struct {
 	random *rand.Rand // nil without jitter
 	done   chan struct{}
 
-	mu       sync.Mutex // held while pieces are given: whoever has seen the end sees no further one
+	mu       sync.Mutex // held while pieces are given: a reader that has seen the end sees no further one
 	ended    bool
 	result   model.Result
 	err      error
@@ -219,7 +219,7 @@ func (r *playback) play(now time.Time) (next time.Time, again bool) {
 	return r.due, true
 }
 
-// stop ends the playback where it has not ended by itself.
+// stop ends the playback if it has not ended by itself.
 func (r *playback) stop(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

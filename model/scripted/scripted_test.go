@@ -154,7 +154,7 @@ func TestAPanicOfEmitIsItsAskersAlone(t *testing.T) {
 	})
 }
 
-// In real time, where timers are set and fired at once: none is forgotten, and none is early.
+// In real time, when timers are set and fired at once: none is forgotten, and none is early.
 func TestNoPieceOfManyScriptsIsForgotten(t *testing.T) {
 	m := open(t, scripted.Script{First: 3 * time.Millisecond, Rate: 700, Jitter: 2 * time.Millisecond, Parts: 60})
 	var wg sync.WaitGroup

@@ -52,7 +52,7 @@ func (w *timingWheel) after(at time.Time) int64 {
 	return int64((at.Sub(w.begin) + w.tick - 1) / w.tick)
 }
 
-// put puts a timer on the stack of its tick. Where the wheel has passed that already, its stack is taken again.
+// put puts a timer on the stack of its tick. If the wheel has passed that already, its stack is taken again.
 func (w *timingWheel) put(t *timer) {
 	slot := &w.slots[t.due%wheelSlots]
 	due := t.due // it is the wheel's from here on
@@ -87,7 +87,7 @@ func (w *timingWheel) empty(slot *atomic.Pointer[timer], now int64) {
 	}
 }
 
-// ensureRunning starts the wheel's goroutine where it does not run.
+// ensureRunning starts the wheel's goroutine if it does not run.
 func (w *timingWheel) ensureRunning() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -108,7 +108,7 @@ func (w *timingWheel) run() {
 		next := time.Duration(w.at.Load()+1) * w.tick
 		time.Sleep(next - time.Since(w.begin))
 		for now := int64(time.Since(w.begin) / w.tick); w.at.Load() < now; {
-			at := w.at.Add(1) // before the slot is emptied: whoever puts a timer there later sees that it has passed
+			at := w.at.Add(1) // before the slot is emptied: a timer put there later sees that it has passed
 			w.empty(&w.slots[at%wheelSlots], at)
 		}
 		w.mu.Lock()

@@ -135,7 +135,7 @@ func (k *Keeper) Start() (dir string, err error) {
 	return dir, nil
 }
 
-// room refuses a backup that would fill the disk. Where the system does not say what is free, the backup is tried.
+// room refuses a backup that would fill the disk. If the system does not say what is free, the backup is tried.
 func (k *Keeper) room() error {
 	if err := os.MkdirAll(k.Folder, 0o700); err != nil {
 		return fmt.Errorf("make the folder of backups: %w", err)

@@ -126,7 +126,7 @@ func (r *repositoryCopy) copy(stopped context.Context) (files int, err error) {
 }
 
 // eachFile walks below root, with names relative to it; the root itself is ".". What vanishes meanwhile is left out. A
-// folder is entered where visit says so.
+// folder is entered if visit says so.
 func eachFile(root string, visit func(name string, mode fs.FileMode) (enter bool, err error)) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {

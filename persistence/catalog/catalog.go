@@ -1,7 +1,7 @@
-// Package catalog opens what is asked across actors, in SQL (SQLite, or PostgreSQL), checks, copies and backs it up. What it
-// holds stands in its parts: people (projects, keys, people and what they did), work (automations, pull requests, webhooks),
-// insights (questions, searches, gaps, reports), listing (copies of what the journal holds) and nodes (what several nodes
-// share), all on one database.
+// Package catalog provides what is asked across actors, in SQL (SQLite or PostgreSQL), and checks, copies and backs it
+// up. Its parts are: people (projects, keys, people and what they did), work (automations, pull requests, webhooks),
+// insights (questions, searches, gaps, reports), listing (copies of what the journal holds) and nodes (what several
+// nodes share), all on one database.
 package catalog
 
 import (
@@ -17,7 +17,7 @@ import (
 	"docent/persistence/catalog/work"
 )
 
-// The parts of a catalogue, under names that tell them apart where they are embedded.
+// The parts of a catalogue, under names that tell them apart when they are embedded.
 type (
 	PeopleStore  = people.Store
 	WorkStore    = work.Store

@@ -143,7 +143,7 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		}
 		if made := catalogtest.Must(c.Secret(t.Context(), "cookie"))(t); len(made) != 32 || string(made) == string(was) ||
 			strings.HasPrefix(string(made), "xxxx") {
-			t.Errorf("a damaged secret is not made anew: %q", made)
+			t.Errorf("a damaged secret is not replaced: %q", made)
 		}
 
 		if err := c.Accept(t.Context(), "projects", "docs"); err != nil {

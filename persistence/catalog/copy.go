@@ -66,7 +66,7 @@ type tables interface {
 	exec(ctx context.Context, statement string) error
 }
 
-// A copiedColumn has the type that PostgreSQL calls it by; empty where that is not known.
+// A copiedColumn has the type that PostgreSQL calls it by; empty if that is not known.
 type copiedColumn struct{ name, kind string }
 
 // made are tables that hold rows in a new catalogue.
@@ -159,7 +159,7 @@ func planCopy(ctx context.Context, from, to tables) ([]*planned, error) {
 	return plan, nil
 }
 
-// copyOrder has what other tables refer to come first.
+// copyOrder puts what other tables refer to first.
 func copyOrder(table string) int {
 	order := []string{"organizations", "projects", "people", "questions", "webhooks", "automations"}
 	if at := slices.Index(order, table); at >= 0 {

@@ -2,7 +2,7 @@ package cluster
 
 import "slices"
 
-// assign says which of the nodes is to run each shard. It is a function of what is: who has a shard keeps it where that
+// assign says which of the nodes is to run each shard. It is a function of what is: who has a shard keeps it if that
 // leaves every node with the same number of shards, or one more; "" has none. Without nodes nothing moves.
 func assign(now [Shards]string, nodes []string) [Shards]string {
 	if len(nodes) == 0 {

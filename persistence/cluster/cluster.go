@@ -1,5 +1,5 @@
-// Package cluster says which of several nodes runs what. Nodes share a PostgreSQL database; which of them is there, and
-// which runs the actors of a shard, stands in its tables, and a node that was given up cannot write any more.
+// Package cluster implements which of several nodes runs what. Nodes share a PostgreSQL database; which of them is
+// there, and which runs the actors of a shard, is in its tables, and an evicted node can no longer write.
 //
 // A name such as "job/<id>", "thread/<id>" or "task/webhooks" belongs to a shard, and a shard to one node at a time. A
 // server that is alone has no Members: a nil *Members runs everything.
@@ -45,9 +45,9 @@ func (e *ElsewhereError) Error() string {
 	return fmt.Sprintf("%s is run by node %s", e.Name, e.Node.Name)
 }
 
-// ErrLeft says that whoever sent a request left while it waited for the node that runs its actor. Unlike with an error of
+// ErrLeft says that the client left while its request waited for the node that runs its actor. Unlike with an error of
 // the context, it is sure that nothing of it was begun.
-var ErrLeft = errors.New("whoever sent the request has left before it was begun")
+var ErrLeft = errors.New("the client left before the request was begun")
 
 // A Slot holds what was found out while a request was handled: that it belongs to another node.
 type Slot struct {
@@ -58,7 +58,7 @@ type Slot struct {
 
 type slotKey struct{}
 
-// WithSlot gives the handling of a request a place where to note that it belongs elsewhere.
+// WithSlot returns a context with a slot in which the handling of a request notes that it belongs elsewhere.
 func WithSlot(ctx context.Context) (context.Context, *Slot) {
 	s := &Slot{left: ctx.Done()}
 	return context.WithValue(ctx, slotKey{}, s), s
@@ -70,7 +70,7 @@ func (s *Slot) Elsewhere() *ElsewhereError { return s.elsewhere.Load() }
 // Repeats reports whether the request may be carried out twice with the effect of once.
 func (s *Slot) Repeats() bool { return s.repeatable.Load() }
 
-// Repeatable notes in the context's slot, where there is one, that the request may be carried out twice with the effect of
+// Repeatable notes in the context's slot, if there is one, that the request may be carried out twice with the effect of
 // once: its method does not say so, but what handles it knows.
 func Repeatable(ctx context.Context) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
@@ -93,13 +93,13 @@ func WithOnce(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, onceKey{}, name)
 }
 
-// Once is that name, which no two requests share; empty where the request has come to no other node.
+// Once is that name, which no two requests share; empty if no other node has forwarded the request.
 func Once(ctx context.Context) string {
 	name, _ := ctx.Value(onceKey{}).(string)
 	return name
 }
 
-// Note notes in the context's slot, where there is one, that the request belongs to another node. The first note counts.
+// Note notes in the context's slot, if there is one, that the request belongs to another node. The first note counts.
 func Note(ctx context.Context, e *ElsewhereError) {
 	if s, ok := ctx.Value(slotKey{}).(*Slot); ok {
 		s.elsewhere.CompareAndSwap(nil, e)

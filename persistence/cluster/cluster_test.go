@@ -2,7 +2,9 @@ package cluster_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"os"
 	"testing"
 
 	"docent/persistence/cluster"
@@ -41,4 +43,13 @@ func TestTheFirstNoteOfARequestCounts(t *testing.T) {
 		t.Errorf("noted: %v", got)
 	}
 	cluster.Note(context.Background(), &cluster.ElsewhereError{}) // without a slot it is nobody's
+}
+
+// TestMain runs many tests side by side, also on few processors: they wait for beats.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "16"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
 }

@@ -153,7 +153,7 @@ func TestNobodyIsGivenUpForADatabaseThatIsAway(t *testing.T) {
 				if closed(p.Given()) {
 					t.Errorf("%s was given up: %s", p.Self().Name, p.Reason())
 				}
-				until(t, "the node is told anew what it runs", func() bool { return p.again.Load() > 0 })
+				until(t, "the node learns again what it runs", func() bool { return p.again.Load() > 0 })
 				if n := p.lost.Load(); n > 2*cluster.Shards {
 					t.Errorf("%s lost %d shards", p.Self().Name, n)
 				}
@@ -215,7 +215,7 @@ func (g *group) exec(statements ...string) {
 	}
 }
 
-// writer is a connection as the node's rooms have them.
+// writer is a connection as the node's packages have them.
 func (p *peer) writer(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := p.dial(t.Context())
@@ -351,7 +351,7 @@ func TestTablesOfAnotherFormAreRefused(t *testing.T) {
 	balanced(t, g.join("c")) // a newer version has added to the tables meanwhile
 }
 
-// What runs alone runs once at a time, whoever leaves or dies, and runs again.
+// Exclusive work runs once at a time, no matter which node leaves or dies, and runs again.
 func TestWhatRunsAloneRunsOnce(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)
@@ -467,7 +467,7 @@ func (s *scribe) write(ctx context.Context) {
 	}
 }
 
-// Faults come one after the other, drawn from a seed. Whoever runs a shard anew is the only one whose writes are taken.
+// Faults come one after the other, drawn from a seed. The shard's new owner is the only one whose writes are taken.
 func TestNeverTwoNodesWriteTheSame(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

@@ -35,7 +35,7 @@ const (
 // NewID makes the id of a node.
 func NewID() string { return "node_" + strings.ToLower(rand.Text()) }
 
-// Application is the application_name of a node's connections to the database. Whoever gives the node up ends those.
+// Application is the application_name of a node's connections to the database. A node that evicts this one ends those.
 func Application(id string) string { return "docent " + id }
 
 // Admit lets a new connection be used unless the node was given up. With it as the AfterConnect of a pool whose
@@ -109,7 +109,7 @@ func Join(ctx context.Context, c Config) (*Members, error) {
 	return m, nil
 }
 
-// join enters the cluster. Where somebody locks its tables, as another node does that makes them, it tries again.
+// join enters the cluster. If somebody locks its tables, as another node does that creates them, it tries again.
 func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	for told := false; ; told = true {
 		err := m.tryJoin(ctx, conn)
@@ -125,7 +125,7 @@ func (m *Members) join(ctx context.Context, conn *pgx.Conn) error {
 	}
 }
 
-// tryJoin makes the tables where they are not there, and this node's row.
+// tryJoin creates the tables if they do not exist, and this node's row.
 func (m *Members) tryJoin(ctx context.Context, conn *pgx.Conn) error {
 	if err := makeTables(ctx, conn); err != nil {
 		return err

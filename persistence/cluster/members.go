@@ -20,28 +20,28 @@ type Config struct {
 	DSN     func() string // of the database, as it is now; a password may change
 	ID      string        // made with NewID; "" makes one
 	Name    string
-	Address string // of its internal listener; "" where there is none: the node is then the only one
+	Address string // of its internal listener; "" if there is none: the node is then the only one
 	Version string
 	Keys    []string // public ones that this node knows nodes by, its own first; it joins nodes whose own it knows and that know its own
-	// Probe asks what answers at a node's address for the node's id, "" from one that cannot say. Without it nobody finds out
-	// whether nodes reach each other.
+	// Probe asks what answers at a node's address for the node's id, "" from one that cannot say. Without it nobody
+	// finds out whether nodes reach each other.
 	Probe func(ctx context.Context, n Node) (id string, err error)
 	Log   *slog.Logger
 	Beat  time.Duration // between two signs of life, 1 s; other nodes have the same
 	Wait  time.Duration // how long Check waits for an owner that is to come, 10 s
-	Drain time.Duration // how long a shard that is to move waits for its open streams, where this node goes on
+	Drain time.Duration // how long a shard that is to move waits for its open streams, if this node goes on
 }
 
-// A Handler is told which shards this node runs. Its functions but Open are called one after the other.
+// A Handler learns which shards this node runs. Its functions but Open are called one after the other.
 type Handler struct {
-	// Gained says that this node runs these shards from now on. It says so again of all that run here when the node may act
-	// on them after beats were missing: what was to begin meanwhile was refused. It returns soon.
+	// Gained says that this node runs these shards from now on. It says so again of all that run here when the node may
+	// act on them after beats were missing: what was to begin meanwhile was refused. It returns soon.
 	Gained func(shards []int)
 	// Lost says that another node is to run these shards. It returns when nothing of theirs runs here any more; only then
 	// the other node begins.
 	Lost func(ctx context.Context, shards []int)
-	// Open returns how many streams of a shard are open here, which break off when another node comes to run it. It returns at
-	// once.
+	// Open returns how many streams of a shard are open here, which break off when another node comes to run it. It
+	// returns at once.
 	Open func(shard int) int
 }
 
@@ -164,8 +164,8 @@ func (m *Members) fresh() bool { return m.sinceBeat() < m.limit }
 // sinceBeat is how long ago the last beat that arrived was sent.
 func (m *Members) sinceBeat() time.Duration { return time.Since(m.base) - time.Duration(m.last.Load()) }
 
-// Check returns nil where this node runs what has the name, and an *ElsewhereError where another one does; that is noted
-// in the context's Slot. Where nobody does it waits a while for one that is to come, and then returns an
+// Check returns nil if this node runs what has the name, and an *ElsewhereError if another one does; that is noted
+// in the context's Slot. If nobody does, it waits a while for one that is to come, and then returns an
 // *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with ErrLeft.
 func (m *Members) Check(ctx context.Context, name string) error {
 	if m == nil {
@@ -181,7 +181,7 @@ func (m *Members) Check(ctx context.Context, name string) error {
 	for {
 		changed := m.Changed() // before it is looked at: no change is missed
 		select {
-		case <-gone: // whoever sent it may have sent it again by now, to another node
+		case <-gone: // its sender may have sent it again by now, to another node
 			return ErrLeft
 		default:
 		}
@@ -265,8 +265,8 @@ func (m *Members) Fence() string {
 	return m.config.ID
 }
 
-// Handle has h told which shards run here, beginning with those that do. The node takes shards from the first call on:
-// what handles requests has to be there by then.
+// Handle tells h which shards run here, beginning with those that already do. The node takes shards from the first call
+// on: what handles requests has to be there by then.
 func (m *Members) Handle(h Handler) {
 	if m == nil {
 		return
@@ -287,8 +287,8 @@ func (h Handler) gained(shards []int) {
 	}
 }
 
-// Leave hands all shards to the other nodes and ends the membership. Where there is no other node, or ctx ends, the
-// rest is free for whoever comes. Nothing can be appended afterwards.
+// Leave hands all shards to the other nodes and ends the membership. If there is no other node, or ctx ends, the
+// rest is free for nodes that come later. Nothing can be appended afterwards.
 func (m *Members) Leave(ctx context.Context) error {
 	if m == nil {
 		return nil
@@ -309,7 +309,7 @@ func (m *Members) Leave(ctx context.Context) error {
 	return nil
 }
 
-// HandOver hands all shards to the other nodes and takes none. The node stays a member: it knows who runs what. Where
+// HandOver hands all shards to the other nodes and takes none. The node stays a member: it knows who runs what. If
 // there is no other node the shards are given up.
 func (m *Members) HandOver(ctx context.Context) error {
 	if m == nil {

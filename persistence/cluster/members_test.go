@@ -2,10 +2,12 @@ package cluster_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
 	"net/url"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,6 +165,27 @@ func newGroup(t *testing.T) *group {
 	return &group{t: t, dsn: u, db: db}
 }
 
+// newGroupAlone is newGroup with a database of its own, for what a test does to all of it.
+func newGroupAlone(t *testing.T) *group {
+	t.Helper()
+	g := newGroup(t)
+	name := "test_" + strings.ToLower(rand.Text())
+	g.exec("CREATE DATABASE " + name)
+	t.Cleanup(func() {
+		if _, err := g.db.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
+			t.Error(err)
+		}
+	})
+	own := *g.dsn
+	own.Path, own.RawQuery = "/"+name, "sslmode=disable"
+	db, err := pgx.Connect(t.Context(), own.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close(context.Background()) })
+	return &group{t: t, dsn: &own, db: db}
+}
+
 // A peer is one of the nodes, with what it was told.
 type peer struct {
 	*cluster.Members
@@ -183,7 +206,7 @@ func (g *group) config(name, dsn string) cluster.Config {
 	}
 }
 
-// tryJoin tries again where a loaded machine is too slow for a beat.
+// tryJoin tries again when a loaded machine is too slow for a beat.
 func (g *group) tryJoin(config cluster.Config) (*cluster.Members, error) {
 	for {
 		m, err := cluster.Join(g.t.Context(), config)

@@ -16,10 +16,11 @@ import (
 	"docent/internal/background"
 )
 
-// A node may beat in the database and still be out of reach of the others. So each node asks the others, once a beat and at
-// their addresses, who they are, and writes into the database which of them it reaches when that changes. From these rows
-// every node reads the same: which nodes have to run nothing so that all others reach each other. Such a node is isolated.
-// It says itself that it takes no shards, by which the others take over what it ran. See decision 0056.
+// A node may beat in the database and still be out of reach of the others. So each node asks the others, once a beat
+// and at their addresses, who they are, and writes into the database which of them it reaches when that changes. From
+// these rows every node reads the same: which nodes have to run nothing so that all others reach each other. Such a
+// node is isolated. It says itself that it takes no shards, by which the others take over what it ran. See decision
+// 0056.
 
 const (
 	probeBeats    = 2   // how long a probe waits for its answer, in beats
@@ -27,7 +28,7 @@ const (
 	probesFound   = 5   // that succeed in a row: it is in reach again
 	looksIsolated = 3   // in a row that find this node isolated: what others find by then is there
 	looksBack     = 10  // in a row that find it in reach again
-	mostLooksBack = 320 // the same, for a node that was isolated again and again
+	maxLooksBack  = 320 // the same, for a node that was isolated again and again
 	steadyBeats   = 600 // without being isolated, after which what was before does not count
 	proveBeats    = 60  // for which a node that joins waits for what the others find
 	silentPeer    = 3   // looks at a counter that stands still: nobody waits for what this node finds
@@ -209,8 +210,8 @@ func (v *view) judges() (ids []string) {
 }
 
 // isolate names the nodes that are to run nothing, so that the rest reach each other. One after the other goes who has
-// most ways cut, in either direction. Of two that are alike the one goes that is isolated already, then the one that fewer
-// reach, itself included, and then the one that joined later. One always stays.
+// most ways cut, in either direction. Of two that are alike the one goes that is isolated already, then the one that
+// fewer reach, itself included, and then the one that joined later. One always stays.
 func isolate(ids []string, reach map[string]standing) map[string]bool {
 	out := map[string]bool{}
 	for {
@@ -301,7 +302,7 @@ func (m *Members) judge(now time.Time) {
 		}
 		m.isolated = cmp.Or(v.whyIsolated(m.config.ID, ids, v.reach), "it is cut off from the other nodes")
 		m.log.Error("this node and the others do not reach each other: it hands over what it runs", "reason", m.isolated)
-	case !out && (alone || j.looks >= min(looksBack<<j.relapses, mostLooksBack)):
+	case !out && (alone || j.looks >= min(looksBack<<j.relapses, maxLooksBack)):
 		m.isolated = ""
 		j.back = now
 		m.log.Info("this node and the others reach each other again: it takes its share")
@@ -315,7 +316,7 @@ func (m *Members) judge(now time.Time) {
 // errUnreached refuses a node that the others do not reach.
 var errUnreached = errors.New("nodes have to reach each other")
 
-// prove returns once it is certain that the others reach this node, or where there are none, that it reaches itself.
+// prove returns once it is certain that the others reach this node, or if there are none, that it reaches itself.
 func (m *Members) prove(ctx context.Context) error {
 	if m.config.Probe == nil {
 		return nil

@@ -21,7 +21,7 @@ type mesh struct {
 
 func newMesh() *mesh { return &mesh{answers: map[string]string{}, cuts: map[string]bool{}} }
 
-// listen has the node answer at an address.
+// listen makes the node answer at an address.
 func (n *mesh) listen(address, id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -54,7 +54,7 @@ func (n *mesh) probe(from string) func(context.Context, cluster.Node) (string, e
 	}
 }
 
-// meet has a node join whose address is reached unless it was cut before.
+// meet makes a node join whose address is reached unless it was cut before.
 func (g *group) meet(n *mesh, name string) *peer {
 	g.t.Helper()
 	return g.joinAs(name, func(c *cluster.Config) {
@@ -82,9 +82,9 @@ func TestANodeThatTheOthersDoNotReachDoesNotJoin(t *testing.T) {
 		answers       string
 		want          []string
 	}{
-		{"nobody behind its address", "nobody:1", "", []string{"node_address of late is nobody:1", "a does not reach it", "connection refused"}},
-		{"a silent address", "silent:1", "silent", []string{"node_address of late is silent:1", "a does not reach it", "nothing answers there within"}},
-		{"another node's listener behind its address", "other:1", a.Fence(), []string{"node_address of late is other:1", "node a answers there"}},
+		{"nobody behind its address", "nobody:1", "", []string{"node_address of NAME is nobody:1", "a does not reach it", "connection refused"}},
+		{"a silent address", "silent:1", "silent", []string{"node_address of NAME is silent:1", "a does not reach it", "nothing answers there within"}},
+		{"another node's listener behind its address", "other:1", a.Fence(), []string{"node_address of NAME is other:1", "node a answers there"}},
 		{"another node's address", "a:1", "", []string{"node_address: a:1 is the address of node a as well"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestANodeThatTheOthersDoNotReachDoesNotJoin(t *testing.T) {
 				t.Fatal("it joined")
 			}
 			for _, want := range append(c.want, "node_address") {
-				if want = strings.ReplaceAll(want, "of late", "of "+config.Name); !strings.Contains(err.Error(), want) {
+				if want = strings.ReplaceAll(want, "of NAME", "of "+config.Name); !strings.Contains(err.Error(), want) {
 					t.Errorf("the refusal lacks %q: %v", want, err)
 				}
 			}
@@ -200,7 +200,7 @@ func TestOfTwoNodesThatDoNotReachEachOtherOneServes(t *testing.T) {
 
 func TestANodeWhoseBeatsTheDatabaseRefusesDoesNotServe(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t)
+	g := newGroupAlone(t)
 	a, b := g.join("a"), g.join("b")
 	balanced(t, a, b)
 	until(t, "both serve", func() bool { return a.Serving() == nil && b.Serving() == nil })
@@ -219,7 +219,7 @@ func TestANodeWhoseBeatsTheDatabaseRefusesDoesNotServe(t *testing.T) {
 	}
 }
 
-// A shard whose streams are open moves after them where its node goes on, and at once where it does not.
+// A shard whose streams are open moves after them if its node goes on, and at once if it does not.
 func TestAShardMovesAfterItsStreams(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t)

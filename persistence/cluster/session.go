@@ -151,7 +151,7 @@ func (m *Members) session(conn *pgx.Conn, seen *watch) error {
 	return nil
 }
 
-// listen has changes of the tables told over the connection.
+// listen subscribes to changes of the tables over the connection.
 func (m *Members) listen(conn *pgx.Conn) error {
 	ctx, cancel := context.WithTimeout(m.ctx, 2*m.limit)
 	defer cancel()
@@ -265,7 +265,7 @@ func locked(err error) bool {
 // beaten notes that a beat arrived that was sent at a time since base.
 func (m *Members) beaten(sent time.Duration) {
 	before := time.Duration(m.last.Swap(int64(sent)))
-	lapsed := time.Since(m.base)-before >= m.limit // also where watchBeats has not seen it
+	lapsed := time.Since(m.base)-before >= m.limit // even if watchBeats has not seen it
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.fresh() {
@@ -284,7 +284,7 @@ func (m *Members) beaten(sent time.Duration) {
 	}
 }
 
-// watchBeats has what runs alone end when no beat arrives.
+// watchBeats ends exclusive work when no beat arrives.
 func (m *Members) watchBeats() {
 	for {
 		left := m.limit - (time.Since(m.base) - time.Duration(m.last.Load()))
@@ -342,7 +342,7 @@ func (m *Members) giveUpOthers(ctx context.Context, conn *pgx.Conn, nodes []memb
 	return nil
 }
 
-// bury has a node count as dead unless it has moved since it was seen.
+// bury marks a node as dead unless it has moved since it was seen.
 func (m *Members) bury(ctx context.Context, conn *pgx.Conn, n member, why string) (gone bool, err error) {
 	err = conn.QueryRow(ctx, "SELECT cluster_dead_1($1, $2, $3)", n.ID, n.Counter, why).Scan(&gone)
 	return gone, err
@@ -377,8 +377,8 @@ func (m *Members) free(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// arrange writes down which node is to run each shard, where that is not what the tables say. The first of the nodes
-// does it; the others where it does not.
+// arrange writes down which node is to run each shard, if that differs from the tables. The first of the nodes
+// does it; the others do if it does not.
 func (m *Members) arrange(ctx context.Context, conn *pgx.Conn) error {
 	v := m.view.Load()
 	var which []int
@@ -412,7 +412,7 @@ func (m *Members) arrange(ctx context.Context, conn *pgx.Conn) error {
 	return nil
 }
 
-// meant is where each shard is on its way to.
+// meant is the node that each shard is moving to.
 func (v *view) meant() [Shards]string {
 	to := v.owner
 	for shard, next := range v.next {

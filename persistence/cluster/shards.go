@@ -27,10 +27,9 @@ func (m *Members) Alone(ctx context.Context, name string, f func(context.Context
 		f(ctx)
 		return
 	}
-	shard := Shard(name)
 	for {
 		changed := m.Changed()
-		if run, done := m.begin(ctx, shard); run != nil {
+		if run, done := m.Hold(ctx, name); run != nil {
 			f(run)
 			byItself := run.Err() == nil
 			done()
@@ -51,7 +50,10 @@ func (m *Members) Alone(ctx context.Context, name string, f func(context.Context
 	}
 }
 
-func (m *Members) begin(ctx context.Context, shard int) (context.Context, func()) {
+// Hold returns a context that ends as that of Alone's f, and release, which says once that what ran under it has ended.
+// The context is nil where this node may not run what has the name.
+func (m *Members) Hold(ctx context.Context, name string) (held context.Context, release func()) {
+	shard := Shard(name)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.here(shard) || m.idle || ctx.Err() != nil {
@@ -139,8 +141,9 @@ func (m *Members) reconcile(v *view) bool {
 	return true
 }
 
-// movable returns those of the shards that another node is to run that can go now, those with the fewest open streams first.
-// A node that goes on lets streams end before a shard moves, for as long as a stop would wait for them. The caller holds mu.
+// movable returns those of the shards that another node is to run that can go now, those with the fewest open streams
+// first. A node that goes on lets streams end before a shard moves, for as long as a stop would wait for them. The
+// caller holds mu.
 func (m *Members) movable(shards []int) []int {
 	m.awaited = false
 	open := make(map[int]int, len(shards))
@@ -168,7 +171,7 @@ func (m *Members) movable(shards []int) []int {
 	return shards
 }
 
-// gain has the handlers told that shards run here. The caller holds mu.
+// gain tells the handlers that shards run here. The caller holds mu.
 func (m *Members) gain(shards []int) {
 	handlers := slices.Clone(m.handlers)
 	m.event(func() {
@@ -225,10 +228,10 @@ func (m *Members) handedOver(shards []int) {
 		m.state[shard] = notHeld
 	}
 	m.change()
-	m.kick.now() // whether they are elsewhere now, or come back as they could not be given, is read anew
+	m.kick.now() // read again whether they are elsewhere now, or come back as they could not be given
 }
 
-// release ends what runs here where nobody can take it.
+// release ends what runs here when nobody can take it.
 func (m *Members) release() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -248,7 +251,7 @@ func (m *Members) running() (shards []int) {
 	return shards
 }
 
-// event has f called after what was to be called before. The caller holds mu.
+// event queues f after earlier calls. The caller holds mu.
 func (m *Members) event(f func()) {
 	m.events = append(m.events, f)
 	m.more.Signal()

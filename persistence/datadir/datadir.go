@@ -1,5 +1,5 @@
-// Package datadir is the directory that a server keeps everything in: its layout, the lock that lets one process have
-// it, the rights of its files, and what the runtime says when the process crashes.
+// Package datadir provides the directory that a server keeps everything in: its layout, the lock that lets one process
+// have it, the rights of its files, and what the runtime says when the process crashes.
 package datadir
 
 import (
@@ -88,7 +88,7 @@ func Missing(path string) error {
 	return fmt.Errorf("no data directory at %s: name the right one with --data (or DOCENT_DATA); `docent project add` and `docent serve` make one", path)
 }
 
-// Open makes the directory where there is none, and takes its lock, waiting up to patience for a short-lived
+// Open creates the directory if there is none, and takes its lock, waiting up to patience for a short-lived
 // holder: a command, never a server.
 func Open(path, command string, patience time.Duration) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -125,7 +125,7 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 		file.Close()
 		return nil, Unwritable(path, err)
 	}
-	// Always of one length, so that on a full disk what is there is written over. Where even that fails the holder has no
+	// Always of one length, so that on a full disk what is there is written over. If even that fails the holder has no
 	// name.
 	text, _ := json.Marshal(Holder{PID: os.Getpid(), Command: command})
 	text = append(text, bytes.Repeat([]byte{' '}, max(0, lockLength-len(text)))...)
@@ -139,7 +139,7 @@ func Open(path, command string, patience time.Duration) (*Dir, error) {
 // lockLength is how many bytes the lock's text has at least.
 const lockLength = 128
 
-// Unwritable says what to do where nothing can be written to a data directory.
+// Unwritable says what to do if nothing can be written to a data directory.
 func Unwritable(path string, err error) error {
 	switch {
 	case disk.ReadOnly(err):
@@ -150,7 +150,7 @@ func Unwritable(path string, err error) error {
 	return err
 }
 
-// thisUser names who runs this process: by the number where there is one.
+// thisUser names the user who runs this process: by the number if there is one.
 func thisUser() string {
 	if uid := os.Getuid(); uid >= 0 {
 		return fmt.Sprintf("user %d", uid)

@@ -52,7 +52,7 @@ func ReadFormat(path string) (w Written, err error) {
 	return w, nil
 }
 
-// known fails with a *NewerError where a newer version has written to the directory.
+// known fails with a *NewerError if a newer version has written to the directory.
 func known(path string) error {
 	w, err := ReadFormat(path)
 	if err == nil && w.Format > Format {

@@ -11,8 +11,8 @@ import (
 type Problem struct {
 	Bucket   string // which part of the file; empty for the file as a whole
 	Stream   string // or key; as far as it could be read
-	Seq      uint64 // sequence number in the stream; 0 where there is none
-	Position uint64 // in the log; 0 where it is not in the log
+	Seq      uint64 // sequence number in the stream; 0 if there is none
+	Position uint64 // in the log; 0 if it is not in the log
 	Err      error
 }
 
@@ -83,7 +83,7 @@ func check(tx *bbolt.Tx) []Problem {
 type checker struct {
 	tx      *bbolt.Tx
 	found   []Problem
-	state   *fileState // nil where it is damaged
+	state   *fileState // nil if it is damaged
 	streams map[string]*loggedStream
 }
 
@@ -98,7 +98,7 @@ func (c *checker) report(bucket []byte, stream string, seq, pos uint64, err erro
 	c.found = append(c.found, Problem{string(bucket), stream, seq, pos, err})
 }
 
-// meta says false where the rest cannot be read.
+// meta returns false if the rest cannot be read.
 func (c *checker) meta() bool {
 	meta := c.tx.Bucket(bucketMeta)
 	if meta == nil {

@@ -43,7 +43,7 @@ type commit struct {
 // appendedEvents are n events of a stream, from the sequence number first and the position pos on.
 type appendedEvents struct {
 	stream string
-	tail   *tail // as it was before; nil where the stream had none
+	tail   *tail // as it was before; nil if the stream had none
 	hash   uint64
 	first  uint64
 	pos    uint64
@@ -92,7 +92,7 @@ func (j *Journal) writeOnce(g *commitGroup) error {
 	for _, op := range g.ops {
 		if op.err == nil {
 			if op.err = guard(func() error { return op.run(c) }); op.err != nil {
-				return errPoisoned // it may have written a part: begin anew without it
+				return errPoisoned // it may have written a part: start over without it
 			}
 		}
 	}
@@ -122,7 +122,7 @@ func (j *Journal) writeOnce(g *commitGroup) error {
 	return nil
 }
 
-// append checks r against the file and what the group wrote before it, and writes it. Where it is refused nothing of it
+// append checks r against the file and what the group wrote before it, and writes it. If it is refused nothing of it
 // is written.
 func (c *commit) append(r *appendRequest) error {
 	if d, ok := c.j.damage[r.hash]; ok {
@@ -204,12 +204,12 @@ func (c *commit) delete(counted int, key []byte) error {
 	return nil
 }
 
-// last is the stream's last sequence number, 0 where there is no such stream.
+// last is the stream's last sequence number, 0 if there is no such stream.
 func (c *commit) last(stream string) (uint64, error) {
 	return c.lastOf(stream, c.j.tails[stream])
 }
 
-// lastOf is last of a stream whose tail is t, nil where it has none.
+// lastOf is last of a stream whose tail is t, nil if it has none.
 func (c *commit) lastOf(stream string, t *tail) (uint64, error) {
 	if t != nil {
 		if t.changedBy == c.serial {

@@ -42,7 +42,7 @@ type commitGroup struct {
 	reqs  []*appendRequest
 	ops   []*operation
 	bytes int
-	// awaited is how many appends there will be once every writer that the last commit woke has appended again; 0 where
+	// awaited is how many appends there will be once every writer that the last commit woke has appended again; 0 if
 	// there is nobody to wait for.
 	awaited int
 	waited  time.Duration // for them, so far
@@ -89,7 +89,7 @@ func (j *Journal) commitLoop() {
 	j.finish()
 }
 
-// Moves returns once the committer has nothing to do or has taken the next step. Where it does neither until ctx ends,
+// Moves returns once the committer has nothing to do or has taken the next step. If it does neither until ctx ends,
 // it hangs, in itself or in a disk that does not answer, and nothing that is appended will be there. A disk that is
 // full or broken does not make it hang.
 func (j *Journal) Moves(ctx context.Context) error {
@@ -110,7 +110,7 @@ func (j *Journal) Moves(ctx context.Context) error {
 
 // gather gives those that were woken a moment: a writer that appends again at once then shares one sync with those that
 // came during the last one, in place of waiting for the sync after it. It says whether somebody came. It ends when
-// nobody has for a while that is short beside a sync, and only where others were woken: a lone writer never waits.
+// nobody has for a while that is short beside a sync, and only if others were woken: a lone writer never waits.
 func (j *Journal) gather(g *commitGroup) bool {
 	const still, most = 20 * time.Microsecond, 200 * time.Microsecond
 	if len(g.reqs) >= g.awaited || g.waited > most {
@@ -131,7 +131,7 @@ func (j *Journal) gather(g *commitGroup) bool {
 	}
 }
 
-// take moves what waits into g, up to the size of a group; operations only where it is the first time for g.
+// take moves what waits into g, up to the size of a group; operations only the first time for g.
 func (j *Journal) take(g *commitGroup, first bool) (closed bool) {
 	j.mu.Lock()
 	if len(j.queue)+len(j.ops) > 0 || j.closed {
@@ -179,7 +179,7 @@ func (j *Journal) more(g *commitGroup) bool {
 }
 
 // background says how long there is nothing to do beside appends; 0 means that a commit is due. It starts a checkpoint
-// where one is due.
+// when one is due.
 func (j *Journal) background(all bool) time.Duration {
 	now := time.Now()
 	if d := j.downUntil.Sub(now); d > 0 && !all {
@@ -313,7 +313,7 @@ func (j *Journal) settle() error {
 }
 
 var (
-	// errPoisoned makes writeGroup begin anew without the request that failed half-way.
+	// errPoisoned makes writeGroup start over without the request that failed halfway.
 	errPoisoned = errors.New("a request failed half-way")
 	// errFatal ends the whole group.
 	errFatal = errors.New("write")

@@ -58,7 +58,7 @@ type (
 
 // Contents yields everything that the journal holds, each as one of the types Head, PendingStream, Entry, State, Claim,
 // Count and Mark, in that order: entries by position, pending streams and states by stream, claims by key, counts by
-// end, window and key, marks by follower, names as bytes compare. It fails with an error that wraps ErrCorrupt where a
+// end, window and key, marks by follower, names as bytes compare. It fails with an error that wraps ErrCorrupt if a
 // record is damaged. What is yielded may be kept.
 func (i *Inspection) Contents(yield func(any) error) error {
 	return i.view("read", func(tx *bbolt.Tx) error { return contents(tx, yield) })
@@ -221,7 +221,7 @@ func named(of any) string {
 	return fmt.Sprintf("a %T", of)
 }
 
-// copied is nil where there is nothing, so that what two kinds of journal hold can be compared.
+// copied is nil if there is nothing, so that what two kinds of journal hold can be compared.
 func copied(data []byte) []byte { return append([]byte(nil), data...) }
 
 // importSuffix names a journal that is being made until it is whole.
@@ -231,8 +231,8 @@ const importSuffix = ".copy"
 const importBytes = 16 << 20
 
 // Import makes a journal in the file path of what contents yields, in the order of Inspection.Contents. The file is
-// there when everything is in it, on disk and verified, and before that not at all: an import that broke off is begun
-// anew. It refuses a file that exists.
+// there when everything is in it, on disk and verified, and before that not at all: an interrupted import is
+// started over. It refuses a file that exists.
 func Import(path string, contents func(yield func(any) error) error) (err error) {
 	defer func() {
 		if err != nil {
@@ -262,7 +262,7 @@ func Import(path string, contents func(yield func(any) error) error) (err error)
 	return disk.SyncFolder(filepath.Dir(path))
 }
 
-// importedWhole has the file checked like any journal's.
+// importedWhole checks the file like any journal's.
 func importedWhole(path string) error {
 	var problems []error
 	err := Check(path, func(p Problem) bool {

@@ -7,16 +7,16 @@ const (
 	endsDelay     = 20 * time.Millisecond // and for others of its kind
 	soonDelay     = 16 * time.Millisecond // and of one of urgency Soon
 	soonTogether  = 4                     // of the latter, which are delayed no longer
-	delaySiblings = 4                     // streams must have work under way where appends wait for others of their kind
+	delaySiblings = 4                     // streams must have work under way when appends wait for others of their kind
 	delayedMost   = 64                    // appends at once
 	delayedBytes  = 256 << 10             // and their size
 	rareGap       = 10 * laterDelay       // a longer pause counts as one of this length: it is soon forgotten
 )
 
 // Commit delay: appends that can wait are delayed for a few milliseconds, and share the next commit. (PostgreSQL's
-// commit_delay and commit_siblings are the same idea.) They are delayed only where appends have come so fast lately
+// commit_delay and commit_siblings are the same idea.) They are delayed only if appends have come so fast lately
 // that another one is to be expected in time; on a quiet server an append is written at once. They wait for others of
-// their own kind only where several streams have work under way: for a lone caller who asks again and again no other
+// their own kind only if several streams have work under way: for a lone caller who asks again and again no other
 // would come. Appends that begin work wait for no more of their kind than are expected.
 
 // delayedAppends are the appends that wait for the next commit, or for their time. Journal.mu guards all of it.

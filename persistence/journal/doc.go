@@ -49,7 +49,7 @@ type Append struct {
 	Pending bool
 	Uses    []quota.Use // quota uses that these events consume; reserved with Quotas.Reserve before
 	Claim   *Claim      // idempotency key that these events answer
-	Release string      // key of a claim that the stream gives up, where it holds it
+	Release string      // key of a claim that the stream gives up, if it holds it
 	Urgency Urgency
 }
 
@@ -60,7 +60,7 @@ type Urgency uint8
 const (
 	// AtOnce is with the next commit.
 	AtOnce Urgency = iota
-	// Soon is for what begins work that takes far longer than a commit. Where many streams have work under way and others
+	// Soon is for what begins work that takes far longer than a commit. When many streams have work under way and others
 	// come fast, it waits for a few of them, for up to 16 ms.
 	Soon
 	// Later is for what nobody waits for at less than a human's pace. It goes with the commit of those who come next,
@@ -75,7 +75,7 @@ type Claim struct {
 	Digest  [32]byte  // of the request body: the same key with another body is a conflict
 	Owner   string    // the stream that answers for the key
 	Ref     string    // what within the stream, for instance the id of a follow-up
-	Expires time.Time // after which the key may be used anew
+	Expires time.Time // after which the key may be reused
 	// Replaces takes the key over from its holder: for a key that names the newest of something. It is not stored.
 	Replaces bool
 }
@@ -88,7 +88,7 @@ func (e *ClaimedError) Error() string { return "the idempotency key is taken by 
 // Recovered is what the journal knows of one stream.
 type Recovered struct {
 	Seq      uint64 // of the last event
-	Snapshot []byte // state that covers all events up to SnapshotSeq; nil where there is none
+	Snapshot []byte // state that covers all events up to SnapshotSeq; nil if there is none
 	SnapSeq  uint64
 	Events   []Event // those after SnapSeq, in order
 }

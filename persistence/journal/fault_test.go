@@ -34,7 +34,7 @@ import (
 // A faultyDisk stands between bbolt and the file. bbolt has no seam for it, since it wants an *os.File: writes go
 // through its own test hook, and a sync fails because the file's descriptor is, for that moment, a pipe's.
 type faultyDisk struct {
-	errno syscall.Errno // of a write that fails; ENOSPC where zero
+	errno syscall.Errno // of a write that fails; ENOSPC if zero
 	t     *testing.T
 	fd    int
 	saved int // a second descriptor of the file
@@ -155,7 +155,7 @@ func TestNothingAcknowledgedIsLostWhenTheDiskFails(t *testing.T) {
 	}
 }
 
-// growByPages has the file end where its last page does, and grow by a page more than is needed, so that every commit
+// growByPages makes the file end where its last page does, and grow by one page more than needed, so that every commit
 // which needs new pages extends it. Otherwise that is one in thousands.
 func growByPages(t *testing.T, j *Journal) (size int64) {
 	t.Helper()
@@ -202,7 +202,7 @@ func TestJournalOnAFullDiskProcess(t *testing.T) {
 }
 
 // TestNothingAcknowledgedIsLostWhenTheFileCannotGrow lets a small story meet the end of the disk with every size of the
-// file that it comes to: where the file is extended, and not only where it is written. For that a process limits the
+// file that it comes to: when the file is extended, and not only when it is written. For that a process limits the
 // size of its files, which only a process of its own can do.
 func TestNothingAcknowledgedIsLostWhenTheFileCannotGrow(t *testing.T) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestJournalOnAFullDiskProcess$", "-test.v")
@@ -260,7 +260,8 @@ func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bo
 			}
 			doubtful, uncertain = s, text
 			check(j, "while it cannot be written to") // reads go on
-			// What became of it is known when the disk can be written to again. Until then the file may be as a crash finds it.
+			// What became of it is known when the disk can be written to again. Until then the file may be as a crash
+			// finds it.
 			heal()
 			crashed := filepath.Join(t.TempDir(), "crashed.db")
 			if b, err := usedPart(path); err != nil {
@@ -445,7 +446,7 @@ func refusesWrites(t *testing.T, errno syscall.Errno) {
 	}
 }
 
-// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss where all the events that
+// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss if all the events that
 // it covers are still there.
 func sameStream(got, want Recovered) bool {
 	if got.Snapshot == nil && want.Snapshot != nil && uint64(len(got.Events)) == got.Seq {

@@ -51,7 +51,7 @@ func (j *Journal) Follow(name string) (Follower, error) {
 	return f, nil
 }
 
-// Changed receives after commits, at once for the first time; several may be told as one. It is never closed.
+// Changed receives after commits, at once for the first time; several may be reported as one. It is never closed.
 func (f *follower) Changed() <-chan struct{} { return f.c }
 
 // Ack says that everything up to pos is handled and remembered. The mark reaches the disk some time later.

@@ -13,7 +13,7 @@ import (
 // A Identity says which journal this is, and what it knows of the catalogue that it works with.
 type Identity struct {
 	ID       string
-	Catalog  string // the identity of the catalogue that it works with; empty where there is none yet
+	Catalog  string // the identity of the catalogue that it works with; empty if there is none yet
 	Revision uint64 // the last change of the catalogue that it has heard of
 	Position uint64 // of its last event
 	Seen     uint64 // the position that the catalogue had seen, as far as the journal has heard
@@ -22,7 +22,7 @@ type Identity struct {
 // hearEvery is the least time between two writes of what the journal has heard of the catalogue.
 const hearEvery = time.Second
 
-// Hear has the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
+// Hear makes the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
 // stop is closed. Is what the journal says of itself already.
 func (j *Journal) Hear(is Identity, revision func() uint64, stop <-chan struct{}) {
 	Hear(j.log, j.Remember, is, revision, stop)

@@ -25,18 +25,18 @@ import (
 
 // Options change how a journal is opened. The zero value is the one to use.
 type Options struct {
-	Log *slog.Logger     // slog.Default where nil
-	Now func() time.Time // time.Now where nil; decides when claims expire and in which slot a use is stored
-	// LockTimeout is how long to wait for another process that has the file open; 1 s where zero.
+	Log *slog.Logger     // default slog.Default
+	Now func() time.Time // default time.Now; decides when claims expire and in which slot a use is stored
+	// LockTimeout is how long to wait for another process that has the file open; default 1 s.
 	LockTimeout time.Duration
-	// CheckpointEvery is how long snapshots are collected before they are written; 2 s where zero.
+	// CheckpointEvery is how long snapshots are collected before they are written; default 2 s.
 	CheckpointEvery time.Duration
-	// OpenFile opens the file; os.OpenFile where nil.
+	// OpenFile opens the file; default os.OpenFile.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
 	// UnsafeNoSync acknowledges before the disk has anything. For tests and measurements only.
 	UnsafeNoSync bool
 
-	retryAfter time.Duration // the pause after a commit that failed, where not zero; for tests
+	retryAfter time.Duration // if not zero, the pause after a commit that failed; for tests
 }
 
 const defaultLockTimeout = time.Second
@@ -45,7 +45,7 @@ const defaultLockTimeout = time.Second
 //
 // One goroutine, the committer, writes: it takes the appends that wait, writes them in one transaction, syncs, and
 // wakes the waiters. So a lone append pays for one commit and a thousand share one. Those that can wait (Urgency) are
-// delayed for a few milliseconds where others are to be expected. Reads take the file as it stood after the last commit
+// delayed for a few milliseconds when others are to be expected. Reads take the file as it stood after the last commit
 // and never wait for a write.
 //
 // Snapshots are written some time later, and the events that a snapshot covers are removed, a few with each commit.
@@ -220,7 +220,7 @@ func (j *Journal) boltOptions() *bbolt.Options {
 	if st, err := os.Stat(j.path); err == nil && st.Size() > int64(size)/2 {
 		size = int(st.Size()) * 2
 	}
-	if ^uint(0)>>32 == 0 || runtime.GOOS == "windows" { // where the file would get the size of its mapping
+	if ^uint(0)>>32 == 0 || runtime.GOOS == "windows" { // if the file would get the size of its mapping
 		size = 0
 	}
 	return &bbolt.Options{
@@ -269,7 +269,7 @@ func damagedRecord(path, what, stream string, seq uint64, err error) error {
 	return fmt.Errorf("%w: %s: %s of stream %q, sequence %d: %v", ErrCorrupt, path, what, stream, seq, err)
 }
 
-// absent is asked where nothing was found under a key: perhaps it is there and its key is damaged.
+// absent is asked when nothing was found under a key: perhaps it is there and its key is damaged.
 func (j *Journal) absent(bucket []byte, key string) error {
 	for _, k := range j.damagedKeys[string(bucket)] {
 		n, other := min(len(k), len(key)), 0
@@ -371,8 +371,8 @@ func (j *Journal) release(r *appendRequest) {
 
 // Append writes a to the journal; it returns the stream's new last sequence number once all of a is on disk.
 //
-// It fails with ErrSequence, *ClaimedError or ErrCorrupt where a was refused, and then nothing was written; other
-// appends are not harmed by that. It fails with an error that wraps api.ErrUnavailable where the disk is full,
+// It fails with ErrSequence, *ClaimedError or ErrCorrupt if a was refused, and then nothing was written; other
+// appends are not harmed by that. It fails with an error that wraps api.ErrUnavailable if the disk is full,
 // read-only or broken: then a is on disk or it is not, and only Load can tell; mostly it is not. It fails with
 // api.ErrShuttingDown after Close.
 //
@@ -434,7 +434,7 @@ func (j *Journal) poke() {
 	}
 }
 
-// do has the committer run f in its next transaction, and waits until that is on disk.
+// do makes the committer run f in its next transaction, and waits until that is on disk.
 func (j *Journal) do(f func(*commit) error) error {
 	op := &operation{run: f, done: make(chan struct{})}
 	j.mu.Lock()

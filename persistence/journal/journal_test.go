@@ -451,7 +451,7 @@ func mustUsedPart(t testing.TB, path string) []byte {
 	return b
 }
 
-// A committer that hangs is noticed, also where nothing waits behind it, and one that has nothing to do is none.
+// A committer that hangs is noticed, even if nothing waits behind it. One that is idle is not taken for one.
 func TestACommitterThatHangsIsNoticed(t *testing.T) {
 	t.Parallel()
 	j := openNew(t, Options{})

@@ -51,7 +51,7 @@ type boltMeta struct {
 	tx                   uint64
 }
 
-// verifyFile walks over the file, where there is one.
+// verifyFile walks over the file, if there is one.
 func verifyFile(path string, o *Options) (*pageWalk, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) || (err == nil && st.Size() == 0) {
@@ -279,7 +279,7 @@ func (w *pageWalk) tree(id uint64, low, high []byte, depth int, flags uint32, f 
 		return err
 	}
 	var others background.Work
-	defer others.Wait() // also where walk panics: they read what is unmapped then
+	defer others.Wait() // even if walk panics: they read what is unmapped then
 	for i := range below {
 		// The buckets one after the other, and not each page in a goroutine of its own.
 		if free := w.free; flags == 0 && depth < 2 {
@@ -354,7 +354,7 @@ func span(b []byte, end *uint64, pos, size uint64) ([]byte, error) {
 	return b[pos:*end:*end], nil
 }
 
-// freePages checks the list of free pages, where the file has one: a page that is both free and in use would be
+// freePages checks the list of free pages, if the file has one: a page that is both free and in use would be
 // overwritten.
 func (w *pageWalk) freePages(used uint64) error {
 	if w.meta.freelist == noFreelist {

@@ -49,7 +49,7 @@ const readChunk = 1024
 
 // Load reads what there is of a stream. Of a stream that nobody wrote, that is nothing: the zero Recovered.
 //
-// It fails with an error that wraps ErrCorrupt, and names file, stream and sequence number, where a record is damaged,
+// It fails with an error that wraps ErrCorrupt, and names file, stream and sequence number, if a record is damaged,
 // of an unknown form, or missing between others.
 func (j *Journal) Load(stream string) (Recovered, error) {
 	var err error
@@ -117,7 +117,7 @@ func (j *Journal) load1(stream string) (Recovered, error) {
 	return rec, nil
 }
 
-// event reads one event of a stream, which the index says stands at pos. It fails with errMissing where nothing does.
+// event reads one event of a stream, which the index says is at pos. It fails with errMissing if nothing is.
 func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uint64) (Event, error) {
 	key := positionKey(pos)
 	v := events.Get(key)
@@ -136,7 +136,7 @@ func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uin
 }
 
 // LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none
-// where the stream has none there, or they were removed: what Load gives is true in any case.
+// if the stream has none there, or they were removed: what Load gives is true in any case.
 func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []Event, err error) {
 	j.indexMu.RLock()
 	damage := j.damage[streamHash(stream)]
@@ -329,10 +329,10 @@ func (j *Journal) Backup(w io.Writer) error {
 	})
 }
 
-// A Logged is an event with its place in the log. Where a stream was removed there is no event.
+// A Logged is an event with its place in the log. If a stream was removed, there is no event.
 type Logged struct {
 	Pos     uint64
-	Stream  string // empty where its record is damaged
+	Stream  string // empty if its record is damaged
 	Seq     uint64
 	Removed bool
 	Event   Event

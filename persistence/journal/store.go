@@ -43,7 +43,7 @@ type Store interface {
 
 // A Follower hears of new positions and holds what it has not acknowledged in the log.
 type Follower interface {
-	// Changed receives after commits, at once for the first time; several may be told as one. It is never closed.
+	// Changed receives after commits, at once for the first time; several may be reported as one. It is never closed.
 	Changed() <-chan struct{}
 	// Ack says that everything up to pos is handled and remembered. The mark is stored some time later.
 	Ack(pos uint64)

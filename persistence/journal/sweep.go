@@ -43,7 +43,7 @@ func (j *Journal) sweep() {
 	})
 }
 
-// sweepBucket removes the old entries of a bucket, a bounded number in each commit. Where the bucket is in order, the
+// sweepBucket removes the old entries of a bucket, a bounded number in each commit. If the bucket is in order, the
 // old ones come first.
 func (j *Journal) sweepBucket(counted int, ordered bool, old func(k, v []byte) bool) {
 	name := countedBuckets[counted]

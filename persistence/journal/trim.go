@@ -14,8 +14,8 @@ type queuedSnapshot struct {
 }
 
 // Snapshot stores a state of stream that covers its events up to seq, some time later; a later one for the same stream
-// replaces it before that. Losing it loses nothing: it is dropped where it says nothing new, where the journal is
-// closed, and where the disk has taken nothing for so long that the queue is full. The journal keeps state; do not
+// replaces it before that. Losing it loses nothing: it is dropped when it says nothing new, when the journal is
+// closed, and when the disk has taken nothing for so long that the queue is full. The journal keeps state; do not
 // change it.
 func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 	if len(stream) == 0 || len(stream) > maxStreamLen || len(state) > maxSnapshotBytes || seq == 0 || j.closing() {
@@ -45,18 +45,18 @@ func (j *Journal) Snapshot(stream string, seq uint64, state []byte) {
 	}
 }
 
-// checkpoint writes some of the snapshots of this round. Where they come faster than that works them off, it writes as
+// checkpoint writes some of the snapshots of this round. If they come faster than that works them off, it writes as
 // many as the group has appends: writers wait for them, but the queue does not run over.
 func (c *commit) checkpoint() error {
-	most, mostBytes, size := groupSnapshots, groupSnapBytes, 0
+	most, maxBytes, size := groupSnapshots, groupSnapBytes, 0
 	c.j.snapMu.Lock()
 	behind := len(c.j.round) > roundLong || c.j.snapBytes > snapshotsUrgent
 	c.j.snapMu.Unlock()
 	if behind {
-		most, mostBytes = max(most, len(c.appended)), groupBytes
+		most, maxBytes = max(most, len(c.appended)), groupBytes
 	}
 	for _, q := range c.j.round {
-		if c.round == most || size > mostBytes {
+		if c.round == most || size > maxBytes {
 			break
 		}
 		c.round++

@@ -56,7 +56,7 @@ type counter struct{ slots []slot }
 
 type slot struct {
 	end   int64 // Unix seconds; the slot counts until then
-	again int64 // the same for a slot that lies in the future, where not 0: the clock went back
+	again int64 // the same for a slot that lies in the future, if not 0: the clock went back
 	count int
 }
 
@@ -292,7 +292,7 @@ func (c *counter) room(w Window, now time.Time, most int) (time.Duration, bool) 
 	return w.reset(now), false
 }
 
-// settle has uses that lie in the future count as if they had happened at now. Where they count so already, since the
+// settle makes uses that lie in the future count as if they had happened at now. If they count so already, since the
 // clock went back, that does not begin again.
 func (c *counter) settle(w Window, now time.Time) {
 	latest, end := w.latest(now), w.End(now)

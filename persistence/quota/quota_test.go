@@ -135,7 +135,7 @@ func TestAMonthEndsWithTheCalendar(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantLimit(t, q.Reserve(now, use), "key-month", time.Minute)
-	elsewhere := now.In(time.FixedZone("east", 5*3600)) // where it is January already
+	elsewhere := now.In(time.FixedZone("east", 5*3600)) // if it is January already
 	wantLimit(t, q.Reserve(elsewhere, use), "key-month", time.Minute)
 	if err := q.Reserve(now.Add(time.Minute), use); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
 // Package secrets keeps what people enter on a page and only the server may use: the token of a code host, the secret of
 // a webhook. Each lies in a file of its own, which only the owner of the data directory can read, under a name that says
-// nothing of it. Whoever needs one is given the name; the text itself is in no database, log, listing or backup. Nodes
+// nothing of it. Its users get the name; the text itself is in no database, log, listing or backup. Nodes
 // that share a database keep them there, encrypted with a key that the database does not have.
 //
-// A secret is never changed: a new one gets a new name, so that whoever refers to it changes over in the moment in which
+// A secret is never changed: a new one gets a new name, so that its users change over at the moment at which
 // the reference is stored, and the old one is there until then.
 package secrets
 
@@ -31,13 +31,13 @@ var ErrMissing = errors.New("the stored secret is not there")
 // A Store is a folder of secrets. It is made when the first one is kept.
 type Store struct {
 	dir   string
-	vault *vault // in place of the folder; nil where a node is alone
+	vault *vault // in place of the folder; nil if a node is alone
 }
 
 // Open is the store in a folder.
 func Open(dir string) *Store { return &Store{dir: dir} }
 
-// Check says what is wrong with a text as a secret, in words for the field it was entered in; empty where nothing is. The
+// Check says what is wrong with a text as a secret, in words for the field it was entered in; empty if nothing is. The
 // words do not repeat it.
 func Check(text string) string {
 	switch text = strings.TrimSpace(text); {

@@ -19,7 +19,7 @@ import (
 // Values keep secrets where every node finds them. They are given nothing that says what a secret is.
 type Values interface {
 	Put(ctx context.Context, name string, sealed []byte) error
-	// Get fails with api.ErrNotFound where there is none.
+	// Get fails with api.ErrNotFound if there is none.
 	Get(ctx context.Context, name string) (sealed []byte, err error)
 	Remove(ctx context.Context, name string) error
 	// Ages says how long ago each was stored.
@@ -40,7 +40,7 @@ type vault struct {
 }
 
 // Share keeps secrets among values from now on, sealed with a key that is derived from the nodes' secret. There are two
-// while it is replaced: what was sealed under the second is sealed anew under the first. Those in the folder that somebody
+// while it is replaced: what was sealed under the second is resealed under the first. Those in the folder that somebody
 // refers to, and that are not there yet, are taken over; their files stay, for a node that goes back to being alone.
 func (s *Store) Share(ctx context.Context, values Values, nodeSecrets []string, used func(name string) bool) error {
 	v := &vault{values: values}

@@ -187,6 +187,6 @@ func TestSecretsOfADataDirectoryAreTakenOver(t *testing.T) {
 	}
 	before := bytes.Clone(v.sealed[used])
 	if err := secrets.Open(dir).Share(t.Context(), v, []string{nodeSecret}, func(string) bool { return true }); err != nil || !bytes.Equal(before, v.sealed[used]) {
-		t.Errorf("a secret that is shared is sealed anew: %v", err)
+		t.Errorf("a secret that is shared is resealed: %v", err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"docent/persistence/cluster"
 )
 
-// An answer is what a handler writes here. It is dropped where, at its first byte, the request is known to belong to
+// An answer is what a handler writes here. It is dropped if, at its first byte, the request is known to belong to
 // another node.
 type answer struct {
 	http.ResponseWriter
@@ -84,7 +84,7 @@ type relay struct {
 func (r *relay) Write(b []byte) (int, error) {
 	if now := time.Now(); r.deadline.Sub(now) < r.patience {
 		r.deadline = now.Add(r.patience + r.patience/4)
-		_ = r.rc.SetWriteDeadline(r.deadline) // where it can
+		_ = r.rc.SetWriteDeadline(r.deadline) // if it can
 	}
 	return r.ResponseWriter.Write(b)
 }

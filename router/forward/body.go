@@ -39,13 +39,13 @@ type kept struct {
 	done    bool  // the answer has begun: only the last reader reads on
 }
 
-// keep keeps the body of a request; nil where there is none.
+// keep keeps the body of a request; nil if there is none.
 func keep(w http.ResponseWriter, req *http.Request, held *atomic.Int64) *kept {
 	if req.Body == nil || req.Body == http.NoBody {
 		return nil
 	}
 	rc := http.NewResponseController(w)
-	k := &kept{src: req.Body, held: held, whole: func() { _ = rc.SetReadDeadline(time.Time{}) }} // where it can
+	k := &kept{src: req.Body, held: held, whole: func() { _ = rc.SetReadDeadline(time.Time{}) }} // if it can
 	k.read.L = &k.mu
 	return k
 }

@@ -37,7 +37,7 @@ const (
 
 var internalHeaders = []string{clientHeader, schemeHeader, entryHeader, fromHeader, onceHeader, notOwnerHeader}
 
-// Config is what a Forwarder works with. What has a value in its comment gets that where it is zero.
+// Config is what a Forwarder works with. What has a value in its comment gets that if it is zero.
 type Config struct {
 	Members  Members
 	Endpoint *Endpoint
@@ -156,7 +156,7 @@ func (e *entry) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		id := w.Header().Get("X-Request-Id")
 		restore(w, before)
 		if left, _ := body.left(); left { // it is read on, for another node, and its client may never send it
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(e.f.Patience)) // where it can
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(e.f.Patience)) // if it can
 		}
 		if err == nil {
 			if once == "" {
@@ -186,11 +186,11 @@ func restore(w http.ResponseWriter, before http.Header) {
 	clear(h)
 	maps.Copy(h, before)
 	rc := http.NewResponseController(w)
-	_ = rc.SetReadDeadline(time.Time{}) // where it can
+	_ = rc.SetReadDeadline(time.Time{}) // if it can
 	_ = rc.SetWriteDeadline(time.Time{})
 }
 
-// here has the request handled here. A slot is given where it belongs elsewhere; then nothing was written.
+// here handles the request on this node. It returns a slot if the request belongs elsewhere; then nothing was written.
 func (e *entry) here(w http.ResponseWriter, req *http.Request, body *kept) (*cluster.Slot, error) {
 	ctx, slot := cluster.WithSlot(req.Context())
 	in := req.WithContext(ctx)
@@ -209,7 +209,7 @@ func (e *entry) here(w http.ResponseWriter, req *http.Request, body *kept) (*clu
 	return slot, nil
 }
 
-// taken has a request handled that another node sent: it is not sent on.
+// taken handles a request that another node sent: it is not sent on.
 func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 	before := maps.Clone(w.Header())
 	ctx, slot := cluster.WithSlot(req.Context())
@@ -222,13 +222,13 @@ func (e *entry) taken(w http.ResponseWriter, req *http.Request) {
 	notOwner(w)
 }
 
-// notOwner has the node that sent the request look again.
+// notOwner makes the node that sent the request look again.
 func notOwner(w http.ResponseWriter) {
 	w.Header().Set(notOwnerHeader, "1")
 	w.WriteHeader(http.StatusMisdirectedRequest)
 }
 
-// there has another node answer. It is false where this node has come to run the actor.
+// there forwards the request to another node. It is false if this node has come to run the actor.
 func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot *cluster.Slot, id, once string) bool {
 	f, note := e.f, slot.Elsewhere()
 	until := time.Now().Add(f.Wait)
@@ -363,7 +363,7 @@ var (
 	errDead     = errors.New("the node was given up")
 )
 
-// send has a node answer, and copies the answer. An error means that nothing was written; where the answer broke off, so
+// send lets a node answer, and copies the answer. An error means that nothing was written; if the answer broke off, so
 // does the client's connection.
 func (f *Forwarder) send(w http.ResponseWriter, req *http.Request, a *attempt) error {
 	body, err := a.body.reader()
@@ -447,7 +447,7 @@ type answerBody struct {
 func (b *answerBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if gone := context.Cause(b.a.ctx); gone != nil {
-		n, err = 0, gone // also where the node still says an end to a connection that is being closed
+		n, err = 0, gone // even if the node still says an end to a connection that is being closed
 	}
 	if err != nil && err != io.EOF {
 		b.a.cut = err
@@ -455,7 +455,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// begin counts an attempt; it is false where its node is gone.
+// begin counts an attempt; it is false if its node is gone.
 func (f *Forwarder) begin(a *attempt) bool {
 	f.mu.Lock()
 	f.open[a] = struct{}{}
@@ -513,7 +513,7 @@ func (f *Forwarder) watch(ctx context.Context) {
 	}
 }
 
-// lostFor is for how long a node that could not be reached counts as gone, where a request is about that node alone.
+// lostFor is for how long a node that could not be reached counts as gone, if a request is about that node alone.
 const lostFor = 5 * time.Second
 
 // A lostNode is one that could not be reached, last at that time.

@@ -93,32 +93,32 @@ func (m *member) Check(ctx context.Context, name string) error {
 	return &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second}
 }
 
-// A house is one node of a test: its edge and what is behind.
-type house struct {
+// A fixture is one node of a test: its edge and what is behind.
+type fixture struct {
 	*member
 	f     *Forwarder
 	edge  *httptest.Server
 	inner net.Listener
-	serve func(w http.ResponseWriter, req *http.Request) // where the actor is here
+	serve func(w http.ResponseWriter, req *http.Request) // if the actor is here
 }
 
 // build makes nodes; what they serve is by the first part of the path, which is the name of an actor.
-func build(t testing.TB, ids ...string) (*town, map[string]*house) {
+func build(t testing.TB, ids ...string) (*town, map[string]*fixture) {
 	c := &town{owner: map[string]string{}, changed: make(chan struct{})}
-	all := map[string]*house{}
+	all := map[string]*fixture{}
 	for _, id := range ids {
-		all[id] = c.house(t, id, secret)
+		all[id] = c.fixture(t, id, secret)
 	}
 	return c, all
 }
 
-func (c *town) house(t testing.TB, id string, secrets ...string) *house {
+func (c *town) fixture(t testing.TB, id string, secrets ...string) *fixture {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{inner: l, member: &member{c, cluster.Node{ID: id, Name: id, Address: l.Addr().String()}}}
+	h := &fixture{inner: l, member: &member{c, cluster.Node{ID: id, Name: id, Address: l.Addr().String()}}}
 	c.change(func() { c.nodes = append(c.nodes, h.self) })
 	endpoint, err := NewEndpoint(id, secrets, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -146,7 +146,7 @@ func (c *town) house(t testing.TB, id string, secrets ...string) *house {
 }
 
 // handle is an edge that asks the actor which the path names, and fails as any edge does.
-func (h *house) handle(w http.ResponseWriter, req *http.Request) {
+func (h *fixture) handle(w http.ResponseWriter, req *http.Request) {
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
@@ -167,7 +167,7 @@ func (h *house) handle(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "%s %s %s %s by %s", req.Method, req.URL, req.Host, body, h.self.ID)
 }
 
-func get(t testing.TB, h *house, path string) (*http.Response, string) {
+func get(t testing.TB, h *fixture, path string) (*http.Response, string) {
 	t.Helper()
 	res, err := http.Get(h.edge.URL + path)
 	if err != nil {
@@ -416,7 +416,7 @@ func TestWhatNobodyCanAnswerIsRefused(t *testing.T) {
 func TestOnlyNodesSpeakToTheInternalListener(t *testing.T) {
 	c, nodes := build(t, "a", "b")
 	c.own("x", "b")
-	stranger := c.house(t, "s", "another secret, which no node of theirs has")
+	stranger := c.fixture(t, "s", "another secret, which no node of theirs has")
 	stranger.f.Wait = 50 * time.Millisecond
 	if res, body := get(t, stranger, "/x"); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("a stranger is answered: %d %s", res.StatusCode, body)
@@ -439,8 +439,8 @@ func TestOnlyNodesSpeakToTheInternalListener(t *testing.T) {
 func TestASecretIsReplacedWhileNodesHaveTheOldOne(t *testing.T) {
 	c, _ := build(t)
 	next := "the next secret, which is long enough as well"
-	old, both, turned := c.house(t, "old", secret), c.house(t, "both", secret, next), c.house(t, "turned", next, secret)
-	for _, pair := range [][2]*house{{old, both}, {both, old}, {both, turned}, {turned, both}} {
+	old, both, turned := c.fixture(t, "old", secret), c.fixture(t, "both", secret, next), c.fixture(t, "turned", next, secret)
+	for _, pair := range [][2]*fixture{{old, both}, {both, old}, {both, turned}, {turned, both}} {
 		c.own("x", pair[1].self.ID)
 		if res, body := get(t, pair[0], "/x"); res.StatusCode != 200 {
 			t.Errorf("%s to %s: %d %s", pair[0].self.ID, pair[1].self.ID, res.StatusCode, body)
@@ -474,12 +474,12 @@ func TestABodyThatIsTooLargeToKeepIsServedHere(t *testing.T) {
 	}
 }
 
-// A client announces a body and does not send it: it is answered where nobody reads the body, and holds nothing for ever.
+// A client announces a body and does not send it: it is answered if nobody reads the body, and holds nothing forever.
 func TestABodyThatDoesNotComeHoldsNobodyUp(t *testing.T) {
 	c, nodes := build(t, "a", "b")
 	c.own("x", "b")
 	for _, h := range nodes {
-		h.f.Patience = 7 * time.Second // longer than the nodes may take to answer where a machine stands still for five
+		h.f.Patience = 7 * time.Second // longer than the nodes may take to answer when a machine stands still for five
 		h.edge.Config.Handler.(*entry).next = http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 			if err := h.Check(req.Context(), "x"); err != nil {
 				return

@@ -79,7 +79,7 @@ func (id *identity) config(protocols ...string) *tls.Config {
 	}
 }
 
-// errStranger refuses whoever does not have the secret.
+// errStranger refuses a peer without the secret.
 var errStranger = errors.New("the other end is no node of this cluster: all nodes need the same node secret")
 
 func (id *identity) verify(state tls.ConnectionState) error {

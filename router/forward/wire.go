@@ -67,7 +67,7 @@ type metrics struct {
 func (m *metrics) init(f *Forwarder) {
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_forwarded_requests_total",
 		Help: "Requests sent to the node that runs their job or thread, by outcome: answered; again where another node had to " +
-			"be looked for; refused where none could answer; broken where the answer, or whether there is one, was lost with a node."},
+			"be looked for; refused if none could answer; broken if the answer, or whether there is one, was lost with a node."},
 		[]string{"outcome"})
 	for _, outcome := range []string{outcomeAnswered, outcomeAgain, outcomeRefused, outcomeBroken} {
 		m.requests.WithLabelValues(outcome)

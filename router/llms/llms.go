@@ -70,7 +70,7 @@ func entry(b *strings.Builder, p search.PageInfo, base string) {
 	b.WriteString("\n")
 }
 
-// read reports whether a page is of the version and the language that a reader gets who asks for none.
+// read reports whether a page is of the version and the language that readers get by default.
 func read(p search.PageInfo) bool { return p.Current && p.Own }
 
 // Full writes llms-full.txt: every page of the current version in the site's own language.

@@ -59,7 +59,7 @@ func (t tools) addAgent(server *mcp.Server) {
 		Description: "Start a job that edits the documentation as the prompt says and opens a pull request."}, t.createJob)
 	mcp.AddTool(server, &mcp.Tool{Name: "follow_up", Annotations: writing("Follow up on a job", false),
 		Description: "Give a job that has ended one more instruction; its pull request gets another commit."}, t.followUp)
-	mcp.AddTool(server, &mcp.Tool{Name: "job_status", Annotations: reading("How a job fares"),
+	mcp.AddTool(server, &mcp.Tool{Name: "job_status", Annotations: reading("Job status"),
 		Description: "Read a job: whether it is active, completed or failed, its message, its pull request."}, t.jobStatus)
 	mcp.AddTool(server, &mcp.Tool{Name: "job_diff", Annotations: reading("What a job has changed"),
 		Description: "Read the changes of a job's last edit as a unified diff."}, t.jobDiff)
@@ -94,7 +94,7 @@ func (t tools) jobStatus(ctx context.Context, req *mcp.CallToolRequest, in statu
 	return told(t.client(req.Extra).ReadJob(ctx, string(t.project), in.Job, wait...))
 }
 
-// once has a request carried out once, where it has an idempotency key.
+// once makes a request be carried out once, if it has an idempotency key.
 func once(key string) []client.Option {
 	if key == "" {
 		return nil
@@ -128,7 +128,7 @@ func (t tools) listJobs(ctx context.Context, req *mcp.CallToolRequest, in listIn
 	return say(text.String()), out, nil
 }
 
-// jobDiff reads the job's log up to where it stands. It does not wait for what is still to come.
+// jobDiff reads the job's log as far as it goes. It does not wait for what is still to come.
 func (t tools) jobDiff(ctx context.Context, req *mcp.CallToolRequest, in jobInput) (*mcp.CallToolResult, diffOutput,
 	error) {
 	c := t.client(req.Extra)

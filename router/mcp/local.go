@@ -23,7 +23,7 @@ func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
 	background.Go("router/mcp.RoundTrip", func() {
 		defer close(served)
 		defer func() {
-			if v := recover(); v != nil { // the API ends a connection so, where an answer cannot be completed
+			if v := recover(); v != nil { // the API ends a connection so when an answer cannot be completed
 				w.WriteHeader(http.StatusInternalServerError)
 				in.CloseWithError(io.ErrUnexpectedEOF)
 				return
@@ -40,7 +40,7 @@ func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
 		<-served
 		return nil, req.Context().Err()
 	}
-	// Whoever has cancelled reads no more of an answer that has begun.
+	// A client that has canceled reads no more of an answer that has begun.
 	stop := context.AfterFunc(req.Context(), func() { in.CloseWithError(req.Context().Err()) })
 	return &http.Response{StatusCode: w.status, Status: http.StatusText(w.status), Proto: "HTTP/1.1", ProtoMajor: 1,
 		ProtoMinor: 1, Header: w.header, Body: &body{out, stop}, ContentLength: -1, Request: req}, nil

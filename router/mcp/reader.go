@@ -171,7 +171,7 @@ func (t tools) ask(ctx context.Context, req *mcp.CallToolRequest, in askInput) (
 	return say(text.String()), a, nil
 }
 
-// written tells the client of an answer as it is written, where it wants to know.
+// written tells the client of an answer as it is written, if it wants to know.
 type written struct {
 	ctx   context.Context
 	req   *mcp.CallToolRequest

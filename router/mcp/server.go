@@ -33,7 +33,7 @@ const (
 	// maxMessage is how large one message of a client may be.
 	maxMessage = 1 << 20
 
-	// clientHeader carries the address of who asks from the request to the tool. What a client sends under this name is
+	// clientHeader carries the client's address from the request to the tool. What a client sends under this name is
 	// overwritten.
 	clientHeader = "Docent-Client-Address"
 
@@ -45,16 +45,17 @@ const (
 type Deps struct {
 	Pages   Pages
 	Log     *slog.Logger
-	Tracer  *tracing.Tracer // nil where nothing is traced
+	Tracer  *tracing.Tracer // nil if nothing is traced
 	Version string
 
-	// MaxSessions is how many sessions there may be, DefaultMaxSessions where 0. ClientShare is how many percent of what is
-	// left one client may have; Unlimited are those that it does not hold, none where nil.
+	// MaxSessions is how many sessions there may be, DefaultMaxSessions if 0. ClientShare is how many percent of what is
+	// left one client may have; Unlimited are those that it does not hold, none if nil.
 	MaxSessions, ClientShare int
 	Unlimited                func(netip.Addr) bool
 
-	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a node
-	// keeps a session that a request names; the request is sent there then. Both are empty where this server is alone.
+	// Node is the id of this one of several nodes, which stands in the names of its sessions. Elsewhere says whether a
+	// node keeps a session that a request names; the request is sent there then. Both are empty if this server is
+	// alone.
 	Node      string
 	Elsewhere func(ctx context.Context, node string) bool
 }
@@ -158,7 +159,7 @@ func (s *Servers) session(k kind) string {
 	return name
 }
 
-// nodeOf is the node that keeps a session of that name; nothing where it names none.
+// nodeOf is the node that keeps a session of that name; nothing if it names none.
 func nodeOf(name string) string {
 	parts := strings.SplitN(name, "-", 3)
 	if len(parts) < 3 {
@@ -232,11 +233,11 @@ func (s *Servers) build(k kind, key string) *mcp.Server {
 // tools do for one client what its calls ask for, through the API.
 type tools struct {
 	kind
-	key     string // the client's, where it does not come with each request
+	key     string // the client's, if it does not come with each request
 	servers *Servers
 }
 
-// client speaks to the API as whoever has sent the request.
+// client speaks to the API as the sender of the request.
 func (t tools) client(extra *mcp.RequestExtra) *client.Client {
 	c := &client.Client{Base: "http://docent.internal", Key: t.key, NoProof: true} // the work would be this server's
 	as := &acting{next: local{t.servers.api}, from: "127.0.0.1"}

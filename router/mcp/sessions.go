@@ -15,7 +15,7 @@ import (
 // ten minutes.
 const DefaultMaxSessions = 4096
 
-// sessions knows which client has which session. Where a client has as many as it may, or all clients together, a new
+// sessions knows which client has which session. If a client has as many as it may, or all clients together, a new
 // session takes the place of the one that was not used for longest; a client begins one by itself when its session is
 // gone.
 type sessions struct {
@@ -30,13 +30,13 @@ type sessions struct {
 type session struct {
 	name    string
 	kind    kind
-	account *budget.Account // of its client; nil where that is not bounded
+	account *budget.Account // of its client; nil if that is not bounded
 	using   int             // requests
 	used    time.Time
 	at      *list.Element // in idle; nil while a request is with it
 }
 
-// room takes a place for a session of a client, and closes another one for it where there is none. It is false where
+// room takes a place for a session of a client, and closes another one for it if there is none. It is false if
 // all that could be closed are in use; own is whether those are the client's.
 func (s *sessions) room(client netip.Addr, bounded bool) (account *budget.Account, own, ok bool) {
 	if bounded {
@@ -93,7 +93,7 @@ func (s *sessions) drop(have *session) {
 	have.account.Done()
 }
 
-// begun notes a session that has begun, or gives its place back where none has.
+// begun notes a session that has begun, or gives its place back if none has.
 func (s *sessions) begun(name string, k kind, account *budget.Account) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package overload decides who is let in when more is asked than the machine carries.
 //
 // A fixed number of requests is worked on at once, and others wait in the order in which they came. A request is let in
-// where its answer can be expected within the limit, and refused at once where not. The expectation is Little's law:
+// if its answer can be expected within the limit, and refused at once if not. The expectation is Little's law:
 // the requests before it, divided by the rate at which requests lately left while others waited. A request beyond the
 // limit, or beyond the bound of the queue, is refused with the time after which to try again. One that was let in to
 // wait is not refused later.
@@ -22,7 +22,7 @@ import (
 type Rule struct {
 	Working int           // at once; more wait
 	Waiting int           // at once; more are refused
-	Limit   time.Duration // within which whoever is let in should have its answer
+	Limit   time.Duration // within which an admitted request should have its answer
 	// Lease is how long a request counts as worked on. One that takes longer waits for a disk, or for an actor that does
 	// not answer, and keeps nobody else out.
 	Lease time.Duration
@@ -40,7 +40,7 @@ const (
 	// which says nothing about what it carries.
 	lapse = 5 * tick
 
-	leastRetry, mostRetry = time.Second, 30 * time.Second
+	leastRetry, maxRetry = time.Second, 30 * time.Second
 )
 
 // A load is what a decision goes by.
@@ -62,8 +62,8 @@ func (r Rule) decide(l load) (verdict, time.Duration) {
 	if l.working < r.Working && l.waiting == 0 {
 		return enters, 0
 	}
-	expected := mostRetry
-	if s := float64(l.working+l.waiting+1) / l.rate; s < mostRetry.Seconds() {
+	expected := maxRetry
+	if s := float64(l.working+l.waiting+1) / l.rate; s < maxRetry.Seconds() {
 		expected = time.Duration(s * float64(time.Second))
 	}
 	if l.waiting >= r.Waiting || expected > r.Limit {
@@ -111,7 +111,7 @@ type Queue struct {
 type Ticket struct {
 	queue *Queue
 	since time.Time
-	at    *list.Element // nil where it no longer counts
+	at    *list.Element // nil if it no longer counts
 	left  bool
 }
 
@@ -188,7 +188,7 @@ func (t *Ticket) Done() {
 	t.queue.leave(t)
 }
 
-// Close refuses those who wait and whoever comes: the service stops.
+// Close refuses requests that wait and those that come: the service stops.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -205,7 +205,7 @@ var errClosed = &api.BusyError{Kind: api.ErrShuttingDown, RetryAfter: 5 * time.S
 // A Stats is how a queue stands.
 type Stats struct {
 	Working, Waiting int
-	Expected         time.Duration // until whoever comes now is let in and has its answer; 0 where nobody waits
+	Expected         time.Duration // until a request that comes now is admitted and answered; 0 if none waits
 	Rate             float64       // at which requests leave while others wait, a second, as far as it was measured
 }
 
@@ -244,7 +244,7 @@ func (q *Queue) judge() (verdict, error) {
 // all of them at the same moment. Spread is from 0 to 1.
 func retryAfter(expected time.Duration, spread float64) time.Duration {
 	after := max(expected, leastRetry)
-	return min(after+time.Duration(spread*float64(after)), mostRetry)
+	return min(after+time.Duration(spread*float64(after)), maxRetry)
 }
 
 func (q *Queue) start() *Ticket {
@@ -277,7 +277,7 @@ func (q *Queue) release(p *Ticket) {
 	}
 }
 
-// expire has those who wait take the turns of requests whose lease is over.
+// expire gives the turns of requests whose lease is over to those that wait.
 func (q *Queue) expire() {
 	for q.working.Len() > 0 {
 		p := q.working.Front().Value.(*Ticket)

@@ -29,8 +29,8 @@ func TestTheRuleSaysWhoWaitsAndWhoIsRefused(t *testing.T) {
 		"it would be answered too late":          {load{10, 150, 100}, refused, 1610 * time.Millisecond},
 		"the same on a machine that does more":   {load{10, 150, 1000}, waits, 161 * time.Millisecond},
 		"the queue is as long as it may be":      {load{10, 4000, 1e6}, refused, 4011 * time.Microsecond},
-		"nothing moves":                          {load{10, 0, 0}, refused, mostRetry},
-		"it moves so slowly that nobody can say": {load{10, 3000, 1e-9}, refused, mostRetry},
+		"nothing moves":                          {load{10, 0, 0}, refused, maxRetry},
+		"it moves so slowly that nobody can say": {load{10, 3000, 1e-9}, refused, maxRetry},
 	} {
 		got, expected := plain.decide(c.load)
 		if got != c.want || expected.Round(time.Microsecond) != c.expected {
@@ -47,7 +47,7 @@ func TestWhoIsRefusedHearsWhenTheOthersWillBeAnswered(t *testing.T) {
 	}{
 		{100 * time.Millisecond, 0, time.Second}, {100 * time.Millisecond, 0.5, 1500 * time.Millisecond},
 		{2 * time.Second, 0, 2 * time.Second}, {2 * time.Second, 0.999, 3998 * time.Millisecond},
-		{20 * time.Second, 0.9, 30 * time.Second}, {mostRetry, 0, 30 * time.Second},
+		{20 * time.Second, 0.9, 30 * time.Second}, {maxRetry, 0, 30 * time.Second},
 	} {
 		if got := retryAfter(c.expected, c.spread); got != c.want {
 			t.Errorf("%v, %v: %v, want %v", c.expected, c.spread, got, c.want)
@@ -101,7 +101,7 @@ func (m *machine) ask() {
 			m.mu.Lock()
 			m.took = append(m.took, time.Since(came))
 		case !errors.Is(err, api.ErrOverloaded) || !errors.As(err, &busy) || busy.RetryAfter < leastRetry ||
-			busy.RetryAfter > mostRetry:
+			busy.RetryAfter > maxRetry:
 			m.t.Errorf("refused with %v", err)
 		case time.Since(came) > 0:
 			m.t.Errorf("refused after %v", time.Since(came))
@@ -111,7 +111,7 @@ func (m *machine) ask() {
 	})
 }
 
-// press has so many requests come in a second, for a while.
+// press sends so many requests in a second, for a while.
 func (m *machine) press(rate int, during time.Duration) {
 	gap := time.Second / time.Duration(rate)
 	for end := time.Now().Add(during); time.Now().Before(end); time.Sleep(gap) {
@@ -120,7 +120,7 @@ func (m *machine) press(rate int, during time.Duration) {
 	}
 }
 
-// burst has so many come at once.
+// burst sends so many at once.
 func (m *machine) burst(n int) {
 	for range n {
 		m.ask()
@@ -217,7 +217,7 @@ func TestPastSaturationTheMachineStaysBusyAndAnswersInTime(t *testing.T) {
 	}
 }
 
-// A measured rate is that of the last queue: where that was long ago the machine may have lost its neighbours since.
+// A measured rate is that of the last queue: if that was long ago, the machine may have lost its neighbours since.
 func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 	run(t, plain, 100, func(m *machine) {
 		m.press(200, 10*time.Second)
@@ -255,7 +255,7 @@ func TestAProcessThatStoodStillRefusesNobodyForIt(t *testing.T) {
 	})
 }
 
-// While nothing gets done, whoever comes cannot be answered in time; a moment after, everybody can.
+// While nothing gets done, a request that comes cannot be answered in time; a moment after, every one can.
 func TestADiskThatStoodStillRefusesNobodyAfterwards(t *testing.T) {
 	run(t, plain, 1000, func(m *machine) {
 		m.press(500, time.Second)
@@ -288,7 +288,7 @@ func TestARequestThatIsSlowByItselfHoldsUpNobodyElse(t *testing.T) {
 		m.burst(1)
 		time.Sleep(plain.Lease + 2*tick)
 		if done, _, _ := m.answered(); done != 1 {
-			t.Error("whoever came then is not answered")
+			t.Error("a request that came then is not answered")
 		}
 		if p, err := m.Enter(m.t.Context()); err != nil { // while nobody waits, at once
 			t.Error(err)

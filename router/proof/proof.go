@@ -4,7 +4,7 @@
 // that the client has to find, and a signature. Nothing is kept of a challenge until it is solved. The key is made for
 // each project, so that a solution is good for one alone.
 //
-// Solutions that were used are kept in memory until their challenges expire, and at most so many. Where there would be
+// Solutions that were used are kept in memory until their challenges expire, and at most so many. If there would be
 // more, or after a restart, the oldest challenges expire early: a solution is never taken twice.
 package proof
 
@@ -58,8 +58,8 @@ const (
 
 // Challenges makes challenges and takes solutions. It must not be copied.
 type Challenges struct {
-	// Shared, where it is set before the first use, notes that a solution is used, for as long as it could be: several nodes
-	// remember them together. It says false where it was used before. give undoes it.
+	// Shared, if it is set before the first use, notes that a solution is used, for as long as it could be: several nodes
+	// remember them together. It returns false if it was used before. give undoes it.
 	Shared func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error)
 
 	secret []byte
@@ -107,9 +107,8 @@ func (c *Challenges) sign(project, challenge string) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error, or with what keeps nodes from
-// remembering it together. What give returns may be
-// used again: for a request that was refused for another reason.
+// Use takes a solution, as altcha's clients send it: JSON in base64. It fails with an Error, or with what keeps nodes
+// from remembering it together. What give returns may be used again: for a request that was refused for another reason.
 func (c *Challenges) Use(ctx context.Context, project, payload string, now time.Time) (give func(), err error) {
 	if payload == "" {
 		return nil, ErrNone
@@ -186,7 +185,7 @@ func (c *Challenges) take(solution [16]byte, at int64, now time.Time) (give func
 	}, nil
 }
 
-// Solve finds a challenge's number and gives the solution as it is sent; empty where there is none.
+// Solve finds a challenge's number and gives the solution as it is sent; empty if there is none.
 func Solve(c Challenge) string {
 	for n := range c.MaxNumber + 1 {
 		if sum := sha256.Sum256([]byte(c.Salt + strconv.Itoa(n))); hex.EncodeToString(sum[:]) == c.Challenge {

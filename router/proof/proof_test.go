@@ -113,7 +113,7 @@ func TestASolutionOfBeforeARestartIsNotTakenAgain(t *testing.T) {
 	}
 }
 
-// However many come, memory is bounded and nothing is taken twice, also where the clock goes back.
+// However many come, memory is bounded and nothing is taken twice, even if the clock goes back.
 func TestNothingIsTakenTwiceWithinBoundedMemory(t *testing.T) {
 	t.Parallel()
 	c := proof.New(secret, start)

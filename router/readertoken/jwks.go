@@ -20,7 +20,8 @@ import (
 	"docent/internal/outbound"
 )
 
-// Bounds of what an address publishes, and of how often it is asked: tokens with made-up key ids must not become requests.
+// Bounds of what an address publishes, and of how often it is asked: tokens with made-up key ids must not become
+// requests.
 const (
 	maxKeySet    = 64 << 10         // bytes
 	maxKeys      = 16               // that can verify: a token without a kid is tried with each
@@ -123,7 +124,7 @@ type keySet struct {
 	err   error     // of the last try
 }
 
-// find returns the keys that may have signed a token with that key id; all where it names none. It asks the address where
+// find returns the keys that may have signed a token with that key id; all if it names none. It asks the address if
 // the keys are old or the id is not known, at most once in a while. Others use the keys that are there meanwhile.
 func (s *keySet) find(ctx context.Context, kid string) ([]jwt.VerificationKey, error) {
 	found, due, err := s.look(kid)
@@ -163,7 +164,7 @@ func (s *keySet) look(kid string) (found []jwt.VerificationKey, due bool, err er
 	return found, stale && now.Sub(s.tried) >= retryAfter, s.err
 }
 
-// fetch asks the address. What could be read last goes on to be used where it fails. The request does not end with the one
+// fetch asks the address. What could be read last goes on to be used if it fails. The request does not end with the one
 // for which it is made: others wait for it.
 func (s *keySet) fetch(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)

@@ -1,9 +1,9 @@
-// Package readertoken verifies who the readers of a site are, by tokens that the site's own server signs: JWTs with the claims
-// sub, groups, aud and exp.
+// Package readertoken verifies who the readers of a site are, by tokens that the site's own server signs: JWTs with the
+// claims sub, groups, aud and exp.
 //
-// A token is signed with HS256 and one of the project's reader secrets, or with ES256 and a key that the site publishes as
-// a JSON Web Key Set. Which of the two is decided by the algorithm in its header, and each algorithm has keys of its own
-// kind only: a published key is never taken for a secret.
+// A token is signed with HS256 and one of the project's reader secrets, or with ES256 and a key that the site publishes
+// as a JSON Web Key Set. Which of the two is decided by the algorithm in its header, and each algorithm has keys of its
+// own kind only: a published key is never taken for a secret.
 package readertoken
 
 import (
@@ -56,7 +56,8 @@ type held struct {
 	keys    *keySet
 }
 
-// New makes a verifier. Secret reads a stored secret; now is time.Now where it is nil. Published keys are fetched from where the policy lets requests go.
+// New returns a verifier. Secret reads a stored secret; now defaults to time.Now. Published keys are fetched from where
+// the policy lets requests go.
 func New(secret func(name string) (string, error), policy outbound.Policy, now func() time.Time, log *slog.Logger) *Verifier {
 	if now == nil {
 		now = time.Now
@@ -65,7 +66,7 @@ func New(secret func(name string) (string, error), policy outbound.Policy, now f
 }
 
 // Verify returns whom a token of a project names. It fails with an *api.StateError of the kind api.ErrUnauthorized, whose
-// reason is for the client, where the token is not valid, and with api.ErrUnavailable where that cannot be known now.
+// reason is for the client, if the token is not valid, and with api.ErrUnavailable if that cannot be known now.
 func (v *Verifier) Verify(ctx context.Context, p api.Project, token string) (api.Reader, error) {
 	if len(p.ReaderSecrets) == 0 && p.ReaderJWKS == "" {
 		return api.Reader{}, refuse("this project takes no reader tokens: create a secret to sign them with by docent reader-secret create %s", p.ID)

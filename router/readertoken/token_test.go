@@ -283,7 +283,7 @@ func TestPublishedKeysAreFetchedOnceInAWhile(t *testing.T) {
 	}
 }
 
-// A published key is public. Whoever signs HS256 with its text, or ES256 with a secret, has proven nothing.
+// A published key is public. A signature by HS256 with its text, or by ES256 with a secret, proves nothing.
 func TestAPublishedKeyIsNeverASecret(t *testing.T) {
 	t.Parallel()
 	k := key(t)

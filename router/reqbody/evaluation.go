@@ -12,7 +12,7 @@ const maxEvaluated = 10
 // An Evaluation is a conversation whose answers somebody judges.
 type Evaluation struct {
 	Questions []EvaluationQuestion
-	Model     string // the project's where empty
+	Model     string // the project's if empty
 }
 
 // An EvaluationQuestion is one of its questions.

@@ -108,7 +108,7 @@ func kind(v value) string {
 
 // An object is the members of one, in their order. Like the elements of an array they are windows on the body: what
 // reading it takes in memory does not grow with what it holds beside the fields that are read. (encoding/json with
-// RawMessage checks and copies each level anew: decision 0006.)
+// RawMessage checks and copies each level again: decision 0006.)
 type object []member
 
 type member struct {
@@ -116,7 +116,7 @@ type member struct {
 	value value
 }
 
-// get is the member of that name, the last one where there are several; none where there is no such member.
+// get is the member of that name, the last one if there are several; none if there is no such member.
 func (o object) get(name string) value {
 	for i := len(o) - 1; i >= 0; i-- {
 		if string(o[i].name) == name {
@@ -137,7 +137,7 @@ func members(v value) (o object) {
 	return o
 }
 
-// find is the member of that name; none where there is no such member.
+// find is the member of that name; none if there is no such member.
 func find(v value, name string) (found value) {
 	for n, value := range each(v) {
 		if string(n) == name {
@@ -201,7 +201,7 @@ func space(v value, i int) int {
 	return i
 }
 
-// skip is where the value that begins at i ends.
+// skip returns the end of the value that begins at i.
 func skip(v value, i int) int {
 	nested, start := 0, i
 	for i < len(v) {

@@ -25,7 +25,7 @@ func (p *Problems) Add(field, format string, args ...any) {
 	}
 }
 
-// Err is an *api.InvalidError, or nil where nothing is wrong.
+// Err is an *api.InvalidError, or nil if nothing is wrong.
 func (p *Problems) Err() error {
 	if len(p.list) == 0 {
 		return nil

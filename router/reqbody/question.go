@@ -157,7 +157,7 @@ func (p *Problems) messages(field string, v value, form stream.Form) (id, questi
 	return id, question
 }
 
-// text is the text of the newest message: that of its text parts, or its content where there are none. Of the other
+// text is the text of the newest message: that of its text parts, or its content if there are none. Of the other
 // messages only the form is checked. Parts of an unknown kind are passed over: clients send back all that they ever
 // showed.
 func (p *Problems) text(at string, parts, content value, last bool) string {

@@ -27,7 +27,7 @@ const (
 // A conn is a connection that was taken from net/http. All of it but the atomic fields and next belongs to its loop.
 type conn struct {
 	tcp    *net.TCPConn
-	closed func()  // is told that tcp is closed; nil where nobody wants to know
+	closed func()  // called when tcp is closed; may be nil
 	socket uintptr // tcp's; it is open as long as tcp is, which nobody else closes
 	read   []byte  // what net/http had read of the next request
 	err    error   // why it cannot be used
@@ -83,7 +83,7 @@ func (c *conn) close() {
 	}
 }
 
-// onClose is what wants to be told of the connection's end; nil where nobody does.
+// onClose is called at the connection's end; it may be nil.
 func onClose(c net.Conn) func() {
 	for {
 		switch have := c.(type) {
@@ -97,7 +97,7 @@ func onClose(c net.Conn) func() {
 	}
 }
 
-// enqueue has the loop look at the connection. It may be called from anywhere, also with locks held, and does not wait.
+// enqueue makes the loop look at the connection. It may be called from anywhere, also with locks held, and does not wait.
 func (c *conn) enqueue() {
 	if c.queued.Swap(true) {
 		return
@@ -113,7 +113,7 @@ func (c *conn) enqueue() {
 	l.wake()
 }
 
-// end accounts for the end of the answer, once. Where the source panics done is called all the same.
+// end accounts for the end of the answer, once. If the source panics, done is called all the same.
 func (c *conn) end(how string, err error) {
 	if c.over {
 		return

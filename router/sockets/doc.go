@@ -36,7 +36,7 @@
 //
 // # What can go wrong
 //
-// A source that panics ends its own answer only. Where a connection cannot be taken (TLS, HTTP/2 and 1.0, a server
+// A source that panics ends its own answer only. If a connection cannot be taken (TLS, HTTP/2 and 1.0, a server
 // that was not attached, a system without epoll) Take is false and the handler writes the answer itself; both ways
 // give the same bytes. An operator can have all answers written by their handlers: setting stream_writer.
 package sockets

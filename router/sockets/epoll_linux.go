@@ -10,7 +10,7 @@ import (
 )
 
 // An epoll knows what connections are ready for that no goroutine waits on. It is a set of its own, for which the
-// runtime's poller waits as it does for any file; each change is told once.
+// runtime's poller waits as it does for any file; each change is reported once.
 type epoll struct {
 	file *os.File
 	raw  syscall.RawConn
@@ -118,7 +118,7 @@ func (e *epoll) room(c *conn) error {
 	return e.control(c, syscall.EPOLL_CTL_MOD, edges|syscall.EPOLLOUT)
 }
 
-// forget has nothing more told of a connection, which is closed or removed then.
+// forget stops events of a connection, which is closed or removed then.
 func (e *epoll) forget(c *conn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -84,7 +84,7 @@ func (handbackAddr) String() string  { return "connections whose streams have en
 
 // A handedBack is a connection that net/http has again. It begins with what was read before, and passes over empty
 // lines before the first request, which some clients send behind the body of a POST (RFC 9112, 2.2); net/http passes
-// over them where it has read the POST itself.
+// over them if it has read the POST itself.
 type handedBack struct {
 	*net.TCPConn
 	closed func() // as of a conn
@@ -100,7 +100,7 @@ func (c *handedBack) Close() error {
 	return c.TCPConn.Close()
 }
 
-// OnClose is what wants to be told of that.
+// OnClose is called then.
 func (c *handedBack) OnClose() func() { return c.closed }
 
 // emptyLines are as many bytes of empty lines as net/http passes over: two line ends.

@@ -46,7 +46,7 @@ func newLoop(p *Pool) *loop {
 		grain: max(1, min(p.options.Pace/5, 10*time.Millisecond))}
 }
 
-// wake wakes the loop where it sleeps.
+// wake wakes the loop if it sleeps.
 func (l *loop) wake() {
 	if l.asleep.Load() && l.asleep.CompareAndSwap(true, false) {
 		select {
@@ -233,7 +233,7 @@ func (l *loop) stream(c *conn, due bool) {
 	buf, wait := c.source.Append(append(l.buffer[:0], "0000000000"[:frameHead]...))
 	got := len(buf) > frameHead
 	buf, how := c.source.End(buf)
-	// Where the client is no more, its system answers what is written with the end of the connection.
+	// If the client is gone, its system answers what is written with the end of the connection.
 	probe := c.found&halfClosed != 0 && !c.probed
 	if !got && how == "" && (probe || l.clock-c.lastWrite >= l.options.KeepAlive/2) {
 		buf = c.source.KeepAlive(buf)
@@ -286,7 +286,7 @@ func (l *loop) resume(c *conn, due bool) bool {
 	return false
 }
 
-// frame makes a chunk of HTTP of what follows the room for its head, and ends the answer where it is the last.
+// frame makes a chunk of HTTP of what follows the room for its head, and ends the answer if it is the last.
 func frame(buf *[]byte, last bool) []byte {
 	b := *buf
 	from := frameHead
@@ -377,7 +377,7 @@ func (l *loop) lose(c *conn, how string, err error) {
 	l.drop(c)
 }
 
-// drop closes the connection. Where the client has sent more than was read, an immediate end would take from it what
+// drop closes the connection. If the client has sent more than was read, an immediate end would take from it what
 // it has not read yet; that of one which is closed after its answer need not have been told by now.
 func (l *loop) drop(c *conn) {
 	if c.phase == gone {

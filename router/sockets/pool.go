@@ -18,16 +18,16 @@ import (
 
 // A Source is one reader's view of an answer that grows. One goroutine at a time calls its methods; they do not wait.
 type Source interface {
-	// Append appends to dst what there is of the answer that was not appended before, or about 32 KB of it; where more
-	// is left, changed is called. Where wait is true, what comes soon is better sent together with what follows it:
+	// Append appends to dst what there is of the answer that was not appended before, or about 32 KB of it; if more
+	// is left, changed is called. If wait is true, what comes soon is better sent together with what follows it:
 	// until the next Append, which comes after the pace, changed is called for the end of the answer alone.
 	Append(dst []byte) (out []byte, wait bool)
 	// KeepAlive appends something that the reader passes over.
 	KeepAlive(dst []byte) []byte
-	// End says after an Append how the answer has ended; nothing where it goes on. What the reader has still to be told is
+	// End says after an Append how the answer has ended; nothing if it goes on. What the reader has still to be told is
 	// appended.
 	End(dst []byte) (out []byte, how string)
-	// Watch has changed called whenever Append or End may have something to say. changed may be called from anywhere,
+	// Watch calls changed whenever Append or End may have something to say. changed may be called from anywhere,
 	// with any lock held. The first Append comes without it. stop ends that.
 	Watch(changed func()) (stop func())
 }
@@ -65,7 +65,7 @@ type Pool struct {
 	options  Options
 	loops    []*loop
 	next     atomic.Uint32
-	epoll    *epoll // nil where this system has none, or nothing was attached
+	epoll    *epoll // nil if this system has none, or nothing was attached
 	back     *handback
 	idleTime time.Duration // for which a connection may wait for its next request
 	cut      atomic.Bool
@@ -158,7 +158,7 @@ func (p *Pool) Close() {
 	p.ended.Wait()
 }
 
-// sweep has all loops look at all that they have.
+// sweep makes all loops look at all that they have.
 func (p *Pool) sweep() {
 	for _, l := range p.loops {
 		l.sweep.Store(true)
@@ -167,11 +167,11 @@ func (p *Pool) sweep() {
 }
 
 // Take takes the connection of a request from net/http and writes the answer there: status 200, the header that w
-// has, and what the source appends, in chunks. The request's body, where there is one, has been read to its end, and
+// has, and what the source appends, in chunks. The request's body, if there is one, has been read to its end, and
 // nothing was answered yet.
 //
-// Where Take is true neither w nor the request is to be touched any more, and done is called once, from anywhere, at
-// the end of the answer, which may be before Take has returned. Where it is false nothing has happened.
+// If Take is true neither w nor the request is to be touched any more, and done is called once, from anywhere, at
+// the end of the answer, which may be before Take has returned. If it is false nothing has happened.
 func (p *Pool) Take(w http.ResponseWriter, r *http.Request, source Source, done func(Account)) bool {
 	if p.epoll == nil || r.TLS != nil || r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Context().Value(takeable{p}) == nil {
 		return false
@@ -196,7 +196,7 @@ func (p *Pool) Take(w http.ResponseWriter, r *http.Request, source Source, done 
 const streamsPerLoop = 1000
 
 // pick is the loop for another answer: the first that is not full, since each loop that is woken costs as much as
-// several writes; where all are full, each in turn.
+// several writes; if all are full, each in turn.
 func (p *Pool) pick() *loop {
 	for _, l := range p.loops {
 		if l.streams.Load() < streamsPerLoop {
@@ -221,7 +221,7 @@ func headOf(h http.Header, closes bool) []byte {
 	return b.Bytes()
 }
 
-// underlying is the TCP connection that c is, and what was read from it and not yet given to net/http; nil where it
+// underlying is the TCP connection that c is, and what was read from it and not yet given to net/http; nil if it
 // is another.
 func underlying(c net.Conn) (tcp *net.TCPConn, read []byte) {
 	for {

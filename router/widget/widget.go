@@ -20,7 +20,7 @@ const Loader = "v1.js"
 // A File is one script as it is served.
 type File struct {
 	Content []byte
-	Gzip    []byte // the same, compressed; nil where that is not smaller
+	Gzip    []byte // the same, compressed; nil if that is not smaller
 	Tag     string // changes with the content
 }
 

@@ -102,7 +102,7 @@ var scripts = []struct {
 	{[]*unicode.RangeTable{unicode.Thai}, []string{"Thai"}},
 }
 
-// Scripts are the codes of the script of a text: another one than Latin where it has at least as many letters of that
+// Scripts are the codes of the script of a text: another one than Latin if it has at least as many letters of that
 // as Latin words.
 func Scripts(text string) []string {
 	latin := 0

@@ -776,7 +776,7 @@ func SynonymsOfPhrase(words []string) (others []string, n int) {
 	return others, n
 }
 
-// begins is how many words a phrase takes at the beginning of others; 0 where it is not there. One other word may stand
+// begins returns how many words a phrase takes at the beginning of others; 0 if it is not there. One other word may stand
 // within a phrase of two: "turn it off".
 func begins(words, phrase []string) int {
 	at := 0

@@ -20,13 +20,13 @@ type Check struct {
 	Commit      string         `json:"commit"`
 	Site        api.SiteKind   `json:"site"`
 	Config      string         `json:"config,omitempty"`  // the file that configures the site
-	Address     string         `json:"address,omitempty"` // where readers find the documentation; empty where nobody says
+	Address     string         `json:"address,omitempty"` // public URL of the documentation; empty if nobody says
 	AddressFrom string         `json:"addressFrom,omitempty"`
 	Pages       []CheckedPage  `json:"pages"`
 	LeftOut     []LeftOut      `json:"leftOut"`
 	DeadLinks   []DeadLink     `json:"deadLinks"`
 	Warnings    []site.Warning `json:"warnings"`
-	// Withheld says why no page is public, and what to do, where it is not known what the site leaves out.
+	// Withheld says why no page is public, and what to do, if it is not known what the site leaves out.
 	Withheld string `json:"withheld,omitempty"`
 }
 
@@ -36,7 +36,7 @@ type CheckedPage struct {
 	URL   string     `json:"url"`
 	State site.State `json:"state"`
 	Why   string     `json:"why"`
-	File  string     `json:"file,omitempty"` // that says so; empty where it is the generator's own rule
+	File  string     `json:"file,omitempty"` // that says so; empty if it is the generator's own rule
 	Title string     `json:"title,omitempty"`
 	// how many sections it has to be found by
 	Sections int `json:"sections,omitempty"`
@@ -173,7 +173,7 @@ func (u *Update) deadLinks() (out []DeadLink) {
 	return out
 }
 
-// meant are the paths that a link on a page may mean; none where only the theme's templates know.
+// meant are the paths that a link on a page may mean; none if only the theme's templates know.
 func (c *linkChecker) meant(r *page.Record, to string) []string {
 	if rooted, ok := strings.CutPrefix(to, "/"); ok {
 		paths := []string{rooted}
@@ -186,7 +186,7 @@ func (c *linkChecker) meant(r *page.Record, to string) []string {
 	if hugo && !strings.Contains(to, "/") && path.Ext(to) == "" {
 		return nil // a word that the theme's templates know
 	}
-	// Relative to the file or, where it is an address, to that of the page.
+	// Relative to the file or, if it is an address, to that of the page.
 	shown, _ := c.pages.Address(r.Path)
 	paths := []string{path.Join(path.Dir(r.Path), to), path.Join("/", shown, to),
 		path.Join("/", path.Dir(strings.TrimSuffix(shown, "/")), to)}
@@ -219,7 +219,7 @@ func withinSite(dest string) (string, bool) {
 	}
 }
 
-// dead says why none of the paths that a link may mean is a page; empty where one is.
+// dead says why none of the paths that a link may mean is a page; empty if one is.
 func (c *linkChecker) dead(paths []string) string {
 	hidden := "" // a file that one of them names and the site does not show
 	for _, p := range paths {

@@ -75,7 +75,7 @@ func (u *Update) derive() []*page.Record {
 	return todo
 }
 
-// placeOf is where a page stands: an operation of an API below the API, under its first tag.
+// placeOf is a page's place in the navigation: an operation of an API below the API, under its first tag.
 func (u *Update) placeOf(r *page.Record, address string, titles map[string]string) site.Place {
 	if r.File != "" {
 		at := site.Place{Crumbs: u.where.Crumbs(r.Page(), titles)}

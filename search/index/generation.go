@@ -43,7 +43,7 @@ import (
 // schemaVersion names the form of a generation and of the documents in it.
 const schemaVersion = 8
 
-// Format names the form of the indexes that this version makes and reads. Others are built anew.
+// Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
 
 type Manifest struct {
@@ -53,7 +53,7 @@ type Manifest struct {
 	DocsDir  string         `json:"docsDir"`
 	SiteURL  string         `json:"siteUrl"`
 	Site     SiteLabel      `json:"site"`
-	Language string         `json:"language"` // the site's default, where something says it
+	Language string         `json:"language"` // the site's default, if something says it
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
@@ -67,7 +67,7 @@ type ManifestFile struct {
 	CRC  uint32 `json:"crc32c"`
 }
 
-// A SiteLabel is what bears on where the links of a site lead.
+// A SiteLabel is what decides where the links of a site lead.
 type SiteLabel struct {
 	Kind     api.SiteKind `json:"kind,omitempty"`
 	Base     string       `json:"base,omitempty"` // path of the site's root, without slashes at its ends

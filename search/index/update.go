@@ -32,8 +32,8 @@ const (
 	maxDeadShare = 0.25
 	maxTodoShare = 0.5
 	maxBroken    = 20 // files of one update that break their parser
-	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in parsed
-	// form.
+	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in
+	// parsed form.
 	maxChanged = 16
 )
 
@@ -56,7 +56,7 @@ type Report struct {
 	Pages    int // in the index now
 	Sections int
 	LeftOut  int // files that could be pages, and that the site does not show
-	// Where readers find the documentation, and what says so. Both are empty where nobody does.
+	// The public URL of the documentation, and what says so. Both are empty if nobody does.
 	SiteURL, SiteURLFrom string
 	Warnings             []site.Warning // what of the site's configuration could not be read
 }
@@ -79,15 +79,15 @@ type Update struct {
 
 	passing sync.Mutex
 	broken  []site.Warning    // files that broke their parser
-	passed  map[string]string // why other files are no pages, by path; nil where nobody asks
+	passed  map[string]string // why other files are no pages, by path; nil if nobody asks
 	report  Report
 
-	// why nothing is public, where somebody asks: it is not known what the site leaves out
+	// why nothing is public, if somebody asks: it is not known what the site leaves out
 	withheld string
 }
 
-// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be made
-// anew.
+// Read reads what has changed of a tree since the old generation, which may be nil, and works out what has to be
+// indexed again.
 func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *Generation,
 	progress func(done, total int)) (*Update, error) {
 	u := newUpdate(o, project, tree)
@@ -135,7 +135,7 @@ func (u *Update) Changed() bool {
 		u.old.Manifest.Language != u.where.Language()
 }
 
-// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false where
+// Relabelled is the manifest of the old generation, of which nothing has changed, for the new commit; ok is false if
 // it says the same.
 func (u *Update) Relabelled() (m Manifest, ok bool) {
 	m = u.old.Manifest

@@ -15,7 +15,7 @@ import (
 const (
 	sketchWords = 8
 	codeBytes   = 384
-	mostNumbers = 8 * codeBytes
+	maxNumbers  = 8 * codeBytes
 )
 
 // A Field holds the vectors of the sections of one state of a documentation. It never changes.
@@ -42,7 +42,7 @@ var steps = [9]float64{1: 1.596, 2: 0.9957, 3: 0.586, 4: 0.3352, 5: 0.1881, 6: 0
 // newField makes room for the vectors of a number of sections; all have the same count of numbers.
 func newField(numbers, sections int) *Field {
 	f := &Field{turn: newRotation(numbers)}
-	kept := min(numbers, mostNumbers)
+	kept := min(numbers, maxNumbers)
 	f.bits = min(8, 8*codeBytes/kept)
 	f.size = (kept + 7) / 8 * f.bits
 	f.sketches = make([]uint64, 0, sections*sketchWords)
@@ -67,7 +67,7 @@ func (f *Field) rowBytes() int { return 4 + 8*sketchWords + f.size }
 func (f *Field) encoded(row []byte, vector []float32) []byte {
 	turned := f.turn.apply(normal(vector))
 	code := make([]byte, f.size)
-	scale := encode(code, turned[:min(len(turned), mostNumbers)], f.bits)
+	scale := encode(code, turned[:min(len(turned), maxNumbers)], f.bits)
 	row = binary.LittleEndian.AppendUint32(row, math.Float32bits(scale))
 	for _, word := range f.turn.sketch(turned) {
 		row = binary.LittleEndian.AppendUint64(row, word)
@@ -138,14 +138,14 @@ type Probe struct {
 	sum     float32 // of the numbers
 }
 
-// Probe makes a question's vector ready. It is nil where the vector is not one of the field's model.
+// Probe prepares a question's vector. It is nil if the vector is not one of the field's model.
 func (f *Field) Probe(vector []float32) *Probe {
 	if len(vector) != f.turn.numbers {
 		return nil
 	}
 	turned := f.turn.apply(normal(vector))
-	p := &Probe{numbers: slices.Clip(turned[:min(len(turned), mostNumbers)]), sketch: f.turn.sketch(turned)}
-	if len(turned) > mostNumbers { // the rest has no part in the product
+	p := &Probe{numbers: slices.Clip(turned[:min(len(turned), maxNumbers)]), sketch: f.turn.sketch(turned)}
+	if len(turned) > maxNumbers { // the rest has no part in the product
 		p.numbers = normal(p.numbers)
 	}
 	for _, v := range p.numbers {
@@ -207,7 +207,7 @@ func (f *Field) Nearest(p *Probe, n int, allowed func(section uint32) bool) []Ne
 	return found[:min(n, len(found))]
 }
 
-// Similarity is how near a section lies to a question; ok is false where it has no vector.
+// Similarity is how near a section lies to a question; ok is false if it has no vector.
 func (f *Field) Similarity(p *Probe, section uint32) (s float32, ok bool) {
 	row, ok := slices.BinarySearch(f.sections, section)
 	if !ok {

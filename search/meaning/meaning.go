@@ -11,13 +11,13 @@ import (
 // A Model says how vectors were made. Vectors of one model mean nothing to another.
 type Model struct {
 	Name       string `json:"name"`                 // the endpoint's
-	Dimensions int    `json:"dimensions,omitempty"` // that the endpoint is asked for; 0 where it is the model's own number
+	Dimensions int    `json:"dimensions,omitempty"` // that the endpoint is asked for; 0 for the model's own number
 	Prefix     string `json:"prefix,omitempty"`     // before the text of a section
 	Longest    int    `json:"longest,omitempty"`    // bytes of a section's text that are sent
 }
 
-// form is how sections are written out for a model. Another form takes the next number: vectors of the one before are
-// made anew.
+// form is how sections are written out for a model. Another form takes the next number: vectors of the previous
+// one are computed again.
 const form = 1
 
 // ID names the model on disk.

@@ -22,7 +22,7 @@ type Embedder interface {
 // A Later is an embedder's error that says when it is worth asking again, and why there is nothing now in a word or two:
 // Timeout, Unavailable or OverBudget.
 type Later struct {
-	After time.Duration // 0 where it is not known
+	After time.Duration // 0 if it is not known
 	Why   string
 	Err   error
 }

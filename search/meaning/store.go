@@ -47,11 +47,11 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 const suffix = ".vectors"
 
-// mostDimensions bounds what an endpoint can make this process hold.
-const mostDimensions = 1 << 14
+// maxDimensions bounds what an endpoint can make this process hold.
+const maxDimensions = 1 << 14
 
 // OpenStore opens the vectors that a model made for the project in a folder. A file that cannot be read as such is
-// removed, and its vectors are made anew.
+// removed, and its vectors are computed again.
 func OpenStore(dir string, m Model) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("open the vectors: %w", err)
@@ -86,7 +86,7 @@ func Load(dir string, m Model, keys []Key) (*Field, error) {
 	return s.Field(keys)
 }
 
-// read finds the records that are whole. There are none where the file does not begin with the model's header.
+// read finds the records that are whole. There are none if the file does not begin with the model's header.
 func (s *Store) read() error {
 	in := bufio.NewReaderSize(s.file, 1<<18)
 	h, length, ok := readHeader(in)
@@ -126,7 +126,7 @@ func readHeader(in *bufio.Reader) (h header, length int, ok bool) {
 	if !cut || string(sum) != fmt.Sprintf("%08x", crc32.Checksum(text, castagnoli)) || json.Unmarshal(text, &h) != nil {
 		return h, 0, false
 	}
-	return h, len(line), h.Numbers > 0 && h.Numbers <= mostDimensions
+	return h, len(line), h.Numbers > 0 && h.Numbers <= maxDimensions
 }
 
 func (s *Store) recordBytes() int { return len(Key{}) + s.shape.rowBytes() + 4 }
@@ -147,8 +147,8 @@ func (s *Store) Add(keys []Key, vectors [][]float32) error {
 	placed := make([]int64, len(keys))
 	for _, v := range vectors {
 		if len(v) > 0 && s.shape == nil {
-			if len(v) > mostDimensions {
-				return fmt.Errorf("a vector of %d dimensions: at most %d can be kept", len(v), mostDimensions)
+			if len(v) > maxDimensions {
+				return fmt.Errorf("a vector of %d dimensions: at most %d can be kept", len(v), maxDimensions)
 			}
 			s.shape = newField(len(v), 0)
 			text, err := json.Marshal(header{s.model, len(v)})
@@ -190,7 +190,7 @@ func (s *Store) Add(keys []Key, vectors [][]float32) error {
 }
 
 // Field is the vectors of sections, by their numbers in the list; a zero key is no section that is found. It is nil
-// where none has a vector.
+// if none has a vector.
 func (s *Store) Field(keys []Key) (*Field, error) {
 	if s.shape == nil {
 		return nil, nil

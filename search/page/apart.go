@@ -29,7 +29,7 @@ type apiInput struct {
 }
 
 // Texts are the pages of a file, the file's own first: of a document that describes an API one for the whole and one for
-// each operation. There are none where the file holds nothing for readers. Such a document is read in the cell.
+// each operation. There are none if the file holds nothing for readers. Such a document is read in the cell.
 func Texts(ctx context.Context, apart cell.Func, name string, content []byte) ([]Text, error) {
 	if !IsData(name) {
 		return []Text{{Content: content}}, nil

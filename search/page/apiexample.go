@@ -16,7 +16,7 @@ const (
 	exampleLevels   = 6       // of objects within objects
 )
 
-// example shows a call of an operation: the author's own sample where there is one, else a request that follows from
+// example shows a call of an operation: the author's own sample if there is one, else a request that follows from
 // what is said of the parameters and the body, and the first response that succeeds.
 func (w *apiWriter) example(o operation, params []map[string]any, bodies []any) {
 	if !strings.HasPrefix(strings.TrimLeft(strings.SplitN(o.call, " ", 2)[1], " "), "/") {
@@ -246,7 +246,7 @@ func (w *apiWriter) value(v any, without string, depth int) any {
 	return out
 }
 
-// written is a value as JSON; ok is false where there is none, or too much of it.
+// written is a value as JSON; ok is false if there is none, or too much of it.
 func written(value any) (string, bool) {
 	if value == nil {
 		return "", false

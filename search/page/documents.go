@@ -104,7 +104,7 @@ func titleWords(a *analysis.Analyser, text, language string) WordList {
 	}
 	list := func(all bool) WordList {
 		var w WordList
-		at := make([]int, parts) // where a part stands once the others are left out
+		at := make([]int, parts) // where a part is once the others are left out
 		for _, t := range tokens {
 			if t.Covers == 0 {
 				at[t.At] = w.Len()

@@ -25,7 +25,7 @@ type htmlReader struct {
 	body, code, heading strings.Builder
 	title               strings.Builder
 	trail               [maxLevel + 1]string
-	level               int    // of the heading that we are in; 0 where we are in none
+	level               int    // of the heading that we are in; 0 if we are in none
 	anchor              string // of that heading
 	seen                bool   // a heading has ended
 	inTitle             bool

@@ -24,7 +24,7 @@ func IsHTML(p string) bool {
 var chrome = map[string]bool{"nav": true, "footer": true, "button": true, "form": true, "svg": true, "template": true,
 	"noscript": true, "dialog": true}
 
-// Markdown is a part of an HTML page as Markdown, for those who read pages as Markdown: of its main element, where the
+// Markdown is a part of an HTML page as Markdown, for those who read pages as Markdown: of its main element, if the
 // part has one, without what stands on every page. The part may begin and end anywhere between two elements. What
 // cannot be converted stays as it is.
 func Markdown(part []byte) []byte {

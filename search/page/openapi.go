@@ -188,7 +188,7 @@ func (w *apiWriter) title(o operation) string {
 
 var notInNames = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
 
-// fileName names an operation's page within its file: by its id where it has one, else by its method and path.
+// fileName names an operation's page within its file: by its id if it has one, otherwise by its method and path.
 // taken has what names are taken, and which number to try next for each.
 func (o operation) fileName(id string, taken map[string]int) string {
 	name := strings.Trim(notInNames.ReplaceAllString(id, "-"), "-.")
@@ -214,8 +214,8 @@ var notPublic = []string{"x-excluded", "x-hidden", "x-internal"}
 
 var methods = []string{"get", "put", "post", "delete", "options", "head", "patch", "trace"}
 
-// operations are the public ones: by their first tag, in the order in which the document describes the tags, those without
-// a tag first.
+// operations are the public ones: by their first tag, in the order in which the document describes the tags, those
+// without a tag first.
 func (w *apiWriter) operations() (list []operation, about []apiTag) {
 	byTag := make(map[string][]operation)
 	named := make(map[string]bool)
@@ -265,7 +265,7 @@ func (w *apiWriter) operations() (list []operation, about []apiTag) {
 // An apiTag is a group of operations.
 type apiTag struct{ name, about string }
 
-// overview is the page of the whole API: what it is, where, how callers sign in, and what operations there are.
+// overview is the page of the whole API: what it is, its address, how callers sign in, and what operations there are.
 func (w *apiWriter) overview(operations []operation, about []apiTag) {
 	info := object(w.doc["info"])
 	w.front(w.text(info, "title"))

@@ -1,5 +1,5 @@
-// Package page knows what the pages of a documentation site and their sections are to an index: it reads one file, in
-// Markdown, MDX, HTML or as the description of an API, and makes the record that the index keeps of it and a document
+// Package page provides the pages and sections of a documentation site to an index: it reads one file, in Markdown,
+// MDX, HTML or as the description of an API, and makes the record that the index keeps of it and a document
 // for each section. What other files add to a page, its place in the navigation or the text of links that lead to it,
 // comes with its Source.
 package page
@@ -18,8 +18,8 @@ import (
 type Record struct {
 	_           struct{} `cbor:",toarray"`
 	UID         uint32   // names the file's sections in Bleve, for as long as the path exists
-	Path        string   // relative to the documentation folder; below the file's where it holds several pages
-	File        string   // that holds the page, where it holds others too: operations of an API
+	Path        string   // relative to the documentation folder; below the file's if it holds several pages
+	File        string   // that holds the page, if it holds others too: operations of an API
 	Hash        string
 	Kind        Kind
 	Offset      int64 // of the content in the text file
@@ -33,15 +33,15 @@ type Record struct {
 	Language    string   // of the front matter
 	Versions    []string // names of the version that it belongs to, the one that is shown first; of all that share it
 	Current     bool     // found by readers who name no version
-	Locale      string   // its language; empty for the site's default where nothing names that
-	Docs        string   // which docs of the site it belongs to, where several have versions of their own
+	Locale      string   // its language; empty for the site's default if nothing names that
+	Docs        string   // which docs of the site it belongs to, if several have versions of their own
 	Same        string   // names the page in all versions and languages
 	Tags        []string
 	Keywords    []string
 	Groups      []string
-	Slug        string   // last part of the page's address, or all of it, where the front matter sets it
+	Slug        string   // last part of the page's address, or all of it, if the front matter sets it
 	ID          string   // the same by Docusaurus's older rule
-	Address     string   // the whole address where the front matter sets that
+	Address     string   // the whole address if the front matter sets that
 	Aliases     []string // earlier addresses
 	Renders     string   // the operation of an API that the page is about: "GET /pets"
 	Shown       string   // path of the page on the site, by the rule of its generator
@@ -90,7 +90,7 @@ type Section struct {
 	Body    WordList // of heading and body, for proximity
 }
 
-// A WordList holds the hashes of the stemmed words of a text in their order, four bytes each, and after them, where the
+// A WordList holds the hashes of the stemmed words of a text in their order, four bytes each, and after them, if the
 // text is a title or heading, the names that cover several of them.
 type WordList struct {
 	_     struct{} `cbor:",toarray"`
@@ -132,7 +132,7 @@ func (r *Record) Page() site.Page {
 	return site.Page{Path: r.Origin(), Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
 }
 
-// URL is where a reader finds the page, or one of its anchors.
+// URL is the address of the page for readers, or of one of its anchors.
 func (r *Record) URL(siteURL, anchor string) string {
 	out := (&url.URL{Path: "/" + r.Shown}).EscapedPath()
 	if strings.Contains(r.Shown, "://") { // a page that was collected elsewhere than on the site

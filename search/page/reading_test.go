@@ -177,7 +177,7 @@ func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
 		visible = strings.ReplaceAll(visible, "\x00", " ")
 		other := countWords(slowAddress.ReplaceAllString(joined, " "))
 		for w, n := range countWords(slowAddress.ReplaceAllString(visible, " ")) {
-			n = min(n, other[w]) // where marks within a word part it, both readings are right
+			n = min(n, other[w]) // when marks within a word part it, both readings are right
 			seen += n
 			if got[w] < n {
 				t.Errorf("%s: %q is seen %d times and indexed %d times", name, w, n, got[w])

@@ -66,7 +66,7 @@ func Classify(p string) Kind {
 	}
 	ext := strings.ToLower(path.Ext(base))
 	if (IsData(base) || site.IsPDF(base)) && !strings.HasPrefix(base, ".") {
-		return KindPage // where it describes an API, or holds text
+		return KindPage // if it describes an API, or holds text
 	}
 	if strings.HasPrefix(base, ".") || !site.IsPage(base) {
 		return KindIgnored
@@ -149,7 +149,7 @@ func (s *Source) namePages(content []byte) {
 
 // A Text is a page as it is indexed and shown.
 type Text struct {
-	Path    string // below the file's; the file's own where empty
+	Path    string // below the file's; the file's own if empty
 	Renders string // the operation that it describes
 	Content []byte
 }

@@ -21,7 +21,7 @@ const PagesDir = "pages"
 // A Collector brings the pages of a source that is neither a folder nor a repository.
 type Collector interface {
 	// Collect makes the files in PagesDir below dir, which is the source's alone and is there, what the source holds now.
-	// It is called by one at a time for a source. Where it fails, what was there before stays, whole: readers are
+	// It is called by one at a time for a source. If it fails, what was there before stays, whole: readers are
 	// answered from that. What it remembers for the next time lies elsewhere in dir.
 	Collect(ctx context.Context, p api.Project, dir string, progress Progress) (Collected, error)
 }
@@ -30,7 +30,7 @@ type Collector interface {
 type Collected struct {
 	Pages   int      `json:"pages"`             // files that are there now
 	Changed int      `json:"changed"`           // of them, and of those that are gone
-	SiteURL string   `json:"siteUrl,omitempty"` // where readers find them, where the project does not say it
+	SiteURL string   `json:"siteUrl,omitempty"` // public URL of the pages, if the project does not say it
 	Notes   []string `json:"notes,omitempty"`   // what an operator should know, such as pages that were left out
 	// Of a web site: what was new, changed and gone, what could not be asked for, and what is left out.
 	Site *SiteCounts `json:"site,omitempty"`
@@ -63,7 +63,7 @@ func (s *Reader) CollectedDir(id api.ProjectID) string {
 	return filepath.Join(s.Collecting, string(id))
 }
 
-// LastCollection is how the last collection of a source went; false where there was none.
+// LastCollection is the result of a source's last collection; false if there was none.
 func (s *Reader) LastCollection(id api.ProjectID) (Collection, bool) {
 	var c Collection
 	raw, err := os.ReadFile(filepath.Join(s.CollectedDir(id), collectionFile))
@@ -113,7 +113,7 @@ func (s *Reader) collected(id api.ProjectID) bool {
 	return collected && !errors.Is(err, fs.ErrNotExist)
 }
 
-// gatherAlone gathers while no other node does. What another one has collected while this one waited does, also where it
+// gatherAlone gathers while no other node does. What another one has collected while this one waited does, even if it
 // came before this one began to wait for it.
 func (s *Reader) gatherAlone(
 	ctx context.Context, p api.Project, dir string, came bool, gather func(context.Context) error,
@@ -133,7 +133,7 @@ func (s *Reader) gatherAlone(
 	})
 }
 
-// gather has a collector bring the pages of a source, and notes how that went.
+// gather lets a collector bring the pages of a source, and records the result.
 func (s *Reader) gather(ctx context.Context, collector Collector, p api.Project, dir string, progress Progress) error {
 	if err := os.MkdirAll(filepath.Join(dir, PagesDir), 0o700); err != nil {
 		return fmt.Errorf("make the folder of %s: %w", p.ID, err)
@@ -152,7 +152,7 @@ func (s *Reader) gather(ctx context.Context, collector Collector, p api.Project,
 	return errors.Join(err, s.keepCollection(dir, last))
 }
 
-// onDisk is a collected project as the rooms below see it: a folder.
+// onDisk is a collected project as the packages below see it: a folder.
 func onDisk(p api.Project, pages, siteURL string) api.Project {
 	if p.Site == "" && p.Kind != api.SourceZip {
 		p.Site = api.SiteCollected
@@ -173,7 +173,7 @@ func (s *Reader) keepCollection(dir string, c Collection) error {
 	return datadir.WriteFile(filepath.Join(dir, collectionFile), raw, 0o600)
 }
 
-// due reports whether a source is to be read anew by itself.
+// due reports whether a source is due to be collected again.
 func (s *Reader) due(p api.Project) bool {
 	every := p.Interval()
 	if every == 0 {

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	mostCrashes = 2 // of the process while it reads a source, before that source is left out
-	// the same where something else may have ended it: an operator, or the system for want of memory
-	mostKills    = 5
+	maxCrashes = 2 // of the process while it reads a source, before that source is left out
+	// the same if something else may have ended it: an operator, or the system for want of memory
+	maxKills     = 5
 	retryUnknown = time.Hour // until a source is fetched again whose fetching ended the process: its commit is not known
 )
 
 // A Guard keeps a project whose content crashes the process from crashing it at each start. While a source is read, a
 // file says so; a server that finds such a file at its start knows during which reading the one before it ended. After
-// mostCrashes crashes the source is left out until its commit changes, another version of Docent reads it, or an
+// maxCrashes crashes the source is left out until its commit changes, another version of Docent reads it, or an
 // operator asks for it. A source that was being read when the process ended is then read alone, so that the next crash
 // is attributed to the right source.
 type Guard struct {
@@ -32,7 +32,7 @@ type Guard struct {
 	version string
 	now     func() time.Time
 	log     *slog.Logger
-	alone   sync.RWMutex // held for writing by whoever reads a source that is under suspicion
+	alone   sync.RWMutex // held for writing to read a source that is under suspicion
 
 	mu      sync.Mutex
 	entries map[string]*readEntry
@@ -42,7 +42,7 @@ type Guard struct {
 type readEntry struct {
 	Project api.ProjectID `json:"project"`
 	Step    readStep      `json:"step"`
-	Commit  string        `json:"commit,omitempty"` // empty where it is not known yet
+	Commit  string        `json:"commit,omitempty"` // empty if it is not known yet
 	Version string        `json:"version"`
 	Reading bool          `json:"reading"`
 	Crashes int           `json:"crashes"`
@@ -113,7 +113,7 @@ func (e *readEntry) leftOut(commit, version string, now time.Time) bool {
 	if e.Commit != commit || e.Version != version || commit == "" && now.Sub(e.At) >= retryUnknown {
 		return false
 	}
-	return e.Crashes >= mostCrashes || e.Crashes+e.Kills >= mostKills
+	return e.Crashes >= maxCrashes || e.Crashes+e.Kills >= maxKills
 }
 
 func (e *readEntry) reason() string {
@@ -125,7 +125,7 @@ func (e *readEntry) reason() string {
 		e.Project, e.Crashes+e.Kills, what, until, e.Project)
 }
 
-// begin notes that a source is read now, and refuses where it is left out. The caller calls end when it has been read,
+// begin notes that a source is read now, and refuses if it is left out. The caller calls end when it has been read,
 // or not.
 func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end func(), err error) {
 	now := g.now()
@@ -162,7 +162,7 @@ func (g *Guard) begin(project api.ProjectID, step readStep, commit string) (end 
 	}, nil
 }
 
-// Forget has a project read again, whatever came of it before: an operator asked for it.
+// Forget lets a project be read again, whatever came of it before: an operator asked for it.
 func (g *Guard) Forget(project api.ProjectID) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

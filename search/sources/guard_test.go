@@ -35,7 +35,7 @@ func TestWhatEndedTheProcessIsReadAgainWhenItMayHelp(t *testing.T) {
 		return g
 	}
 
-	g := die(mostCrashes, true, stepIndex, "c1")
+	g := die(maxCrashes, true, stepIndex, "c1")
 	if _, ok := reads(g, stepIndex, "c1"); ok {
 		t.Error("after two crashes it is read again")
 	}
@@ -44,20 +44,20 @@ func TestWhatEndedTheProcessIsReadAgainWhenItMayHelp(t *testing.T) {
 	} else {
 		end()
 	}
-	g = die(mostCrashes, true, stepIndex, "c1")
+	g = die(maxCrashes, true, stepIndex, "c1")
 	if end, ok := reads(g, stepIndex, "c2"); !ok {
 		t.Error("another commit is not read")
 	} else {
 		end()
 	}
-	g = die(mostCrashes, true, stepIndex, "c1")
+	g = die(maxCrashes, true, stepIndex, "c1")
 	g.Forget("docs")
 	if end, ok := reads(g, stepIndex, "c1"); !ok || len(open("1", false).LeftOut()) > 0 {
 		t.Error("an operator cannot have it read again")
 	} else {
 		end()
 	}
-	g = die(mostKills-1, false, stepIndex, "c1")
+	g = die(maxKills-1, false, stepIndex, "c1")
 	if end, ok := reads(g, stepIndex, "c1"); !ok {
 		t.Error("a few kills from outside leave it out")
 	} else {
@@ -66,7 +66,7 @@ func TestWhatEndedTheProcessIsReadAgainWhenItMayHelp(t *testing.T) {
 	if left := open("1", true).LeftOut(); len(left) > 0 {
 		t.Errorf("what was read whole is under suspicion: %v", left)
 	}
-	g = die(mostKills, false, stepFetch, "")
+	g = die(maxKills, false, stepFetch, "")
 	if _, ok := reads(g, stepFetch, ""); ok {
 		t.Error("after five kills it is fetched again")
 	}

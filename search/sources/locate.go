@@ -134,8 +134,8 @@ func LocateOn(kind api.HostKind, text string) (Place, error) {
 	return Place{Kind: PlaceHosted, Project: p.WithDefaults(), Address: address}, nil
 }
 
-// located is the place of a path on a host. The source is the address to fetch from, where it is not one of the web;
-// base is the host's address in the web, where that is known.
+// located is the place of a path on a host. The source is the address to fetch from, if it is not one of the web;
+// base is the host's address in the web, if that is known.
 func located(source, name, base, at string) Place {
 	name = strings.ToLower(name)
 	kind := hostKind(name)
@@ -163,7 +163,7 @@ func located(source, name, base, at string) Place {
 	return Place{Kind: PlaceHosted, Project: p.WithDefaults(), Address: base + at}
 }
 
-// hostKind is the kind of code host that a name stands for; empty where the name does not tell.
+// hostKind is the kind of code host that a name stands for; empty if the name does not tell.
 func hostKind(name string) api.HostKind {
 	first, _, _ := strings.Cut(name, ".")
 	switch {

@@ -17,7 +17,7 @@ import (
 
 // A Look is what a source holds that no project reads yet.
 type Look struct {
-	Project api.Project // with the documentation folder, where its files tell
+	Project api.Project // with the documentation folder, if its files tell
 	Branch  string
 	Commit  string
 	Message string // of the commit
@@ -25,9 +25,9 @@ type Look struct {
 	At      time.Time
 	Check   search.Check
 	Open    string // what the code host does not tell of the credentials
-	Folders string // which folders hold pages, where none is public
+	Folders string // which folders hold pages, if none is public
 	Fresh   bool   // there was no repository of the project's name before
-	Guessed string // the file or folder that the documentation folder was guessed from; empty where it was not
+	Guessed string // the file or folder that the documentation folder was guessed from; empty if it was not
 }
 
 // Look reads a source before there is a project: whether it can be read, and what would be public. The project's id
@@ -131,8 +131,8 @@ func (s *Reader) look(ctx context.Context, p api.Project, progress Progress) (l 
 	return l, err
 }
 
-// guessDocsDir is the folder that holds the documentation where its files tell: that of Mintlify's configuration, which
-// lies beside the pages, or one that is called so where no generator is recognised and other folders hold pages too.
+// guessDocsDir is the folder that holds the documentation if its files tell: that of Mintlify's configuration, which
+// lies beside the pages, or one that is called so if no generator is recognised and other folders hold pages too.
 func guessDocsDir(p api.Project, c search.Check) (dir, from string) {
 	if p.DocsDir != "" {
 		return p.DocsDir, ""

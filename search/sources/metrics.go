@@ -9,14 +9,14 @@ import (
 	"docent/api"
 )
 
-// freshness is what monitoring is told of a source.
+// freshness is what metrics report of a source.
 type freshness struct {
 	kind    api.SourceKind
 	failing bool      // the last reading failed
-	read    time.Time // when it was last read, or found to be as it was; zero where it never was since the program began
+	read    time.Time // when it was last read, or found to be as it was; zero if it never was since the program began
 }
 
-// after is what is told once one more reading has ended.
+// after is what is reported once one more reading has ended.
 func (f freshness) after(kind api.SourceKind, r Reading) freshness {
 	f.kind, f.failing = kind, r.Err != nil
 	if !f.failing {

@@ -20,8 +20,8 @@ import (
 type Nodes interface {
 	// Take brings a collected source's folder to what the nodes were given last, and says whether it has changed.
 	Take(ctx context.Context, p api.Project, dir string) (changed bool, err error)
-	// Collect runs f while no other node collects the source, and gives all nodes what dir holds then, whether f failed or
-	// not. What was uploaded is theirs already.
+	// Collect runs f while no other node collects the source, and gives all nodes what dir holds then, whether f failed
+	// or not. What was uploaded is theirs already.
 	Collect(ctx context.Context, p api.Project, dir string, f func(context.Context) error) error
 	// Forget removes what nodes were given of a source.
 	Forget(ctx context.Context, id api.ProjectID) error
@@ -31,7 +31,7 @@ type Nodes interface {
 	Heads(ctx context.Context) (map[api.ProjectID]Head, error)
 	Now(ctx context.Context) ([2]int64, error)
 	Turned() <-chan struct{}
-	// Turn has all nodes read a source again.
+	// Turn makes all nodes read a source again.
 	Turn(ctx context.Context, id api.ProjectID, commit string) (number int64, err error)
 	// Serves says that this node has read a source up to a number; Behind names the other nodes that have not.
 	Serves(ctx context.Context, id api.ProjectID, number int64) error
@@ -64,7 +64,7 @@ type following struct {
 // A catching is a reading of a source that another node has turned.
 type catching struct {
 	done  chan struct{} // closed when it has ended
-	again time.Time     // when it is tried again; zero where it went well
+	again time.Time     // when it is tried again; zero if it went well
 }
 
 func (c *catching) ended() bool {
@@ -117,7 +117,7 @@ func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
 	s.follows.served[id] = max(s.follows.served[id], number)
 }
 
-// turned has the other nodes read a source as it is here. It gives 0 where they cannot be told.
+// turned makes the other nodes read a source as it is here. It returns 0 if they cannot be told.
 func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 	if s.Nodes == nil {
 		return 0
@@ -138,7 +138,7 @@ func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 	return number
 }
 
-// moved has the other nodes read a source that was found to have moved, unless one of them was first to see it.
+// moved makes the other nodes read a source that was found to have moved, unless one of them was first to see it.
 func (s *Reader) moved(ctx context.Context, id api.ProjectID) {
 	if s.Nodes == nil {
 		return
@@ -206,7 +206,7 @@ func (s *Reader) followNodes(ctx context.Context) {
 	}
 }
 
-// catchUp begins to read each source that another node has turned. It is whole where nothing has to be looked at again.
+// catchUp begins to read each source that another node has turned. It is whole if nothing has to be looked at again.
 func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
 	heads, err := s.Nodes.Heads(ctx)
 	if err != nil {

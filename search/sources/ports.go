@@ -64,6 +64,6 @@ type Index interface {
 	Remove(project api.ProjectID) error
 }
 
-// A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 where that is
+// A Progress hears how far a piece of work is: what is being done, and how much of how much (a total of 0 if that is
 // not known).
 type Progress = func(text string, done, total int)

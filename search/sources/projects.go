@@ -26,7 +26,7 @@ type Project struct {
 	Sections int    `json:"sections"`
 	// What the site's files say.
 	LeftOut     int            `json:"leftOut"`
-	Address     string         `json:"address,omitempty"` // where readers find the documentation
+	Address     string         `json:"address,omitempty"` // public URL of the documentation
 	AddressFrom string         `json:"addressFrom,omitempty"`
 	Warnings    []site.Warning `json:"warnings,omitempty"`
 	// Open is what the code host does not tell of the credentials.
@@ -76,8 +76,8 @@ func found(p api.Project, r search.Report, open string) Project {
 		LeftOut: r.LeftOut, Address: r.SiteURL, AddressFrom: r.SiteURLFrom, Warnings: r.Warnings, Open: open}
 }
 
-// CheckSettings says what is wrong with a project's settings: whatever can be known without reading anything. Add and Set take
-// settings that have passed it.
+// CheckSettings says what is wrong with a project's settings: whatever can be known without reading anything. Add and
+// Set take settings that have passed it.
 func CheckSettings(p api.Project) error {
 	if err := p.Validate(); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (s *Reader) rights(ctx context.Context, p api.Project) (open string, err er
 	return s.Repositories.Rights(ctx, p)
 }
 
-// checkDocsDir says which folders hold pages where the one that a project names holds none: the name is mistyped.
+// checkDocsDir says which folders hold pages if the one that a project names holds none: the name is mistyped.
 func (s *Reader) checkDocsDir(ctx context.Context, p api.Project, commit string) error {
 	if p.DocsDir == "" {
 		return nil
@@ -181,12 +181,12 @@ func readAlike(a, b api.Project) bool {
 	return reflect.DeepEqual(a, b)
 }
 
-// Rereads reports whether a change of a project's settings has its documentation read again.
+// Rereads reports whether a change of a project's settings requires reading its documentation again.
 func (s *Reader) Rereads(before, after api.Project) bool {
 	return !readAlike(before, after.WithDefaults())
 }
 
-// Set changes a project. Where what is read stays the same, nothing is read again.
+// Set changes a project. If what is read stays the same, nothing is read again.
 func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	p = p.WithDefaults()
 	old, err := s.Catalog.Project(ctx, p.ID)

@@ -41,7 +41,7 @@ type Reader struct {
 // A Reading is the last time that a project's documentation was read, or was found to be as it was.
 type Reading struct {
 	At     time.Time
-	Commit string // empty where it failed
+	Commit string // empty if it failed
 	Err    error
 }
 
@@ -62,7 +62,7 @@ func (m *making) failed() bool {
 	}
 }
 
-// withoutFirst is a query to a project's further sources alone; ok is false where it asks for none.
+// withoutFirst is a query to a project's further sources alone; ok is false if it asks for none.
 func (s *Reader) withoutFirst(ctx context.Context, id api.ProjectID, q search.Query) (_ search.Query, ok bool) {
 	p, err := s.Catalog.Project(ctx, id)
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *Reader) withoutFirst(ctx context.Context, id api.ProjectID, q search.Qu
 	return q, len(labels) > 0
 }
 
-// Missing has the index of a source made that has none, unless somebody is at it.
+// Missing schedules a build of a missing index, unless one is under way.
 func (s *Reader) Missing(id api.ProjectID) { s.make(id) }
 
 // makeAgain is how long after an attempt that failed the next one begins at the earliest.
@@ -117,7 +117,7 @@ func (s *Reader) refreshTo(ctx context.Context, p api.Project, progress Progress
 	return tip, report, err
 }
 
-// readNow reads a source anew in its turn, on this node alone.
+// readNow reads a source again in its turn, on this node alone.
 func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) (forge.Tip, search.Report, error) {
 	end, err := s.turn(ctx, p.ID)
 	if err != nil {
@@ -130,7 +130,7 @@ func (s *Reader) readNow(ctx context.Context, p api.Project, progress Progress) 
 	return s.read(ctx, p, true, progress)
 }
 
-// read is refreshTo for a caller that has the project's turn. What was collected before does where nothing fresh is
+// read is refreshTo for a caller that has the project's turn. What was collected before does if nothing fresh is
 // asked for.
 func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress Progress) (tip forge.Tip, report search.Report,
 	err error) {
@@ -197,7 +197,7 @@ func (s *Reader) forget(id api.ProjectID) {
 	delete(s.fresh, id)
 }
 
-// LastReading is how the last reading of a project went since the program began; false where there was none.
+// LastReading is the result of a project's last reading since the program began; false if there was none.
 func (s *Reader) LastReading(id api.ProjectID) (Reading, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *Reader) fetch(ctx context.Context, p api.Project, fresh bool, progress 
 	return p, tip, nil
 }
 
-// Listen has heard called with the commit that a project's documentation was read at, each time.
+// Listen registers heard, which is called with the commit that a project's documentation was read at, each time.
 func (s *Reader) Listen(heard func(context.Context, api.ProjectID, string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -304,7 +304,7 @@ func (s *Reader) Merged(id api.ProjectID) {
 	})
 }
 
-// make has the index of a project made that has none that can be used, unless somebody is at it.
+// make schedules a build of the index of a project that has no usable one, unless one is under way.
 func (s *Reader) make(id api.ProjectID) *making {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -342,7 +342,7 @@ func (s *Reader) makeNow(id api.ProjectID) error {
 	}
 	defer end()
 	if s.Index.Commit(id) != "" {
-		return nil // whoever had the turn has made it
+		return nil // the last holder of the turn has made it
 	}
 	_, _, err = s.read(s.ctx, p, false, func(string, int, int) {})
 	return err
@@ -399,7 +399,7 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 			}
 		}
 		_ = round.Wait()
-		var next <-chan time.Time // never, where there is no interval
+		var next <-chan time.Time // never, if there is no interval
 		if interval > 0 {
 			next = time.After(interval)
 		}
@@ -426,7 +426,7 @@ func (s *Reader) lookInBackground(ctx context.Context, p api.Project) {
 			defer s.mu.Unlock()
 			delete(s.looking, p.ID)
 		}()
-		spread := min(p.Interval()/20, mostSpread)
+		spread := min(p.Interval()/20, maxSpread)
 		if s.Index.Commit(p.ID) != "" && spread > 0 && backoff.Sleep(ctx, rand.N(spread)) != nil {
 			return
 		}
@@ -434,8 +434,8 @@ func (s *Reader) lookInBackground(ctx context.Context, p api.Project) {
 	})
 }
 
-// mostSpread is within how much time collected sources begin that are due at once.
-const mostSpread = 5 * time.Minute
+// maxSpread is within how much time collected sources begin that are due at once.
+const maxSpread = 5 * time.Minute
 
 // lookAgain reads a source in its turn. One that is not due lacks only its index.
 func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {
@@ -462,7 +462,7 @@ func (s *Reader) Report(id api.ProjectID, err error) {
 	}
 }
 
-// Forget has a project read again, whatever came of it before.
+// Forget lets a project be read again, whatever came of it before.
 func (s *Reader) Forget(project api.ProjectID) { s.Guard.Forget(project) }
 
 // LeftOut lists why projects are left out.

@@ -26,11 +26,11 @@ type Source struct {
 	Read       *Reading    `json:"-"`
 	Error      string      `json:"error,omitempty"`
 	Collection *Collection `json:"collection,omitempty"` // of one that has to be collected
-	// When it is read again by itself; zero where that is whenever the server looks, or never.
+	// When it is read again by itself; zero if that is whenever the server looks, or never.
 	Next time.Time `json:"next,omitzero"`
 }
 
-// Health says in a line how the last collection went and when the next one is due; empty where nothing was collected.
+// Health says in a line how the last collection went and when the next one is due; empty if nothing was collected.
 func (s Source) Health() string {
 	if s.Collection == nil {
 		return ""
@@ -112,7 +112,7 @@ func (s *Reader) AddSource(ctx context.Context, id api.ProjectID, f api.Source, 
 	return s.storeSource(ctx, p.ID, part.Label, f)
 }
 
-// SetSource changes a further source. Where what is read stays the same, nothing is read again.
+// SetSource changes a further source. If what is read stays the same, nothing is read again.
 func (s *Reader) SetSource(ctx context.Context, id api.ProjectID, f api.Source, progress Progress) (Source, error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -136,7 +136,7 @@ func (s *Reader) SetSource(ctx context.Context, id api.ProjectID, f api.Source, 
 	return s.storeSource(ctx, id, part.Label, f)
 }
 
-// readPart reads a source, and says where its pages are where they are not in the folder that it names.
+// readPart reads a source, and says where its pages are if they are not in the folder that it names.
 func (s *Reader) readPart(ctx context.Context, part api.Project, progress Progress) error {
 	_, report, err := s.readNow(ctx, part, progress)
 	if err != nil || part.Kind.Collected() {
@@ -253,7 +253,7 @@ func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
 	return errors.Join(s.dropHere(ctx, id), s.forgetGiven(ctx, id))
 }
 
-// RefreshAll reads a project's further sources. What fails of one is told of that one, and the others are read.
+// RefreshAll reads a project's further sources. What fails of one is reported for that one, and the others are read.
 func (s *Reader) RefreshAll(ctx context.Context, p api.Project, progress Progress) map[string]error {
 	failed := map[string]error{}
 	for _, f := range p.Sources {

@@ -51,7 +51,7 @@ func (t Task) Running() bool { return t.Ended.IsZero() }
 // Failed reports whether the task has ended without doing what it was to do.
 func (t Task) Failed() bool { return !t.Running() && t.Err != nil }
 
-// A Step is one thing that a task does, and how far it is: a total of zero where that is not known.
+// A Step is one thing that a task does, and how far it is: a total of zero if that is not known.
 type Step struct {
 	Text        string
 	Done, Total int
@@ -207,7 +207,7 @@ func (r *taskRun) view() Task {
 	return v
 }
 
-// Task is one as it is now. It fails with api.ErrNotFound where it is forgotten, or belongs to an earlier server.
+// Task is one as it is now. It fails with api.ErrNotFound if it is forgotten, or belongs to an earlier server.
 func (t *Tasks) Task(id string) (Task, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -232,7 +232,7 @@ func (t *Tasks) Newest(project api.ProjectID) (Task, bool) {
 }
 
 // Watch tells of each change of a task until ctx ends: a channel that holds one element when there is something new. It
-// is nil, which never tells, where there is no such task.
+// is nil, which never tells, if there is no such task.
 func (t *Tasks) Watch(ctx context.Context, id string) <-chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()

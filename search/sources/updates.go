@@ -36,7 +36,7 @@ type Updates struct {
 	work   background.Work
 	wake   chan struct{}
 
-	// Here says which of what has a name this node does, of several; all of it where nil. It is set before Resume.
+	// Here reports whether this node, of several, does what has a name; all of it if nil. It is set before Resume.
 	Here func(name string) bool
 
 	mu      sync.Mutex
@@ -61,7 +61,7 @@ func (u *Updates) Close() error {
 func (u *Updates) Resume() {
 	u.work.Go("search/sources.Resume", func() {
 		for u.ctx.Err() == nil {
-			var again <-chan time.Time // never, where the catalogue could be read
+			var again <-chan time.Time // never, if the catalogue could be read
 			if u.insist("list the updates that have not ended", u.beginPending) != nil {
 				again = time.After(10 * time.Second)
 			}
@@ -84,7 +84,7 @@ func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateI
 	return up.ID, nil
 }
 
-// Wake has what is pending begun.
+// Wake starts what is pending.
 func (u *Updates) Wake() {
 	select {
 	case u.wake <- struct{}{}:
@@ -254,7 +254,7 @@ func (u *Updates) perform(run *updateRun) error {
 	return nil
 }
 
-// before lists the files that there were after the project's last successful update, or where there was none, before
+// before lists the files that there were after the project's last successful update, or if there was none, before
 // the commit.
 func (u *Updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
 	last, err := u.reader.Catalog.LastUpdate(u.ctx, id)
@@ -334,7 +334,7 @@ func failure(err error) string {
 	return "failed: the documentation could not be read or indexed; the server's log has the reason"
 }
 
-// save stores how far a run has come, as often as it takes. It fails where the server stops, and where the update is no
+// save stores how far a run has come, as often as it takes. It fails when the server stops, and if the update is no
 // more.
 func (u *Updates) save(run *updateRun) error {
 	return u.insist("store an update", func() error { return u.reader.Catalog.SaveUpdate(u.ctx, run.view()) })

@@ -21,7 +21,7 @@ import (
 const (
 	settleAfter  = 150 * time.Millisecond // of quiet, so that a file saved in several steps is read once
 	settleAtMost = 2 * time.Second        // from the first change: a folder that is never quiet is read all the same
-	mostFolders  = 20_000                 // of one project; the system has only so many watches
+	maxFolders   = 20_000                 // of one project; the system has only so many watches
 )
 
 // A folderWatch tells when the folder that a project's documentation comes from changes. What it cannot watch, a folder
@@ -43,7 +43,7 @@ type settling struct {
 	since time.Time
 }
 
-// newFolderWatch returns nil where the system cannot watch folders.
+// newFolderWatch returns nil if the system cannot watch folders.
 func newFolderWatch(log *slog.Logger, changed func(api.ProjectID)) *folderWatch {
 	system, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -139,7 +139,7 @@ func (w *folderWatch) walk(id api.ProjectID, from string) {
 		if datadir.Is(p) { // it changes with each request, and is never read
 			return filepath.SkipDir
 		}
-		if n++; n > mostFolders {
+		if n++; n > maxFolders {
 			return fs.ErrInvalid
 		}
 		return w.system.Add(p)

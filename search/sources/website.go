@@ -192,7 +192,7 @@ func linked(page *url.URL, body io.Reader) []Candidate {
 	return out[:min(len(out), 5)]
 }
 
-// candidate is the repository that a link leads to; nil where it leads to none.
+// candidate is the repository that a link leads to; nil if it leads to none.
 func candidate(page *url.URL, token html.Token, known map[string]*Candidate) *Candidate {
 	href := ""
 	label := ""

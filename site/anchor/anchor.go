@@ -27,7 +27,7 @@ type Rule struct {
 	unnamed bool
 	// hyphens of prose are dashes before a slug is made
 	typeset bool
-	// what pages make of a slug that is unique; nil where that is it
+	// what pages make of a slug that is unique; nil if that is it
 	shown func(slug string) string
 }
 
@@ -176,7 +176,7 @@ func vitePressSlug(text string) string {
 	return markup.Lower(text)
 }
 
-// hugoSlug is Hugo's for autoHeadingIDType, which is "github" where it is not set.
+// hugoSlug is Hugo's for autoHeadingIDType, which is "github" if it is not set.
 func hugoSlug(kind, text string) string {
 	var b strings.Builder
 	if kind == "blackfriday" {

@@ -158,7 +158,7 @@ func (p *Page) SetFront(key, value string) ([]Edit, error) {
 	return p.checked([]Edit{{Span{keyEnd, keyEnd + len(val)}, []byte(" " + written)}}, key, value, true)
 }
 
-// FrontValue finds where the value of a top-level key stands, with its quotes and all its lines but without a comment.
+// FrontValue finds the value of a top-level key, with its quotes and all its lines but without a comment.
 func (p *Page) FrontValue(key string) (Span, bool) {
 	if p.Front.Values == nil {
 		return Span{}, false
@@ -418,7 +418,7 @@ func (p *Page) FrontPaths(key string) []string {
 }
 
 // SetNested gives the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is.
-// Where was is not empty, it must be the value now.
+// If was is not empty, it must be the value now.
 func (p *Page) SetNested(path, value, was string) ([]Edit, error) {
 	if p.Front.Kind != "yaml" {
 		return nil, fmt.Errorf("%s stands in a table of the front matter of %s, which is not edited", path, p.Path)
@@ -477,7 +477,7 @@ func (p *Page) SetNested(path, value, was string) ([]Edit, error) {
 	return edits, nil
 }
 
-// nestedNode finds the value that a path names; nil where there is none.
+// nestedNode finds the value that a path names; nil if there is none.
 func nestedNode(n *yaml.Node, path string) *yaml.Node {
 	if n.Kind == yaml.DocumentNode && len(n.Content) == 1 {
 		return nestedNode(n.Content[0], path)

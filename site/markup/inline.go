@@ -20,7 +20,7 @@ type leafScan struct {
 	i            int // what is read next
 	end, next    int // where the leaf ends and where the next block begins; -1 until that is known
 	breaks       int // where a line ends that a backslash breaks
-	setext       int // the level of the heading that an underline makes of the leaf; 0 where none does
+	setext       int // the level of the heading that an underline makes of the leaf; 0 if none does
 
 	atoms   []Span // what is no running text, in order
 	lines   []int  // where the content of each line begins
@@ -36,7 +36,7 @@ func (ls *leafScan) atom(e int) {
 	ls.i = e
 }
 
-// atomOr is atom where something was read up to e, which is 0 where nothing was: then the byte is text.
+// atomOr is atom if something was read up to e, which is 0 if nothing was: then the byte is text.
 func (ls *leafScan) atomOr(e int) {
 	if e > 0 {
 		ls.atom(e)
@@ -45,7 +45,7 @@ func (ls *leafScan) atomOr(e int) {
 	}
 }
 
-// inline reads the text from start to limit, or to the end of its block where that comes first.
+// inline reads the text from start to limit, or to the end of its block if that comes first.
 func (s *scanner) inline(start, limit int, oneLine, raw bool) (end, next int) {
 	n := len(s.p.Headings)
 	ls := &s.reading
@@ -121,7 +121,7 @@ func (s *scanner) escape(ls *leafScan) {
 		s.mark(i, i+1, markHidden)
 		ls.atom(i + 2)
 	case newlineAt(s.src[:ls.limit], i+1):
-		ls.breaks = i + 1 // where the leaf goes on, see newline
+		ls.breaks = i + 1 // if the leaf goes on, see newline
 		ls.atom(i + 1)
 	default:
 		ls.i++
@@ -405,7 +405,7 @@ func (s *scanner) autolink(i, limit int) int {
 	return end + 1
 }
 
-// uriEnd is where the > stands that ends an address whose scheme ends at j; 0 where it is none.
+// uriEnd is the position of the > that ends an address whose scheme ends at j; 0 if it is none.
 func (s *scanner) uriEnd(i, j, limit int) int {
 	src := s.src
 	for j < limit && src[j] > ' ' && src[j] != '<' && src[j] != '>' {
@@ -418,7 +418,7 @@ func (s *scanner) uriEnd(i, j, limit int) int {
 	return j
 }
 
-// emailEnd is where the > stands that ends an address of mail whose local part goes on at j; 0 where it is none.
+// emailEnd is the position of the > that ends an email address whose local part goes on at j; 0 if it is none.
 func (s *scanner) emailEnd(i, j, limit int) int {
 	src := s.src
 	for j < limit && (isWord(src[j]) || strings.IndexByte(".!#$%&'*+/=?^`{|}~-", src[j]) >= 0) {
@@ -514,7 +514,7 @@ func (s *scanner) expression(i, limit int) int {
 	return e
 }
 
-// closeBrace is the end of a template that begins at i; 0 where nothing closes it within some thousand bytes.
+// closeBrace is the end of a template that begins at i; 0 if nothing closes it within some thousand bytes.
 func (s *scanner) closeBrace(i, limit int, closer string, known int) int {
 	from, to := i+2, min(limit, i+4096)
 	k := &s.noClose[known]
@@ -594,7 +594,7 @@ func (s *scanner) definition(ls *leafScan, n, end int) (def Link, last int, ok b
 		Label: labelKey(label)}, n, true
 }
 
-// definedLabel is where the ]: of a label stands whose text begins at j; 0 where it is none.
+// definedLabel is the position of the ]: of a label whose text begins at j; 0 if it is none.
 func (s *scanner) definedLabel(from, le int) int {
 	j := from
 	for j < le && s.src[j] != ']' && s.src[j] != '[' {

@@ -45,17 +45,17 @@ type Page struct {
 
 // Front is the front matter: a block of key/value lines at the top of the file.
 type Front struct {
-	Span   Span           // with its delimiters and the newline after them; empty where there is none
+	Span   Span           // with its delimiters and the newline after them; empty if there is none
 	Body   Span           // between the delimiters
 	Kind   string         // "yaml", "toml" or ""
-	Values map[string]any // nil where there is none or it does not parse
+	Values map[string]any // nil if there is none or it does not parse
 }
 
 // A Heading starts a section.
 type Heading struct {
 	Level int
 	Text  string // as a reader sees it
-	// Typeset is Text where two or three hyphens outside of code are dashes, as some generators make them.
+	// Typeset is Text if two or three hyphens outside of code are dashes, as some generators make them.
 	Typeset string
 	Anchor  string // explicit {#id}, or the GitHub-style slug made unique within the page
 	Custom  bool   // the anchor is explicit
@@ -82,7 +82,7 @@ type Link struct {
 	Dest  string // as written, without angle brackets or quotes
 	Span  Span   // the whole construct
 	At    Span   // Dest within it; empty for a ReferenceLink, whose destination stands in its definition
-	Inner Span   // the text between the brackets; empty where the form has none
+	Inner Span   // the text between the brackets; empty if the form has none
 	Text  string // as a reader sees it
 	Label string // of a ReferenceLink and its ReferenceDefinition: the same for both
 }
@@ -104,7 +104,7 @@ type Tag struct {
 	Self    bool // <Name/>
 	Attrs   []Attr
 	spreads []Span
-	Partner int // index of the matching tag in Page.Tags; -1 where there is none or none is needed
+	Partner int // index of the matching tag in Page.Tags; -1 if there is none or none is needed
 }
 
 // An Attr is one attribute of a tag.

@@ -286,7 +286,7 @@ func (s *scanner) quote(l *line) {
 	l.contained = true
 }
 
-// item reads the marker of a list item, where there is one.
+// item reads the marker of a list item, if there is one.
 func (s *scanner) item(l *line) bool {
 	if l.deep == 0 && s.deep != 0 && !l.contained {
 		s.list, s.deep = nil, 0
@@ -321,7 +321,7 @@ func (s *scanner) item(l *line) bool {
 }
 
 // lineBlock reads a block that the beginning of its first line makes what it is, and returns where the next one
-// begins; 0 where it is none.
+// begins; 0 if it is none.
 func (s *scanner) lineBlock(l *line) int {
 	i, end, text := l.i, l.end, s.src[l.i:l.end]
 	switch {

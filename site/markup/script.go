@@ -22,7 +22,7 @@ func (d *jsDepth) line(b []byte) {
 	d.feed([]byte{'\n'}, false)
 }
 
-// feed reads b and, where stop is set, returns the position after the bracket that closes the first one; -1 otherwise.
+// feed reads b and, if stop is set, returns the position after the bracket that closes the first one; -1 otherwise.
 func (d *jsDepth) feed(b []byte, stop bool) int {
 	for i := 0; i >= 0 && i < len(b); {
 		c, top := b[i], d.top()
@@ -53,7 +53,7 @@ func (d *jsDepth) feed(b []byte, stop bool) int {
 	return -1
 }
 
-// top is the innermost bracket that is open; 0 where none is.
+// top is the innermost bracket that is open; 0 if none is.
 func (d *jsDepth) top() byte {
 	if len(d.stack) == 0 {
 		return 0
@@ -61,7 +61,7 @@ func (d *jsDepth) top() byte {
 	return d.stack[len(d.stack)-1]
 }
 
-// pass goes on behind a byte. As what follows does, it returns where; -1 where nothing follows.
+// pass goes on behind a byte. As what follows does, it returns where; -1 if nothing follows.
 func (d *jsDepth) pass(b []byte, i int) int {
 	if !isSpace(b[i]) {
 		d.prev = b[i]

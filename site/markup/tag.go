@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// literal tells whether an expression is one string and nothing else, and where its text stands.
+// literal reports whether an expression is one string and nothing else, and where its text is.
 func literal(src []byte, sp Span) (Span, bool) {
 	for sp.Start < sp.End && isSpace(src[sp.Start]) {
 		sp.Start++
@@ -38,7 +38,7 @@ func isAttrName(c byte) bool {
 
 const tagLimit = 1 << 18 // no tag is longer
 
-// tagAt reads a tag that begins at i. It returns -1 where there is none.
+// tagAt reads a tag that begins at i. It returns -1 if there is none.
 func (s *scanner) tagAt(i, limit int) (Tag, int) {
 	src := s.src
 	limit = min(limit, i+tagLimit)
@@ -88,7 +88,7 @@ func (s *scanner) tagAt(i, limit int) (Tag, int) {
 	return t, -1
 }
 
-// tagName is where the name of a tag ends that begins at k; k where there is none.
+// tagName is where the name of a tag that begins at k ends; k if there is none.
 func tagName(src []byte, k, limit int) int {
 	if k >= limit || src[k] != '$' && (!isWord(src[k]) || src[k] >= '0' && src[k] <= '9') {
 		return k
@@ -99,7 +99,7 @@ func tagName(src []byte, k, limit int) int {
 	return k
 }
 
-// attribute reads one attribute of a tag, and says where it ends; -1 where it is none.
+// attribute reads one attribute of a tag, and says where it ends; -1 if it is none.
 func (s *scanner) attribute(j, limit int) (Attr, int) {
 	src, k := s.src, j
 	for k < limit && isAttrName(src[k]) {
@@ -137,7 +137,7 @@ func (s *scanner) attribute(j, limit int) (Attr, int) {
 	return a, end
 }
 
-// quotedValue reads the value of an attribute behind its quote, and says where the tag goes on; -1 where it is not
+// quotedValue reads the value of an attribute behind its quote, and says where the tag goes on; -1 if it is not
 // closed.
 func (s *scanner) quotedValue(k, limit int, quote byte) (Span, int) {
 	which := 0
@@ -158,7 +158,7 @@ func (s *scanner) quotedValue(k, limit int, quote byte) (Span, int) {
 	return Span{k, k + n}, k + n + 1
 }
 
-// bareValue is the end of a value without quotes, which HTML has; -1 where there is none.
+// bareValue is the end of a value without quotes, which HTML has; -1 if there is none.
 func (s *scanner) bareValue(k, limit int) int {
 	e := k
 	for e < limit && !isSpace(s.src[e]) && strings.IndexByte("\"'=<>`", s.src[e]) < 0 {
@@ -186,7 +186,7 @@ var voidTags = map[string]bool{
 	"link": true, "meta": true, "param": true, "source": true, "track": true, "wbr": true,
 }
 
-// AttrText tells whether the attribute carries text for the reader, and where that stands.
+// AttrText reports whether the attribute carries text for the reader, and where that is.
 func (p *Page) AttrText(t Tag, a Attr) (Span, bool) {
 	if !textAttrs[a.Name] || strings.HasSuffix(t.Name, "Field") && a.Name == "header" {
 		return Span{}, false

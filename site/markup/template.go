@@ -12,7 +12,7 @@ import (
 // Liquid, Jinja or Vue. What it becomes is not known, but for the text that it carries.
 type Template struct {
 	Span Span
-	Text Span // of Span, what a reader sees in its place; empty where nothing is known
+	Text Span // of Span, what a reader sees in its place; empty if nothing is known
 	kind Templates
 	term bool // Text is the name of a term, with hyphens for blanks
 }
@@ -36,7 +36,7 @@ var positionalText = map[string]bool{"tab": true, "expand": true, "details": tru
 	"badge": true, "abbr": true, "tooltip": true,
 	"term": true, "glossary-term": true, "button": true, "heading": true, "card": true, "step": true, "accordion": true}
 
-// Parameters that name a term, which is shown where there is no text.
+// Parameters that name a term, which is shown if there is no text.
 var templateTerm = map[string]bool{"term_id": true, "term": true}
 
 // template reads a template that ends before e, and marks what a reader sees of it. It returns where the text goes
@@ -137,7 +137,7 @@ func trimmed(src []byte, sp Span) Span {
 	return sp
 }
 
-// commentEnd is where a comment ends that a template begins; 0 where it does not.
+// commentEnd is where a comment that a template begins ends; 0 if it does not.
 func (s *scanner) commentEnd(from, limit int, short bool) int {
 	if short {
 		return s.closing(from, limit, "/comment")
@@ -145,7 +145,7 @@ func (s *scanner) commentEnd(from, limit int, short bool) int {
 	return s.closing(from, limit, "endcomment")
 }
 
-// comment is where a comment of MDX ends; 0 where it does not.
+// comment is where a comment of MDX ends; 0 if it does not.
 func (s *scanner) comment(i, limit int) int {
 	const end = "*/}"
 	if lost, ok := s.notClosed[end]; ok && i >= lost.Start && limit <= lost.End {
@@ -169,7 +169,7 @@ func (s *scanner) lose(name string, from, to int) {
 	s.notClosed[name] = Span{from, to}
 }
 
-// closing finds the template of a name that stands alone, and gives its end; 0 where there is none.
+// closing finds the template of a name that stands alone, and gives its end; 0 if there is none.
 func (s *scanner) closing(from, limit int, name string) int {
 	if lost, ok := s.notClosed[name]; ok && from >= lost.Start && limit <= lost.End {
 		return 0
@@ -242,7 +242,7 @@ func (p *parameters) word() Span {
 	return Span{from, p.at}
 }
 
-// next is the next parameter; name is empty where it has none.
+// next is the next parameter; name is empty if it has none.
 func (p *parameters) next() (name string, value Span, ok bool) {
 	value = p.word()
 	if value.Start >= p.end || p.at == value.Start {
@@ -282,8 +282,8 @@ func (p *parameters) text(name string) (text Span, term bool) {
 	}
 }
 
-// TemplateTarget is the page or the address that a link's destination names where templates stand in it: by Hugo's
-// ref and relref, Jekyll's link and post_url, and values that stand for the site's own address. It is empty where
+// TemplateTarget is the page or the address that a link's destination names when templates are in it: by Hugo's
+// ref and relref, Jekyll's link and post_url, and values that stand for the site's own address. It is empty if
 // nothing tells. A destination without templates is its own target.
 func TemplateTarget(dest string) string {
 	if !hasTemplate(dest) {
@@ -352,7 +352,7 @@ var calledTemplate = regexp.MustCompile(`\{\{(?:<[^*]*?>|%[^*]*?%)\}\}`)
 
 // Readable is a stretch of the page as readers have it, still in Markdown: templates are gone but for the text that
 // they carry, comments are gone, and links lead to where the site's own do. known are the templates that the site's
-// generator knows. link is asked for each link's destination, without templates; where it says no, the text of the
+// generator knows. link is asked for each link's destination, without templates; if it says no, the text of the
 // link stays alone. below says that the destination is one below the site's root, as templates give it.
 func (p *Page) Readable(span Span, known Templates, link func(dest string, below bool) (string, bool)) string {
 	within := func(s Span) bool { return s.Start >= span.Start && s.End <= span.End }

@@ -153,7 +153,7 @@ func (w *walker) inlineLink(b bracket) bool {
 }
 
 // reference reads what stands in brackets without a destination: a reference in one of its forms, or the mark of a
-// footnote, an alert or a task. It is false where the bracket is to be passed over.
+// footnote, an alert or a task. It is false if the bracket is to be passed over.
 func (w *walker) reference(b bracket, alive bool) bool {
 	src, inner := w.src, Span{b.text, w.i}
 	if inner.End-inner.Start >= 1000 || inner.Start >= inner.End {
@@ -192,7 +192,7 @@ func (w *walker) sign(b bracket, in []byte) bool {
 	return in[0] == '!' && len(in) > 1 && isWord(in[1]) || len(in) == 1 && (in[0] == ' ' || in[0] == 'x' || in[0] == 'X')
 }
 
-// label is what stands in brackets behind a closing one, and where these end; 0 where nothing does.
+// label is what is in brackets behind a closing one, and where these end; 0 if nothing is.
 func (w *walker) label() (label string, end int) {
 	from := w.i + 2
 	if from > w.end || w.src[from-1] != '[' {
@@ -380,7 +380,7 @@ scan:
 	return Span{j, min(k, end)}, depth == 0
 }
 
-// titleEnd is the end of a link's title; 0 where it has none.
+// titleEnd is the end of a link's title; 0 if it has none.
 func (s *scanner) titleEnd(ls *leafScan, t, end int) int {
 	q, which := s.src[t], 0
 	if q == '\'' {
@@ -408,7 +408,7 @@ func (s *scanner) titleEnd(ls *leafScan, t, end int) int {
 	return 0
 }
 
-// tableFrom gives the position from which on the leaf is a table; the end where it has none.
+// tableFrom returns the position from which on the leaf is a table; the end if it has none.
 func (s *scanner) tableFrom(ls *leafScan, start, end int) int {
 	for k := 1; k < len(ls.lines); k++ {
 		at := ls.lines[k]
@@ -455,7 +455,7 @@ func (s *scanner) emphasis(delims []delimiter) {
 		run  int
 	}
 	nothing := map[asks]int{}          // up to here no delimiter opens for such a one
-	before := make([]int, len(delims)) // the one that is open before each; -1 where none is
+	before := make([]int, len(delims)) // the one that is open before each; -1 if none is
 	last := -1                         // the last one that is open
 	for c := range delims {
 		d := &delims[c]

@@ -301,7 +301,7 @@ func (f *function) returns(depth int) any {
 	return v
 }
 
-// passOver passes over what a character begins within the body of a function, where it is no statement.
+// passOver passes over what a character begins within the body of a function, if it is no statement.
 func (p *reader) passOver(c byte) {
 	p.at++
 	switch {
@@ -328,7 +328,7 @@ func (p *program) speaks(m map[string]any) bool {
 	return slices.ContainsFunc(p.keys, func(key string) bool { _, ok := m[key]; return ok })
 }
 
-// unwrap is the object that a value is when functions have returned it and calls have handed it on. It is whole where
+// unwrap is the object that a value is when functions have returned it and calls have handed it on. It is whole if
 // nothing else can have come into it.
 func (p *program) unwrap(v any, depth int) (doc map[string]any, whole bool) {
 	if depth > deepest {

@@ -47,7 +47,7 @@ func written(v any) any {
 type reader struct {
 	src string
 	at  int
-	of  *module // what names stand for; nil where nobody asks
+	of  *module // what names stand for; nil if nobody asks
 	// how many texts that values are put into stand around it
 	within int
 }
@@ -180,7 +180,7 @@ func (p *reader) sum(depth int) any {
 	}
 }
 
-// takes passes over one of these operators, where one follows.
+// takes passes over one of these operators, if one follows.
 func (p *reader) takes(operators ...string) bool {
 	p.peek()
 	for _, op := range operators {
@@ -511,7 +511,7 @@ func (p *reader) name(depth int) any {
 	return p.of.named(name, depth)
 }
 
-// arrow reads a function that stands here; nil, and nothing is passed over, where none does.
+// arrow reads a function that stands here; nil, and nothing is passed over, if none does.
 func (p *reader) arrow() *function {
 	start := p.at
 	if p.word() == "async" {
@@ -643,7 +643,7 @@ func alphanumeric(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// text reads a quoted text; it is not a literal where values are put into it.
+// text reads a quoted text; it is not a literal if values are put into it.
 func (p *reader) text() (string, bool) {
 	quote := p.src[p.at]
 	p.at++

@@ -15,7 +15,7 @@ type Computed struct{}
 // Either stands for a value that is one of several: which one depends on what the program would have to be run for.
 type Either []any
 
-// Spread is what an object holds under the key "..." where another one that cannot be read is spread into it. It has
+// Spread is what an object holds under the key "..." if another one that cannot be read is spread into it. It has
 // the keys that are set behind it, which are known all the same.
 type Spread map[string]bool
 
@@ -28,9 +28,9 @@ func Known(m map[string]any, key string) bool {
 // Settings reads the object that a configuration in JavaScript or TypeScript makes, as far as it is written out in the
 // file or in files that it imports by a relative path. Names stand for the values that they are declared with. It reads
 // through functions, and through calls that take the object with some of these keys. What would have to be run is
-// Computed. read reads a file by its path; nil where there are no others.
+// Computed. read reads a file by its path; nil if there are no others.
 //
-// Where it cannot be told which object the program exports, Settings takes the one with the most of the keys and marks
+// If it is not clear which object the program exports, Settings takes the one with the most of the keys and marks
 // it as one into which another is spread.
 func Settings(file, src string, read func(string) ([]byte, error), keys ...string) map[string]any {
 	p := &program{read: read, keys: keys, modules: map[string]*module{}, left: maxSteps}
@@ -76,7 +76,7 @@ func Exports(file, src string, read func(string) ([]byte, error)) map[string]any
 const (
 	maxSteps   = 200_000 // of reading a configuration with the files that it imports
 	maxModules = 50
-	maxObjects = 100     // that are looked at where the exported one is not found
+	maxObjects = 100     // that are looked at if the exported one is not found
 	maxSource  = 1 << 20 // bytes of a file
 )
 
@@ -123,7 +123,7 @@ type function struct {
 	block bool // it has a body in braces
 }
 
-// step counts what is done. It returns false where that has been enough.
+// step counts what is done. It returns false if that has been enough.
 func (m *module) step(n int) bool {
 	if m == nil || m.keys == nil && m.modules == nil { // of Literal, whose text is read once
 		return true
@@ -324,7 +324,7 @@ func (m *module) of(from, name string) any {
 	return v
 }
 
-// resolve opens a file by the path that a module imports it by; nil where it is not a file of the repository.
+// resolve opens a file by the path that a module imports it by; nil if it is not a file of the repository.
 func (m *module) resolve(from string) *module {
 	if m.read == nil || !strings.HasPrefix(from, "./") && !strings.HasPrefix(from, "../") {
 		return nil
@@ -352,7 +352,7 @@ func (m *module) resolve(from string) *module {
 	return nil
 }
 
-// exported is what a file exports under a name; false where that is not found.
+// exported is what a file exports under a name; false if that is not found.
 func (m *module) exported(name string) (any, bool) {
 	key := "export " + name
 	if v, ok := m.values[key]; ok {

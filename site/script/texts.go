@@ -13,7 +13,7 @@ type Text struct {
 	Key        string // the property that it is the value of; empty for an entry of a list
 	List       string // the property whose list it is an entry of
 	Base       string // the property "base" of the nearest object around it that has one
-	Cut        [2]int // what takes its entry out: of the list, or the property; nothing where that is not possible
+	Cut        [2]int // what takes its entry out: of the list, or the property; nothing if that is not possible
 }
 
 // Texts finds the texts of a program in JavaScript or TypeScript, or of a JSON document, in the order that they stand
@@ -176,7 +176,7 @@ func collect(src string, b *bracket, base string, out *[]Text) {
 }
 
 // entryOf is what takes out the entry that a property names a page in: the whole object in a list, or the property
-// "link" that has it for its value. Where an object holds entries of its own, it is the property alone. Any other
+// "link" that has it for its value. If an object holds entries of its own, it is the property alone. Any other
 // object may need it.
 func entryOf(src string, b *bracket, i int) [2]int {
 	more := slices.ContainsFunc(b.parts, func(p part) bool { return p.key == "items" || p.key == "children" })
@@ -191,7 +191,7 @@ func entryOf(src string, b *bracket, i int) [2]int {
 	return [2]int{}
 }
 
-// cutOf is what takes out one part, with its comma and, where it stands alone, its lines.
+// cutOf is what takes out one part, with its comma and, if it stands alone, its lines.
 func cutOf(src string, b *bracket, i int) [2]int {
 	if b.open != '[' && b.open != '{' {
 		return [2]int{}

@@ -24,7 +24,7 @@ type Asset struct {
 	Type    string // its media type
 	Content []byte
 
-	Compressed []byte // Content with gzip; nil where that would not be smaller
+	Compressed []byte // Content with gzip; nil if that would not be smaller
 }
 
 // loaded are the files by the name that they are served under, and by their own. Compressing them takes some
@@ -67,7 +67,7 @@ func Find(name string) (Asset, bool) {
 	return a, ok
 }
 
-// Path is the address of a file by its own name, as in docent.css. It panics for a file that there is not: names stand
+// Path is the address of a file by its own name, as in docent.css. It panics if the file does not exist: names are
 // in templates, which tests run.
 func Path(source string) string { return "/assets/" + Source(source).Name }
 

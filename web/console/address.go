@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// Absolute returns the address under which others reach a path of ours. Where the configured address is one of this machine
+// Absolute returns the address under which others reach a path of ours. If the configured address is one of this machine
 // alone, the address that the visitor's connection came in on is better. What the request calls its host is repeated only
-// where it is that: anybody can call it anything.
+// if it is that: anybody can call it anything.
 func (v *Visit) Absolute(path string) string {
 	if base := v.server.PublicURL; base != "" && !Loopback(base) || !v.toOwnAddress() {
 		return base + path
@@ -84,7 +84,8 @@ func HostOf(address string) string {
 	return host
 }
 
-// APIAddress returns the address under which programs reach the service. What a request calls its host is no address to repeat.
+// APIAddress returns the address under which programs reach the service. What a request calls its host is no address to
+// repeat.
 func (s *Server) APIAddress() string {
 	if s.PublicURL == "" {
 		return "https://docent.example.com"

@@ -23,7 +23,7 @@ var compressors = sync.Pool{New: func() any {
 // compress makes a page smaller for a browser that reads gzip, and says so in its header.
 //
 // How long a compressed answer is tells who sees it something of what is in it, if they choose a part of it (BREACH).
-// The one secret that pages repeat is the token of their forms, which is masked anew in each answer.
+// The one secret that pages repeat is the token of their forms, which is masked differently in each answer.
 func compress(h http.Header, req *http.Request, body []byte) []byte {
 	h.Add("Vary", "Accept-Encoding")
 	if len(body) < worthCompressing || !gzipped.Taken(req) {

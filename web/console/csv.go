@@ -40,5 +40,5 @@ func (v *Visit) BeginFile(kind, name, ending string) {
 
 // Patience gives the browser its time once more to read what it is sent.
 func (v *Visit) Patience() {
-	http.NewResponseController(v).SetWriteDeadline(time.Now().Add(writeTimeout)) // where it can
+	http.NewResponseController(v).SetWriteDeadline(time.Now().Add(writeTimeout)) // if it can
 }

@@ -10,7 +10,7 @@ import (
 // A Field is one question of a form, with what was answered and what is wrong with that.
 type Field struct {
 	Name, Label, Value string
-	Kind               string // text where empty; also area, select, check, password, url, number
+	Kind               string // text if empty; also area, select, check, password, url, number
 	Hint               string
 	Fault              string
 	Complete           string // what a browser may fill in
@@ -26,7 +26,7 @@ type Option struct {
 	On           bool
 }
 
-// Describe returns the ids of what describes the field; empty where nothing does.
+// Describe returns the ids of what describes the field; empty if nothing does.
 func (f Field) Describe() string {
 	var ids []string
 	if f.Hint != "" {

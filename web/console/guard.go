@@ -118,7 +118,7 @@ func (s *Server) place(v *Visit, r Route) error {
 	}
 	role := v.Who.Role(v.Org)
 	if !role.Valid() {
-		return api.Missing("page") // also where there is no such organization
+		return api.Missing("page") // even if there is no such organization
 	}
 	if domain := v.Param("domain"); domain != "" {
 		p, err := s.Catalog.ProjectByDomain(v.Context(), domain)

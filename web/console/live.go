@@ -96,7 +96,7 @@ func Every(pause time.Duration) func() (changed <-chan struct{}, stop func()) {
 // A feed is one part of a page as it changes, for everybody who looks at it.
 type feed struct {
 	cancel context.CancelFunc
-	feeds  *feeds // nil where one looks at it
+	feeds  *feeds // nil if one looks at it
 	key    string
 
 	mu      sync.Mutex
@@ -124,7 +124,7 @@ func (s *Server) newFeed(changed <-chan struct{}, stop func(), fragment func(con
 	return f
 }
 
-// run makes the part anew after each change.
+// run renders the part again after each change.
 func (f *feed) run(ctx context.Context, changed <-chan struct{}, fragment func(context.Context) (string, error)) error {
 	var last string
 	pace := time.NewTimer(0)
@@ -283,7 +283,7 @@ func (s *Server) follow(v *Visit, join func() *feed) error {
 			return nil
 		case <-next:
 		case <-beat.C:
-			// Also where nothing changes, a session that has ended sees it at once.
+			// Even if nothing changes, a session that has ended sees it at once.
 			if began && (!s.still(v) || v.push(out, []byte(":\n\n")) != nil) {
 				return nil
 			}

@@ -83,8 +83,8 @@ func TestALivePartEndsWithItsLastViewer(t *testing.T) {
 			t.Fatal("both have left, and the part is still made")
 		}
 	}
-	message.Store("anew")
-	look(t, address, "", "anew")
+	message.Store("again")
+	look(t, address, "", "again")
 }
 
 // A session is one that an operator's link has begun, until it ends.

@@ -71,10 +71,10 @@ type page struct {
 	Title   string
 	Name    string      // of the template
 	Token   string      // what each form must bring along
-	Who     string      // who is signed in; empty where nobody is
+	Who     string      // who is signed in; empty if nobody is
 	Person  bool        // it is a person, and no key and no one-time link
 	ByKey   bool        // it is a key
-	Project api.Project // empty where the page is of none
+	Project api.Project // empty if the page is of none
 	Base    string      // address of the project's overview
 	Org     api.OrgID
 	Nav     bool   // the page has the console's menu
@@ -172,7 +172,7 @@ func protect(h http.Header) {
 // Send answers a visit.
 func Send(v *Visit, status int, kind string, body []byte) { sendTo(v, v.Req, status, kind, body) }
 
-// sendTo answers a request. HTML is compressed where the browser reads that.
+// sendTo answers a request. HTML is compressed if the browser reads that.
 func sendTo(w http.ResponseWriter, req *http.Request, status int, kind string, body []byte) {
 	h := w.Header()
 	if strings.HasPrefix(kind, "text/html") {
@@ -184,7 +184,7 @@ func sendTo(w http.ResponseWriter, req *http.Request, status int, kind string, b
 		h.Set("Cache-Control", "no-store")
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
-	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // where it can
+	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTimeout)) // if it can
 	w.WriteHeader(status)
 	w.Write(body) // a browser that has gone is no error of ours
 }

@@ -20,7 +20,7 @@ type Deps struct {
 	Catalog Catalog
 	// Cell runs MarkdownKind, and the other renderers and parsers that the pages use.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
-	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails where
+	// Setting says whether this node, of several, has what is being set up and read in the memory of one; it fails if
 	// another one has, and the request goes there. It is this one if nil.
 	Setting func(ctx context.Context) error
 
@@ -29,7 +29,7 @@ type Deps struct {
 	Version string
 	// Secret signs what browsers bring back: at least 32 random bytes. It must outlive a restart.
 	Secret []byte
-	// PublicURL is where browsers reach the service, without a slash at the end; it is not known if empty.
+	// PublicURL is the address at which browsers reach the service, without a slash at the end; it is not known if empty.
 	PublicURL string
 }
 
@@ -91,8 +91,8 @@ type Rule struct {
 // Rule returns the line of a route.
 func (r Route) Rule() Rule { return Rule{r.method, r.pattern, r.need.String(), r.need&NotKeys != 0} }
 
-// ServePage answers a request for a page. Client is who asks, and secure is whether the request came over TLS. An
-// error is for FailPage.
+// ServePage answers a request for a page. Client is the client's address, and secure is whether the request came over
+// TLS. An error is for FailPage.
 func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client netip.Addr, secure bool) error {
 	return s.router.ServeHTTPError(&answer{ResponseWriter: w, client: client, secure: secure}, req)
 }
@@ -100,7 +100,7 @@ func (s *Server) ServePage(w http.ResponseWriter, req *http.Request, client neti
 // Leave ends the live parts of pages: the server stops.
 func (s *Server) Leave() { s.leave() }
 
-// An answer carries who asks to the handler of a page.
+// An answer carries the client's address to the handler of a page.
 type answer struct {
 	http.ResponseWriter
 	client netip.Addr

@@ -43,7 +43,7 @@ func (v *Visit) cookieName(name string) string {
 // tls reports whether browsers reach this service over TLS.
 func (v *Visit) tls() bool { return v.secure || strings.HasPrefix(v.server.PublicURL, "https://") }
 
-// Cookie returns what the browser keeps under a name; empty where it keeps nothing.
+// Cookie returns what the browser keeps under a name; empty if it keeps nothing.
 func (v *Visit) Cookie(name string) string {
 	c, err := v.Req.Cookie(v.cookieName(name))
 	if err != nil {
@@ -52,7 +52,7 @@ func (v *Visit) Cookie(name string) string {
 	return c.Value
 }
 
-// recognise finds out who is signed in, if somebody is. The session, and whoever it belongs to, is looked up on every
+// recognise finds out who is signed in, if somebody is. The session and its owner are looked up on every
 // visit, so that it ends at once when it is ended, when the person is removed or disabled, and when the key is revoked.
 func (s *Server) recognise(v *Visit) error {
 	who, ok, err := s.identify(v)
@@ -209,8 +209,9 @@ func (s *Server) BeginPerson(v *Visit, p api.Person, how string) error {
 	return s.Begin(v, who, api.SignIn{Kind: api.SessionOfPerson, Person: p.ID, How: how})
 }
 
-// still reports whether the visitor may still see what the visit asked for, with the same rights. A part of a page that is
-// live asks before each change: what it shows was made for these rights, and a browser with others asks for it again.
+// still reports whether the visitor may still see what the visit asked for, with the same rights. A part of a page that
+// is live asks before each change: what it shows was made for these rights, and a browser with others asks for it
+// again.
 func (s *Server) still(v *Visit) bool {
 	if !v.SignedIn {
 		return true
@@ -347,7 +348,7 @@ func (s *Server) ours(v *Visit) bool {
 	return s.isToken(v.Form.Get("token"), belongs)
 }
 
-// visitCookie is the cookie that the sign-in form's token belongs to, made where there is none.
+// visitCookie is the cookie that the sign-in form's token belongs to, made if there is none.
 func (s *Server) visitCookie(v *Visit) string {
 	if value := v.Cookie(visitCookie); len(value) == 22 {
 		return value

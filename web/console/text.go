@@ -18,7 +18,7 @@ func Shorten(most int, text string) string {
 	return text
 }
 
-// partOf is a part of a whole in words; empty where there is no whole.
+// partOf is a part of a whole in words; empty if there is no whole.
 func partOf(part, whole int) string {
 	if whole == 0 {
 		return "–"
@@ -49,7 +49,8 @@ func gapBadge(state api.GapState) string {
 // A Badge is a word that stands out.
 type Badge struct{ Text, Class string }
 
-// AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 where there were none.
+// AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 if there were
+// none.
 func AnsweredPercent(d catalog.Day) int {
 	if ended := d.Answered + d.Unanswered + d.Failed; ended > 0 {
 		return (100*d.Answered + ended/2) / ended
@@ -61,7 +62,7 @@ func AnsweredPercent(d catalog.Day) int {
 type Concern struct {
 	Bad  bool // it has already cost something; else it may
 	Text string
-	Path string // where it is put right; empty where that is elsewhere
+	Path string // where it is put right; empty if that is elsewhere
 	Do   string // what the link says
 }
 

@@ -23,7 +23,7 @@ const formBytes = 256 << 10
 // uploadBytes is the most that a form with a file may hold: what a zip may have, and its fields.
 const uploadBytes = 256<<20 + 2*formBytes
 
-// A Visit is one request for a page: what was asked, who asks, and for which project.
+// A Visit is one request for a page: what was asked, by whom, and for which project.
 type Visit struct {
 	http.ResponseWriter
 	Req      *http.Request
@@ -35,10 +35,10 @@ type Visit struct {
 	server   *Server
 	Who      Visitor
 	SignedIn bool
-	Org      api.OrgID   // of the address; empty where it names none
-	Project  api.Project // of the address; empty where it names none
+	Org      api.OrgID   // of the address; empty if it names none
+	Project  api.Project // of the address; empty if it names none
 	Form     url.Values  // that was sent; only requests with the method POST have one
-	File     io.Reader   // that came with it; nil where none did
+	File     io.Reader   // that came with it; nil if none did
 	token    string      // what forms that are shown now bring along; empty before one is
 }
 
@@ -46,7 +46,7 @@ type Visit struct {
 type Visitor struct {
 	ID      string     // a person's or a key's; "link" of the operator
 	Name    string     // shown to people
-	Person  api.Person // empty where it is none
+	Person  api.Person // empty if it is none
 	SignIn  api.SignIn // the session
 	session string     // what forms' tokens belong to
 	Key     api.Key
@@ -196,7 +196,7 @@ func (v *Visit) readUpload() error {
 	return operatorsAlone(v.Form)
 }
 
-// operatorsAlone refuses what no page may set: whoever fills in such a field is told so, rather than nothing.
+// operatorsAlone refuses what no page may set: such a field is an error, rather than ignored.
 func operatorsAlone(form url.Values) error {
 	for name := range form {
 		last := name[strings.LastIndexByte(name, '.')+1:]
@@ -229,7 +229,7 @@ func (v *Visit) SeeOther(to string) error {
 	return nil
 }
 
-// Resend has the browser send the same form to another address of ours.
+// Resend makes the browser send the same form to another address of ours.
 func (v *Visit) Resend(to string) error {
 	h := v.Header()
 	h.Set("Cache-Control", "no-store")
@@ -270,5 +270,5 @@ func (v *Visit) SetCookie(name, value string, life time.Duration) {
 	http.SetCookie(v, c)
 }
 
-// Caller returns who asks where a visitor does.
+// Caller returns the caller's name when a visitor asks.
 func (v *Visit) Caller() string { return "console:" + v.Who.ID }

@@ -20,22 +20,22 @@ const (
 	Note    Kind = "note" // about the lines before it, such as that no line break follows
 )
 
-// A Hunk is a run of lines, with where it begins in both versions.
+// A Hunk is a run of lines, with its start in both versions.
 type Hunk struct {
 	Header string
 	Lines  []Line
 }
 
-// A Line of a hunk. A number is zero where that version has no such line.
+// A Line of a hunk. A number is zero if that version has no such line.
 type Line struct {
 	Kind     Kind
 	Old, New int
 	Text     string
-	// Pieces are the text in parts, where the line has a counterpart: those that differ from it, and those that do not.
-	// Nil where the line is new, or gone, as a whole.
+	// Pieces are the text in parts, if the line has a counterpart: those that differ from it, and those that do not.
+	// Nil if the line is new, or gone, as a whole.
 	Pieces []Piece
 
-	mate int // how many lines before or after this one its counterpart is; 0 where it has none
+	mate int // how many lines before or after this one its counterpart is; 0 if it has none
 }
 
 // A Piece of a line.
@@ -102,7 +102,7 @@ func Read(unified string) []Hunk {
 	return hunks
 }
 
-// A Row is one line of a page that shows both versions side by side. A side is nil where that version has no line here.
+// A Row is one line of a page that shows both versions side by side. A side is nil if that version has no line here.
 type Row struct{ Old, New *Line }
 
 // Rows are the hunk's lines side by side: counterparts beside each other, everything in its order.
@@ -169,7 +169,7 @@ func (h *Hunk) block(i int) (from, mid, to int) {
 
 // A File is the part of a diff that is about one file.
 type File struct {
-	Path, From string // From is the former path, where the file was moved
+	Path, From string // From is the former path, if the file was moved
 	Unified    string // without the lines that name the file
 	Added      int
 	Deleted    int

@@ -75,7 +75,7 @@ func TestTheWordsThatChangedAreMarked(t *testing.T) {
 
 func TestALineFindsItsCounterpartAmongOthers(t *testing.T) {
 	t.Parallel()
-	h := diff.Read("@@ -1,3 +1,4 @@\n-Start the server with docent serve.\n-This line is gone for good.\n" +
+	h := diff.Read("@@ -1,3 +1,4 @@\n-Start the server with docent serve.\n-This line is gone.\n" +
 		"-Stop the server with Ctrl-C.\n+## A new heading\n+Start the server with docent run.\n" +
 		"+Stop the server with SIGTERM.\n+And one more.\n same\n")[0]
 	var got []string
@@ -90,7 +90,7 @@ func TestALineFindsItsCounterpartAmongOthers(t *testing.T) {
 	}
 	want := []string{" | ## A new heading",
 		"Start the server with docent [serve]. | Start the server with docent [run].",
-		"This line is gone for good. | ",
+		"This line is gone. | ",
 		"Stop the server with [Ctrl-C]. | Stop the server with [SIGTERM].",
 		" | And one more.", "same | same"}
 	if !slices.Equal(got, want) {

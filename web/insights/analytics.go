@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	mostLines   = 20     // of a list on the page; the CSV has all
-	mostPages   = 20_000 // that are looked at for those that no answer cites
+	maxLines    = 20     // of a list on the page; the CSV has all
+	maxPages    = 20_000 // that are looked at for those that no answer cites
 	csvLines    = 10_000
 	othersShown = 200 // of the pages that no answer cites
 )
@@ -53,7 +53,7 @@ type topLine struct {
 
 type pageLine struct {
 	catalog.CitedPage
-	Title string // empty where the page is in the index no more
+	Title string // empty if the page is in the index no more
 }
 
 // showAnalytics is what was asked over days, and how that went.
@@ -63,7 +63,7 @@ func (s *handler) showAnalytics(v *console.Visit) error {
 		return err
 	}
 	view := analyticsView{Range: r}
-	q := catalog.AnalyticsQuery{Project: v.Project.ID, From: r.Start, To: r.End, Limit: mostLines}
+	q := catalog.AnalyticsQuery{Project: v.Project.ID, From: r.Start, To: r.End, Limit: maxLines}
 	g, ctx := background.WithContext(v.Context())
 	g.Go(guarded(func() (err error) { view.Totals, view.Callers, err = s.counts.of(ctx, s.Catalog, q); return err }))
 	g.Go(guarded(func() (err error) { view.Days, err = s.Catalog.Days(ctx, q, time.UTC); return err }))
@@ -73,7 +73,7 @@ func (s *handler) showAnalytics(v *console.Visit) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	view.Top = topLines(view.Asked, mostLines)
+	view.Top = topLines(view.Asked, maxLines)
 	view.sum()
 	return s.Render(v, "analytics", "Analytics", view)
 }
@@ -113,8 +113,8 @@ type countsOf struct {
 	at      time.Time
 }
 
-// mostCounts is how many times are remembered.
-const mostCounts = 256
+// maxCounts is how many times are remembered.
+const maxCounts = 256
 
 // of counts the questions of a time and the callers with most of them, or remembers what it has counted.
 func (c *counts) of(ctx context.Context, usage Catalog, q catalog.AnalyticsQuery) (
@@ -135,7 +135,7 @@ func (c *counts) of(ctx context.Context, usage Catalog, q catalog.AnalyticsQuery
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.known == nil || len(c.known) >= mostCounts {
+	if c.known == nil || len(c.known) >= maxCounts {
 		c.known = map[countsKey]countsOf{}
 	}
 	c.known[key] = fresh
@@ -167,7 +167,7 @@ func topLines(list gaps.Listing, most int) []topLine {
 
 // cited finds which pages answers cite, and which they never do.
 func (s *handler) cited(ctx context.Context, q catalog.AnalyticsQuery, view *analyticsView) error {
-	q.Limit = mostPages
+	q.Limit = maxPages
 	cited, _, err := s.Catalog.CitedPages(ctx, q)
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (s *handler) cited(ctx context.Context, q catalog.AnalyticsQuery, view *ana
 func (a analyticsView) Shown() []search.PageName { return a.Never[:min(othersShown, len(a.Never))] }
 
 // Most are the first of the pages that answers cite.
-func (a analyticsView) Most() []pageLine { return a.Cited[:min(mostLines, len(a.Cited))] }
+func (a analyticsView) Most() []pageLine { return a.Cited[:min(maxLines, len(a.Cited))] }
 
 // Timed reports whether the time until the first text is known of any question.
 func (a analyticsView) Timed() bool {

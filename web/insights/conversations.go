@@ -33,7 +33,7 @@ type conversationsView struct {
 	Newest   string // address of the first page; empty there
 	CSV      string
 	NDJSON   string
-	Person   string // address where everything of the caller asked for is deleted; empty where none is, or nobody may
+	Person   string // address where everything of the caller asked for is deleted; empty if none is, or nobody may
 }
 
 // A conversationRow is a line of the list.
@@ -43,7 +43,7 @@ type conversationRow struct {
 	Answered int
 	Plain    int     // unanswered, and not in doubt
 	Excerpt  []piece // of the answer that fits what is looked for
-	Other    string  // the question that was asked for, where it is not the first
+	Other    string  // the question that was asked for, if it is not the first
 }
 
 // A piece is a part of a text; a hit is what was looked for.
@@ -92,7 +92,7 @@ func conversationFilter(v *console.Visit) (q catalog.ConversationQuery, shown ma
 	return q, shown
 }
 
-// filtered is an address with a filter, and where a page begins.
+// filtered is an address with a filter, and the start of a page.
 func filtered(path string, filter map[string]string, after string) string {
 	values := url.Values{}
 	for name, value := range filter {
@@ -171,7 +171,7 @@ func (s *handler) liveConversations(v *console.Visit) error {
 		func(ctx context.Context) (any, error) { return s.conversationsOf(ctx, v, q, filter) })
 }
 
-// lookedFor finds the words that somebody looks for; nil where there are none.
+// lookedFor finds the words that somebody looks for; nil if there are none.
 func lookedFor(text string) *regexp.Regexp {
 	var words []string
 	for _, w := range strings.Fields(strings.ReplaceAll(text, `"`, " ")) {

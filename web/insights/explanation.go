@@ -31,7 +31,7 @@ type explainedHitView struct {
 	Cited                            bool
 }
 
-// newExplanationView is nil where no explanation was asked for.
+// newExplanationView is nil if no explanation was asked for.
 func newExplanationView(e *thread.Exchange) *explanationView {
 	x, ok := e.Trace.Explanation()
 	if !ok {

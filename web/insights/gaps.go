@@ -103,7 +103,7 @@ type gapView struct {
 	Said       []topics.Said
 	Near       *topics.Near
 	Since      *gaps.Since
-	Again      []gaps.Verdict // nil where nobody has asked again
+	Again      []gaps.Verdict // nil if nobody has asked again
 	AskedOf    int
 	AnsweredOf int
 	Job        *api.Job

@@ -52,7 +52,7 @@ type trySetup struct {
 	Letter  string // "a" or "b"
 	Model   string // empty for the project's
 	Weights map[string]float64
-	Thread  api.ThreadID // with the answer; empty where nobody was asked
+	Thread  api.ThreadID // with the answer; empty if nobody was asked
 }
 
 // readTry reads what is tried, from an address or from a form.
@@ -140,7 +140,7 @@ func (t *try) tuned() bool {
 	return t.Both || slices.ContainsFunc(t.Setups[:], func(u trySetup) bool { return u.Model != "" || len(u.Weights) > 0 })
 }
 
-// address is where the try is shown. What is as usual is left out.
+// address is where the try is shown. Defaults are left out.
 func (t *try) address(base string) string {
 	q := url.Values{}
 	set := func(name, value string) {
@@ -216,10 +216,10 @@ func (s *handler) playground(v *console.Visit) error {
 	return s.Render(v, "playground", "Playground", view)
 }
 
-// tryIt takes the form: it leads to the address that shows the try, after asking where that is wanted.
+// tryIt takes the form: it leads to the address that shows the try, after asking if that is wanted.
 //
-// Whoever may see the project may ask: a question changes nothing, costs what a reader's costs, and counts against the
-// same quotas. But a model that is not the project's may be dearer, so that is for editors.
+// Everyone who may see the project may ask: a question changes nothing, costs what a reader's costs, and counts against
+// the same quotas. But a model that is not the project's may be dearer, so that is for editors.
 func (s *handler) tryIt(v *console.Visit) error {
 	t := s.readTry(v, v.Form)
 	if len(t.problems) > 0 {
@@ -355,7 +355,7 @@ func (s *handler) tryAnswer(v *console.Visit) error {
 			_, more, _ = r.Next(v.Context())
 			select {
 			case changed <- struct{}{}:
-			default: // it is told already
+			default: // it is already reported
 			}
 		}
 	})
@@ -410,7 +410,7 @@ func (s *handler) tryColumn(v *console.Visit, t *try, u *trySetup) (*tryColumn, 
 	var bad *api.InvalidError
 	switch {
 	case errors.Is(err, search.ErrNotIndexed):
-		c.Problem = "The documentation is not indexed yet, or its index is being made anew. Its sources say how far that is."
+		c.Problem = "The documentation is not indexed yet, or its index is being rebuilt. See the progress on the Sources page."
 	case errors.As(err, &bad):
 		c.Problem = err.Error()
 	case err != nil:
@@ -439,7 +439,7 @@ func (s *handler) searchColumn(v *console.Visit, t *try, u *trySetup, c *tryColu
 	return nil
 }
 
-// answerColumn shows what a model is told and what was found for it, and the answer where it was asked for one.
+// answerColumn shows the prompt and what was found for it, and the answer if it was asked for one.
 func (s *handler) answerColumn(v *console.Visit, t *try, u *trySetup, c *tryColumn) error {
 	var history []model.Message
 	if u.Thread != "" {

@@ -110,7 +110,7 @@ type tryColumn struct {
 	Prompt   *tryPromptView
 	Answer   *tryAnswerView
 	Gone     bool     // the answer was removed
-	Then     *whyView // what was found when the question was asked, where that is something else
+	Then     *whyView // what was found when the question was asked, if that is something else
 }
 
 // Settings says what is not as usual.
@@ -130,7 +130,7 @@ func (c *tryColumn) Settings() string {
 // TookText is how long searching took.
 func (c *tryColumn) TookText() string { return tookText(c.Took) }
 
-// compare notes where what one configuration finds stands in the other's list.
+// compare notes the rank of what one configuration finds in the other's list.
 func (v *playgroundView) compare() {
 	if len(v.Columns) < 2 {
 		return

@@ -40,7 +40,7 @@ type Eraser interface {
 	Erase(project api.ProjectID, caller string, ended func(removed int, err error)) (began bool, err error)
 	// Erasure is how far the last one of that person has come.
 	Erasure(project api.ProjectID, caller string) (e Erasure, begun bool)
-	// Watch tells when it has come further, and is closed when it has ended, or where there is none.
+	// Watch tells when it has come further, and is closed when it has ended, or if there is none.
 	Watch(project api.ProjectID, caller string) <-chan struct{}
 }
 
@@ -65,7 +65,7 @@ type Models interface {
 }
 
 // Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
-// turn, and where no thread is named the question opens one.
+// turn, and if no thread is named the question opens one.
 type Readers interface {
 	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }

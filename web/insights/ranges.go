@@ -9,12 +9,12 @@ import (
 	"docent/web/console"
 )
 
-// mostDays is how long a range of days may be.
-const mostDays = 800
+// maxDays is how long a range of days may be.
+const maxDays = 800
 
 // A dayRange is the days that figures are of, in UTC.
 type dayRange struct {
-	Days    int       // back from today; 0 where the range has dates of its own
+	Days    int       // back from today; 0 if the range has dates of its own
 	From    string    // its first day
 	To      string    // its last day
 	Start   time.Time // of the first day
@@ -32,8 +32,8 @@ func days(v *console.Visit, otherwise int) (dayRange, error) {
 		r.Days = otherwise
 		if text := v.Query("days"); text != "" {
 			n, err := strconv.Atoi(text)
-			if err != nil || n < 1 || n > mostDays {
-				return r, console.Invalid("days", fmt.Sprintf("must be a number from 1 to %d", mostDays))
+			if err != nil || n < 1 || n > maxDays {
+				return r, console.Invalid("days", fmt.Sprintf("must be a number from 1 to %d", maxDays))
 			}
 			r.Days = n
 		}
@@ -54,8 +54,8 @@ func days(v *console.Visit, otherwise int) (dayRange, error) {
 		switch {
 		case !r.Start.Before(r.End):
 			return r, console.Invalid("to", "must not lie before the first day")
-		case r.End.Sub(r.Start) > mostDays*24*time.Hour:
-			return r, console.Invalid("from", fmt.Sprintf("may lie %d days before the last day at most", mostDays))
+		case r.End.Sub(r.Start) > maxDays*24*time.Hour:
+			return r, console.Invalid("from", fmt.Sprintf("may lie %d days before the last day at most", maxDays))
 		}
 	}
 	r.From, r.To = r.Start.Format(time.DateOnly), r.End.AddDate(0, 0, -1).Format(time.DateOnly)

@@ -19,14 +19,14 @@ type reportView struct {
 	reports.Report
 	Sunday   time.Time
 	Previous string // the week before
-	Next     string // empty where that is not over
+	Next     string // empty if that is not over
 	Running  bool   // the week is not over
 	Lines    []figureLine
 
-	Hook       *api.ReportHook // nil where there is none
+	Hook       *api.ReportHook // nil if there is none
 	Deliveries []api.ReportDelivery
 	Secret     string // a new one, shown once
-	URL        string // as it was sent, where it was refused
+	URL        string // as it was sent, if it was refused
 	Zone       string
 	Problems   map[string]string
 }
@@ -52,7 +52,7 @@ func (f figureLine) Change() string {
 	return "−" + console.PercentOf(f.Then-f.Now, f.Then) + " %"
 }
 
-// reportWeek is the week of the address: the last one that is over where it names none.
+// reportWeek is the week of the address: the last one that is over if it names none.
 func (s *handler) reportWeek(v *console.Visit, hook *api.ReportHook) (reports.Week, error) {
 	zone := time.UTC
 	if hook != nil {
@@ -72,7 +72,7 @@ func (s *handler) reportWeek(v *console.Visit, hook *api.ReportHook) (reports.We
 	return w, nil
 }
 
-// reportHook is where the project's report is sent; nil where it is sent nowhere.
+// reportHook is the destination of the project's report; nil if it is sent nowhere.
 func (s *handler) reportHook(v *console.Visit) (*api.ReportHook, error) {
 	h, err := s.Catalog.ReportHook(v.Context(), v.Project.ID)
 	if errors.Is(err, api.ErrNotFound) {
@@ -138,7 +138,7 @@ func (s *handler) reportCSV(v *console.Visit) error {
 	return nil
 }
 
-// setReportHook stores where the report is sent. The first time it makes the secret that deliveries are signed with.
+// setReportHook stores where the report is sent. The first time it creates the secret that deliveries are signed with.
 func (s *handler) setReportHook(v *console.Visit) error {
 	address, zone := strings.TrimSpace(v.Form.Get("url")), strings.TrimSpace(v.Form.Get("zone"))
 	problems := map[string]string{}
@@ -211,7 +211,7 @@ func (s *handler) testReport(v *console.Visit) error {
 	return v.Done(v.Base()+"/report#deliveries", "A test is on its way. Reload this page to see what the receiver answered.")
 }
 
-// removeReportHook has the report sent nowhere.
+// removeReportHook stops sending the report.
 func (s *handler) removeReportHook(v *console.Visit) error {
 	hook, err := s.reportHook(v)
 	if err != nil {

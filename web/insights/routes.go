@@ -57,7 +57,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get(project+"/conversations/:thread/live", console.Viewer, h.liveThread),
 		console.Post(project+"/conversations/:thread/delete", console.Owner, h.deleteThread),
 
-		// Playground: whoever may see the project may also ask, as any reader can.
+		// Playground: everyone who may see the project may also ask, as any reader can.
 		console.Get(project+"/playground", console.Viewer, h.playground),
 		console.Post(project+"/playground/try", console.Viewer, h.tryIt),
 		console.Get(project+"/playground/answers/:thread", console.Viewer, h.tryAnswer),

@@ -18,7 +18,7 @@ type threadView struct {
 	Path     string
 	Live     string
 	Others   string // address of the caller's conversations
-	Person   string // address where everything of the caller is deleted; empty where nobody may
+	Person   string // address where everything of the caller is deleted; empty if nobody may
 	Turns    []turnView
 	Replaced []turnView
 }

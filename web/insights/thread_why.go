@@ -21,14 +21,14 @@ type whyView struct {
 	Of       string // which answer, in words
 	Timings  *timingsView
 	Passages []retrievedView
-	Found    int    // of passages, where not all are known
+	Found    int    // of passages, if not all are known
 	Again    string // address in the playground that tries the same now
 	Degraded []string
-	Read     string // the question as a model has rewritten it; empty where none did
+	Read     string // the question as a model has rewritten it; empty if none did
 	Steps    *explanationView
 }
 
-// A timingsView is where an answer's time went.
+// A timingsView shows where an answer's time went.
 type timingsView struct {
 	Of    string // which answer, in words
 	Known bool   // for answers that were journaled with it
@@ -87,7 +87,7 @@ func (s *handler) threadWhy(ctx context.Context, v *console.Visit, e *thread.Exc
 	return w, nil
 }
 
-// answerTimings are where an answer's time went. It is nil while it is being written.
+// answerTimings shows where an answer's time went. It is nil while it is being written.
 func answerTimings(e *thread.Exchange) *timingsView {
 	if !e.Done {
 		return nil

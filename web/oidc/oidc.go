@@ -34,7 +34,7 @@ type Config struct {
 	Issuer       string
 	ClientID     string
 	ClientSecret func() string // asked for with each sign-in; nil for a client without one
-	Scopes       []string      // openid, email and profile where empty
+	Scopes       []string      // openid, email and profile if empty
 	Now          func() time.Time
 }
 
@@ -69,8 +69,8 @@ const (
 	timeout     = 10 * time.Second // of one request
 	describedIn = time.Hour        // how long a description is good
 	firstPause  = time.Second
-	mostPause   = time.Minute
-	mostAnswer  = 1 << 20
+	maxPause    = time.Minute
+	maxAnswer   = 1 << 20
 )
 
 // A Provider is one provider. It may be used by many goroutines at once.
@@ -83,7 +83,7 @@ type Provider struct {
 	until     time.Time     // when the description is asked for again
 	pause     time.Duration // after the last failure
 	failed    error
-	asking    chan struct{} // closed when the answer is there; nil where nobody asks
+	asking    chan struct{} // closed when the answer is there; nil if nobody asks
 }
 
 // New makes a provider. It asks nothing of it yet.
@@ -109,7 +109,7 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 		resp.Body = struct {
 			io.Reader
 			io.Closer
-		}{io.LimitReader(resp.Body, mostAnswer), resp.Body}
+		}{io.LimitReader(resp.Body, maxAnswer), resp.Body}
 	}
 	return resp, err
 }
@@ -160,7 +160,7 @@ func (p *Provider) ask(ctx context.Context, done chan struct{}) {
 		p.described, p.failed, p.pause, p.until = fresh, nil, 0, p.config.Now().Add(describedIn)
 		return
 	}
-	p.pause = min(max(firstPause, 2*p.pause), mostPause)
+	p.pause = min(max(firstPause, 2*p.pause), maxPause)
 	p.until = p.config.Now().Add(p.pause)
 	if p.described == nil {
 		p.failed = fmt.Errorf("%w: ask the provider %s for its description: %w", api.ErrUnavailable, p.config.Issuer, err)
@@ -186,8 +186,8 @@ func (p *Provider) Begin(ctx context.Context, redirect string) (address string, 
 		f, nil
 }
 
-// Finish ends a sign-in with what the browser brought back. It fails with ErrRefused where that is not the answer to
-// this flow, and with api.ErrUnavailable where the provider cannot be asked.
+// Finish ends a sign-in with what the browser brought back. It fails with ErrRefused if that is not the answer to
+// this flow, and with api.ErrUnavailable if the provider cannot be asked.
 func (p *Provider) Finish(ctx context.Context, redirect string, f Flow, answer url.Values) (Identity, error) {
 	if f.State == "" || subtle.ConstantTimeCompare([]byte(f.State), []byte(answer.Get("state"))) != 1 {
 		return Identity{}, fmt.Errorf("%w: it was not begun in this browser, or too long ago", ErrRefused)

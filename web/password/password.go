@@ -29,9 +29,9 @@ const (
 
 // The bounds of what a stored hash may ask for: a damaged row must not ask for all memory.
 const (
-	mostMemory = 256 * 1024
-	mostPasses = 16
-	mostLanes  = 16
+	maxMemory = 256 * 1024
+	maxPasses = 16
+	maxLanes  = 16
 )
 
 // Shortest and Longest are the bounds of a password, in characters.
@@ -82,7 +82,7 @@ func (h *Hasher) Hash(ctx context.Context, password string) (string, error) {
 	return encode(salt, argon2.IDKey([]byte(password), salt, passes, memory, lanes, hashLen)), nil
 }
 
-// Verify reports whether kept is of this password. Where nothing is kept, because there is no such person or the person
+// Verify reports whether kept is of this password. If nothing is kept, because there is no such person or the person
 // has no password, it says no after the same work.
 func (h *Hasher) Verify(ctx context.Context, kept, password string) (bool, error) {
 	there := kept != ""
@@ -129,8 +129,8 @@ func parse(s string) (k kept, err error) {
 	hash, also := base.DecodeString(parts[5])
 	k.hash = hash
 	if err != nil || also != nil || len(k.salt) < 8 || len(hash) < 16 || len(hash) > 64 ||
-		k.memory == 0 || k.memory > mostMemory || k.passes == 0 || k.passes > mostPasses || k.lanes == 0 ||
-		k.lanes > mostLanes {
+		k.memory == 0 || k.memory > maxMemory || k.passes == 0 || k.passes > maxPasses || k.lanes == 0 ||
+		k.lanes > maxLanes {
 		return k, errKept
 	}
 	return k, nil

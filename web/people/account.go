@@ -13,7 +13,7 @@ import (
 type accountView struct {
 	Person     api.Person
 	Sessions   []console.SessionLine
-	Provider   string // empty where there is none
+	Provider   string // empty if there is none
 	Connected  bool
 	AsksOld    bool // a new password needs the one before
 	Problems   map[string]string
@@ -93,7 +93,7 @@ func (s *handler) renameMe(v *console.Visit) error {
 	return v.Done(accountPath, "Your name is changed.")
 }
 
-// changePassword ends all other sessions: whoever had the password before is out.
+// changePassword ends all other sessions: anybody who knew the old password is signed out.
 func (s *handler) changePassword(v *console.Visit) error {
 	p := v.Who.Person
 	if p.ID == "" {
@@ -101,7 +101,7 @@ func (s *handler) changePassword(v *console.Visit) error {
 	}
 	problems := map[string]string{}
 	if asksOld(v) {
-		tries := bound("change of "+string(p.ID), mostOfAddress)
+		tries := bound("change of "+string(p.ID), maxOfAddress)
 		if err := s.attempt(v, tries); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (s *handler) makeOwner(v *console.Visit) error {
 }
 
 // chosenPassword is what is kept of the password that a form chooses for a person. It is false, and the page shows them,
-// where there are problems with it or with the rest of the form.
+// if there are problems with it or with the rest of the form.
 func (s *handler) chosenPassword(v *console.Visit, p api.Person, problems map[string]string) (kept string, ok bool, err error) {
 	chosen := v.Form.Get("password")
 	if problem := password.Problem(chosen, p.Email, p.Name); problem != "" {

@@ -83,7 +83,7 @@ func (s *handler) start(v *console.Visit) string {
 	return "/console/setup"
 }
 
-// callback is where the provider sends the browser back to. Where the configured address is one of this machine alone it
+// callback is where the provider sends the browser back to. If the configured address is one of this machine alone it
 // is below the host that the browser came by: the provider takes only addresses that were registered with it.
 func (s *handler) callback(v *console.Visit) string {
 	if base := s.PublicURL; base != "" && (!console.Loopback(base) || console.Loopback("http://"+v.Req.Host)) {

@@ -55,7 +55,7 @@ func (s *handler) keepFlow(v *console.Visit, f flow) error {
 	return nil
 }
 
-// takeFlow is the flow that this browser has begun; an empty one where it has begun none.
+// takeFlow is the flow that this browser has begun; an empty one if it has begun none.
 func (s *handler) takeFlow(v *console.Visit) (f flow) {
 	raw, err := base64.RawURLEncoding.DecodeString(v.Cookie(flowCookie))
 	v.SetCookie(flowCookie, "", 0)
@@ -118,7 +118,7 @@ func (s *handler) providerFailed(v *console.Visit, f flow, err error) error {
 	return s.loginPage(v, status, loginView{Next: local(f.Next), Problem: problem})
 }
 
-// fromProvider is where the provider sends the browser back to.
+// fromProvider handles the browser's return from the provider.
 func (s *handler) fromProvider(v *console.Visit) error {
 	if s.Provider == nil {
 		return api.Missing("page")

@@ -12,7 +12,7 @@ import (
 
 // Catalog is what the pages about people use of the catalog.
 type Catalog interface {
-	// AcceptInvitation lets in a person who is there already where p has an id, and else a new one.
+	// AcceptInvitation lets in an existing person if p has an id, otherwise a new one.
 	AcceptInvitation(ctx context.Context, hash [32]byte, p api.Person, password, verified string) (api.Person, api.Invitation,
 		error)
 	AddInvitation(ctx context.Context, i api.Invitation, hash [32]byte) (api.Invitation, error)
@@ -57,7 +57,7 @@ type Counts interface {
 type Provider interface {
 	// Begin gives the address that the browser is sent to, and what it keeps meanwhile.
 	Begin(ctx context.Context, redirect string) (address string, f oidc.Flow, err error)
-	// Finish fails with oidc.ErrRefused where the answer is not to be trusted.
+	// Finish fails with oidc.ErrRefused if the answer is not to be trusted.
 	Finish(ctx context.Context, redirect string, f oidc.Flow, answer url.Values) (oidc.Identity, error)
 	Name() string
 }

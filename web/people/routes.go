@@ -44,7 +44,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Post("/invite/:token", console.Anybody, h.acceptInvitation),
 		console.Post("/invite/:token/provider", console.Anybody, h.joinWithProvider),
 
-		// Whoever is signed in
+		// Everyone who is signed in
 		console.Get(accountPath, console.SignedIn, h.showAccount),
 		console.Post(accountPath+"/name", console.SignedIn, h.renameMe),
 		console.Post(accountPath+"/password", console.SignedIn, h.changePassword),

@@ -37,7 +37,7 @@ type loginView struct {
 	Next     string
 	Problem  string
 	Email    string
-	Provider string // the name of the provider of OpenID Connect; empty where there is none
+	Provider string // the name of the provider of OpenID Connect; empty if there is none
 	ByKey    bool   // an admin key was tried
 }
 
@@ -54,7 +54,7 @@ func (s *handler) loginPage(v *console.Visit, status int, view loginView) error 
 
 // login signs in with an e-mail address and a password, or with an admin key.
 func (s *handler) login(v *console.Visit) error {
-	bounds := []catalog.Bound{bound("address "+api.Network(v.Client), mostOfAddress)}
+	bounds := []catalog.Bound{bound("address "+api.Network(v.Client), maxOfAddress)}
 	byKey := v.Form.Has("key")
 	email := api.CleanEmail(v.Form.Get("email"))
 	if !byKey {
@@ -122,9 +122,9 @@ func (s *handler) known(email, nonce string) string {
 func (s *handler) accountBound(v *console.Visit, email string) catalog.Bound {
 	mark := v.Cookie(knownCookie)
 	if nonce, _, ok := strings.Cut(mark, "."); ok && hmac.Equal([]byte(mark), []byte(s.known(email, nonce))) {
-		return bound("browser "+nonce, mostOfAddress)
+		return bound("browser "+nonce, maxOfAddress)
 	}
-	return bound("account "+email, mostOfAccount)
+	return bound("account "+email, maxOfAccount)
 }
 
 func (s *handler) loginByKey(v *console.Visit) (bool, error) {
@@ -150,17 +150,17 @@ func (s *handler) loginByKey(v *console.Visit) (bool, error) {
 // How many sign-ins may fail in a window: those of one address, and those of one account from wherever. The second one
 // is higher: else who knows an address could keep its owner out.
 const (
-	mostOfAddress = 10
-	mostOfAccount = 30
+	maxOfAddress  = 10
+	maxOfAccount  = 30
 	attemptWindow = 10 * time.Minute
-	mostCounted   = 10_000
+	maxCounted    = 10_000
 )
 
-// attempt counts one more attempt, or fails where there were too many.
+// attempt counts one more attempt, or fails if there were too many.
 func (s *handler) attempt(v *console.Visit, bounds ...catalog.Bound) error {
 	wait, err := s.Counts.Take(v.Context(), attemptWindow, bounds...)
 	if err == nil && wait > 0 {
-		err = &api.LimitError{Name: "sign-in", Limit: mostOfAddress, Window: attemptWindow, RetryAfter: wait}
+		err = &api.LimitError{Name: "sign-in", Limit: maxOfAddress, Window: attemptWindow, RetryAfter: wait}
 	}
 	return err
 }
@@ -181,7 +181,7 @@ func bound(of string, most int) catalog.Bound {
 	return catalog.Bound{Name: "sign-in " + of, Most: most}
 }
 
-// attempts counts failed sign-ins where there is one node. An attempt counts from its beginning, so that many at once are
+// attempts counts failed sign-ins if there is one node. An attempt counts from its beginning, so that many at once are
 // no way around.
 type attempts struct {
 	now    func() time.Time
@@ -232,9 +232,9 @@ func (a *attempts) Give(_ context.Context, names ...string) error {
 	return nil
 }
 
-// room forgets attempts where there are too many to remember: those that are over first, and where none is, any.
+// room forgets attempts if there are too many to remember: those that are over first, and if none is, any.
 func (a *attempts) room(now time.Time) {
-	if len(a.failed) < mostCounted {
+	if len(a.failed) < maxCounted {
 		return
 	}
 	for k, old := range a.failed {
@@ -243,7 +243,7 @@ func (a *attempts) room(now time.Time) {
 		}
 	}
 	for k := range a.failed {
-		if len(a.failed) < mostCounted {
+		if len(a.failed) < maxCounted {
 			return
 		}
 		delete(a.failed, k)

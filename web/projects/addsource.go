@@ -15,8 +15,8 @@ import (
 	"docent/web/console"
 )
 
-// mostPreviews go on at once: each asks another site for some seconds.
-const mostPreviews = 2
+// maxPreviews go on at once: each asks another site for some seconds.
+const maxPreviews = 2
 
 // A siteForm adds a web site, which may be looked at before.
 type siteForm struct {
@@ -33,11 +33,11 @@ func newSiteForm(sent url.Values, problems map[string]string) siteForm {
 		{Name: "address", Label: "Address where reading begins", Kind: "url", Required: true,
 			Hint: "Such as https://docs.example.com/. Sites of this machine and of private networks are the operator's to add, by command."},
 		{Name: "label", Label: "Label of the site", Hint: "A word such as blog; answers and commands name the source by it. Not needed for a preview."},
-		{Name: "prefix", Label: "Only pages below", Hint: "A path such as /docs/. That of the address where empty."},
-		{Name: "sitemap", Label: "Sitemap", Hint: "Its address, or none to follow links. Where empty, llms.txt, the site's sitemaps, or links."},
-		{Name: "maxPages", Label: "Pages at most", Kind: "number", Hint: "5,000 where empty."},
-		{Name: "every", Label: "Read every", Hint: "Such as 24h. Every 6 hours where empty."},
-		{Name: "groups", Label: "Groups that the site is for", Hint: "With commas between them; for everybody where empty."},
+		{Name: "prefix", Label: "Only pages below", Hint: "A path such as /docs/. Default: the path of the address."},
+		{Name: "sitemap", Label: "Sitemap", Hint: "Its address, or none to follow links. Default: llms.txt, the site's sitemaps, or links."},
+		{Name: "maxPages", Label: "Pages at most", Kind: "number", Hint: "Default: 5,000."},
+		{Name: "every", Label: "Read every", Hint: "Such as 24h. Default: every 6 hours."},
+		{Name: "groups", Label: "Groups that the site is for", Hint: "Separated by commas. Leave empty for everybody."},
 	}}
 	for i, field := range f.Fields {
 		f.Fields[i].Value = sent.Get(field.Name)
@@ -155,7 +155,7 @@ func (s *handler) addSite(v *console.Visit) error {
 	return s.addedSource(v, "source.add", source.Label, task, err, fail)
 }
 
-// addedSource follows a task that adds a source, and shows its form again where that fails.
+// addedSource follows a task that adds a source, and shows its form again if that fails.
 func (s *handler) addedSource(v *console.Visit, action, label string, task sources.Task, err error,
 	fail func(status int, problems map[string]string) error) error {
 	switch {
@@ -187,7 +187,7 @@ func newZipForm(sent url.Values, problems map[string]string) zipForm {
 	f := zipForm{Open: sent != nil, Fields: []console.Field{
 		{Name: "zipLabel", Label: "Label of the source", Required: true,
 			Hint: "That of a source of the kind zip, whose pages it replaces; or a new word, such as manual, which adds one."},
-		{Name: "zipGroups", Label: "Groups that a new source is for", Hint: "With commas between them; for everybody where empty."},
+		{Name: "zipGroups", Label: "Groups that a new source is for", Hint: "Separated by commas. Leave empty for everybody."},
 		{Name: "zip", Label: "Zip with the pages", Kind: "file", Required: true,
 			Hint: "256 MiB at most. It is checked first, and takes the place of the one before whole or not at all."},
 	}}

@@ -22,7 +22,7 @@ type automationView struct {
 	When []string
 	Path string
 	Runs []runView
-	Hook string // where the code host sends its webhook; empty where none is needed
+	Hook string // where the code host sends its webhook; empty if none is needed
 }
 
 // A runView is one run of an automation.
@@ -44,7 +44,7 @@ func (r runView) Badge() console.Badge {
 	return console.Badge{Text: "failed", Class: "bad"}
 }
 
-// Last is the newest run; nil where there was none.
+// Last is the newest run; nil if there was none.
 func (a automationView) LastRun() *runView {
 	if a.Automation.Last == nil {
 		return nil

@@ -25,8 +25,8 @@ func viewSource(base string, s sources.Source) sourceLine {
 		Audience: strings.Join(s.Groups, ", "), Zip: s.Kind == api.SourceZip}
 }
 
-// addFurther reads a further source and adds it. Its address may name anything that the server reaches, so that whoever
-// runs the server adds it.
+// addFurther reads a further source and adds it. Its address may name anything that the server reaches, so only
+// the server's operator adds it.
 func (s *handler) addFurther(v *console.Visit) error {
 	f := v.Form
 	weight, _ := strconv.ParseFloat(f.Get("weight"), 64)

@@ -13,7 +13,7 @@ import (
 	"docent/web/console"
 )
 
-// index says what this is to whoever opens the address in a browser.
+// index introduces the server to visitors of its address.
 func (s *handler) index(v *console.Visit) error {
 	return s.Render(v, "index", "Docent", nil)
 }
@@ -30,7 +30,7 @@ func (s *handler) chooseProject(v *console.Visit) error {
 			mine = append(mine, projectLink{p, console.PathOf(p)})
 		}
 	}
-	switch { // whoever asks for the list gets it
+	switch { // a request for the list gets it
 	case v.Query("all") != "":
 	case len(mine) == 1:
 		return v.SeeOther(mine[0].Path)
@@ -52,11 +52,11 @@ type projectLink struct {
 
 // Condition is what a project's page needs to know of the machinery below it.
 type Condition struct {
-	Commit          string // that the index shows; empty where there is none that can be used
+	Commit          string // that the index shows; empty if there is none that can be used
 	Pages, Sections int
-	Meaning         []string  // how the vectors of each source stand; none where there is no endpoint of embeddings
-	Address         string    // where readers find the pages; empty where that is not known
-	Read            time.Time // when the source was last looked at; zero where it was not since the server started
+	Meaning         []string  // how the vectors of each source stand; none if there is no endpoint of embeddings
+	Address         string    // public URL of the pages; empty if not known
+	Read            time.Time // when the source was last looked at; zero if it was not since the server started
 	Failure         string    // why that failed
 	DeadLinks       int       // that the last check found
 	Model           string    // that answers
@@ -68,10 +68,10 @@ type Condition struct {
 type LimitUse struct {
 	Name        string // as a person says it
 	Used, Limit int
-	Key         api.KeyID // whose limit it is; empty where it is the project's or the organization's
+	Key         api.KeyID // whose limit it is; empty if it is the project's or the organization's
 }
 
-// overviewView is how a project fares.
+// overviewView is a project's overview.
 type overviewView struct {
 	Project   api.Project
 	Condition Condition
@@ -285,7 +285,7 @@ type spark struct {
 
 const sparkWidth, sparkHeight = 120, 28
 
-// newSpark draws values from 0 to most; to the highest of them where most is 0.
+// newSpark draws values from 0 to most; to the highest of them if most is 0.
 func newSpark(values []float64, most float64, texts []string) spark {
 	if len(values) < 2 {
 		return spark{}

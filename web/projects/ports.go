@@ -57,7 +57,7 @@ type Conditions interface {
 }
 
 // Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
-// turn, and where no thread is named the question opens one.
+// turn, and if no thread is named the question opens one.
 type Readers interface {
 	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
@@ -77,7 +77,7 @@ type Setup interface {
 	Check(p api.Project) (sources.Task, error)
 	// Discard forgets what was looked at and not added. Only what a fresh look has read may be discarded.
 	Discard(ctx context.Context, id api.ProjectID) error
-	// Find says where a text leads that somebody has pasted: a place, or a site with the repositories that it links to.
+	// Find says where a text that somebody has pasted leads: a place, or a site with the repositories that it links to.
 	Find(ctx context.Context, text string) (sources.Place, []sources.Candidate, error)
 	// Keys makes an admin key and an assistant key; their secrets are nowhere else.
 	Keys(ctx context.Context, p api.Project) (admin, assistant NewKey, err error)
@@ -86,7 +86,7 @@ type Setup interface {
 	// Models are the names that a project may choose among.
 	Models() []ModelChoice
 	// NewReaderSecret gives the project a further secret to sign reader tokens with, which is shown once; it fails with
-	// api.ErrConflict where there are two. RetireReaderSecret ends one.
+	// api.ErrConflict if there are two. RetireReaderSecret ends one.
 	NewReaderSecret(ctx context.Context, id api.ProjectID) (name, secret string, err error)
 	// NewWebhook gives the project's webhook a new secret; RemoveWebhook takes it away.
 	NewWebhook(ctx context.Context, id api.ProjectID) (secret string, err error)
@@ -96,12 +96,12 @@ type Setup interface {
 	Remove(ctx context.Context, id api.ProjectID) error
 	RemoveSource(ctx context.Context, project api.ProjectID, label string) error
 	RemoveWebhook(ctx context.Context, id api.ProjectID) error
-	// Rereads reports whether a change of settings has the documentation read again.
+	// Rereads reports whether a change of settings requires reading the documentation again.
 	Rereads(before, after api.Project) bool
 	RetireReaderSecret(ctx context.Context, id api.ProjectID, name string) error
 	SetSource(project api.ProjectID, s api.Source) (sources.Task, error)
 	SetToken(p api.Project, secret string) (sources.Task, error)
-	// Upload reads a zip to its end; it becomes the pages of a source of the kind zip, which is added where there is none
+	// Upload reads a zip to its end; it becomes the pages of a source of the kind zip, which is added if there is none
 	// of its label. A zip that is no zip, or too large, is an *api.InvalidError for the field zip.
 	Upload(ctx context.Context, project api.ProjectID, s api.Source, zip io.Reader) (sources.Task, error)
 }
@@ -154,7 +154,7 @@ type Webhooks interface {
 // An Allowance is what is left of one quota.
 type Allowance struct {
 	Of    string // what is counted, such as "questions this month"
-	Limit int    // none where negative
+	Limit int    // none if negative
 	Left  int
 	Reset time.Duration // until the first of what is counted is free again
 }
@@ -169,18 +169,18 @@ type NewKey struct {
 type ModelChoice struct {
 	Name    string
 	Default bool
-	State   string // in words; empty where there is nothing to say
+	State   string // in words; empty if there is nothing to say
 }
 
 // A SourceState is the commit that answers are given from.
 type SourceState struct {
-	Commit  string // empty where there is no index
+	Commit  string // empty if there is no index
 	Message string
 	Author  string
 	At      time.Time
-	Address string    // where readers find the pages
+	Address string    // public URL of the pages
 	LeftOut string    // why the source is not read any more; empty as a rule
-	Looked  time.Time // when the source was last looked at; zero where the server has not yet
+	Looked  time.Time // when the source was last looked at; zero if the server has not yet
 	Failed  string    // why that failed
 }
 
@@ -188,7 +188,7 @@ type SourceState struct {
 type WebhookTry struct {
 	Address string
 	From    string // in words: by its public address, or on this machine
-	Status  int    // 0 where there was no answer
+	Status  int    // 0 if there was no answer
 	Outcome string
 	Good    bool
 }

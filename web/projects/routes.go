@@ -38,7 +38,7 @@ const project = console.ProjectPath
 
 // Routes returns the pages, and what their forms do.
 func Routes(s *console.Server, d Deps) []console.Route {
-	h := &handler{Server: s, Deps: d, previews: make(chan struct{}, mostPreviews)}
+	h := &handler{Server: s, Deps: d, previews: make(chan struct{}, maxPreviews)}
 	return []console.Route{
 		console.Get("/", console.Anybody, h.index),
 

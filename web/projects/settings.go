@@ -55,7 +55,7 @@ func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, pr
 // A settingsForm makes the fields of a project's settings, filled in with what was sent, or else with what is stored.
 type settingsForm struct {
 	p    api.Project
-	sent url.Values // nil where nothing was
+	sent url.Values // nil if nothing was
 }
 
 func (f settingsForm) value(name, now string) string {
@@ -106,7 +106,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 			{Name: "review", Label: "Comments that are instructions", Kind: "select",
 				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
 				Hint:    "On pull requests of GitHub, GitLab, Gitea and Forgejo, by people who may write to the repository."},
-			f.text("handle", "Name in comments", p.Handle, "What comments call the agent by, without the @: docent where empty."),
+			f.text("handle", "Name in comments", p.Handle, "What comments call the agent by, without the @. Default: docent."),
 		}},
 		{"Limits", "", []console.Field{
 			f.number("projectHour", "Jobs and follow-ups in an hour", p.Limits.ProjectHour, limits.ProjectHour),
@@ -151,10 +151,10 @@ func (f settingsForm) pages() fieldGroup {
 	p := f.p
 	return fieldGroup{"What is read", "A change here reads the documentation again; the page shows how far that is.",
 		[]console.Field{
-			f.text("branch", "Branch", p.Branch, "The repository's default branch where empty."),
-			f.text("docsDir", "Documentation folder", p.DocsDir, "The root of the repository where empty."),
+			f.text("branch", "Branch", p.Branch, "Default: the repository's default branch."),
+			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
 			f.text("siteUrl", "Address of the site", p.SiteURL,
-				"Where readers find the pages. Where empty, what the site's configuration says."),
+				"Public URL of the pages. Default: what the site's configuration says."),
 			siteField(f.value("site", string(p.Site)), ""),
 			f.area("include", "Include", p.Include,
 				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),

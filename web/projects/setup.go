@@ -57,7 +57,7 @@ func (d *drafts) get(id api.ProjectID) (draft, bool) {
 	return draft{}, false
 }
 
-// put stores a draft in place of the one of its name, and gives those that had to make room.
+// put stores a draft in place of the one of its name, and returns those that it displaced.
 func (d *drafts) put(next draft) (dropped []draft) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -185,13 +185,13 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "id",
 				Label: "Name of the project",
 				Value: form.Get("id"),
-				Hint:  "In commands and addresses, such as docs. Proposed from the source where empty; it cannot be changed later.",
+				Hint:  "In commands and addresses, such as docs. Default: taken from the source. It cannot be changed later.",
 			},
 			{
 				Name:  "branch",
 				Label: "Branch",
 				Value: form.Get("branch"),
-				Hint:  "The repository's default branch where empty.",
+				Hint:  "Default: the repository's default branch.",
 			},
 			{
 				Name:  "kind",
@@ -381,7 +381,7 @@ func (s *handler) draftOf(v *console.Visit) (draft, sources.Task, bool) {
 	return d, task, ok
 }
 
-// showDraft is the second step: what was found, and what the project is to be called. Until that is known, and where it
+// showDraft is the second step: what was found, and what the project is to be called. Until that is known, and if it
 // cannot be, it says so.
 func (s *handler) showDraft(v *console.Visit) error {
 	d, task, ok := s.draftOf(v)
@@ -436,7 +436,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 		siteHint += " The site's configuration does not say it: without it sources are paths only."
 	}
 	siteURL := ""
-	folderHint := "The folder of the repository that holds the pages; its root where empty."
+	folderHint := "The folder of the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."
 	}
@@ -620,7 +620,7 @@ func (s *handler) showIndexing(v *console.Visit) error {
 	return s.Render(v, "setup.indexed", "Set up a project", view)
 }
 
-// added is the project of the address, for the steps after it was added, and the draft that it came from where the
+// added is the project of the address, for the steps after it was added, and the draft that it came from if the
 // server still knows it.
 func (s *handler) added(v *console.Visit) (api.Project, draft, error) {
 	d, _ := s.drafts.get(api.ProjectID(v.Param("id")))

@@ -174,7 +174,7 @@ func (view *sourcesView) wants(state string, texts ...string) bool {
 }
 
 // rowsFrom are the rows that are wanted, in the order of their keys, behind one of them; how many there are in all; and
-// the key to go on from, where there are more.
+// the key to go on from, if there are more.
 func rowsFrom[T any](all []T, after string, key func(T) string, want func(T) bool) (rows []T, count int, next string) {
 	wanted := slices.DeleteFunc(slices.Clone(all), func(row T) bool { return !want(row) })
 	if order := func(a, b T) int { return strings.Compare(key(a), key(b)) }; !slices.IsSortedFunc(wanted, order) {
@@ -214,7 +214,7 @@ func sourceAccess(p api.Project) string {
 	return "no token"
 }
 
-// reindex has the documentation read again.
+// reindex starts re-indexing the documentation.
 func (s *handler) reindex(v *console.Visit) error {
 	id, err := s.Sources.Reindex(v.Context(), v.Project.ID)
 	if err != nil {
@@ -224,7 +224,7 @@ func (s *handler) reindex(v *console.Visit) error {
 	return v.SeeOther(v.Base() + "/sources/updates/" + string(id))
 }
 
-// recheck has everything read again to say what is public.
+// recheck reads everything again to say what is public.
 func (s *handler) recheck(v *console.Visit) error {
 	task, err := s.Setup.Check(v.Project)
 	if err != nil && !errors.Is(err, api.ErrConflict) {
@@ -258,7 +258,7 @@ func (s *handler) sourceTaskLive(v *console.Visit) error {
 	return s.showTask(v, task.ID, page)
 }
 
-// ownTask is the task of the address, where it is one of its project.
+// ownTask is the task of the address, if it is one of its project.
 func (s *handler) ownTask(v *console.Visit) (sources.Task, error) {
 	task, err := s.Tasks.Task(v.Param("task"))
 	if err == nil && task.Project != v.Project.ID {

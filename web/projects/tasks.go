@@ -39,8 +39,8 @@ func viewTask(t sources.Task, page, live string) taskView {
 	return view
 }
 
-// Failure is why a task failed, in words for whoever may see the project. What names the server's machine, such as the
-// path of a folder, is the project's own source.
+// Failure is why a task failed, in words for everyone who may see the project. What names the server's machine, such as
+// the path of a folder, is the project's own source.
 func Failure(err error) string {
 	var said *forge.HostError
 	var state *api.StateError

@@ -28,7 +28,7 @@ type span struct{ Value, Text string }
 
 var replaySpans = []span{{"1h", "the last hour"}, {"24h", "the last day"}, {"168h", "the last week"}, {"719h", "the last 30 days"}}
 
-// Badge is how the webhook fares.
+// Badge is the webhook's condition.
 func (w hookView) Badge() console.Badge {
 	c := w.Condition()
 	return console.Badge{Text: c, Class: map[string]string{"ok": "ok", "retrying": "warn", "failing": "bad"}[c]}
@@ -41,7 +41,7 @@ func (w hookView) Host() string { return console.HostOf(w.URL) }
 type hooksView struct {
 	Hooks    []hookView
 	Kinds    []api.EventKind
-	URL      string // as it was sent, where it was refused
+	URL      string // as it was sent, if it was refused
 	Chosen   map[api.EventKind]bool
 	Problems map[string]string
 }

@@ -19,7 +19,7 @@ type widgetView struct {
 	Path     string
 	MayWrite bool
 	Shown    map[string]string // the widget's settings as they are filled in
-	Key      string            // with which the preview asks; empty where it cannot
+	Key      string            // with which the preview asks; empty if it cannot
 	Contrast []contrastLine
 	Tag      string // for the site
 	Same     []string
@@ -66,13 +66,13 @@ func widgetFields(w api.Widget) []console.Field {
 		languages = append(languages, l, l)
 	}
 	return []console.Field{
-		{Name: "accent", Label: "Colour", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Blue where empty."},
+		{Name: "accent", Label: "Colour", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Default: blue."},
 		{Name: "accentDark", Label: "Colour in the dark", Value: w.AccentDark,
-			Hint: "Where empty, a tone of the colour that can be read in the dark."},
+			Hint: "Default: a tone of the colour that can be read in the dark."},
 		choice("theme", "Light or dark", w.Theme, "", "", "as the site is", "light", "always light", "dark", "always dark"),
 		choice("button", "Button", w.Button, "Without a button, the dialog opens with Ctrl-K or with an element of yours.",
 			"", "at the end of the line (right, from left to right)", "start", "at its beginning", "none", "none"),
-		{Name: "label", Label: "Text of the button", Value: w.Label, Hint: "Only a picture where empty."},
+		{Name: "label", Label: "Text of the button", Value: w.Label, Hint: "Leave empty for an icon only."},
 		choice("language", "Language of the interface", w.Language, "", languages...),
 		{Name: "greeting", Label: "Greeting", Value: w.Greeting, Hint: "What the dialog says before the first question."},
 		{Name: "suggestions", Label: "Questions to begin with", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
@@ -169,6 +169,6 @@ func widgetCommand(p api.Project) string {
 	return strings.Join(words, " ")
 }
 
-// Show is a setting of the widget that is shown; empty where it has none. The element says so too, so that the preview
+// Show is a setting of the widget that is shown; empty if it has none. The element says so too, so that the preview
 // takes nothing of what is stored.
 func (w widgetView) Show(name string) string { return w.Shown[name] }

@@ -25,7 +25,7 @@ type apiOperation struct {
 	Curl string
 }
 
-// Key is the kind of key that the operation is tried with; empty where it needs none.
+// Key is the kind of key that the operation is tried with; empty if it needs none.
 func (o apiOperation) Key() string {
 	if len(o.Keys) == 0 {
 		return ""

@@ -22,7 +22,7 @@ type commentView struct {
 	Mine    bool
 	Result  console.Badge
 	Said    string // the agent's last word on it
-	Commit  string // that carried it out; empty where none did
+	Commit  string // that carried it out; empty if none did
 	shown   bool   // beside its line
 	Element string // its id
 }
@@ -105,7 +105,7 @@ func became(b job.Became) (result console.Badge, said, commit string) {
 	return result, b.Text, b.Commit
 }
 
-// remarks gives the comments on a file's lines, and the form for one where the address asks for it.
+// remarks gives the comments on a file's lines, and the form for one if the address asks for it.
 func (p *pullView) remarks(v *console.Visit, f *fileView) func(at string) ([]commentView, *askView) {
 	at := map[string][]*commentView{}
 	for _, list := range [][]commentView{p.Comments, p.Drafts} {

@@ -48,8 +48,8 @@ type jobLive struct {
 	Shown   int  // files of the diff
 	Growing bool // the diff is of an edit that goes on
 	Advice  string
-	Pull    string // address of the pull request; empty where there is none
-	Real    string // the instruction of a dry run that may be carried out; empty where it may not
+	Pull    string // address of the pull request; empty if there is none
+	Real    string // the instruction of a dry run that may be carried out; empty if it may not
 }
 
 // A moment is one entry of a job's log, as a page shows it.
@@ -98,9 +98,9 @@ func jobID(v *console.Visit) (api.JobID, error) {
 	return api.JobID(id), nil
 }
 
-// jobNow is a job as it is, with its log, and with what checks printed where that may be seen.
+// jobNow is a job as it is, with its log, and with what checks printed if that may be seen.
 func (s *handler) jobNow(ctx context.Context, project api.Project, id api.JobID, all, prints bool) (jobLive, error) {
-	reply, err := s.askJob(ctx, id, job.Watch{Project: project.ID, Log: true, Edits: true})
+	reply, err := s.Work.Ask(ctx, id, job.Watch{Project: project.ID, Log: true, Edits: true})
 	if err != nil {
 		return jobLive{}, err
 	}
@@ -138,7 +138,7 @@ func safeLink(link string) bool {
 		strings.HasPrefix(link, "http://")
 }
 
-// triedPrompt is the instruction whose dry run ended last; empty where the log does not have it whole.
+// triedPrompt is the instruction whose dry run ended last; empty if the log does not have it whole.
 func triedPrompt(log []job.Entry) string {
 	for i := len(log) - 1; i >= 0; i-- {
 		if log[i].Type == job.EntryPrompt {
@@ -313,7 +313,7 @@ func (s *handler) liveJob(v *console.Visit) error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.askJob(v.Context(), id, job.Read{Project: v.Project.ID}); err != nil {
+	if _, err := s.Work.Ask(v.Context(), id, job.Read{Project: v.Project.ID}); err != nil {
 		return err
 	}
 	project, prints := v.Project, v.May(console.Editor)
@@ -398,7 +398,7 @@ func (s *handler) showStep(v *console.Visit) error {
 	if err != nil || seq == 0 {
 		return api.Missing("step")
 	}
-	reply, err := s.askJob(v.Context(), id, job.Watch{Project: v.Project.ID, After: seq - 1, Log: true})
+	reply, err := s.Work.Ask(v.Context(), id, job.Watch{Project: v.Project.ID, After: seq - 1, Log: true})
 	if err != nil {
 		return err
 	}
@@ -445,7 +445,7 @@ func (s *handler) followUp(v *console.Visit) error {
 		return s.RenderStatus(v, http.StatusBadRequest, "job", cmp.Or(view.Job.Title, "Job"), view)
 	}
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	if reply.Fresh {
 		v.Audit("job.message", string(id), clipped(f.Get("prompt"), 100))
@@ -508,7 +508,7 @@ func (s *handler) changeJob(v *console.Visit, action, said string, cmd job.Comma
 	if err != nil {
 		return err
 	}
-	reply, err := s.askJob(v.Context(), id, cmd)
+	reply, err := s.Work.Ask(v.Context(), id, cmd)
 	if err != nil {
 		return err
 	}

@@ -9,9 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
-	"docent/actors/job"
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/model"
@@ -19,10 +17,7 @@ import (
 	"docent/web/console"
 )
 
-const (
-	jobsShown    = 50               // of a page of a list
-	commandLimit = 10 * time.Second // of one question to a job
-)
+const jobsShown = 50 // of a page of a list
 
 // A jobLine is one job in a list.
 type jobLine struct {
@@ -31,10 +26,10 @@ type jobLine struct {
 	Path string
 }
 
-// State is where a job stands, in a word, and the class of its badge.
+// State is a job's state, in a word, and the class of its badge.
 func (l jobLine) State() console.Badge { return stateOf(l.JobRow) }
 
-// stateOf says where a job stands.
+// stateOf returns a job's state.
 func stateOf(r api.JobRow) console.Badge {
 	switch {
 	case r.Job.Status == api.JobActive:
@@ -128,8 +123,8 @@ func (s *handler) listJobs(ctx context.Context, project api.Project, q catalog.J
 	return lines, more, nil
 }
 
-// askerNames gives the names of who asks for jobs: keys, people and automations. Each kind is looked up when one of it
-// is met; a name that cannot be had is left out.
+// askerNames returns the names of those who ask for jobs: keys, people and automations. Each kind is looked up when one
+// of it is met; a name that cannot be had is left out.
 func (s *handler) askerNames(ctx context.Context, project api.Project) func(id string) string {
 	var keys, automations map[string]string
 	people := map[string]string{}
@@ -223,7 +218,7 @@ type newJobView struct {
 	DryRun, Draft         bool
 	Key                   string // of the form: sent twice, it starts one job
 	Models                []model.Choice
-	Builtin               bool // the built-in agent is what works where no model is chosen
+	Builtin               bool // the built-in agent is what works if no model is chosen
 	Direct                bool // changes go to the documentation's branch itself
 	Examples              []string
 	Problems              map[string]string
@@ -273,7 +268,7 @@ func (s *handler) createJob(v *console.Visit) error {
 		return s.RenderStatus(v, http.StatusBadRequest, "jobs.new", "New job", view)
 	}
 	if err != nil {
-		return api.Named(err, "job")
+		return err
 	}
 	id := reply.Row.Job.ID
 	v.About(id, "")
@@ -290,12 +285,4 @@ func formKey(what, who, key string) string {
 		key = rand.Text()
 	}
 	return what + " " + who + " " + key
-}
-
-// askJob asks a job's actor; what it answers is waited for also when the browser has gone.
-func (s *handler) askJob(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandLimit)
-	defer cancel()
-	reply, err := s.Jobs.Ask(ctx, id, cmd)
-	return reply, api.Named(err, "job")
 }

@@ -48,7 +48,7 @@ func endsMessage(line string) bool {
 	return strings.TrimRight(line, " \t") == "---"
 }
 
-// inBodyHeader are the lines that `git am` takes for the author or the subject where a text begins with them.
+// inBodyHeader are the lines that `git am` takes for the author or the subject if a text begins with them.
 var inBodyHeader = regexp.MustCompile(`^([A-Za-z-]+:|\[PATCH)`)
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

@@ -44,19 +44,21 @@ type Models interface {
 // forge.ErrMergeConflict or an api error.
 type Pulls interface {
 	Close(ctx context.Context, id string) (api.PullRequest, error)
-	// CommitDiff is what one of its commits changes; api.ErrNotFound where it has no such commit.
+	// CommitDiff is what one of its commits changes; api.ErrNotFound if it has no such commit.
 	CommitDiff(ctx context.Context, id, commit string) (forge.Diff, error)
 	Diff(ctx context.Context, id string) (forge.Diff, error)
 	// Ends are the commit that a pull request builds on, and its newest one.
 	Ends(ctx context.Context, id string) (base, head string, err error)
 	Merge(ctx context.Context, id string) (api.PullRequest, error)
 	Pull(ctx context.Context, id string) (api.PullRequest, error)
-	// PullFile is a file as it is, or as it was before; fs.ErrNotExist where that version has none.
+	// PullFile is a file as it is, or as it was before; fs.ErrNotExist if that version has none.
 	PullFile(ctx context.Context, id, path string, before bool) ([]byte, error)
 }
 
-// Work gives instructions to jobs: within the quotas, and once for a request's key.
+// Work gives instructions to jobs: within the quotas, and once for a request's key. Ask waits for a job's answer also
+// when the browser has gone, and what there is not has the name of a job.
 type Work interface {
+	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 	Create(ctx context.Context, r startjob.Request) (job.Reply, error)
 	FollowUp(ctx context.Context, id api.JobID, r startjob.Request) (job.Reply, error)
 }

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are opened.
+	// shownAtOnce are the lines of changes on the page of a pull request. The other files' are fetched as they are
+	// opened.
 	shownAtOnce = 500
 	// maxShownLines are the lines of one file's changes. More are left to the text form.
 	maxShownLines = 20_000
@@ -42,7 +43,7 @@ type pullView struct {
 	Member     bool // of the project's organization
 	MayMerge   bool
 	MayComment bool
-	JobPath    string // address of the job in the console; empty where there is none, or the visitor may not see it
+	JobPath    string // address of the job in the console; empty if there is none, or the visitor may not see it
 	Comments   []commentView
 	Drafts     []commentView // the visitor's own
 	Message    string        // what the job gets when the drafts are sent
@@ -50,7 +51,7 @@ type pullView struct {
 	Builtin    bool          // the job's agent knows instructions of fixed forms
 	Problems   map[string]string
 
-	Conflict  string   // why a merge was refused; empty where none was
+	Conflict  string   // why a merge was refused; empty if none was
 	Conflicts []string // its files
 }
 
@@ -62,8 +63,8 @@ type fileView struct {
 	Later    bool // its changes are fetched when it is opened
 	TooLarge bool
 	Readable bool          // it is a page, which can be shown as its readers see it
-	Preview  *preview      // of both versions, where it was asked for
-	Ask      *askView      // the form for a comment, where it was asked for
+	Preview  *preview      // of both versions, if it was asked for
+	Ask      *askView      // the form for a comment, if it was asked for
 	Remarks  []commentView // comments on lines that are not shown
 }
 
@@ -71,12 +72,12 @@ type fileView struct {
 type hunkView struct {
 	Header string
 	Lines  []lineView
-	Rows   []rowView // side by side; nil where the lines are shown one below the other
+	Rows   []rowView // side by side; nil if the lines are shown one below the other
 }
 
 type lineView struct {
 	diff.Line
-	Old, New string // how an address names the line; empty where that version has none
+	Old, New string // how an address names the line; empty if that version has none
 	Comments []commentView
 	Ask      *askView
 }
@@ -136,7 +137,7 @@ func hunkViews(unified string, split bool, remarks func(at string) ([]commentVie
 	return out
 }
 
-// pull finds the pull request that the path names. Its id cannot be guessed: whoever has the link may read it.
+// pull finds the pull request that the path names. Its id cannot be guessed: anyone with the link may read it.
 func (s *handler) pull(v *console.Visit) (p api.PullRequest, form string, err error) {
 	id := v.Param("id")
 	for _, suffix := range []string{".diff", ".patch"} {
@@ -190,7 +191,7 @@ func (s *handler) showPull(v *console.Visit) error {
 	return s.renderPull(v, http.StatusOK, view)
 }
 
-// textDiff is what a pull request changes, or one of its commits where the address of the diff names it.
+// textDiff is what a pull request changes, or one of its commits if the address of the diff names it.
 func (s *handler) textDiff(v *console.Visit, p api.PullRequest, form string) (forge.Diff, error) {
 	if commit := v.Query("commit"); commit != "" && form == ".diff" {
 		return s.Pulls.CommitDiff(v.Context(), p.ID, commit)
@@ -299,7 +300,7 @@ func (s *handler) closePull(v *console.Visit) error {
 	return s.changePull(v, "pull.close", func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
 }
 
-// editable is the pull request that a form is about, where the visitor may change it.
+// editable is the pull request that a form is about, if the visitor may change it.
 func (s *handler) editable(v *console.Visit) (api.PullRequest, error) {
 	p, _, err := s.pull(v)
 	if err != nil {
@@ -358,7 +359,7 @@ type pullsView struct {
 	Live   string
 }
 
-// Badge is where a pull request stands.
+// Badge is the state of a pull request.
 func (pullsView) Badge(p api.PullRequest) console.Badge {
 	switch {
 	case p.State == api.PullOpen && p.Draft:
@@ -373,7 +374,7 @@ func (pullsView) Badge(p api.PullRequest) console.Badge {
 
 var pullStates = []choice{{"open", "Open"}, {"merged", "Merged"}, {"closed", "Closed"}, {"all", "All"}}
 
-// pullFilter reads which pull requests the address asks for; the open ones where it does not say.
+// pullFilter reads which pull requests the address asks for; the open ones if it does not say.
 func pullFilter(v *console.Visit) (catalog.PullQuery, string) {
 	state := cmp.Or(v.Query("state"), "open")
 	q := catalog.PullQuery{Project: v.Project.ID, State: api.PullState(state), Limit: pullsShown + 1}
@@ -443,5 +444,5 @@ func (s *handler) livePulls(v *console.Visit) error {
 
 // jobOf is the job that a pull request is of, with its log.
 func (s *handler) jobOf(ctx context.Context, p api.PullRequest) (job.Reply, error) {
-	return s.askJob(ctx, p.Job, job.Watch{Project: p.Project, Log: true})
+	return s.Work.Ask(ctx, p.Job, job.Watch{Project: p.Project, Log: true})
 }

@@ -25,7 +25,7 @@ const project = console.ProjectPath
 func Routes(s *console.Server, d Deps) []console.Route {
 	h := &handler{Server: s, Deps: d}
 	return []console.Route{
-		// Pull requests of the built-in host: whoever has the link may read.
+		// Pull requests of the built-in host: anyone with the link may read.
 		console.Get("/pulls/:id", console.Anybody, h.showPull),          // also {id}.diff and {id}.patch
 		console.Post("/pulls/:id/merge", console.SignedIn, h.mergePull), // and an editor's role in the project's organization
 		console.Post("/pulls/:id/close", console.SignedIn, h.closePull),

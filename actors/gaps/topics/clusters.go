@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// mostCommon is how many clusters a term leads to at most: where more have it, it tells none apart, and counts only for
+// maxCommon is how many clusters a term leads to at most: if more have it, it tells none apart, and counts only for
 // those that another term leads to.
-const mostCommon = 300
+const maxCommon = 300
 
 // A cluster is the sum of its members' vectors.
 type cluster struct {
-	seed   int             // -1 where it is new
-	held   map[int32]int32 // where it stands in the list of each of its terms
+	seed   int             // -1 if it is new
+	held   map[int32]int32 // its position in the list of each of its terms
 	square float64         // of the sum's length
 	size   int             // bags
 	anchor vector          // what is known of it; it does not change
@@ -64,7 +64,7 @@ func (c *clusters) open(seed int) int {
 	return len(c.list) - 1
 }
 
-// share is what a cluster has of a term; it is made where there is none.
+// share is what a cluster has of a term; it is created if there is none.
 func (c *clusters) share(n int, term int32) *share {
 	k := c.list[n]
 	at, ok := k.held[term]
@@ -110,7 +110,7 @@ func (c *clusters) look(v vector) {
 	c.touched = c.touched[:0]
 	var common vector
 	for _, e := range v {
-		if len(c.with[e.term]) > mostCommon {
+		if len(c.with[e.term]) > maxCommon {
 			common = append(common, e)
 			continue
 		}
@@ -161,7 +161,7 @@ func dot(a, b vector) float64 {
 	return sum
 }
 
-// place puts a bag where it belongs, in a new cluster where it belongs to none.
+// place puts a bag where it belongs, in a new cluster if it belongs to none.
 func (c *clusters) place(n int, bags []bag) (moved bool) {
 	b := &bags[n]
 	was := b.cluster
@@ -264,8 +264,8 @@ func (c *clusters) groups(points []Point, bags []bag, known int) []Group {
 	return out
 }
 
-// mostTold is how many terms stand for a group.
-const mostTold = 12
+// maxTold is how many terms stand for a group.
+const maxTold = 12
 
 // describe finds the most telling question of a group, and its most telling words.
 func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, points []Point) {
@@ -292,7 +292,7 @@ func (c *clusters) describe(g *Group, k *cluster, bags []bag, members []int, poi
 	})
 	g.Terms = Seed{}
 	for i, t := range list {
-		if i == mostTold {
+		if i == maxTold {
 			break
 		}
 		g.Terms[t.term] = t.weight

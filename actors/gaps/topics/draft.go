@@ -13,8 +13,8 @@ const Placeholder = "WRITE THE TEXT HERE"
 // A Near is the section of the documentation that is closest to a topic.
 type Near struct{ Path, Title, Heading, URL string }
 
-// mostQuoted is how many questions, and how many comments, an instruction cites.
-const mostQuoted = 12
+// maxQuoted is how many questions, and how many comments, an instruction cites.
+const maxQuoted = 12
 
 // Draft writes the instruction that has a language model close a gap. What readers wrote is quoted, and marked as
 // nothing to follow.
@@ -24,7 +24,7 @@ func Draft(t *Topic, near *Near, conversations string) string {
 		strings.Join(t.Words, ", "))
 	fmt.Fprintf(&b, "%s asked %s between %s and %s. The documentation did not answer well:\n\n", number(t.Askers, "reader"),
 		number(len(t.Questions), "question"), t.First.UTC().Format("2 January 2006"), t.Last.UTC().Format("2 January 2006"))
-	for _, w := range t.Wordings(mostQuoted) {
+	for _, w := range t.Wordings(maxQuoted) {
 		fmt.Fprintf(&b, "- %s (asked %s; %s)\n", quoted(w.Text), times(w.Times), w.Kind)
 	}
 	if comments := t.comments(); len(comments) > 0 {
@@ -102,7 +102,7 @@ func (t *Topic) comments() []string {
 	var out []string
 	seen := map[string]bool{}
 	for _, q := range t.Questions {
-		if c := strings.TrimSpace(q.Comment); c != "" && !seen[plain(c)] && len(out) < mostQuoted {
+		if c := strings.TrimSpace(q.Comment); c != "" && !seen[plain(c)] && len(out) < maxQuoted {
 			seen[plain(c)] = true
 			out = append(out, c)
 		}
@@ -132,7 +132,7 @@ func quoted(text string) string {
 	return `"` + strings.ReplaceAll(line(text), `"`, "'") + `"`
 }
 
-// line is a text on one line, without control characters, cut where it is long.
+// line is a text on one line, without control characters, cut if it is long.
 func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)

@@ -19,7 +19,8 @@ type Seed map[string]float64
 // A Rarity says in how many sections of the documentation each term is, and how many sections there are.
 type Rarity func(terms []string) (in []int, of int)
 
-// Where the lines are drawn, fitted to the judged questions marked "tune": go test ./actors/gaps/topics -run TestGrouping -v -fit.
+// Where the lines are drawn, fitted to the judged questions marked "tune": go test ./actors/gaps/topics -run
+// TestGrouping -v -fit.
 type lines struct {
 	join  float64 // a question joins a group that it is at least so close to
 	merge float64 // two groups become one
@@ -33,14 +34,14 @@ var drawn = lines{join: 0.3, merge: 0.2, known: 0.25, weak: 0.6, docs: 0.75, siz
 
 // A Group is a set of points that are about the same, and the words that they share.
 type Group struct {
-	Seed    int   // the known group that it goes on with; -1 where it is new
+	Seed    int   // the known group that it goes on with; -1 if it is new
 	Members []int // numbers of the points, in the order of their keys
 	Centre  int   // the point that is closest to all
 	Terms   Seed  // the most telling, by weight
 	Words   []string
 }
 
-// Collect groups the points. Known groups come first in the result, in their order, also where they have no members;
+// Collect groups the points. Known groups come first in the result, in their order, even if they have no members;
 // the others follow in the order of their first points.
 func Collect(points []Point, known []Seed, rarity Rarity) []Group {
 	return collect(points, known, rarity, drawn)

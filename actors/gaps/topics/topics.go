@@ -29,7 +29,7 @@ type Question struct {
 
 // A Topic is a group of questions about the same, that the documentation lacks.
 type Topic struct {
-	Seed      int    // the known topic that it goes on with; -1 where it is new
+	Seed      int    // the known topic that it goes on with; -1 if it is new
 	ID        string // its first question's id, for a new one
 	Question  string // the most telling one
 	Words     []string
@@ -47,7 +47,7 @@ type Topic struct {
 // halfLife is the time after which an asker counts half.
 const halfLife = 14 * 24 * time.Hour
 
-// Topics groups questions and ranks the groups: by how many different readers asked, those of late counting more. Known
+// Topics groups questions and ranks the groups: by how many different readers asked, recent ones counting more. Known
 // topics without a question are left out.
 func Topics(questions []Question, known []Seed, rarity Rarity, now time.Time) []Topic {
 	points := make([]Point, len(questions))

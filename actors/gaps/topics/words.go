@@ -11,8 +11,8 @@ import (
 // longest is how many bytes of a question are looked at: what it is about is said early.
 const longest = 600
 
-// mostTerms is how many terms of a question are kept.
-const mostTerms = 24
+// maxTerms is how many terms of a question are kept.
+const maxTerms = 24
 
 // Words are the terms of a question, cut and stemmed: what it is about, without how it is asked.
 type Words []Word
@@ -32,7 +32,7 @@ func Read(text string) Words {
 	var words, spare Words
 	add := func(to *Words, term, surface string) {
 		term = concept(term)
-		if len(*to) < mostTerms && !slices.ContainsFunc(*to, func(w Word) bool { return w.Term == term }) {
+		if len(*to) < maxTerms && !slices.ContainsFunc(*to, func(w Word) bool { return w.Term == term }) {
 			*to = append(*to, Word{term, surface})
 		}
 	}
@@ -56,11 +56,11 @@ func Read(text string) Words {
 
 var joints = strings.NewReplacer("-", "", ".", "", "_", "", "@", "", "'", "", "’", "", "$", "", "/", "")
 
-// languages are those that questions are told apart by, where they are written in Latin letters: by their words of
+// languages are those that questions are told apart by, if they are written in Latin letters: by their words of
 // grammar.
 var languages = []string{"en", "de", "fr", "es", "pt", "it", "nl"}
 
-// languageOf is the language whose words of grammar a text has most of; English where it has none.
+// languageOf is the language whose words of grammar a text has most of; English if it has none.
 func languageOf(text string) string {
 	if codes := analysis.Scripts(text); codes[0] != "Latn" {
 		if codes[0] == "Cyrl" {

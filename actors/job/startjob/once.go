@@ -8,6 +8,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/internal/grant"
 	"docent/persistence/journal"
 )
 
@@ -29,8 +30,8 @@ type Command struct {
 	Job     api.JobID
 	Claim   *journal.Claim // nil where a repeat is a request of its own
 	Do      job.Command
-	// Admit takes what the command costs. Settle is called once, in the end: with false the cost is given back.
-	Admit func() (settle func(counts bool), err error)
+	// Admit takes what the command costs and where it waits, into a grant that is closed in the end.
+	Admit func(*grant.Grant) error
 }
 
 // Once carries out a command. The job that answers may be another than was asked, where the request came before or a
@@ -43,29 +44,22 @@ func (g Gate) Once(ctx context.Context, c Command) (job.Reply, error) {
 	if found {
 		return g.holder(ctx, c.Project, held)
 	}
-	settle, err := c.Admit()
-	if err != nil {
+	var given grant.Grant
+	defer given.Close()
+	if err := c.Admit(&given); err != nil {
 		return job.Reply{}, err
 	}
-	counts := true
-	defer func() { settle(counts) }()
 	reply, err := g.Ask(ctx, c.Job, c.Do)
-	var claimed *journal.ClaimedError
-	switch {
-	case err == nil:
-		counts = reply.Fresh
-		return reply, nil
-	case errors.As(err, &claimed):
-		counts = false
+	if reply.Fresh || journal.Unsure(err) {
+		given.Keep()
+	}
+	if claimed, ok := errors.AsType[*journal.ClaimedError](err); ok {
 		if claimed.Claim.Digest != c.Claim.Digest {
 			return job.Reply{}, ErrReused
 		}
 		return g.holder(ctx, c.Project, claimed.Claim)
-	case journal.Unsure(err):
-		return job.Reply{}, err // the use counts
 	}
-	counts = false
-	return job.Reply{}, err
+	return reply, err
 }
 
 // Ask asks a job's actor. The actor's answer is waited for even when the caller has gone: whether a use of the quota
@@ -73,7 +67,8 @@ func (g Gate) Once(ctx context.Context, c Command) (job.Reply, error) {
 func (g Gate) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.Timeout)
 	defer cancel()
-	return g.Jobs.Ask(ctx, id, cmd)
+	reply, err := g.Jobs.Ask(ctx, id, cmd)
+	return reply, api.Named(err, "job")
 }
 
 // earlier looks whether a claim was made already. The journal decides when two requests come at once; this spares the

@@ -12,6 +12,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/internal/grant"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )
@@ -76,7 +77,7 @@ func (s Starter) Create(ctx context.Context, r Request) (job.Reply, error) {
 // FollowUp gives a job of the request's project one more instruction.
 func (s Starter) FollowUp(ctx context.Context, id api.JobID, r Request) (job.Reply, error) {
 	if !api.ValidID(api.JobPrefix, string(id)) {
-		return job.Reply{}, fmt.Errorf("job: %w", api.ErrNotFound)
+		return job.Reply{}, api.Missing("job")
 	}
 	if err := s.check(&r); err != nil {
 		return job.Reply{}, err
@@ -127,17 +128,14 @@ func (s Starter) check(r *Request) error {
 	return err
 }
 
-func (s Starter) admit(uses []quota.Use) func() (func(bool), error) {
-	return func() (func(bool), error) {
+func (s Starter) admit(uses []quota.Use) func(*grant.Grant) error {
+	return func(g *grant.Grant) error {
 		now := s.Now()
 		if err := s.Quotas.Reserve(now, uses); err != nil {
-			return nil, err
+			return err
 		}
-		return func(counts bool) {
-			if !counts {
-				s.Quotas.Release(now, uses)
-			}
-		}, nil
+		g.Add(func() { s.Quotas.Release(now, uses) })
+		return nil
 	}
 }
 

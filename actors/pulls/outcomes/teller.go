@@ -2,51 +2,30 @@ package outcomes
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"docent/actors/job"
 	"docent/api"
 	"docent/internal/backoff"
+	"docent/internal/task"
 )
 
 // A Teller tells jobs.
 type Teller struct {
 	Catalog Catalog
 	Jobs    Jobs
-	Changed <-chan struct{} // receives when a pull request may have changed
-	Log     *slog.Logger
 	// Here says which jobs this node runs, of several: it tells those. All where nil.
 	Here func(stream string) bool
 }
 
-const (
-	page       = 100
-	retryFirst = time.Second
-	retryMost  = 10 * time.Minute
-)
+const page = 100
 
-// Run tells what there is to tell, now and whenever something has changed, until ctx ends.
-func (t *Teller) Run(ctx context.Context) {
-	pause := backoff.Exponential(retryFirst, retryMost)
-	for failures := 0; ctx.Err() == nil; {
-		var again <-chan time.Time
-		if err := background.Guard(func() error { return t.Step(ctx) }); err == nil {
-			failures = 0
-		} else if ctx.Err() == nil {
-			failures++
-			t.Log.Warn("jobs do not know yet what became of their pull requests", "error", err)
-			again = time.After(pause(failures))
-		}
-		select {
-		case <-ctx.Done():
-		case <-t.Changed:
-		case <-again:
-		}
-	}
+// Task tells what there is to tell. It is started when a pull request may have changed.
+func (t *Teller) Task() task.Task {
+	return task.Task{Name: "outcomes", Pause: backoff.Exponential(time.Second, 10*time.Minute),
+		Handle: func(ctx context.Context, _ int) (time.Duration, error) { return task.Done, t.Step(ctx) }}
 }
 
 // Step tells once what there is to tell. A job that does not answer holds up no other.

@@ -13,6 +13,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
 )
 
@@ -65,7 +66,7 @@ func turn(t *testing.T, c *catalog.Catalog, of api.JobID, state api.PullState) {
 func TestAJobIsToldOnceWhatBecameOfItsPullRequest(t *testing.T) {
 	t.Parallel()
 	c, jobs := open(t), &crew{}
-	teller := &Teller{Catalog: c, Jobs: jobs, Log: slog.New(slog.DiscardHandler)}
+	teller := &Teller{Catalog: c, Jobs: jobs}
 	turn(t, c, "job_a", api.PullOpen)
 	turn(t, c, "job_b", api.PullMerged)
 	turn(t, c, "job_c", api.PullClosed)
@@ -96,15 +97,9 @@ func TestAJobThatDoesNotAnswerIsToldLaterAndHoldsUpNoOther(t *testing.T) {
 		for _, of := range []api.JobID{"job_a", "job_b", "job_gone"} {
 			turn(t, c, of, api.PullMerged)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			(&Teller{Catalog: c, Jobs: jobs, Log: slog.New(slog.DiscardHandler)}).Run(ctx)
-		}()
-		time.Sleep(time.Minute)
-		cancel()
-		<-done
+		var tasks tasktest.Queue
+		tasks.Start((&Teller{Catalog: c, Jobs: jobs}).Task())
+		tasks.Run(t.Context())
 		slices.Sort(jobs.told)
 		want := []string{"job_a: docent/job_a of docs is merged", "job_b: docent/job_b of docs is merged"}
 		if !slices.Equal(jobs.told, want) {

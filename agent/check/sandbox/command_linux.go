@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names of this program where it is its own helper.
+// The names of this program when it is its own helper.
 const (
 	// supervisorName starts all else, and ends all that was started when the command ends or when it is told to. What
 	// leaves the command's group and session is still its child: it is the subreaper (prctl(2)) of its descendants.
@@ -92,7 +92,7 @@ func supervise(o order) int {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return notRun(err)
 	}
-	// Where memory is short, this goes before the server does. Without /proc, it does not.
+	// When memory is short, this goes before the server does. Without /proc, it does not.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0)
 	user := o.Box.User
 	if os.Geteuid() != 0 {
@@ -312,7 +312,7 @@ func (o order) limit() error {
 }
 
 // Find reports how programs can be kept apart here, by doing so in a folder of its own below one that is given, as user
-// where the caller is root. A kind that needs less of the machine is tried where another one cannot be had.
+// if the caller is root. A kind that needs less of the machine is tried if another one cannot be had.
 func Find(folder string, user int) (Kind, error) { return find(folder, user, Try) }
 
 func find(folder string, user int, try func(Kind, string, int) error) (Kind, error) {

@@ -44,7 +44,7 @@ var silent = append([]uint32{
 const namespaceFlags = unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC | unix.CLONE_NEWUSER | unix.CLONE_NEWPID |
 	unix.CLONE_NEWNET | unix.CLONE_NEWCGROUP | unix.CLONE_NEWTIME
 
-// filterFor is the seccomp filter of a box. abi is that of Landlock where the box is made of it; others are the ids of
+// filterFor is the seccomp filter of a box. abi is that of Landlock if the box is made of it; others are the ids of
 // processes that older versions of it would let the program send signals to.
 func filterFor(b Box, abi int, others ...int) ([]unix.SockFilter, error) {
 	if auditArch == 0 {
@@ -93,7 +93,7 @@ func filterFor(b Box, abi int, others ...int) ([]unix.SockFilter, error) {
 // beside has the rules for a program that sees the machine's processes and paths, with Landlock in between.
 func (p *program) beside(abi int, others []int) {
 	p.all(silent, 0)
-	p.unless(unix.SYS_UTIMENSAT, func(p *program) { // of the open file where there is no path
+	p.unless(unix.SYS_UTIMENSAT, func(p *program) { // of the open file if there is no path
 		p.only(1, 0, 0)
 	})
 	for _, call := range []uint32{unix.SYS_PRLIMIT64, unix.SYS_SCHED_SETAFFINITY, unix.SYS_SCHED_SETSCHEDULER,
@@ -144,7 +144,7 @@ func (p *program) all(calls []uint32, no unix.Errno) {
 	}
 }
 
-// unless lets a call through where its rules do not end it. They may load what they like.
+// unless lets a call through if its rules do not end it. They may load what they like.
 func (p *program) unless(call uint32, rules func(*program)) {
 	var inner program
 	rules(&inner)

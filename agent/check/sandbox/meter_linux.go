@@ -17,7 +17,7 @@ const meterInterval = 200 * time.Millisecond
 // A meter sums up what all processes of a command hold together, which no limit of single processes bounds.
 type meter struct {
 	box  Box
-	disk int    // descriptor of a folder on it; negative where there is none
+	disk int    // descriptor of a folder on it; negative if there is none
 	free uint64 // bytes on it when the command began
 }
 
@@ -39,7 +39,7 @@ func (m *meter) freeBytes() (uint64, bool) {
 	return fs.Bavail * uint64(fs.Bsize), true
 }
 
-// excess says what the command has too much of; "" where it keeps within its bounds.
+// excess says what the command has too much of; "" if it keeps within its bounds.
 func (m *meter) excess() string {
 	all := processes()
 	mine := below(all, os.Getpid())
@@ -61,8 +61,8 @@ func (m *meter) excess() string {
 	case memory > m.box.Memory:
 		return fmt.Sprintf("it was ended: its processes held more than the %d bytes of memory that are its limit", m.box.Memory)
 	}
-	// Nothing that is on the disk but not in a folder, or in a folder that is shut, escapes this. Others write as well; what
-	// is left for them counts more than that.
+	// Nothing that is on the disk but not in a folder, or in a folder that is shut, escapes this. Others write as well;
+	// what is left for them counts more than that.
 	if now, ok := m.freeBytes(); ok && now < m.free && m.free-now > min(uint64(m.box.Disk), m.free/2) {
 		return fmt.Sprintf("it was ended: the disk lost %d bytes meanwhile", m.free-now)
 	}
@@ -129,7 +129,7 @@ func below(all map[int]process, of int) []int {
 	return out
 }
 
-// proportional is a process's share of the memory that it holds, or all of it where that is not to be known.
+// proportional is a process's share of the memory that it holds, or all of it if that is not to be known.
 func proportional(pid int, all int64) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
 	if err != nil {
@@ -147,7 +147,7 @@ func proportional(pid int, all int64) int64 {
 	return kib << 10
 }
 
-// children are this process's. One that hides from /proc is in the list of the kernel's own, where that is kept.
+// children are this process's. One that hides from /proc is in the list of the kernel's own, if that is kept.
 func children() []int {
 	var out []int
 	for pid, p := range processes() {

@@ -18,7 +18,8 @@ import (
 type Kind string
 
 const (
-	// Namespaces is a user namespace with mounts, processes, network and IPC of its own: what is not shown does not exist.
+	// Namespaces is a user namespace with mounts, processes, network and IPC of its own: what is not shown does not
+	// exist.
 	Namespaces Kind = "namespaces"
 	// Landlock refuses what is not shown, and a filter refuses the calls that Landlock does not know of.
 	Landlock Kind = "landlock"
@@ -32,13 +33,14 @@ const StatusNotRun = 125
 // A Box is what a program may see and use.
 type Box struct {
 	Kind Kind
-	// Work is a folder that only this run has. Its folders home, tmp and shm take the place of the user's and the system's.
+	// Work is a folder that only this run has. Its folders home, tmp and shm take the place of the user's and the
+	// system's.
 	Work    string
 	Dir     string   // in which the program starts
 	Read    []string // what it sees beyond System, to be read and run
 	Hidden  []string // what no path that it sees may lie in or hold, whatever Read says
 	Network bool
-	User    int // id of the user that it runs as where the caller is root; the caller's where zero
+	User    int // id of the user that it runs as if the caller is root; the caller's if zero
 
 	Memory int64         // bytes that it and what it starts hold together
 	Tasks  int           // threads of all its processes together

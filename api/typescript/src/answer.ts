@@ -7,7 +7,7 @@ export interface Suggestion {
   url: string;
 }
 
-/** What comes of an answer, in its order. `restart` says that what was shown is void: the answer begins anew, since it was lost with the
+/** What comes of an answer, in its order. `restart` says that what was shown is void: the answer starts over, since it was lost with the
  * server that wrote it. */
 export type AnswerPart =
   | { type: "start"; threadId: string; threadKey: string | undefined; messageId: string }
@@ -69,11 +69,11 @@ export class Answer implements AsyncIterable<AnswerPart> {
     throw new ConnectionError("the stream ended before the answer was complete");
   }
 
-  /** text yields nothing but the text. It fails where the answer has to begin anew after some of it was handed over. */
+  /** text yields nothing but the text. It fails if the answer has to start over after some of it was handed over. */
   async *text(): AsyncGenerator<string> {
     for await (const part of this) {
       if (part.type === "text") yield part.text;
-      if (part.type === "restart") throw new ConnectionError("the server lost the answer and begins anew: read the answer's parts to be told of that");
+      if (part.type === "restart") throw new ConnectionError("the server lost the answer and starts over: read the answer's parts to handle that");
     }
   }
 }

@@ -289,7 +289,7 @@ export class Docent {
 
   // Keeping the documentation up to date.
 
-  /** startUpdate has the documentation read anew, and returns the id of the update. */
+  /** startUpdate starts re-indexing the documentation, and returns the id of the update. */
   async startUpdate(projectId: string, call: Call = {}): Promise<string> {
     return (await data(this.api.POST("/v1/project/update/{projectId}", { params: { path: { projectId } }, ...signalOf(call) }))).statusId;
   }

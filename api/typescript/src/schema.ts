@@ -550,7 +550,7 @@ export interface paths {
         get?: never;
         put?: never;
         /**
-         * Read the documentation anew
+         * Re-index the documentation
          * @description Reads the project's source and indexes what changed, in the background. Once it is accepted it comes to `success` or `failure`, also
          *     over a restart. While one is `queued` no second one is: the answer names the one that waits. Takes no body.
          */
@@ -609,7 +609,7 @@ export interface paths {
         /**
          * What a code host calls when it was pushed to
          * @description Takes the push events of GitHub, GitLab, Gitea and Forgejo, as JSON. It needs no key: GitHub, Gitea and Forgejo sign the body with the
-         *     project's secret (HMAC-SHA-256), GitLab sends the secret. A push to the documentation's branch has it read anew; automations that wait for the
+         *     project's secret (HMAC-SHA-256), GitLab sends the secret. A push to the documentation's branch re-indexes it; automations that wait for the
          *     repository begin. The same push may be sent again. All other events are answered with 204; those of
          *     pull requests and their comments have that pull request looked at.
          */
@@ -1334,7 +1334,7 @@ export interface webhooks {
         put?: never;
         /**
          * Somebody sends a test
-         * @description Whoever manages the webhook asks for it.
+         * @description Sent on request, to test the webhook.
          */
         post: operations["onWebhookTest"];
         delete?: never;
@@ -2276,7 +2276,7 @@ export interface components {
          *     }
          */
         PushAccepted: {
-            /** @description The update that reads the documentation anew; null where the push is not to its branch. */
+            /** @description The update that re-indexes the documentation; null if the push is not to its branch. */
             statusId: components["schemas"]["UpdateId"] | null;
         };
         /**
@@ -3098,7 +3098,7 @@ export interface components {
         feedbackSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
         /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
         feedbackStatus: string;
-        /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+        /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
         fp: string;
         /** @description The thread's secret, where the project asks for it. */
         threadKey: string;
@@ -3911,7 +3911,7 @@ export interface operations {
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -4082,7 +4082,7 @@ export interface operations {
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -4256,7 +4256,7 @@ export interface operations {
     resumeV2: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -4368,7 +4368,7 @@ export interface operations {
     headResumeV2: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -6116,7 +6116,7 @@ export interface operations {
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -6287,7 +6287,7 @@ export interface operations {
                  * @example thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
                 chatId: string;
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -6461,7 +6461,7 @@ export interface operations {
     resumeV2Unprefixed: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];
@@ -6573,7 +6573,7 @@ export interface operations {
     headResumeV2Unprefixed: {
         parameters: {
             query?: {
-                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and whoever asked in that chat for a chat's id. */
+                /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
                 fp?: components["parameters"]["fp"];
                 /** @description The thread's secret, where the project asks for it. */
                 threadKey?: components["parameters"]["threadKey"];

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
 	"docent/internal/backoff"
+	"docent/internal/task"
 	"docent/persistence/journal"
 )
 
@@ -21,29 +21,25 @@ type pullCheck struct {
 	here func(stream string) bool
 }
 
-func (c pullCheck) run(ctx context.Context) {
-	log := c.app.Log
-	projects, err := c.app.Stores.Catalog.Projects(ctx)
-	if err != nil {
-		log.Warn("open pull requests not checked", "error", err)
-		return
-	}
-	// What fails in a start that is still on its way, or on a machine in trouble, is tried again.
-	for wait := time.Second; len(projects) > 0 && ctx.Err() == nil; wait = min(2*wait, 10*time.Minute) {
-		projects = slices.DeleteFunc(slices.Clone(projects), func(p api.Project) bool {
-			if p.Kind.Collected() || ctx.Err() != nil {
-				return true
+// task checks each project once. What fails in a start that is still on its way, or on a machine in trouble, is tried
+// again.
+func (c pullCheck) task() task.Task {
+	checked := map[api.ProjectID]bool{}
+	return task.Task{Name: "pulls", Pause: backoff.Exponential(time.Second, 10*time.Minute),
+		Handle: func(ctx context.Context, _ int) (time.Duration, error) {
+			projects, failed := c.app.Stores.Catalog.Projects(ctx)
+			for _, p := range projects {
+				if p.Kind.Collected() || checked[p.ID] || ctx.Err() != nil {
+					continue
+				}
+				if err := c.project(ctx, p); err != nil {
+					failed = errors.Join(failed, fmt.Errorf("check the open pull requests of project %s: %w", p.ID, err))
+				} else {
+					checked[p.ID] = true
+				}
 			}
-			err := c.project(ctx, p)
-			if err != nil && ctx.Err() == nil {
-				log.Warn("open pull requests not checked", "project", p.ID, "error", err)
-			}
-			return err == nil
-		})
-		if len(projects) > 0 {
-			_ = backoff.Sleep(ctx, wait)
-		}
-	}
+			return task.Done, failed
+		}}
 }
 
 func (c pullCheck) project(ctx context.Context, p api.Project) error {

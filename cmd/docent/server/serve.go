@@ -280,6 +280,8 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if a.System, err = actors.Start(ctx, deps); err != nil {
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
+	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
+	a.Stores.Turned = func() { a.System.Tasks().Start(teller.Task()) }
 	a.closers = append(a.closers, a.stopActors)
 	a.backups = a.newBackups()
 	models.Count(&a.Stores.Embeds)
@@ -322,6 +324,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	}
 	a.closers = append(a.closers, func() error { a.Edge.Close(); return nil })
 	a.openForward()
+	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	return a, nil
 }
 
@@ -455,9 +458,8 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.reviews.Start()
 	a.hooks.Start()
 	a.background(a.topics.Warm)
-	a.background((&outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Changed: a.Stores.Turned, Log: a.Log,
-		Here: a.here()}).Run)
-	a.background(pullCheck{a, a.here()}.run)
+	a.Stores.Turned()
+	a.System.Tasks().Start(pullCheck{a, a.here()}.task())
 	a.background(a.together)
 	if a.forward != nil {
 		a.forward.Open()

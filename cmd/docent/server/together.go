@@ -61,7 +61,10 @@ func (a *Server) together(ctx context.Context) {
 		a.reviews.Wake()
 		a.hooks.Wake()
 		a.Updates.Wake()
-		a.Stores.PullsTurned()
+		a.Stores.Turned()
+		if a.Stores.Shared != nil {
+			a.System.Tasks().Start(a.Stores.SweepShared())
+		}
 		select {
 		case <-ctx.Done():
 			return

@@ -32,11 +32,6 @@ func (u *upkeep) begin(a *Server) {
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
 		keeper := retention.Keeper{Threads: a.System.Threads(), Now: a.config.Now, Log: a.Log, Here: a.here(),
 			Journal: func() retention.Streams { return a.Journal }}
-		a.background(func(ctx context.Context) { keeper.Keep(ctx, unused) })
-	}
-	if a.Stores.Shared != nil {
-		a.background(func(ctx context.Context) {
-			a.nodes.Alone(ctx, "task/sweep", func(ctx context.Context) { a.Stores.SweepShared(ctx, a.Log) })
-		})
+		a.System.Tasks().Start(keeper.Task(unused))
 	}
 }

@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"docent/forge/shared"
-	"docent/internal/backoff"
+	"docent/internal/task"
 )
 
 // sharedHost is where the built-in code host keeps repositories for all nodes; nil where one node is alone.
@@ -38,13 +37,8 @@ func (s *Stores) takeIn(ctx context.Context) error {
 }
 
 // SweepShared removes each day what nobody needs any more of what nodes share in the database.
-func (s *Stores) SweepShared(ctx context.Context, log *slog.Logger) {
-	for {
-		if err := errors.Join(s.Shared.SweepVectors(ctx), s.Hub.SweepShared(ctx)); err != nil && ctx.Err() == nil {
-			log.Warn("what is not used any more could not be removed from the database", "error", err)
-		}
-		if backoff.Sleep(ctx, 24*time.Hour) != nil {
-			return
-		}
-	}
+func (s *Stores) SweepShared() task.Task {
+	return task.Task{Name: "sweep", Place: "task/sweep", Handle: func(ctx context.Context, _ int) (time.Duration, error) {
+		return 24 * time.Hour, errors.Join(s.Shared.SweepVectors(ctx), s.Hub.SweepShared(ctx))
+	}}
 }

@@ -43,12 +43,12 @@ type Stores struct {
 	Cells   Cells
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
-	Turned  chan struct{}   // receives when a pull request of the built-in host was merged or closed
+	Turned  func()          // called when a pull request of the built-in host was merged or closed; a server sets it
 }
 
 // Open opens the stores of a data directory, and shares between nodes what they share.
 func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logger) (_ *Stores, err error) {
-	s := &Stores{Config: c, Dir: dir, Secrets: secrets.Open(dir.File(datadir.Secrets)), Turned: make(chan struct{}, 1),
+	s := &Stores{Config: c, Dir: dir, Secrets: secrets.Open(dir.File(datadir.Secrets)), Turned: func() {},
 		Uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}, Cells: NewCells(log)}
 	s.Sites = newWebSites(log, s.Cells.Reading, dir.File(datadir.Previews))
 	defer func() {
@@ -94,7 +94,7 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 		return s, err
 	}
 	s.Hub, err = forge.Open(dir.File(datadir.Repos), s.Catalog, forge.Options{Log: log, Now: c.Now, Merged: merged,
-		Turned: s.PullsTurned, CoAuthor: s.coAuthor, Stored: s.Secrets.Read, Shared: host})
+		Turned: func() { s.Turned() }, CoAuthor: s.coAuthor, Stored: s.Secrets.Read, Shared: host})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
@@ -112,14 +112,6 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others(),
 	})
 	return s, nil
-}
-
-// PullsTurned says that jobs may have to be told what became of their pull requests.
-func (s *Stores) PullsTurned() {
-	select {
-	case s.Turned <- struct{}{}:
-	default:
-	}
 }
 
 // sources are those that a project's readers are answered from.

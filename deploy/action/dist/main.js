@@ -103,11 +103,11 @@ var Answer = class {
     for await (const part of this) if (part.type === "finish") return part.answer;
     throw new ConnectionError("the stream ended before the answer was complete");
   }
-  /** text yields nothing but the text. It fails where the answer has to begin anew after some of it was handed over. */
+  /** text yields nothing but the text. It fails if the answer has to start over after some of it was handed over. */
   async *text() {
     for await (const part of this) {
       if (part.type === "text") yield part.text;
-      if (part.type === "restart") throw new ConnectionError("the server lost the answer and begins anew: read the answer's parts to be told of that");
+      if (part.type === "restart") throw new ConnectionError("the server lost the answer and starts over: read the answer's parts to handle that");
     }
   }
 };
@@ -1316,7 +1316,7 @@ var Docent = class {
     }
   }
   // Keeping the documentation up to date.
-  /** startUpdate has the documentation read anew, and returns the id of the update. */
+  /** startUpdate starts re-indexing the documentation, and returns the id of the update. */
   async startUpdate(projectId, call = {}) {
     return (await data(this.api.POST("/v1/project/update/{projectId}", { params: { path: { projectId } }, ...signalOf(call) }))).statusId;
   }
@@ -1466,7 +1466,7 @@ var GitHub = class {
     }
     return response.json();
   }
-  /** say writes the comment that bears the mark, or the one that is there already anew. */
+  /** say writes the comment that bears the mark, or rewrites the one that is there. */
   async say(number, mark, markdown) {
     const body = `${markdown}
 

@@ -21,7 +21,7 @@ export class GitHub {
     return response.json() as Promise<T>;
   }
 
-  /** say writes the comment that bears the mark, or the one that is there already anew. */
+  /** say writes the comment that bears the mark, or rewrites the one that is there. */
   async say(number: number, mark: string, markdown: string): Promise<void> {
     const body = `${markdown}\n\n<!-- ${mark} -->`;
     for (let page = 1; ; page++) {

@@ -91,7 +91,7 @@ func (b *bounded) String() string {
 	return string(b.text)
 }
 
-// Start starts a server on this machine's own address. The test is skipped where it is not installed.
+// Start starts a server on this machine's own address. The test is skipped if it is not installed.
 func Start(t testing.TB) *Server {
 	t.Helper()
 	need.Peer(t, "a real Gitea", "scripts/install-gitea", filepath.Join(Folder(), "gitea"))
@@ -222,7 +222,8 @@ func (s *Server) Stop() {
 	<-s.ended
 }
 
-// end lets the process stop its git commands first: one that outlives it still writes to the folder that the test removes.
+// end lets the process stop its git commands first: one that outlives it still writes to the folder that the test
+// removes.
 func (s *Server) end() {
 	_ = s.process.Signal(os.Interrupt)
 	select {
@@ -232,7 +233,7 @@ func (s *Server) end() {
 	}
 }
 
-// Call sends a request to the server's API with a token, decodes the answer into out where it is not nil, and answers
+// Call sends a request to the server's API with a token, decodes the answer into out if it is not nil, and answers
 // with its status. The path begins after /api/v1.
 func (s *Server) Call(t testing.TB, token, method, path string, in, out any) int {
 	t.Helper()
@@ -281,7 +282,7 @@ func (s *Server) must(t testing.TB, token, method, path string, in, out any) {
 	}
 }
 
-// Person is the account of that name, which is made where it does not exist yet.
+// Person is the account of that name, which is created if it does not exist.
 func (s *Server) Person(t testing.TB, name string) *Person {
 	t.Helper()
 	s.mu.Lock()
@@ -297,7 +298,7 @@ func (s *Server) Person(t testing.TB, name string) *Person {
 	return p
 }
 
-// Token is a new token of a person's with some scopes alone; with those of Scopes where none is given.
+// Token is a new token of a person's with some scopes alone; with those of Scopes if none is given.
 func (s *Server) Token(t testing.TB, p *Person, scopes ...string) string {
 	t.Helper()
 	if len(scopes) == 0 {
@@ -381,7 +382,7 @@ func (s *Server) eventually(t testing.TB, what string, is func() bool) {
 	}
 }
 
-// remote is where git finds the repository as its owner.
+// remote is the address at which git finds the repository as its owner.
 func (r *Repository) remote() string {
 	u, _ := url.Parse(r.URL)
 	u.User = url.UserPassword(r.Owner.Name, r.Owner.Token)
@@ -431,7 +432,7 @@ type Pull struct {
 	} `json:"labels"`
 }
 
-// Pulls are the pull requests from a branch, newest first; from all where it is empty.
+// Pulls are the pull requests from a branch, newest first; from all if it is empty.
 func (r *Repository) Pulls(t testing.TB, branch string) []Pull {
 	t.Helper()
 	var all, out []Pull
@@ -501,7 +502,7 @@ func (r *Repository) Push(t testing.TB, branch, path, content string) {
 	forgetest.Git(t, r.work, "push", "-q", "origin", "HEAD:refs/heads/"+branch)
 }
 
-// Commits lists a branch's commits, newest first; none where there is no such branch.
+// Commits lists a branch's commits, newest first; none if there is no such branch.
 func (r *Repository) Commits(t testing.TB, branch string) []string {
 	t.Helper()
 	r.turn.Lock()
@@ -568,7 +569,7 @@ func (r *Repository) Unsay(t testing.TB, id int64) {
 	r.must(t, r.Owner.Token, http.MethodDelete, r.Path("/issues/comments/%d", id), nil, nil)
 }
 
-// A LineComment is one that is to stand on a line of the changes; of the file before them where Old is set.
+// A LineComment is one that is to stand on a line of the changes; of the file before them if Old is set.
 type LineComment struct {
 	Path string `json:"path"`
 	Body string `json:"body"`

@@ -1,4 +1,4 @@
-// Package certstest has certificates for tests: an authority of their own, and a real one that speaks ACME (Pebble).
+// Package certstest provides certificates for tests: an authority of their own, and a real one that speaks ACME (Pebble).
 package certstest
 
 import (

@@ -60,7 +60,7 @@ func next(n, top *html.Node) *html.Node {
 	return nil
 }
 
-// grid is how many cells a table has once it is filled up; more than any page may have where it is too wide.
+// grid is how many cells a table has once it is filled up; more than any page may have if it is too wide.
 func grid(table *html.Node) int {
 	rows := 0
 	parts(table, func(n *html.Node) {

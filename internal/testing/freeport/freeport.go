@@ -1,4 +1,4 @@
-// Package freeport is for tests: ports of servers that are not up yet, or are down now and then.
+// Package freeport provides tests with ports for servers that are not up yet, or are down now and then.
 package freeport
 
 import (
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// The ports are above those that browsers refuse, and below those that the system gives out by itself: no connection takes
-// one before its server is up, or while that is down.
+// The ports are above those that browsers refuse, and below those that the system gives out by itself: no connection
+// takes one before its server is up, or while that is down.
 const first, span = 20_000, 12_000
 
 var (

@@ -1,4 +1,4 @@
-// Package growth is for tests: it holds that work on a text grows no faster than the text.
+// Package growth provides a test helper that checks that work on a text grows no faster than the text.
 package growth
 
 import (
@@ -31,7 +31,7 @@ const workTexts = "GROWTH_TEST_TEXTS"
 
 // Check does each work on texts that repeat what has been, or could be, read again and again, and on texts twice as
 // long. It counts how often each statement of the packages (as for -coverpkg) is carried out, in a process of its own:
-// four times as often would be half an hour where a page is large. Time is not looked at. The test that calls Check
+// four times as often would be half an hour when a page is large. Time is not looked at. The test that calls Check
 // must not do anything else.
 func Check(t *testing.T, packages string, works ...func(t *testing.T, text string)) {
 	t.Helper()
@@ -40,7 +40,7 @@ func Check(t *testing.T, packages string, works ...func(t *testing.T, text strin
 		return
 	}
 	if testing.Short() {
-		t.Skip("compiles the package anew to count its statements")
+		t.Skip("compiles the package again to count its statements")
 	}
 	dir := t.TempDir()
 	binary := filepath.Join(dir, "counting.test")
@@ -103,7 +103,7 @@ func Check(t *testing.T, packages string, works ...func(t *testing.T, text strin
 			return strings.Repeat(around[0], n) + "text" + strings.Repeat(around[1], n)
 		}})
 	}
-	// A small text shows what the code here does, and quickly also where it is wrong. Regular expressions work in another
+	// A small text shows what the code here does, and quickly even if it is wrong. Regular expressions work in another
 	// way on small texts than on large ones.
 	for _, size := range []int{8_000, 40_000} {
 		for some := range slices.Chunk(texts, 4) {

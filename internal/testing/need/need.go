@@ -1,4 +1,4 @@
-// Package need says, in one place, which tests wait for make test-all, and what a test needs beyond Go.
+// Package need provides, in one place, the rules of which tests wait for make test-all, and what a test needs beyond Go.
 package need
 
 import (
@@ -10,7 +10,7 @@ import (
 	"docent/internal/race"
 )
 
-// All has tests run with real peers and in full, as make test-all does. The race detector is not for them: it would
+// All makes tests run with real peers and in full, as make test-all does. The race detector is not for them: it would
 // judge programs that it does not see, and take its time from those that keep to times.
 var All = os.Getenv("DOCENT_TEST_ALL") != "" && !race.Enabled
 

@@ -1,4 +1,4 @@
-// Package catalogtest gives tests databases for catalogues: a SQLite file, and a schema of PostgreSQL where there is a
+// Package catalogtest gives tests databases for catalogues: a SQLite file, and a schema of PostgreSQL if there is a
 // server.
 package catalogtest
 
@@ -15,7 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// Each runs a test with the DSN of an empty SQLite catalogue, and with that of an empty one on PostgreSQL where there
+// Each runs a test with the DSN of an empty SQLite catalogue, and with that of an empty one on PostgreSQL if there
 // is a server.
 func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("sqlite", func(t *testing.T) {
@@ -28,7 +28,7 @@ func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	})
 }
 
-// Postgres makes an empty schema for the test and gives the DSN that uses it. The test is skipped where
+// Postgres makes an empty schema for the test and gives the DSN that uses it. The test is skipped if
 // DOCENT_TEST_POSTGRES holds no DSN.
 func Postgres(t testing.TB) string {
 	t.Helper()

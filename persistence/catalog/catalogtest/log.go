@@ -81,7 +81,7 @@ func (l *Log) Change(stream string, to func(*api.JobRow)) uint64 {
 	return l.ChangeAll([]string{stream}, to)
 }
 
-// ChangeAll changes streams at once: whoever follows sees all of it, or nothing.
+// ChangeAll changes streams at once: followers see all of it, or nothing.
 func (l *Log) ChangeAll(streams []string, to func(*api.JobRow)) uint64 {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
@@ -136,14 +136,14 @@ func (l *Log) Load(_ context.Context, stream string) (api.JobRow, bool, error) {
 // ErrPanics is a fault that comes as a panic.
 var ErrPanics = errors.New("an odd record")
 
-// SetFault has the loading of a stream fail; nil ends that.
+// SetFault makes the loading of a stream fail; nil ends that.
 func (l *Log) SetFault(stream string, err error) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()
 	l.faults[stream] = err
 }
 
-// SetLook has a function called at each loading.
+// SetLook sets a function to call at each loading.
 func (l *Log) SetLook(look func()) {
 	l.Mu.Lock()
 	defer l.Mu.Unlock()

@@ -17,7 +17,7 @@ type Place struct {
 	DSN string
 }
 
-// EachPlace runs a test on SQLite, and on PostgreSQL where there is a server.
+// EachPlace runs a test on SQLite, and on PostgreSQL if there is a server.
 func EachPlace(t *testing.T, test func(*testing.T, Place)) {
 	Each(t, func(t *testing.T, dsn string) { test(t, Place{T: t, DSN: dsn}) })
 }
@@ -65,7 +65,7 @@ func (c *Clock) Add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// Must gives a value, or ends the test where there is an error.
+// Must gives a value, or ends the test if there is an error.
 func Must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

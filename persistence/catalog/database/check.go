@@ -149,7 +149,7 @@ func sealAll(ctx context.Context, db bun.IDB, tables []Table) error {
 // A Problem is something that is wrong in the catalogue.
 type Problem struct {
 	Table string
-	Row   string // empty where it is not one row
+	Row   string // empty if it is not one row
 	Err   error
 }
 

@@ -1,7 +1,7 @@
-// Package database is what the parts of the catalogue stand on: one SQL database, SQLite or PostgreSQL, through bun. It
+// Package database provides the one SQL database, SQLite or PostgreSQL, of all parts of the catalogue, through bun. It
 // owns how the database is opened and migrated, transactions and how changes are counted and told to other nodes, the
-// identity of the catalogue, rows with checksums, errors, what is remembered of look-ups, and the organizations and settings
-// of the installation. Migrations of all parts stand here, since they are one sequence.
+// identity of the catalogue, rows with checksums, errors, what is remembered of look-ups, and the organizations and
+// settings of the installation. Migrations of all parts are here, since they are one sequence.
 package database
 
 import (
@@ -30,35 +30,36 @@ var ErrCorrupt = errors.New("a stored record is damaged")
 
 // Options change how a catalogue is kept; the zero value is right for serving.
 type Options struct {
-	Log *slog.Logger // slog.Default where nil
+	Log *slog.Logger // default slog.Default
 	Now func() time.Time
-	// Stale is how long a look-up may be answered from memory when another process changes the same database: 1 s where
+	// Stale is how long a look-up may be answered from memory when another process changes the same database: 1 s if
 	// zero. A change made through this DB is seen at once.
 	Stale time.Duration
-	// TouchEvery is how often the last use of keys is written: every 5 s where zero.
+	// TouchEvery is how often the last use of keys is written: default 5 s.
 	TouchEvery time.Duration
-	// LockWait is how long to wait for another process that holds the database: 5 s where zero.
+	// LockWait is how long to wait for another process that holds the database; default 5 s.
 	LockWait time.Duration
-	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may change
-	// while the server runs. Those of the address that is opened where nil.
+	// DSN is the address as it is given now, whose user and password each new connection to PostgreSQL has: they may
+	// change while the server runs. If nil, those of the address that is opened.
 	DSN func() string
 	// Nodes says that several nodes serve from the same database, PostgreSQL: each tells the others of its changes.
 	Nodes bool
 	// Journal says that the journal is in the same database. How far it has been followed is then not stored beyond its
 	// end: a server that has lost commits may take the place of the one that they were read from.
 	Journal bool
-	// Application is what connections to PostgreSQL bear as their application_name, where not empty; Admit looks at each
-	// new one before it is used, where not nil.
+	// Application is what connections to PostgreSQL bear as their application_name, if not empty; Admit looks at each
+	// new one before it is used, if not nil.
 	Application string
 	Admit       func(ctx context.Context, conn *pgx.Conn) error
-	// CloseWait is how long Close tries to write what is buffered: 5 s where zero.
+	// CloseWait is how long Close tries to write what is buffered; default 5 s.
 	CloseWait time.Duration
 }
 
-// A DB is the SQL database of a catalogue. It may be used by many goroutines at once, and a SQLite or PostgreSQL database by
-// several processes. A change that returned without an error is on disk; what a part writes by Every is the exception.
+// A DB is the SQL database of a catalogue. It may be used by many goroutines at once, and a SQLite or PostgreSQL
+// database by several processes. A change that returned without an error is on disk; what a part writes by Every is the
+// exception.
 //
-// Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable where trying again
+// Errors wrap those of package api: ErrNotFound, ErrConflict, *InvalidError, and ErrUnavailable when trying again
 // later may help. They never show the password of a DSN.
 type DB struct {
 	Name  string  // for errors and logs; holds no password
@@ -98,7 +99,7 @@ type Step struct {
 }
 
 // Open opens the database and brings its schema up to date. The dsn is "sqlite:PATH", for a file that is made
-// where it does not exist, or "postgres://…". Several processes may open the same catalogue at once. Nothing goes on in
+// if it does not exist, or "postgres://…". Several processes may open the same catalogue at once. Nothing goes on in
 // the background before Start.
 func Open(ctx context.Context, dsn string, o Options, parts ...Part) (*DB, error) {
 	if o.Log == nil {
@@ -130,8 +131,8 @@ type written struct {
 	write            func(ctx context.Context, closing bool) error
 }
 
-// Every has a part store what it holds now and then, from Start on, and a last time at Close. What could not be written is
-// tried again.
+// Every calls a part's function to store what it holds now and then, from Start on, and a last time at Close. What
+// could not be written is tried again.
 func (db *DB) Every(pause time.Duration, name, late, lost string, write func(ctx context.Context, closing bool) error) {
 	db.written = append(db.written, written{name, late, lost, pause, write})
 }
@@ -190,8 +191,8 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// Ping reports whether the catalogue answers and takes writes: a database that failed over to a replica, or that is guarded, may
-// only be read.
+// Ping reports whether the catalogue answers and takes writes: a database that failed over to a replica, or that is
+// guarded, may only be read.
 func (db *DB) Ping(ctx context.Context) error {
 	if db.Postgres() == nil {
 		var one int
@@ -271,7 +272,7 @@ func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 			return err
 		}
 		if err := CheckRow(&row); err != nil {
-			db.Log.Error("a secret is damaged and made anew", "error", err)
+			db.Log.Error("damaged secret replaced", "error", err)
 			row = fresh
 			_, err = tx.NewUpdate().Model(&fresh).WherePK().Exec(ctx)
 			return err
@@ -284,7 +285,7 @@ func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {
 	return row.Value, nil
 }
 
-// AddOrganization makes an organization. It fails with a *api.StateError of kind api.ErrConflict where there is one of
+// AddOrganization creates an organization. It fails with a *api.StateError of kind api.ErrConflict if there is one of
 // that id.
 func (db *DB) AddOrganization(ctx context.Context, id api.OrgID, name string) error {
 	row := &OrganizationRow{ID: id, Name: name, CreatedAt: Stamp(db.Now())}

@@ -1,4 +1,4 @@
 package database
 
-// Channel is where nodes tell each other of changes.
+// Channel is the channel on which nodes tell each other of changes.
 func (db *DB) Channel() string { return db.nodes.channel }

@@ -9,7 +9,7 @@ import (
 	"docent/api"
 )
 
-// BeginFollower stores where a follower begins. It says false where one has begun already.
+// BeginFollower stores where a follower begins. It returns false if one has begun already.
 func BeginFollower(ctx context.Context, tx bun.Tx, name string, pos uint64) (bool, error) {
 	res, err := tx.NewRaw("INSERT INTO projections (name, position) VALUES (?, ?) ON CONFLICT (name) DO NOTHING", name, pos).Exec(ctx)
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 type Identity struct {
 	ID       string
 	Revision uint64 // the number of its last change of what stands nowhere else
-	Journal  string // the identity of the journal that it works with; empty where there is none yet
+	Journal  string // the identity of the journal that it works with; empty if there is none yet
 	Position uint64 // the last position of the journal that it has seen
-	Partial  bool   // a listing was being made anew when the catalogue was brought up to date: Position may be too low
+	Partial  bool   // a listing was being rebuilt when the catalogue was brought up to date: Position may be too low
 }
 
 type storeRow struct {
@@ -73,7 +73,7 @@ func (db *DB) Identity(ctx context.Context) (is Identity, err error) {
 // Revision is the number of the last change, of what stands nowhere else, that is known here.
 func (db *DB) Revision() uint64 { return db.revision.Load() }
 
-// RememberJournal makes a journal the one that the catalogue works with. It says false where another process was faster
+// RememberJournal makes a journal the one that the catalogue works with. It returns false if another process was faster
 // with another one.
 func (db *DB) RememberJournal(ctx context.Context, was Identity, id string, position uint64) (bool, error) {
 	var n int64

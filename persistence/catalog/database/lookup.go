@@ -17,20 +17,20 @@ import (
 // What a look-up remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room
 // of the others.
 const (
-	mostFound   = 1 << 16
-	mostMissing = 1 << 12
-	loadTime    = 10 * time.Second
+	maxFound   = 1 << 16
+	maxMissing = 1 << 12
+	loadTime   = 10 * time.Second
 )
 
 // A Lookup answers from memory for a short time. Callers that miss at the same time share one query, and a query that
 // began before a change is neither remembered nor shared with those who ask after it.
 type Lookup[K comparable, V any] struct {
-	load  func(context.Context, K) (V, error) // api.ErrNotFound where there is none
+	load  func(context.Context, K) (V, error) // api.ErrNotFound if there is none
 	name  func(K) string                      // another for each key
 	stale time.Duration
 	now   func() time.Time
 
-	mostFound, mostMissing int
+	maxFound, maxMissing int
 
 	hits, misses atomic.Uint64
 	current      atomic.Pointer[answers[K, V]]
@@ -50,22 +50,22 @@ type found[V any] struct {
 
 func newLookup[K comparable, V any](o Options, name func(K) string,
 	load func(context.Context, K) (V, error)) *Lookup[K, V] {
-	l := &Lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now, mostFound: mostFound, mostMissing: mostMissing}
+	l := &Lookup[K, V]{load: load, name: name, stale: o.Stale, now: o.Now, maxFound: maxFound, maxMissing: maxMissing}
 	l.Forget()
 	return l
 }
 
 // Forget makes every later look-up ask the database.
 func (l *Lookup[K, V]) Forget() {
-	found, err := lru.New[K, found[V]](l.mostFound)
-	missing, also := lru.New[K, time.Time](l.mostMissing)
+	found, err := lru.New[K, found[V]](l.maxFound)
+	missing, also := lru.New[K, time.Time](l.maxMissing)
 	if err := errors.Join(err, also); err != nil {
 		panic(err) // a bound that is not positive
 	}
 	l.current.Store(&answers[K, V]{found: found, missing: missing})
 }
 
-// Get looks a key up, and fails with api.ErrNotFound where there is nothing.
+// Get looks a key up, and fails with api.ErrNotFound if there is nothing.
 func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 	a := l.current.Load()
 	if value, known, err := a.remembered(key, l.now()); known {

@@ -18,7 +18,7 @@ import (
 func stopped() time.Time { return time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC) }
 
 func TestLookupsStayBounded(t *testing.T) {
-	const mostFound, mostMissing = 512, 64
+	const maxFound, maxMissing = 512, 64
 	loads := 0
 	l := newLookup(Options{Now: stopped, Stale: time.Second}, strconv.Itoa,
 		func(_ context.Context, n int) (int, error) {
@@ -28,24 +28,24 @@ func TestLookupsStayBounded(t *testing.T) {
 			}
 			return n, nil
 		})
-	l.mostFound, l.mostMissing = mostFound, mostMissing
+	l.maxFound, l.maxMissing = maxFound, maxMissing
 	l.Forget()
-	for n := range mostFound + mostFound/2 {
+	for n := range maxFound + maxFound/2 {
 		l.Get(t.Context(), n)
 		l.Get(t.Context(), -1-n)
 	}
 	a := l.current.Load()
-	if a.found.Len() != mostFound || a.missing.Len() != mostMissing {
+	if a.found.Len() != maxFound || a.missing.Len() != maxMissing {
 		t.Errorf("%d found and %d missing are remembered", a.found.Len(), a.missing.Len())
 	}
-	if want := 2 * (mostFound + mostFound/2); loads != want {
+	if want := 2 * (maxFound + maxFound/2); loads != want {
 		t.Errorf("%d loads, want %d", loads, want)
 	}
 	missed := l.misses.Load()
 	for _, n := range a.found.Keys() {
 		l.Get(t.Context(), n)
 	}
-	if hits := l.hits.Load(); missed != uint64(loads) || hits != mostFound || l.misses.Load() != missed {
+	if hits := l.hits.Load(); missed != uint64(loads) || hits != maxFound || l.misses.Load() != missed {
 		t.Errorf("counted %d misses and %d hits, of %d loads", l.misses.Load(), hits, loads)
 	}
 }
@@ -73,7 +73,7 @@ func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	fresh := <-loads // the second caller does not share the first one's query
 	fresh <- "new"
 	if got := <-after; got != "new" {
-		t.Errorf("who asks after the change is answered %q", got)
+		t.Errorf("a look-up after the change returns %q", got)
 	}
 	old <- "old"
 	<-before

@@ -55,12 +55,12 @@ type Quarter struct {
 	N       int64         `json:"n"`
 }
 
-// nodeTables are made where they are first needed: a database of a single node does not have them.
+// nodeTables are created when they are first needed: a database of a single node does not have them.
 const nodeTables = `CREATE TABLE IF NOT EXISTS node_counts (
 	name TEXT COLLATE "C" PRIMARY KEY, taken BIGINT NOT NULL, until_at TIMESTAMPTZ NOT NULL);
 CREATE INDEX IF NOT EXISTS node_counts_until ON node_counts (until_at)`
 
-// openNodes has the catalogue tell other nodes of its changes, and hear of theirs.
+// openNodes connects the catalogue to other nodes: it announces its changes, and hears of theirs.
 func (db *DB) openNodes(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) error {
 	err := db.InTx(ctx, "prepare for several nodes", func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7234150847)"); err != nil {
@@ -94,7 +94,8 @@ type hearer struct {
 	missed func()
 }
 
-// OnMessage has a part hear each message of another node, and that some may have been missed. It is called before Start.
+// OnMessage registers a function for each message of another node, and for when some may have been missed. It is
+// called before Start.
 func (db *DB) OnMessage(heard func(Message), missed func()) {
 	db.hearers = append(db.hearers, hearer{heard, missed})
 }
@@ -130,7 +131,7 @@ func (db *DB) Say(ctx context.Context, tx bun.IDB, what Message) error {
 	return err
 }
 
-// Forget has look-ups asked of the database again, by all nodes. Where the others cannot be told, what they remember
+// Forget makes all nodes ask the database again. If the others cannot be told, what they remember
 // is at most Options.Stale old.
 func (db *DB) Forget(names ...string) {
 	db.forgetHere(names)
@@ -140,7 +141,7 @@ func (db *DB) Forget(names ...string) {
 	ctx, cancel := context.WithTimeout(context.Background(), nodeDeaf)
 	defer cancel()
 	if err := db.Say(ctx, db.Write, Message{Forget: names}); err != nil {
-		db.Log.Warn("other nodes could not be told of a change, and see it a little later", "error", err)
+		db.Log.Warn("notifying other nodes of a change failed, they see it a little later", "error", err)
 	}
 }
 
@@ -221,7 +222,7 @@ func (db *DB) forgetAll() {
 	db.nodes.tell()
 }
 
-// tell has those look who act on changes of other nodes.
+// tell wakes the parts that act on changes of other nodes.
 func (n *otherNodes) tell() {
 	select {
 	case n.changed <- struct{}{}:

@@ -63,8 +63,8 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options, steps []St
 	for {
 		err := db.trySQLite(ctx, size, o.LockWait, steps, "")
 		if noRoom(err) {
-			// A file beside the database, which processes share, cannot be made on a full disk. Where no other process has the
-			// database, its contents can be kept in memory.
+			// A file beside the database, which processes share, cannot be made on a full disk. If no other process has
+			// the database, its contents can be kept in memory.
 			err = db.trySQLite(ctx, size, o.LockWait, steps, "unix-excl")
 		}
 		if err == nil {
@@ -78,7 +78,7 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options, steps []St
 	}
 }
 
-// prepareFile makes the file where there is none, readable for its owner alone, and refuses what is no SQLite database.
+// prepareFile creates the file if there is none, readable by its owner alone, and refuses what is no SQLite database.
 func prepareFile(path string) (int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -158,7 +158,7 @@ func (db *DB) trySQLite(ctx context.Context, size int64, wait time.Duration, ste
 func (db *DB) openPostgres(ctx context.Context, dsn string, o Options, steps []Step) error {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		// The parser's error repeats parts of the DSN, and where the DSN is malformed it cannot know which is the password.
+		// The parser's error repeats parts of the DSN, and if the DSN is malformed it cannot know which is the password.
 		return errors.New("the catalogue's DSN is not a valid postgres:// URL")
 	}
 	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))

@@ -23,7 +23,7 @@ const (
 )
 
 // A patientConnector makes connections that outlast a restart of the database, and its failing over: what is asked
-// meanwhile waits, and what was asked when a connection broke is asked again over another one, where that is safe.
+// meanwhile waits, and what was asked when a connection broke is asked again over another one, if that is safe.
 type patientConnector struct {
 	driver.Connector
 

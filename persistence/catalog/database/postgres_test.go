@@ -23,7 +23,7 @@ type cable struct {
 
 	mu    sync.Mutex
 	cut   bool
-	stall chan struct{} // closed when it goes on; nil where it is not stalled
+	stall chan struct{} // closed when it goes on; nil if it is not stalled
 	conns []net.Conn
 }
 

@@ -18,7 +18,7 @@ import (
 // CeilMilli is the first stored time that is not before t.
 func CeilMilli(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
 
-// Upsert has an insert replace columns of the rows that are there.
+// Upsert makes an insert replace columns of existing rows.
 func Upsert(insert *bun.InsertQuery, columns ...string) *bun.InsertQuery {
 	insert = insert.On("CONFLICT (id) DO UPDATE")
 	for _, name := range columns {
@@ -34,7 +34,7 @@ func NoProject(id api.ProjectID) error { return fmt.Errorf("project %q: %w", id,
 type rowOf[T, R any] interface {
 	*R
 	checkedRow
-	Decode() (T, error) // fails where the row is damaged; what has a column of its own comes from there
+	Decode() (T, error) // fails if the row is damaged; what has a column of its own comes from there
 }
 
 // One reads the row that q selects, or fails with api.ErrNotFound.
@@ -73,8 +73,8 @@ func List[T, R any, P rowOf[T, R]](ctx context.Context, db *DB, q *bun.SelectQue
 	return out, nil
 }
 
-// Refused is what a caller is told where a statement broke a rule of the schema: taken where there is such a row already,
-// missing where what the row belongs to is not there.
+// Refused is the error for a statement that broke a rule of the schema: taken if there is such a row already,
+// missing if what the row belongs to is not there.
 func Refused(err, taken, missing error) error {
 	switch {
 	case taken != nil && violates(err, unique):
@@ -91,7 +91,7 @@ func Insert(ctx context.Context, tx bun.IDB, row any, taken, missing error) erro
 	return Refused(err, taken, missing)
 }
 
-// Lock reads the row that q selects, which others cannot change before the transaction ends. It fails with none where there
+// Lock reads the row that q selects, which others cannot change before the transaction ends. It fails with none if there
 // is no such row.
 func Lock(ctx context.Context, q *bun.SelectQuery, none error) error {
 	err := ForUpdate(q).Scan(ctx)
@@ -101,7 +101,7 @@ func Lock(ctx context.Context, q *bun.SelectQuery, none error) error {
 	return err
 }
 
-// Changed fails with none where a statement has changed nothing.
+// Changed fails with none if a statement has changed nothing.
 func Changed(res sql.Result, err, none error) error {
 	if err != nil {
 		return err

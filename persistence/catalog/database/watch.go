@@ -21,8 +21,8 @@ type watcher struct {
 }
 
 // Watch tells that what is listed of a project has changed: its questions, jobs, pull requests, updates, automations or
-// keys. Several changes may be told as one, and none is lost: who reads the listings after each time sees all of them.
-// It tells of changes that this Catalog makes, of which its projectors' are the most. Stop ends it.
+// keys. Several changes may be reported as one, and none is lost: who reads the listings after each time sees all of
+// them. It tells of changes that this Catalog makes, of which its projectors' are the most. Stop ends it.
 func (db *DB) Watch(project api.ProjectID) (changed <-chan struct{}, stop func()) {
 	w := &watcher{project, make(chan struct{}, 1)}
 	of := &db.watched

@@ -17,7 +17,7 @@ import (
 // ratings, which the journal holds, are waited for.
 type AnalyticsQuery struct {
 	Project  api.ProjectID
-	From, To time.Time // half-open; no bound where zero
+	From, To time.Time // half-open; no bound if zero
 	After    string    // the cursor that came with the page before
 	Limit    int       // at most so many
 	// AsIs takes what is listed now: what the journal holds beyond it, of some seconds at most, is not waited for. It is
@@ -72,7 +72,7 @@ func (c cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// parseCursor gives nil where the list begins.
+// parseCursor returns nil for the start of the list.
 func parseCursor(s string) (*cursor, error) {
 	if s == "" {
 		return nil, nil
@@ -106,7 +106,7 @@ func (s *Store) current(ctx context.Context, asIs bool) error {
 	return s.listings.Await(ctx, listing.QuestionListing, listing.Newest, asIs)
 }
 
-// begin reads where a list of what the journal holds goes on, and waits for its copy.
+// begin reads the position at which a list of what the journal holds goes on, and waits for its copy.
 func (s *Store) begin(ctx context.Context, q AnalyticsQuery) (after *cursor, err error) {
 	if after, err = parseCursor(q.After); err == nil {
 		err = s.current(ctx, q.AsIs)

@@ -60,7 +60,7 @@ func (l *threadLog) loadThread(_ context.Context, stream string, _ uint64) (api.
 	return row, ok, nil
 }
 
-// edit changes a thread, which is made where it is not there.
+// edit changes a thread, and creates it if it does not exist.
 func (l *threadLog) edit(n int, to func(*api.ThreadRow)) {
 	stream := fmt.Sprintf("thread/thr_%04d", n)
 	l.mu.Lock()
@@ -123,8 +123,8 @@ func runThreadProjector(t *testing.T, c *catalog.Catalog, l *threadLog) (p *list
 	return p, catalogtest.Run(t, p)
 }
 
-// all walks a list page by page, as a client does with cursors. A page that came after listingWait may show too little, on
-// a machine that stands still: it is asked for again.
+// all walks a list page by page, as a client does with cursors. A page that came after listingWait may show too little,
+// on a machine that stands still: it is asked for again.
 func all[R any](t *testing.T, q insights.AnalyticsQuery, list func(context.Context, insights.AnalyticsQuery) ([]R, string, error)) []R {
 	t.Helper()
 	out := []R{}
@@ -260,7 +260,7 @@ func TestChangedThreadIsListedAsItIsNow(t *testing.T) {
 		}
 		l.edit(1, func(r *api.ThreadRow) { rated(api.RatedUp, 10, "/x")(&r.Questions[0]) })
 		if got := all(t, q, c.PageFeedback); !slices.Equal(got, []insights.PageCount{{"/x", 1, 0}}) {
-			t.Errorf("rated anew, the pages are %v", got)
+			t.Errorf("after another rating, the pages are %v", got)
 		}
 		l.edit(1, func(r *api.ThreadRow) { r.Questions = append(r.Questions[:1:1], asked("d", 3)) }) // b was replaced by d
 		if got := ids(all(t, q, c.Questions)); got != "d c a" {
@@ -329,7 +329,7 @@ func TestLongThreadWritesOnlyWhatIsNew(t *testing.T) {
 			l.edit(1, asks(asked(fmt.Sprintf("%04d", n), n)))
 		}
 		catalogtest.Reach(t, projector)
-		// Who writes a stored row anew would put this right.
+		// Rewriting a stored row would put this right.
 		if _, err := c.Write.Exec("UPDATE questions SET caller = 'untouched'"); err != nil {
 			t.Fatal(err)
 		}
@@ -423,7 +423,7 @@ func TestRebuiltQuestionsAreTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := view(); !reflect.DeepEqual(got, want) {
-			t.Error("what was made anew differs from what was there")
+			t.Error("what was rebuilt differs from what was there")
 		}
 	})
 }

@@ -96,7 +96,7 @@ func BenchmarkListing(b *testing.B) {
 // What each answer costs once more to be listed for analytics, from its row to the database; ns/op is that of one
 // question.
 func BenchmarkListQuestions(b *testing.B) {
-	const batch = 64 // as many as are listed at once where nobody waits
+	const batch = 64 // as many as are listed at once when nobody waits
 	c := benchCatalog(b, 0)
 	text := strings.Repeat("What the server's answer says. ", 50)
 	n := 0

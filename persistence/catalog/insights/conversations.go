@@ -184,7 +184,7 @@ func (s *Store) matches(ctx context.Context, q ConversationQuery, of []api.Threa
 		sel = sel.TableExpr("questions AS question").Where("question.replaced = ?", false).OrderExpr("question.num DESC")
 		return found, sel.Scan(ctx, &found)
 	}
-	// The order of the tables is SQLite's order of reading: where threads are named, the words of few questions are looked
+	// The order of the tables is SQLite's order of reading: when threads are named, the words of few questions are looked
 	// at, otherwise the index of words yields questions from the newest on.
 	name := s.db.Read.Dialect().Name()
 	words, questions := "question_texts AS text", "questions AS question"

@@ -192,7 +192,7 @@ func checkConversations(t *testing.T, c *catalog.Catalog, l *threadLog) {
 	}
 }
 
-// A listing that is made anew from the start says the same as before, and its words are those that are there.
+// A listing that is rebuilt from the start says the same as before, and its words are those that are there.
 func TestConversationsSurviveTheirListing(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		c, l := p.Open(catalog.Options{}), newThreadLog()
@@ -272,7 +272,7 @@ func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 	})
 }
 
-// Days are those of the zone, each question is counted once, and what changes later is counted anew.
+// Days are those of the zone, each question is counted once, and what changes later is counted again.
 func TestDaysCountWhatWasAsked(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		began := time.Now()
@@ -300,7 +300,7 @@ func TestDaysCountWhatWasAsked(t *testing.T) {
 				}
 			}()
 			catalogtest.Soon(t, what, func() bool {
-				c.CountAnew()
+				c.Recount()
 				got = catalogtest.Must(c.Days(t.Context(), q, zone))(t)
 				return reflect.DeepEqual(got, want)
 			})

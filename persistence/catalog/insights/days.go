@@ -31,8 +31,8 @@ const quarterLength = 15 * time.Minute
 const (
 	// quartersMost is how many quarters of an hour are remembered, of all projects: those of some years.
 	quartersMost = 1 << 18
-	// quarterShare bounds how much of the time goes into counting a quarter that changes all the while: one part in so many,
-	// where that is more than quarterQuick.
+	// quarterShare bounds how much of the time goes into counting a quarter that changes all the while: one part in so
+	// many, if that is more than quarterQuick.
 	quarterShare = 20
 	quarterQuick = 5 * time.Millisecond
 )
@@ -87,7 +87,7 @@ func quarterAt(ms int64) int64 {
 	return n
 }
 
-// forget has quarters counted anew.
+// forget discards the counts of quarters, so that they are counted again.
 func (q *quarters) forget(changed map[database.Quarter]bool) {
 	if len(changed) == 0 {
 		return
@@ -104,7 +104,7 @@ func (q *quarters) forget(changed map[database.Quarter]bool) {
 	}
 }
 
-// forgetAll has everything counted anew.
+// forgetAll discards every count, so that everything is counted again.
 func (q *quarters) forgetAll() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -120,7 +120,7 @@ func (q *quarters) due(of database.Quarter, now time.Time) bool {
 	return k == nil || k.stale && (k.took < quarterQuick || now.Sub(k.read) >= quarterShare*k.took)
 }
 
-// begin gives a reader the range of quarters that it has to read; none where end is not beyond begin.
+// begin gives a reader the range of quarters that it has to read; none if end is not beyond begin.
 func (q *quarters) begin(project api.ProjectID, from, to int64, now time.Time) (reader int, begin, end int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -175,7 +175,7 @@ func (q *quarters) abandon(reader int) {
 }
 
 // Days counts what was asked on each day of a range, by the days of a zone; From and To are taken to the quarter of an
-// hour. Days without a question are there too. Where From is zero, the first day is that of the first question; where To
+// hour. Days without a question are there too. If From is zero, the first day is that of the first question; if To
 // is, the last one is today. After and Limit are not looked at.
 func (s *Store) Days(ctx context.Context, q AnalyticsQuery, zone *time.Location) ([]Day, error) {
 	quarters, from, to, err := s.quarters(ctx, &s.days, q, s.countQuarters)

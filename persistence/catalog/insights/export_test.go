@@ -51,12 +51,12 @@ func (s *Store) Held() int {
 	return len(s.searched.typing) + len(s.searched.ended)
 }
 
-// ForgetCounts has everything counted anew.
+// ForgetCounts discards every count, so that everything is counted again.
 func (s *Store) ForgetCounts() { s.reset() }
 
-// CountAnew has what has changed counted anew at once, also where counting took long: for what a machine that stood still
+// Recount counts what has changed again at once, even if counting took long: for what a machine that stood still
 // took five seconds to count, a catalogue waits for a hundred (quarterShare).
-func (s *Store) CountAnew() {
+func (s *Store) Recount() {
 	s.days.mu.Lock()
 	defer s.days.mu.Unlock()
 	for _, k := range s.days.known {

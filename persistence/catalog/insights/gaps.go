@@ -42,8 +42,8 @@ func (r *gapRow) Decode() (api.Gap, error) {
 	return g, err
 }
 
-// mostGaps is how many topics of a project are kept of those that somebody acted on.
-const mostGaps = 2000
+// maxGaps is how many topics of a project are kept of those that somebody acted on.
+const maxGaps = 2000
 
 // KeepGap stores a topic that somebody acts on for the first time. One that has the same anchor is there already: it is
 // given instead.
@@ -60,8 +60,8 @@ func (s *Store) KeepGap(ctx context.Context, g api.Gap) (kept api.Gap, err error
 		if err != nil {
 			return err
 		}
-		if n >= mostGaps {
-			return database.Conflict("the project keeps %d topics already: restore some that were dismissed", mostGaps)
+		if n >= maxGaps {
+			return database.Conflict("the project keeps %d topics already: restore some that were dismissed", maxGaps)
 		}
 		if _, err = tx.NewInsert().Model(row).On("CONFLICT (project_id, anchor) DO NOTHING").Exec(ctx); err != nil {
 			return database.Refused(err, nil, database.NoProject(g.Project))
@@ -114,7 +114,7 @@ func (s *Store) Gap(ctx context.Context, project api.ProjectID, id api.GapID) (a
 	return database.One[api.Gap, gapRow](ctx, s.db, s.db.Read.NewSelect().Where("id = ?", id).Where("project_id = ?", project), "gap")
 }
 
-// Gaps lists the topics of a project that somebody acted on, oldest first; those of all projects where it is empty.
+// Gaps lists the topics of a project that somebody acted on, oldest first; those of all projects if it is empty.
 func (s *Store) Gaps(ctx context.Context, project api.ProjectID, states ...api.GapState) ([]api.Gap, error) {
 	q := s.db.Read.NewSelect().Order("id")
 	if project != "" {

@@ -31,7 +31,7 @@ func TestFiguresOfADayFollowWhatAnotherNodeHasListed(t *testing.T) {
 			Questions: []api.QuestionRow{{ID: api.TurnID(fmt.Sprintf("turn_%02d", n)), Thread: api.ThreadID(fmt.Sprintf("thread_%02d", n)),
 				Project: "docs", Caller: "anonymous", Question: "Why?", Asked: at, Ended: at}}})
 		catalogtest.Soon(t, fmt.Sprintf("the other node counts %d questions", n+1), func() bool {
-			b.CountAnew()
+			b.Recount()
 			days := catalogtest.Must(b.Days(t.Context(), insights.AnalyticsQuery{Project: "docs", From: at.Add(-time.Hour)}, time.UTC))(t)
 			sum := 0
 			for _, d := range days {

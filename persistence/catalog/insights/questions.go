@@ -32,7 +32,7 @@ const (
 	questionChunk = 16
 )
 
-// A ThreadLoader makes the row of a thread's stream. It says false where the stream does not exist or is no thread, and
+// A ThreadLoader makes the row of a thread's stream. It returns false if the stream does not exist or is no thread, and
 // may leave out questions that have not changed since a position of the journal (ThreadRow.Part).
 type ThreadLoader func(ctx context.Context, stream string, since uint64) (api.ThreadRow, bool, error)
 
@@ -319,7 +319,7 @@ func insertDerived(ctx context.Context, tx bun.IDB, fresh []*questionRow) error 
 	return insertAll(ctx, tx, queued)
 }
 
-// insertAll inserts rows where they are not there already.
+// insertAll inserts rows if they are not there already.
 func insertAll[R any](ctx context.Context, tx bun.IDB, rows []R) error {
 	for chunk := range slices.Chunk(rows, 512) {
 		if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {

@@ -30,7 +30,7 @@ func (r *hookRow) Decode() (api.ReportHook, error) {
 	return h, err
 }
 
-// SetReportHook stores where a project's weekly report is sent, in place of what was there.
+// SetReportHook stores the destination of a project's weekly report, replacing the one before.
 func (s *Store) SetReportHook(ctx context.Context, h api.ReportHook) error {
 	h.UpdatedAt = database.Stamp(s.db.Now())
 	if h.CreatedAt.IsZero() {
@@ -49,7 +49,7 @@ func (s *Store) SetReportHook(ctx context.Context, h api.ReportHook) error {
 	})
 }
 
-// RemoveReportHook has the project's weekly report sent nowhere.
+// RemoveReportHook stops sending the project's weekly report.
 func (s *Store) RemoveReportHook(ctx context.Context, project api.ProjectID) error {
 	return s.db.Change(ctx, "remove a report's webhook", func(ctx context.Context, tx bun.Tx) error {
 		res, err := tx.NewDelete().Model((*hookRow)(nil)).Where("project_id = ?", project).Exec(ctx)
@@ -57,7 +57,7 @@ func (s *Store) RemoveReportHook(ctx context.Context, project api.ProjectID) err
 	})
 }
 
-// ReportHook is where a project's weekly report is sent; api.ErrNotFound where it is sent nowhere.
+// ReportHook is the destination of a project's weekly report; api.ErrNotFound if it has none.
 func (s *Store) ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error) {
 	return database.One[api.ReportHook, hookRow](ctx, s.db, s.db.Read.NewSelect().Where("project_id = ?", project), "report webhook")
 }
@@ -101,7 +101,7 @@ func (r *reportRow) Decode() (api.ReportDelivery, error) {
 // reportsKept is how many deliveries of a project are remembered.
 const reportsKept = 100
 
-// AddReport stores a delivery that is to be made, once for its id: added is false where there is one already.
+// AddReport stores a delivery that is to be made, once for its id: added is false if there is one already.
 func (s *Store) AddReport(ctx context.Context, d api.ReportDelivery) (added bool, err error) {
 	row, err := newReportRow(d)
 	if err != nil {
@@ -137,7 +137,7 @@ func (s *Store) SaveReport(ctx context.Context, d api.ReportDelivery) error {
 	})
 }
 
-// DueReports are the deliveries that wait to be sent and whose time has come, and when the next one's comes; zero where none
+// DueReports are the deliveries that wait to be sent and whose time has come, and when the next one's comes; zero if none
 // waits.
 func (s *Store) DueReports(ctx context.Context, now time.Time) (due []api.ReportDelivery, next time.Time, err error) {
 	all, err := database.List[api.ReportDelivery, reportRow](ctx, s.db,

@@ -1,6 +1,6 @@
-// Package insights is what can be learned from what was asked: questions with their words, found and counted; conversations,
-// searches and days; what the documentation does not answer; and the reports of all that. Questions are copies of what the
-// journal holds.
+// Package insights stores what can be learned from questions: questions with their words, found and counted;
+// conversations, searches and days; what the documentation does not answer; and the reports of all that. Questions are
+// copies of what the journal holds.
 package insights
 
 import (
@@ -38,7 +38,7 @@ func New(db *database.DB, listings *listing.Store) *Store {
 	return s
 }
 
-// changed has what was counted of changed questions counted again, and their words written.
+// changed marks the counts of changed questions to be counted again, and their words to be written.
 func (s *Store) changed(noted *listing.Changes) {
 	s.days.forget(noted.Quarters)
 	s.cited.forget(noted.Quarters)
@@ -47,7 +47,7 @@ func (s *Store) changed(noted *listing.Changes) {
 	}
 }
 
-// reset has everything counted again.
+// reset marks everything to be counted again.
 func (s *Store) reset() {
 	s.days.forgetAll()
 	s.cited.forgetAll()

@@ -14,7 +14,7 @@ import (
 // that node says.
 const lookEvery = 250 * time.Millisecond
 
-// hasten has the listing brought up to the journal's end soon, by whichever node keeps it.
+// hasten asks the node that keeps the listing to bring it up to the journal's end soon.
 func (p *Projector) hasten() {
 	select {
 	case p.hurry <- struct{}{}:
@@ -26,7 +26,7 @@ func (p *Projector) hasten() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if err := p.store.db.Say(ctx, p.store.db.Write, database.Message{Listing: p.of.Name, Hurry: true}); err != nil {
-		p.log.Debug("the node that keeps "+p.of.Title+" could not be told that somebody waits for it", "error", err)
+		p.log.Debug("the node that keeps "+p.of.Title+" could not be notified that somebody waits for it", "error", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func (p *Projector) heard(what database.Message) {
 		default:
 		}
 	case what.Hurry || p.runs.Load():
-	case what.Position == 0: // it is made anew
+	case what.Position == 0: // it is being rebuilt
 		p.mu.Lock()
 		p.reached, p.whole, p.target, p.aimed = 0, false, p.source.Position(), true
 		p.mu.Unlock()
@@ -69,7 +69,7 @@ func (p *Projector) look() {
 	})
 }
 
-// lookOnce reads how far the listing is from the database. What was counted from its rows before is counted anew, since
+// lookOnce reads how far the listing is from the database. What was counted from its rows before is counted again, since
 // the message that says what has changed may have been lost.
 func (p *Projector) lookOnce(ctx context.Context) error {
 	if p.runs.Load() {
@@ -85,7 +85,7 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs.Load() { // since then, and it may have begun anew
+	if p.runs.Load() { // since then, and it may have started over
 		return nil
 	}
 	if !p.aimed {
@@ -121,8 +121,8 @@ func (p *Projector) lookNow(ctx context.Context) (stop func()) {
 	return func() { cancel(); <-ended }
 }
 
-// mostSaid is how many bytes of projects and quarters are told by name: PostgreSQL takes messages of less than 8000.
-const mostSaid = 7000
+// maxSaid is how many bytes of projects and quarters are told by name: PostgreSQL takes messages of less than 8000.
+const maxSaid = 7000
 
 // sayListed tells others of what a projector has written, in its transaction.
 func (s *Store) sayListed(ctx context.Context, tx bun.Tx, listing string, pos uint64, noted *Changes) error {
@@ -139,7 +139,7 @@ func (s *Store) sayListed(ctx context.Context, tx bun.Tx, listing string, pos ui
 		what.Quarters = append(what.Quarters, q)
 		size += len(q.Project) + 30
 	}
-	if size > mostSaid {
+	if size > maxSaid {
 		what.All, what.Projects, what.Quarters = true, nil, nil
 	}
 	return s.db.Say(ctx, tx, what)

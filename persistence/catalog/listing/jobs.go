@@ -19,16 +19,16 @@ import (
 // A JobQuery asks for a page of a project's jobs, newest first.
 type JobQuery struct {
 	Project  api.ProjectID
-	Status   api.JobStatus // any where empty
-	Archived *bool         // any where nil
-	Outcome  api.Outcome   // any where empty
+	Status   api.JobStatus // any if empty
+	Archived *bool         // any if nil
+	Outcome  api.Outcome   // any if empty
 	Text     string        // in the title, in upper or lower case
 	By       string        // who asked for it: JobRow.User
 	Linked   bool          // only those with a pull request
-	From, To time.Time     // when it was made, half-open; no bound where zero
+	From, To time.Time     // when it was created, half-open; no bound if zero
 	Before   api.JobID     // older than this one; a cursor
 	Skip     int
-	Limit    int // all where zero
+	Limit    int // all if zero
 	// MinPos waits, for a short time, until the listing reflects the journal up to this position: so a caller finds the
 	// job that it has just created. Newest waits for all that the journal holds.
 	MinPos uint64
@@ -69,7 +69,7 @@ func newJobRow(r api.JobRow) (*jobRow, error) {
 	return row, err
 }
 
-// A JobLoader makes the row of a job's stream. It says false where the stream does not exist or is no job.
+// A JobLoader makes the row of a job's stream. It returns false if the stream does not exist or is no job.
 type JobLoader func(ctx context.Context, stream string) (api.JobRow, bool, error)
 
 // NewProjector makes the projector of the listing of jobs.
@@ -223,7 +223,7 @@ func (s *Store) Askers(ctx context.Context, project api.ProjectID) ([]string, er
 	return out, s.db.Fail("list who asked for jobs", err)
 }
 
-// NewestJob is the job that comes first in the listings of all projects; empty where there is none.
+// NewestJob is the job that comes first in the listings of all projects; empty if there is none.
 func (s *Store) NewestJob(ctx context.Context) (api.JobID, error) {
 	var newest sql.NullString
 	if err := s.db.Read.NewSelect().Model((*jobRow)(nil)).ColumnExpr("MAX(id)").Scan(ctx, &newest); err != nil {

@@ -1,6 +1,6 @@
-// Package listing keeps copies of what the journal holds in the catalogue, where they can be searched: a projector follows
-// the journal and writes the rows of one kind of stream, on one node at a time, and tells the others. It owns the projectors
-// and the listing of jobs; the listing of questions is that of package insights.
+// Package listing keeps copies of what the journal holds in the catalogue, where they can be searched: a projector
+// follows the journal and writes the rows of one kind of stream, on one node at a time, and tells the others. It owns
+// the projectors and the listing of jobs; the listing of questions is that of package insights.
 package listing
 
 import (
@@ -39,8 +39,8 @@ func New(db *database.DB) *Store {
 	return s
 }
 
-// Add has a listing emptied with the others. Changed is called after each change of any listing, and reset when what was
-// counted may not hold any more. It is called before the database is started.
+// Add registers a listing to be emptied with the others. Changed is called after each change of any listing, and reset
+// when what was counted may not hold any more. It is called before the database is started.
 func (s *Store) Add(of Projection, changed func(*Changes), reset func()) {
 	s.copies, s.observers = append(s.copies, of), append(s.observers, observer{changed, reset})
 }
@@ -51,15 +51,15 @@ func (s *Store) reset() {
 	}
 }
 
-// projector is that of a listing; nil where none was made.
+// projector is that of a listing; nil if none was created.
 func (s *Store) projector(name string) *Projector {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.projectors[name]
 }
 
-// Await waits, for a short time, until a listing reflects the journal up to pos. With asIs it does not, and fails only while
-// the listing is being made anew. A listing that nobody keeps is as it is.
+// Await waits, for a short time, until a listing reflects the journal up to pos. With asIs it does not, and fails only
+// while the listing is being rebuilt. A listing that nobody keeps is as it is.
 func (s *Store) Await(ctx context.Context, name string, pos uint64, asIs bool) error {
 	p := s.projector(name)
 	switch {

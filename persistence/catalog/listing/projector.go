@@ -30,14 +30,14 @@ const (
 type Source interface {
 	// Position is the position of the last event on disk.
 	Position() uint64
-	// Head is Position where several nodes write to the journal: that of the last event of all of them.
+	// Head is Position when several nodes write to the journal: that of the last event of all of them.
 	Head() (uint64, error)
 	// Trimmed is the highest position whose event was removed from the log: a listing that has not come so far must begin
 	// from the start.
 	Trimmed() uint64
 	// Since yields, in the order of positions, the streams that changed after pos, removed ones included.
 	Since(pos uint64, yield func(pos uint64, stream string) bool) error
-	// Changed receives after commits; several may be told as one.
+	// Changed receives after commits; several may be reported as one.
 	Changed() <-chan struct{}
 	// Ack says that everything up to pos is handled and remembered.
 	Ack(pos uint64)
@@ -47,9 +47,9 @@ const (
 	jobStreamPrefix = "job/"
 
 	Batch      = 512                    // most streams in one transaction
-	pacedBatch = 64                     // the same, where nobody waits
+	pacedBatch = 64                     // the same, when nobody waits
 	yieldEvery = 8                      // rows, made in under a millisecond, after which others get the processor
-	projectGap = 100 * time.Millisecond // a step's time, where nobody waits: one sync for many changes
+	projectGap = 100 * time.Millisecond // a step's time, when nobody waits: one sync for many changes
 	storeEvery = time.Second            // between writes of the position alone, while no stream changes
 	retryFirst = 100 * time.Millisecond // after a failure; doubled up to retryMost
 	retryMost  = 5 * time.Second
@@ -63,15 +63,15 @@ type Projection struct {
 	Prefix string        // of its streams' names
 	Table  string        // that holds the rows
 	Column string        // with a stream's name, without the prefix
-	Gap    time.Duration // a step's time, where nobody waits
-	// Load makes what is stored of a stream. It says false where the stream does not exist or holds nothing to show. What
+	Gap    time.Duration // a step's time, when nobody waits
+	// Load makes what is stored of a stream. It returns false if the stream does not exist or holds nothing to show. What
 	// the stream's events up to the position since say is stored already.
 	Load func(ctx context.Context, stream string, since uint64) (any, bool, error)
 	// Write stores what load made, and removes what is stored of streams that are no more. It notes what has changed.
 	Write func(ctx context.Context, tx bun.Tx, rows []any, gone []string, noted *Changes) error
-	// Also removes what is stored elsewhere of all streams; nil where nothing is.
+	// Also removes what is stored elsewhere of all streams; nil if nothing is.
 	Also func(ctx context.Context, tx bun.Tx) error
-	// Beside runs as long as the projector; nil where there is nothing to do.
+	// Beside runs as long as the projector; nil if there is nothing to do.
 	Beside func(ctx context.Context)
 }
 
@@ -172,7 +172,7 @@ func (s *Store) Keep(of Projection, source Source, log *slog.Logger) *Projector 
 	return p
 }
 
-// Run catches up and follows the journal until ctx ends. Where the catalogue or the journal cannot be used, it tries
+// Run catches up and follows the journal until ctx ends. If the catalogue or the journal cannot be used, it tries
 // again. It must have returned before the catalogue is closed.
 //
 // Of several nodes on one database, one runs it at a time, and may run it again later. What the others list waits for it.
@@ -212,8 +212,8 @@ func (p *Projector) Run(ctx context.Context) {
 			_ = backoff.Sleep(ctx, pause)
 			continue
 		}
-		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them of a
-		// stream of this kind.
+		// Also after a step that had nothing to write: the journal may have hundreds of commits a second, none of them
+		// of a stream of this kind.
 		p.rest(ctx, began.Add(p.of.Gap))
 		failures = 0
 		if p.awaited() {
@@ -262,7 +262,7 @@ func (p *Projector) step(ctx context.Context) error {
 	return p.advance(ctx, gap)
 }
 
-// readPosition is how far the listing is, in the database; zero where there is none.
+// readPosition is how far the listing is, in the database; zero if there is none.
 func (p *Projector) readPosition(ctx context.Context) (pos uint64, err error) {
 	err = p.store.db.Read.NewRaw("SELECT position FROM projections WHERE name = ?", p.of.Name).Scan(ctx, &pos)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -271,7 +271,7 @@ func (p *Projector) readPosition(ctx context.Context) (pos uint64, err error) {
 	return pos, nil
 }
 
-// begin reads, once, how far the listing is, and drops it where the journal cannot take it from there.
+// begin reads, once, how far the listing is, and drops it if the journal cannot take it from there.
 func (p *Projector) begin(ctx context.Context) error {
 	if p.begun {
 		return nil
@@ -287,7 +287,7 @@ func (p *Projector) begin(ctx context.Context) error {
 	trimmed := p.source.Trimmed()
 	if pos > last || pos < trimmed {
 		if pos > 0 {
-			p.log.Warn(p.of.Title+" does not fit the journal and is made anew", "listing", pos, "journal", last, "trimmed", trimmed)
+			p.log.Warn(p.of.Title+" does not match the journal, rebuilding", "listing", pos, "journal", last, "trimmed", trimmed)
 		}
 		if err := p.drop(ctx); err != nil {
 			return err
@@ -321,8 +321,8 @@ func (p *Projector) drop(ctx context.Context) error {
 }
 
 // Rebuild makes every row of the listing again from the journal, and removes those of streams that no longer exist. Run
-// need not be running; where it is, the listing follows the journal all the while. Each row is there at any time, as it
-// was or as it should be: listings are complete also meanwhile, and where this breaks off.
+// need not be running; if it is, the listing follows the journal all the while. Each row is there at any time, as it
+// was or as it should be: listings are complete also meanwhile, and if this breaks off.
 func (p *Projector) Rebuild(ctx context.Context) error {
 	if err := p.rebuild(ctx); err != nil {
 		return fmt.Errorf("rebuild %s: %w", p.of.Title, err)
@@ -411,7 +411,7 @@ func (p *Projector) renew(ctx context.Context, streams []string) error {
 }
 
 // advance reads which streams changed, loads their rows, and writes them batch by batch, each with the position
-// reached. Where nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be
+// reached. When nobody waits, it does so evenly over the time given: what thousands of questions a second leave to be
 // listed would otherwise take all processors for half a second, once a second, and requests would wait meanwhile.
 func (p *Projector) advance(ctx context.Context, over time.Duration) error {
 	from, last, end := p.position(), p.position(), p.source.Position()
@@ -583,7 +583,7 @@ func (p *Projector) reachTo(pos uint64) {
 	}
 }
 
-// Wait returns once the listing reflects the journal up to pos, or up to its end where pos lies beyond it.
+// Wait returns once the listing reflects the journal up to pos, or up to its end if pos is beyond it.
 func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	head, err := p.source.Head()
 	if err != nil {
@@ -613,7 +613,7 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	}
 }
 
-// await waits, for a short time, until the listing reflects the journal up to pos. Where it cannot, a listing that is a
+// await waits, for a short time, until the listing reflects the journal up to pos. If it cannot, a listing that is a
 // little old is better than none. But one that is still on its way to where the journal ended when the process began
 // may lack most of what was acknowledged: it is unavailable.
 func (p *Projector) await(ctx context.Context, pos uint64) error {
@@ -628,7 +628,7 @@ func (p *Projector) await(ctx context.Context, pos uint64) error {
 	return p.usable()
 }
 
-// usable fails while the listing is being made anew and is not whole.
+// usable fails while the listing is being rebuilt and is not complete.
 func (p *Projector) usable() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -548,8 +548,8 @@ func TestAListingThatIsNotWholeYetIsUnavailable(t *testing.T) {
 	})
 }
 
-// TestWhoWaitsForAListingNeedsNoChange empties the listing of an idle journal behind the projector's back: whoever
-// waits sets it to work.
+// TestWhoWaitsForAListingNeedsNoChange empties the listing of an idle journal behind the projector's back: a
+// caller that waits sets it to work.
 func TestWhoWaitsForAListingNeedsNoChange(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "catalog.db")
 	synctest.Test(t, func(t *testing.T) {

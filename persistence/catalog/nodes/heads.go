@@ -7,8 +7,8 @@ import (
 	"docent/persistence/catalog/database"
 )
 
-// A Head is the state of a source that every node is to serve at least: of whoever read it last because somebody asked
-// for it, or because it had moved.
+// A Head is the state of a source that every node is to serve at least: that of the last node that
+// read it because somebody asked for it, or because it had moved.
 type Head struct {
 	Number int64 // rises with each change
 	Commit string
@@ -32,7 +32,7 @@ func (s *Shared) HeadsNow(ctx context.Context) (now [2]int64, err error) {
 	return now, s.db.Fail("ask whether sources have changed", err)
 }
 
-// Turn has all nodes read a source again, which this one serves at a commit.
+// Turn makes all nodes read a source again, which this one serves at a commit.
 func (s *Shared) Turn(ctx context.Context, source, commit string) (number int64, err error) {
 	err = s.db.Write.DB.QueryRowContext(ctx, `INSERT INTO shared_heads (source, number, commit)
 		VALUES ($1, nextval('shared_numbers'), $2) ON CONFLICT (source) DO UPDATE
@@ -43,14 +43,14 @@ func (s *Shared) Turn(ctx context.Context, source, commit string) (number int64,
 	return number, s.db.Fail("tell that a source has changed", err)
 }
 
-// sayTurned has the other nodes look now; they do by themselves a little later.
+// sayTurned makes the other nodes look now; they do by themselves a little later.
 func (s *Shared) sayTurned(ctx context.Context) {
 	if err := s.db.Say(ctx, s.db.Write, database.Message{Turned: true}); err != nil {
-		s.db.Log.Debug("other nodes could not be told that a source has changed", "error", err)
+		s.db.Log.Debug("notifying other nodes of a changed source failed", "error", err)
 	}
 }
 
-// Turned receives after another node has turned or removed a source, where the catalogue was opened for several nodes.
+// Turned receives after another node has turned or removed a source, if the catalogue was opened for several nodes.
 func (s *Shared) Turned() <-chan struct{} {
 	return s.db.Turned()
 }

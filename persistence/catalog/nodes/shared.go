@@ -163,7 +163,7 @@ func (s *Shared) Put(ctx context.Context, name string, from io.Reader, held *Lea
 	return b, err
 }
 
-// Get writes the value of a name. It fails with api.ErrNotFound where there is none, and with ErrCorrupt where it is not
+// Get writes the value of a name. It fails with api.ErrNotFound if there is none, and with ErrCorrupt if it is not
 // what was stored; what was written until then is worth nothing.
 func (s *Shared) Get(ctx context.Context, name string, to io.Writer) (b Blob, err error) {
 	return b, s.in(ctx, "read "+name, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}, func(tx *sql.Tx) error {
@@ -222,7 +222,7 @@ func (s *Shared) Blobs(ctx context.Context, prefix string) (list []Blob, err err
 	return list, err
 }
 
-// Blob is what is known of one value; api.ErrNotFound where there is none.
+// Blob is what is known of one value; api.ErrNotFound if there is none.
 func (s *Shared) Blob(ctx context.Context, name string) (Blob, error) {
 	b := Blob{Name: name}
 	err := s.db.Write.DB.QueryRowContext(ctx, "SELECT version, size, hash FROM shared_values WHERE name = $1", name).
@@ -261,7 +261,7 @@ const (
 var ErrLeaseLost = errors.New("another node has taken over this work")
 
 // Alone runs f while no other process, and nobody else in this one, runs one under the same name. It waits for its turn
-// where wait is set; else ran is false where somebody is at it. The context of f ends when the lease is lost.
+// if wait is set; otherwise ran is false if somebody is at it. The context of f ends when the lease is lost.
 func (s *Shared) Alone(ctx context.Context, name string, wait bool, f func(context.Context, *Lease) error) (ran bool, err error) {
 	l := &Lease{s: s, name: name, holder: strings.ToLower(rand.Text())}
 	for {
@@ -302,7 +302,7 @@ func (s *Shared) Alone(ctx context.Context, name string, wait bool, f func(conte
 	return true, err
 }
 
-// keep renews a lease until ctx ends, or ends the work where that cannot be done.
+// keep renews a lease until ctx ends, or ends the work when that fails.
 func (l *Lease) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	tick := time.NewTicker(leaseRenew)
 	defer tick.Stop()
@@ -328,7 +328,7 @@ func (l *Lease) keep(ctx context.Context, lost context.CancelCauseFunc) {
 	}
 }
 
-// check fails in a transaction where the lease is not held any more, and keeps it until the transaction ends.
+// check fails in a transaction if the lease is no longer held, and keeps it until the transaction ends.
 func (l *Lease) check(ctx context.Context, tx *sql.Tx) error {
 	var holder string
 	err := tx.QueryRowContext(ctx, `SELECT holder FROM shared_leases

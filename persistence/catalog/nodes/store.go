@@ -1,4 +1,4 @@
-// Package nodes is what several nodes have in common in PostgreSQL, beside the rows of the catalogue and the journal: large
+// Package nodes stores what several nodes share in PostgreSQL, beside the rows of the catalogue and the journal: large
 // values, leases, the states of sources that all serve, vectors, and counts that hold for all of them together.
 package nodes
 
@@ -8,7 +8,7 @@ import (
 	"docent/persistence/catalog/database"
 )
 
-// A Store gives what nodes share, where there are several.
+// A Store holds what several nodes share.
 type Store struct {
 	db    *database.DB
 	swept atomic.Int64 // when counts were last swept

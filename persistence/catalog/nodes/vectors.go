@@ -10,7 +10,7 @@ import (
 // vectorsKept is for how many days a vector stays that no node has asked for: nodes keep copies of their own.
 const vectorsKept = 30
 
-// Vectors are those that a node has kept under the keys, in their order; nil where there is none.
+// Vectors are those that a node has kept under the keys, in their order; nil if there is none.
 func (s *Shared) Vectors(ctx context.Context, keys [][]byte) ([][]float32, error) {
 	out := make([][]float32, len(keys))
 	at := make(map[string][]int, len(keys))

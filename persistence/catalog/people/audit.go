@@ -57,7 +57,7 @@ func (a *ascending) after(now time.Time) time.Time {
 	return now
 }
 
-// Audit stores that somebody did something. The id and the time are filled in, and the organization where it is missing.
+// Audit stores that somebody did something. The id and the time are filled in, and the organization if it is missing.
 func (s *Store) Audit(ctx context.Context, e api.AuditEntry) error {
 	e = e.Clean()
 	e.At = database.Stamp(s.db.Now())
@@ -78,8 +78,8 @@ func (s *Store) Audit(ctx context.Context, e api.AuditEntry) error {
 	})
 }
 
-// mostSetBack is by how much a clock may have been set back so that entries are still found by their time.
-const mostSetBack = 48 * time.Hour
+// maxSetBack is by how much a clock may have been set back so that entries are still found by their time.
+const maxSetBack = 48 * time.Hour
 
 // AuditLog lists who did what.
 func (s *Store) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntry, error) {
@@ -101,14 +101,14 @@ func (s *Store) AuditLog(ctx context.Context, q api.AuditQuery) ([]api.AuditEntr
 		}
 		sel = sel.Where("id < ?", q.After)
 	}
-	// Ids are in the order of time, so that they bound what is read of a long log. An id's time is the entry's or, where the
+	// Ids are in the order of time, so that they bound what is read of a long log. An id's time is the entry's or, if the
 	// clock was set back, later.
 	if !q.From.IsZero() {
 		sel = sel.Where("at >= ?", q.From.UnixMilli()).Where("id >= ?", api.FirstID(api.AuditPrefix, q.From))
 	}
 	if !q.Until.IsZero() {
 		sel = sel.Where("at < ?", q.Until.UnixMilli()).
-			Where("id < ?", api.FirstID(api.AuditPrefix, q.Until.Add(mostSetBack)))
+			Where("id < ?", api.FirstID(api.AuditPrefix, q.Until.Add(maxSetBack)))
 	}
 	return database.List[api.AuditEntry, auditRow](ctx, s.db, sel, "audit log")
 }

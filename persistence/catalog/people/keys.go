@@ -51,7 +51,7 @@ func (r *keyRow) Decode() (api.Key, error) {
 }
 
 // AddKey stores what is known of a new key under the hash of its secret (api.HashSecret). The id, the time and the
-// organization are filled in where they are missing. It fails with *api.InvalidError when options are wrong, and with
+// organization are filled in if they are missing. It fails with *api.InvalidError when options are wrong, and with
 // api.ErrNotFound when the key's project does not exist.
 func (s *Store) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key, error) {
 	now := s.db.Now()
@@ -106,8 +106,8 @@ func insertKey(ctx context.Context, tx bun.Tx, k api.Key, hash [32]byte) error {
 }
 
 // RotateKey stores a key's successor, which follow makes of it with the hash of its secret, and lets the key
-// itself end at until unless it ends earlier. Both happen, or neither. It fails with api.ErrNotFound where there is no such
-// key, and with api.ErrConflict where it has ended.
+// itself end at until unless it ends earlier. Both happen, or neither. It fails with api.ErrNotFound if there is no such
+// key, and with api.ErrConflict if it has ended.
 func (s *Store) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key) (next api.Key, hash [32]byte), until time.Time) (api.Key, error) {
 	until = database.Stamp(until)
 	var next api.Key
@@ -162,7 +162,7 @@ func (s *Store) loadKey(ctx context.Context, hash [32]byte) (api.Key, error) {
 	return database.One[api.Key, keyRow](ctx, s.db, s.db.Read.NewSelect().Where("hash = ?", hash[:]), "key")
 }
 
-// A KeyQuery says which keys to list; all where it is empty.
+// A KeyQuery says which keys to list; all if it is empty.
 type KeyQuery struct {
 	ID      api.KeyID
 	Org     api.OrgID

@@ -77,7 +77,7 @@ func TestKeyNeedsWhatItIsFor(t *testing.T) {
 
 func TestRevocationTakesEffectOnTheNextLookup(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
-		clock := catalogtest.NewClock() // stands still: nothing is read anew because time went by
+		clock := catalogtest.NewClock() // stands still: nothing is read again because time went by
 		c := p.Open(catalog.Options{Now: clock.Now})
 		hash := [32]byte{1}
 		if _, err := c.KeyByHash(t.Context(), hash); !errors.Is(err, api.ErrNotFound) {

@@ -65,7 +65,7 @@ func (r *personRow) Decode() (api.Person, error) {
 		DisabledAt: timeOf(r.DisabledAt), SeenAt: timeOf(r.SeenAt)}, nil
 }
 
-// milliOf and timeOf keep times that may be missing as milliseconds, 0 where they are.
+// milliOf and timeOf keep times that may be missing as milliseconds, 0 if they are.
 func milliOf(t *time.Time) int64 {
 	if t == nil {
 		return 0
@@ -183,7 +183,7 @@ func (s *Store) PersonByIdentity(ctx context.Context, issuer, subject string) (a
 	return p, err
 }
 
-// Password is what is kept of a person's password, or nothing where there is none.
+// Password is what is kept of a person's password, or nothing if there is none.
 func (s *Store) Password(ctx context.Context, id api.PersonID) (string, error) {
 	_, password, err := s.findPerson(ctx, "id = ?", string(id))
 	return password, err
@@ -456,7 +456,7 @@ func (s *Store) RemoveMember(ctx context.Context, id api.PersonID, org api.OrgID
 	return err
 }
 
-// leavesOwners refuses where an organization would have no owner without a person.
+// leavesOwners refuses if an organization would have no owner without a person.
 func (s *Store) leavesOwners(ctx context.Context, tx bun.Tx, id api.PersonID) error {
 	var orgs []api.OrgID
 	err := tx.NewSelect().Model((*memberRow)(nil)).Column("org_id").Where("person_id = ?", id).Order("org_id").
@@ -469,7 +469,7 @@ func (s *Store) leavesOwners(ctx context.Context, tx bun.Tx, id api.PersonID) er
 	return err
 }
 
-// leavesOwner refuses where the organization would have no owner without a person. The organization's row is held, so
+// leavesOwner refuses if the organization would have no owner without a person. The organization's row is held, so
 // that two owners cannot remove each other at once.
 func (s *Store) leavesOwner(ctx context.Context, tx bun.Tx, id api.PersonID, org api.OrgID) error {
 	var row database.OrganizationRow

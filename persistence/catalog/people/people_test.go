@@ -79,7 +79,7 @@ func TestAPersonIsFoundByEachName(t *testing.T) {
 
 func TestAPersonsChangesAreSeenAtOnce(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
-		clock := catalogtest.NewClock() // stands still: nothing is read anew because time went by
+		clock := catalogtest.NewClock() // stands still: nothing is read again because time went by
 		c := p.Open(catalog.Options{Now: clock.Now})
 		catalogtest.AddPerson(t, c, "owner", api.RoleOwner)
 		m := catalogtest.AddPerson(t, c, "maria", api.RoleViewer)

@@ -174,7 +174,7 @@ func TestChangesOfAProjectAtTheSameTimeKeepEachOther(t *testing.T) {
 
 func TestChangesToAProjectShowAtOnce(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
-		clock := catalogtest.NewClock() // stands still: nothing is read anew because time went by
+		clock := catalogtest.NewClock() // stands still: nothing is read again because time went by
 		c := p.Open(catalog.Options{Now: clock.Now})
 		missing := func() {
 			t.Helper()

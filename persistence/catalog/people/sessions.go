@@ -188,7 +188,7 @@ func endSessions(ctx context.Context, tx bun.Tx, at time.Time, which func(*bun.S
 }
 
 // RenewSession gives a session another token and says for which rights. Requests that bear the token before are let in
-// for some seconds more. It says false where another request has just renewed it.
+// for some seconds more. It returns false if another request has just renewed it.
 func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byte, rights string) (bool, error) {
 	now, renewed := s.db.Now(), false
 	err := s.db.Change(ctx, "renew session", func(ctx context.Context, tx bun.Tx) error {

@@ -1,6 +1,6 @@
-// Package people is who may do what, and who did: organizations' projects and their keys, the people who sign in, with their
-// roles, sessions, invitations and links, and the audit log. What every request asks, such as whose key it is, is answered
-// from memory for a short time.
+// Package people stores who may do what, and who did: organizations' projects and their keys, the people who sign in,
+// with their roles, sessions, invitations and links, and the audit log. What every request asks, such as whose key it
+// is, is answered from memory for a short time.
 package people
 
 import (
@@ -23,8 +23,8 @@ var Part = database.Part{
 	Steps: []database.Step{{Migration: operatorsMigration, Do: makeOperators}},
 }
 
-// A Store keeps projects, keys, people and what they did. Last use of keys, and when sessions were seen, are written every
-// few seconds.
+// A Store keeps projects, keys, people and what they did. Last use of keys, and when sessions were seen, are written
+// every few seconds.
 type Store struct {
 	db       *database.DB
 	projects *database.Lookup[api.ProjectID, api.Project]

@@ -95,7 +95,7 @@ func (s *Store) RemoveAutomation(ctx context.Context, id api.AutomationID) error
 	})
 }
 
-// Automations lists the automations of a project, or of all where it is empty, oldest first.
+// Automations lists the automations of a project, or of all if it is empty, oldest first.
 func (s *Store) Automations(ctx context.Context, project api.ProjectID) ([]api.Automation, error) {
 	q := s.db.Read.NewSelect().Order("id")
 	if project != "" {
@@ -140,8 +140,8 @@ func (s *Store) changeAutomation(
 	return err
 }
 
-// BeginRun accepts a run of an automation, once for a key: begun is false where there was one already. It is skipped
-// where the automation has run as often as it may on that day; else it is on disk as accepted, and OpenRuns tells of it
+// BeginRun accepts a run of an automation, once for a key: begun is false if there was one already. It is skipped
+// if the automation has run as often as it may on that day; else it is on disk as accepted, and OpenRuns tells of it
 // until SaveRun has stored how it went. The change of the automation is stored with it, whether the run is new or not.
 func (s *Store) BeginRun(ctx context.Context, run api.AutomationRun, change func(*api.Automation)) (
 	_ api.AutomationRun, begun bool, err error) {

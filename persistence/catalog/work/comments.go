@@ -95,7 +95,7 @@ func (s *Store) Comments(ctx context.Context, pull string) ([]api.Comment, error
 	return database.List[api.Comment, commentRow](ctx, s.db, sel, "comments")
 }
 
-// TakeComments puts an author's drafts on their way to the job under a message's id, and gives them. Where some are on
+// TakeComments puts an author's drafts on their way to the job under a message's id, and gives them. If some are on
 // their way already, without it being known whether they came there, these are given, with the message's id that they
 // had then.
 func (s *Store) TakeComments(ctx context.Context, pull, author, message string) (taken []api.Comment, err error) {

@@ -66,7 +66,7 @@ func (r *pullRow) Decode() (api.PullRequest, error) {
 	return p, nil
 }
 
-// AddPull opens a pull request and gives it the project's next number. Where one is open for the same branch, that one
+// AddPull opens a pull request and gives it the project's next number. If one is open for the same branch, that one
 // is answered and nothing is changed: asking again, or twice at once, opens one.
 func (s *Store) AddPull(ctx context.Context, p api.PullRequest) (api.PullRequest, error) {
 	var missing []api.Problem
@@ -196,7 +196,7 @@ func (s *Store) LatestPull(ctx context.Context, project api.ProjectID, head stri
 	return s.onePull(ctx, ofBranch(s.db.Read, project, head).Order("number DESC").Limit(1))
 }
 
-// Pulls lists a project's pull requests, the newest first; in any state where state is empty.
+// Pulls lists a project's pull requests, the newest first; in any state if state is empty.
 func (s *Store) Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error) {
 	sel := s.db.Read.NewSelect().Where("project_id = ?", project).Order("number DESC")
 	if state != "" {
@@ -218,8 +218,8 @@ func (s *Store) EqualPulls(
 // A PullQuery asks for a page of a project's pull requests, the newest first.
 type PullQuery struct {
 	Project api.ProjectID
-	State   api.PullState // any where empty
-	Before  int           // with lower numbers than this one; a cursor; all where zero
+	State   api.PullState // any if empty
+	Before  int           // with lower numbers than this one; a cursor; all if zero
 	Limit   int
 }
 

@@ -140,7 +140,7 @@ func (s *Store) FollowPull(ctx context.Context, p api.ReviewPull) error {
 	})
 }
 
-// NextPull is the pull request of a project that is to be looked at next, hinted ones first; api.ErrNotFound where none is.
+// NextPull is the pull request of a project that is to be looked at next, hinted ones first; api.ErrNotFound if none is.
 func (s *Store) NextPull(ctx context.Context, project api.ProjectID) (api.ReviewPull, error) {
 	return database.One[api.ReviewPull, reviewRow](ctx, s.db, s.db.Read.NewSelect().Where("project_id = ?", project).
 		Where("next_at > 0").Order("next_at", "id").Limit(1), "pull request")
@@ -155,7 +155,7 @@ func (s *Store) ReviewPull(ctx context.Context, project api.ProjectID, number in
 	return database.One[api.ReviewPull, reviewRow](ctx, s.db, s.db.Read.NewSelect().Where("id = ?", id), "pull request")
 }
 
-// HintPull has a pull request that is followed looked at soon. It is false where it is not followed.
+// HintPull schedules an early look at a pull request that is followed. It returns false if it is not followed.
 func (s *Store) HintPull(ctx context.Context, project api.ProjectID, number int) (bool, error) {
 	err := s.changePull(ctx, project, number, func(p *api.ReviewPull) { p.Hinted = true })
 	if errors.Is(err, api.ErrNotFound) {

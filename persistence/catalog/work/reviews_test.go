@@ -77,7 +77,7 @@ func TestAPullRequestIsFollowedOnceAndLookedAtInItsTurn(t *testing.T) {
 		if next := catalogtest.Must(c.NextPull(ctx, "docs"))(t); next.Number != 1 {
 			t.Errorf("while it is looked at, %+v comes", next)
 		}
-		// A hint in the midst of a look has it looked at again, also where the pull request is over.
+		// A hint during a look causes another look, even if the pull request is closed.
 		catalogtest.Must(c.HintPull(ctx, "docs", 2))(t)
 		got.Hinted, got.State, got.Next, got.Seen = false, api.PullMerged, time.Time{}, []string{"issue/1"}
 		if err := c.EndLook(ctx, got, nil); err != nil {

@@ -1,6 +1,6 @@
-// Package work is what is done for projects and what is told of it: automations and their runs, updates of documentation, pull
-// requests of the built-in host with their comments, what is followed of those on other hosts, and outgoing webhooks with
-// their events and deliveries.
+// Package work stores what is done for projects and what is reported of it: automations and their runs, updates of
+// documentation, pull requests of the built-in host with their comments, what is followed of those on other hosts, and
+// outgoing webhooks with their events and deliveries.
 package work
 
 import "docent/persistence/catalog/database"

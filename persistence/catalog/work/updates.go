@@ -48,7 +48,7 @@ func (r *updateRow) Decode() (api.Update, error) {
 }
 
 // AddUpdate accepts an update of a project: once it has returned, the run is on disk and OpenUpdates tells of it until
-// it has ended. Where one waits to begin already, that one is answered: it will see all that there is now. Added is
+// it has ended. If one waits to begin already, that one is answered: it will see all that there is now. Added is
 // false then.
 func (s *Store) AddUpdate(ctx context.Context, project api.ProjectID) (u api.Update, added bool, err error) {
 	now := database.Stamp(s.db.Now())

@@ -70,7 +70,7 @@ func TestUpdatesAreKeptUntilTheyEnd(t *testing.T) {
 		}
 		first.Status = api.UpdateInProgress
 		if err := c.SaveUpdate(t.Context(), first); !errors.Is(err, api.ErrConflict) {
-			t.Errorf("what has ended begins anew: %v", err)
+			t.Errorf("what has ended starts over: %v", err)
 		}
 		for _, id := range []api.UpdateID{"upd_none", "", "a\x00"} {
 			if _, err := c.Update(t.Context(), id); !errors.Is(err, api.ErrNotFound) {

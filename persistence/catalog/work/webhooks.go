@@ -134,7 +134,7 @@ func (s *Store) AddWebhook(ctx context.Context, w api.Webhook, position uint64) 
 		if n, err = tx.NewSelect().Model((*webhookRow)(nil)).Limit(1).Count(ctx); err != nil {
 			return err
 		}
-		if n == 0 { // events are made from here on, also where those who make them begin later
+		if n == 0 { // events are made from here on, even if those who make them begin later
 			if _, err := database.BeginFollower(ctx, tx, database.WebhookFollower, position); err != nil {
 				return err
 			}
@@ -203,7 +203,7 @@ func (s *Store) Webhook(ctx context.Context, id string) (w api.WebhookStatus, er
 	return w, err
 }
 
-// Webhooks lists those of a project, of all projects where it is empty, in the order of their making.
+// Webhooks lists those of a project, of all projects if it is empty, in the order of their creation.
 func (s *Store) Webhooks(ctx context.Context, project api.ProjectID) ([]api.WebhookStatus, error) {
 	hooks, states := s.db.Read.NewSelect().Order("id"), s.db.Read.NewSelect()
 	if project != "" {
@@ -231,7 +231,7 @@ func (s *Store) Webhooks(ctx context.Context, project api.ProjectID) ([]api.Webh
 	return out, nil
 }
 
-// WebhookPosition is the position of the journal up to which events were made. It is false where nobody has begun yet,
+// WebhookPosition is the position of the journal up to which events were made. It is false if nobody has begun yet,
 // or the journal is another one.
 func (s *Store) WebhookPosition(ctx context.Context) (pos uint64, begun bool, err error) {
 	err = s.db.Read.NewRaw("SELECT position FROM projections WHERE name = ?", database.WebhookFollower).Scan(ctx, &pos)
@@ -272,7 +272,7 @@ func (s *Store) AddEvents(ctx context.Context, events []api.WebhookEvent, gone [
 	})
 }
 
-// BeginEvents has every webhook begin after a position, where nobody has begun to make events of the journal yet.
+// BeginEvents makes every webhook begin after a position, if nobody has begun to make events of the journal yet.
 func (s *Store) BeginEvents(ctx context.Context, position uint64) error {
 	return s.db.InTx(ctx, "begin with events", func(ctx context.Context, tx bun.Tx) error {
 		if first, err := database.BeginFollower(ctx, tx, database.WebhookFollower, position); err != nil || !first {
@@ -284,7 +284,7 @@ func (s *Store) BeginEvents(ctx context.Context, position uint64) error {
 
 // RestartEvents forgets all events and has every webhook begin after a position: the journal is another one.
 func (s *Store) RestartEvents(ctx context.Context, position uint64) error {
-	return s.db.InTx(ctx, "begin anew with events", func(ctx context.Context, tx bun.Tx) error {
+	return s.db.InTx(ctx, "start over with events", func(ctx context.Context, tx bun.Tx) error {
 		return s.restartEvents(ctx, tx, position)
 	})
 }
@@ -348,7 +348,7 @@ func (s *Store) Event(ctx context.Context, project api.ProjectID, id string) (ap
 		Where("id = ?", id), "event")
 }
 
-// SaveAttempt stores how far a webhook's receiver has come, and the delivery that was tried; nil for none. Where somebody
+// SaveAttempt stores how far a webhook's receiver has come, and the delivery that was tried; nil for none. If somebody
 // has changed the state meanwhile, the delivery alone is stored, and that is api.ErrConflict.
 func (s *Store) SaveAttempt(ctx context.Context, state api.WebhookState, d *api.WebhookDelivery) error {
 	var stale error
@@ -410,8 +410,8 @@ func (s *Store) Deliveries(ctx context.Context, webhook string, limit int) ([]ap
 		Order("at DESC", "id DESC").Limit(int64(limit)), "deliveries")
 }
 
-// Rewind has a webhook's events since a time sent again, in their order, and counts them. Events after the position that
-// its receiver has come to are sent in any case and not counted.
+// Rewind schedules a webhook's events since a time to be sent again, in their order, and counts them. Events after the
+// position that its receiver has come to are sent in any case and not counted.
 func (s *Store) Rewind(ctx context.Context, id string, since time.Time) (n int, err error) {
 	w, err := s.Webhook(ctx, id)
 	if err != nil {

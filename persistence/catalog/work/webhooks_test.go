@@ -159,7 +159,7 @@ func TestOldEventsGoAndWhoLacksThemIsNamed(t *testing.T) {
 		}
 		pos, begun, err := c.WebhookPosition(t.Context())
 		if w = catalogtest.Must(c.Webhook(t.Context(), "whk_late"))(t); w.State.Position != 42 || pos != 42 || !begun || err != nil {
-			t.Errorf("begun anew at %+v, %d, %v", w.State, pos, err)
+			t.Errorf("started over at %+v, %d, %v", w.State, pos, err)
 		}
 		if err := c.EmptyListings(t.Context()); err != nil { // another journal is taken
 			t.Fatal(err)
@@ -191,7 +191,7 @@ func TestAProjectHasSoManyWebhooksAndDeliveriesAreBounded(t *testing.T) {
 			t.Errorf("one more: %v", err)
 		}
 		if err := c.AddWebhook(t.Context(), api.Webhook{ID: "whk_x", Project: "nobody"}, 0); !errors.Is(err, api.ErrNotFound) {
-			t.Errorf("of a project that there is not: %v", err)
+			t.Errorf("of a project that does not exist: %v", err)
 		}
 		start := time.Now()
 		for n := range work.DeliveriesKept + 10 {

@@ -1,4 +1,4 @@
-// Package journaltest is what every journal.Store promises, as tests.
+// Package journaltest provides tests of what every journal.Store promises.
 package journaltest
 
 import (
@@ -307,7 +307,7 @@ func snapshots(t *testing.T, s *subject) {
 	}
 	s.j.Snapshot("job/a", 10, []byte("ten"))
 	s.flush()
-	// A stream at rest goes on where it was.
+	// A stream at rest resumes where it was.
 	if _, err := s.j.Append(t.Context(), journal.Append{Stream: "job/a", Events: events("x")}); !errors.Is(err,
 		journal.ErrSequence) {
 		t.Fatal(err)
@@ -469,7 +469,7 @@ func deletion(t *testing.T, s *subject) {
 	if n := s.Records(t, s.j); n != 1 {
 		t.Fatalf("%d records", n)
 	}
-	if last := s.say("thread/a", "anew"); last != 1 {
+	if last := s.say("thread/a", "again"); last != 1 {
 		t.Fatal(last)
 	}
 }
@@ -542,7 +542,7 @@ func (s *subject) named() {
 	}
 }
 
-// A follower that comes back reads on where it was, also when everything is covered by snapshots and a stream has gone.
+// A follower that comes back reads on from where it was, even when snapshots cover everything and a stream is gone.
 func log(t *testing.T, s *subject) {
 	f := s.follow("hooks")
 	defer f.Close()

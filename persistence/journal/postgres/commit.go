@@ -25,7 +25,7 @@ const (
 	batchAppends  = 1024
 	batchBytes    = 8 << 20
 	answerTimeout = 10 * time.Second
-	laterDelay    = 10 * time.Millisecond // of an append of urgency Later, where others come
+	laterDelay    = 10 * time.Millisecond // of an append of urgency Later, if others come
 	soonDelay     = 4 * time.Millisecond  // and of one of urgency Soon
 	soonTogether  = 4                     // of the latter, which are delayed no longer
 	againTogether = 3                     // times that an append is sent with others; then it is sent alone
@@ -94,7 +94,7 @@ func (c *committer) poke() {
 	}
 }
 
-// close has the committer end once nothing waits. It is false where that was asked for before.
+// close makes the committer end once nothing waits. It returns false if that was asked for before.
 func (c *committer) close() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -134,8 +134,8 @@ func check(a *journal.Append) (size int, err error) {
 	return size, nil
 }
 
-// Append is journal.Journal.Append. Where the node was given up it fails with journal.ErrFenced, and so will every other.
-// It fails with *api.LimitError where one of the uses is over its limit by what all nodes have counted.
+// Append is journal.Journal.Append. If the node was evicted, it fails with journal.ErrFenced, and so will every other.
+// It fails with *api.LimitError if one of the uses is over its limit by what all nodes have counted.
 func (j *Journal) Append(ctx context.Context, a journal.Append) (last uint64, err error) {
 	began := time.Now()
 	fail := func(err error) (uint64, error) { return 0, fmt.Errorf("append to %s: %w", a.Stream, err) }
@@ -197,7 +197,7 @@ func (j *Journal) enqueue(r *request) error {
 }
 
 // delay says for how long an append may wait for others to share its batch, which the database then writes to its log
-// once. They wait only where appends have come so fast lately that another one is to be expected.
+// once. They wait only if appends have come so fast lately that another one is to be expected.
 func (c *committer) delay(u journal.Urgency) time.Duration {
 	now := time.Now()
 	c.gap += (min(now.Sub(c.last), 10*laterDelay) - c.gap) / 8
@@ -323,7 +323,7 @@ func (j *Journal) commitLoop() {
 	}
 }
 
-// do has the committer run f, which may be run twice where the database goes away meanwhile.
+// do makes the committer run f, which may be run twice if the database goes away meanwhile.
 func (j *Journal) do(f func(ctx context.Context, conn *pgx.Conn) error) error {
 	c := &j.commits
 	op := &operation{run: f, done: make(chan struct{})}
@@ -343,7 +343,7 @@ func (j *Journal) do(f func(ctx context.Context, conn *pgx.Conn) error) error {
 	return op.err
 }
 
-// settled has f done, again and again while the database does not answer, for as long as patience lasts.
+// settled calls f, again and again while the database does not answer, for as long as patience lasts.
 func (j *Journal) settled(f func(context.Context, *pgx.Conn) error) error {
 	pause := backoff.Exponential(50*time.Millisecond, reconnectMost)
 	began := time.Now()
@@ -360,7 +360,7 @@ func (j *Journal) settled(f func(context.Context, *pgx.Conn) error) error {
 	}
 }
 
-// once has f done over a connection that works, and says how the database is.
+// once calls f with a connection that works, and notes the state of the database.
 func (j *Journal) once(f func(context.Context, *pgx.Conn) error) error {
 	c := &j.commits
 	err := j.try(f)
@@ -466,7 +466,7 @@ func query(ctx context.Context, conn *pgx.Conn, args *arguments, res *result) er
 	return conn.QueryRow(ctx, commitStatement, args.list()...).Scan(&res.first, &res.statuses, &res.lasts)
 }
 
-// send has the database carry out a batch, once.
+// send makes the database carry out a batch, once.
 func (j *Journal) send(reqs []*request) (res result, err error) {
 	c := &j.commits
 	args := &c.args
@@ -573,7 +573,7 @@ func (j *Journal) lookAt(list []refused) {
 // alone reports whether an append is sent without others, since it was refused with them often enough.
 func (r *request) alone() bool { return r.tries >= againTogether }
 
-// holder is a *journal.ClaimedError that says who holds a key; nil where nobody does by now.
+// holder is a *journal.ClaimedError that says who holds a key; nil if nobody does by now.
 func (j *Journal) holder(key string) error {
 	held, ok, err := j.Claim(key, j.opts.wall())
 	if err == nil && ok {

@@ -621,7 +621,7 @@ func TestUsesCountAlikeOnNodesWhoseClocksDisagree(t *testing.T) {
 	}
 }
 
-// Hundreds come at once where a limit has room for a few. They do not go through the lock of all nodes one by one.
+// Hundreds come at once while a limit has room for a few. They do not go through the lock of all nodes one by one.
 func TestALimitThatManyCrossAtOnceTakesAFewCommits(t *testing.T) {
 	t.Parallel()
 	b := newBase(t, catalogtest.Postgres(t))
@@ -635,7 +635,7 @@ func TestALimitThatManyCrossAtOnceTakesAFewCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	use := func(i int) (uses []quota.Use) {
-		if i%2 == 0 { // counted towards the second limit as well, also where it is over the first
+		if i%2 == 0 { // counted towards the second limit as well, even if it is over the first
 			uses = append(uses, quota.Use{Name: "narrow", Key: "narrow", Window: quota.SlidingDay, Limit: 1})
 		}
 		return append(uses, quota.Use{Name: "wide", Key: "wide", Window: quota.SlidingHour, Limit: most}) // a month might end just now
@@ -832,7 +832,7 @@ func TestALimitMayBeHigherThanTheDatabaseCounts(t *testing.T) {
 	}
 }
 
-// lose takes from the database what came after a position, as where a replica takes over that lagged: events, and what
+// lose takes from the database what came after a position, as when a lagging replica takes over: events, and what
 // it knows of the batches of a journal. Others have written some events since then.
 func (b *base) lose(after int64, of *Journal, batches, since int) {
 	b.t.Helper()

@@ -237,7 +237,7 @@ func (j *Journal) standing(ctx context.Context, c querier) (uint64, error) {
 // lostReason is why a node ends whose database has lost commits.
 const lostReason = "the database has lost what it had acknowledged: use synchronous replication"
 
-// lose has this process write nothing any more. Where it is the first to see the loss, the others hear of it: by then
+// lose stops all writes of this process. If it is the first to see the loss, the others hear of it: by then
 // the server may have got as many events as it had, others, and they could not tell.
 func (j *Journal) lose(first bool) {
 	j.fenced.Store(true)

@@ -55,7 +55,7 @@ func (j *Journal) count(ctx context.Context) error {
 }
 
 // Stats tells how the journal stands. What this process did, it has counted; the calls for work and the size are those
-// of the whole database, as they were some time ago where it does not answer.
+// of the whole database, as they were some time ago if it does not answer.
 func (j *Journal) Stats() journal.Stats {
 	if !j.metrics.down.Load() && !j.stopping() {
 		ctx, cancel := context.WithTimeout(j.context, time.Second)
@@ -108,10 +108,10 @@ func (j *Journal) Moves(ctx context.Context) error {
 	}
 }
 
-// Identity is what the journal says of itself now. Where the database does not answer it is what was known last.
+// Identity is what the journal says of itself now. If the database does not answer, it is what was known last.
 // What the catalogue had seen is left out: it is in the same database and goes back with the journal, while a follower's
-// mark may be written after a failover by a node that has yet to notice it. Where events of a listing are gone it is made
-// anew.
+// mark may be written after a failover by a node that has yet to notice it. If events of a listing are gone, the
+// listing is rebuilt.
 func (j *Journal) Identity() journal.Identity {
 	is := journal.Identity{ID: j.id, Position: j.Position()}
 	var position, revision int64

@@ -1,4 +1,4 @@
-// Package postgres keeps a journal in a PostgreSQL database, where several nodes share it.
+// Package postgres implements a journal in a PostgreSQL database that several nodes share.
 //
 // Each node has one committer: it sends the appends that wait as one batch, in one call of a function of the database.
 // That locks the one row of journal_head first, so the commits of all nodes come one after the other and positions rise
@@ -33,25 +33,25 @@ import (
 
 // Options change how a journal is opened.
 type Options struct {
-	Log *slog.Logger // slog.Default where nil
-	// Now decides when claims expire and in which slot a use is stored. Where nil, claims go by the machine's clock, as those
-	// who make them do, and uses by the database's: nodes whose machines disagree count alike.
+	Log *slog.Logger // default slog.Default
+	// Now decides when claims expire and in which slot a use is stored. If nil, claims go by the machine's clock, as
+	// those who make them do, and uses by the database's: nodes whose machines disagree count alike.
 	Now func() time.Time
-	// Node is the id of this process in cluster_nodes. Where others give the node up, it writes nothing any more. Empty
-	// where nobody can: for a process that is known to be alone.
+	// Node is the id of this process in cluster_nodes. Once others evict the node, it writes nothing more. Empty
+	// if nobody can: for a process that is known to be alone.
 	Node string
 	// Lost is told, once, that the database has lost what it had acknowledged: what this process remembers is wrong, the
 	// journal takes nothing from it any more, and it is to end.
 	Lost func(reason string)
 	// Application is the application_name of the connections.
 	Application string
-	// DSN is that of new connections, where user and password may change; nil where they do not.
+	// DSN is that of new connections, where user and password may change; nil if they do not.
 	DSN func() string
-	// CheckpointEvery is how long snapshots are collected before they are written; 2 s where zero.
+	// CheckpointEvery is how long snapshots are collected before they are written; default 2 s.
 	CheckpointEvery time.Duration
-	// Patience is for how long appends wait for a database that does not answer; 10 s where zero.
+	// Patience is how long appends wait for a database that does not answer; default 10 s.
 	Patience time.Duration
-	// Poll is after which time a follower looks for itself whether others have written; 5 s where zero.
+	// Poll is how often a follower looks by itself whether others have written; default 5 s.
 	Poll time.Duration
 
 	wall func() time.Time // the machine's clock, time.Now but in tests
@@ -185,7 +185,7 @@ const connectTimeout = 5 * time.Second
 // way after deadlock_timeout, which is a second; the rest is for that.
 const tablesWait = "1500ms"
 
-// makeTables makes what is missing. Where somebody is in the way, as a VACUUM is, it lets go of all locks for a while
+// makeTables makes what is missing. If something is in the way, such as a VACUUM, it lets go of all locks for a while
 // and tries again.
 func (j *Journal) makeTables(ctx context.Context) error {
 	pause := backoff.Exponential(500*time.Millisecond, 8*time.Second)
@@ -247,8 +247,8 @@ func (j *Journal) tryTables(ctx context.Context) error {
 	return tx.Commit(ctx)
 }
 
-// runTables runs the statements of tables.sql where that was not done before. Those that add an index wait for all who
-// write to its table, also where the index is there: the lock of the head keeps commits away meanwhile, for tablesWait at
+// runTables runs the statements of tables.sql if that was not done before. Those that add an index wait for all who
+// write to its table, even if the index exists: the lock of the head keeps commits away meanwhile, for tablesWait at
 // most, and a node that only starts again holds nobody up.
 func runTables(ctx context.Context, tx pgx.Tx, made bool) error {
 	sum := fmt.Sprintf("%x", sha256.Sum256([]byte(tables)))

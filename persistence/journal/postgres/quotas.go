@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	countsOld    = 2 * time.Second        // counts are read again after this, where they are asked for
+	countsOld    = 2 * time.Second        // counts are read again after this, when they are asked for
 	countsStale  = 250 * time.Millisecond // and those of a limit that is near
 	countsPause  = 50 * time.Millisecond  // between two reads
 	countsForget = 10 * time.Minute       // counts that nobody asks for
@@ -85,7 +85,7 @@ func (j *Journal) uses(ctx context.Context, query string, args ...any) (map[coun
 // refused by Append, with the same error.
 func (j *Journal) Quotas() journal.Quotas { return &j.quotas }
 
-// of gives the counts of a use, and has them read where they may matter and are old. Its caller holds mu.
+// of returns the counts of a use, and requests a new reading if they may matter and are old. Its caller holds mu.
 func (q *quotas) of(u *quota.Use, now time.Time) *counts {
 	k := countKey{u.Window, u.Key}
 	c := q.counts[k]
@@ -214,7 +214,7 @@ func (q *quotas) unknown(uses []quota.Use) {
 	}
 }
 
-// stand reads the counts of what a batch was refused for, once, and tells why each was refused; nil where it is within
+// stand reads the counts of what a batch was refused for, once, and tells why each was refused; nil if it is within
 // its limits by now. That may well be: one that is refused for another of its limits counts against those behind it.
 func (q *quotas) stand(list []refused) func(refused) error {
 	var keys []countKey
@@ -252,7 +252,7 @@ func (q *quotas) stand(list []refused) func(refused) error {
 	}
 }
 
-// refused has the counts of what was refused for a limit read again.
+// refused marks the counts of what was refused for a limit to be read again.
 func (q *quotas) refused(uses []quota.Use, err error) {
 	if len(uses) == 0 || !errors.Is(err, api.ErrLimited) {
 		return

@@ -18,7 +18,8 @@ import (
 // them.
 const readChunk = 1024
 
-// read has f read. Where the database does not answer it is done again, for as long as patience lasts: f begins anew.
+// read calls f to read. If the database does not answer, it calls f again, from its start, for as long as patience
+// lasts.
 func (j *Journal) read(doing string, f func(ctx context.Context) error) error {
 	pause := backoff.Exponential(50*time.Millisecond, reconnectMost)
 	began := time.Now()
@@ -186,7 +187,7 @@ func (j *Journal) Pending(yield func(stream string) bool) error {
 	return j.PendingIn(nil, yield)
 }
 
-// PendingIn is Pending of some shards; of all of them where the list is nil.
+// PendingIn is Pending of some shards; of all of them if the list is nil.
 func (j *Journal) PendingIn(shards []int, yield func(stream string) bool) error {
 	var names []string
 	err := j.read("find the streams that call for work", func(ctx context.Context) error {

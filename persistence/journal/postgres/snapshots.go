@@ -36,7 +36,7 @@ type snapshots struct {
 	wake  chan struct{}
 
 	writing sync.Mutex // held while they are written
-	// Streams whose covered events wait for a follower, with where the followers were when they were looked at; guarded by
+	// Streams whose covered events wait for a follower, with the followers' positions when last read; guarded by
 	// writing.
 	held map[string]int64
 }

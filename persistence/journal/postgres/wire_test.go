@@ -211,7 +211,7 @@ func (b *base) node() (id string) {
 	return id
 }
 
-// giveUp gives a node up as other nodes do, and says where the journal ends then.
+// giveUp evicts a node as other nodes do, and returns where the journal ends then.
 func (b *base) giveUp(node string) (head int64) {
 	b.t.Helper()
 	var done bool

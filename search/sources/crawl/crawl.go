@@ -24,32 +24,32 @@ type Options struct {
 	// Cell runs the parsers of Kinds on what sites serve. It is required.
 	Cell  func(ctx context.Context, kind string, input []byte) ([]byte, error)
 	Log   *slog.Logger     // nil for nowhere
-	Now   func() time.Time // time.Now where nil
-	Pause time.Duration    // between two requests to a host; 200 ms where 0, none where negative
-	// Requests to a host that go on at once; 4 where 0.
+	Now   func() time.Time // default time.Now
+	Pause time.Duration    // between two requests to a host; default 200 ms, none if negative
+	// Concurrent requests to a host; default 4.
 	AtOnce int
-	// Bytes of one page, beyond which it is left out: 10 MiB where 0. Bytes that one crawl reads: 4 GiB where 0.
+	// Bytes of one page, beyond which it is left out: default 10 MiB. Bytes that one crawl reads; default 4 GiB.
 	MaxPage, MaxBytes int64
-	// How long one crawl may take; the next one goes on. 6 hours where 0.
+	// How long one crawl may take; the next one goes on. Default 6 hours.
 	MaxTime time.Duration
 	// Resolver looks names up; nil is the machine's own.
 	Resolver *net.Resolver
 	// Allow are addresses of private networks that any crawl may reach.
 	Allow []netip.Prefix
-	// Scratch is the folder for previews, made where it is not there; the system's for temporary files where empty.
+	// Scratch is the folder for previews, created if missing; default the system's folder for temporary files.
 	Scratch string
 }
 
 // Settings are what is read of a site.
 type Settings struct {
 	Start   string   // where reading begins
-	Prefix  string   // what addresses of pages begin with: whole, or a path; the folder of the start where empty
-	Include []string // as in .gitignore, against the path of the address: where there are any, only what matches is read
+	Prefix  string   // what addresses of pages begin with: whole, or a path; the folder of the start if empty
+	Include []string // as in .gitignore, against the path of the address: if there are any, only what matches is read
 	Exclude []string // the same: what matches is not read
-	Sitemap string   // address of the sitemap, or "none" to follow links; what the site says where empty
-	// Pages that are read at most; 5,000 where 0.
+	Sitemap string   // address of the sitemap, or "none" to follow links; what the site says if empty
+	// Pages that are read at most; default 5,000.
 	MaxPages int
-	// How long this crawl may take; as long as any where 0.
+	// How long this crawl may take; as long as any if 0.
 	MaxTime time.Duration
 	// AllowPrivate lets the crawl reach this machine and private networks. Only the operator sets it.
 	AllowPrivate bool
@@ -57,17 +57,17 @@ type Settings struct {
 
 // Defaults of what may be set, and what may not.
 const (
-	mostPages   = 5000
+	maxPages    = 5000
 	maxDepth    = 30  // links from the start to a page
 	maxSegments = 15  // parts of a path
 	maxRepeats  = 3   // times that one part occurs in a path
-	maxQueries  = 20  // addresses of one path that differ in their queries, where links are followed
+	maxQueries  = 20  // addresses of one path that differ in their queries, when links are followed
 	maxHops     = 5   // redirects one after the other
 	maxBroken   = 20  // pages of one crawl that break their parser
 	maxProblems = 300 // that a report names
 )
 
-// A Crawler reads sites, each host at one pace whoever asks for it.
+// A Crawler reads sites, each host at one pace no matter how many ask for it.
 type Crawler struct {
 	o       Options
 	public  *http.Client
@@ -107,10 +107,10 @@ type Place struct {
 	State string // the folder of what is known of them
 }
 
-// A Progress hears how far a crawl is: a total of 0 where that is not known.
+// A Progress hears how far a crawl is: a total of 0 if that is not known.
 type Progress = func(text string, done, total int)
 
-// Crawl brings the folder of pages up to date with the site. Where it fails, what was there stays. A crawl whose context
+// Crawl brings the folder of pages up to date with the site. If it fails, what was there stays. A crawl whose context
 // ends goes on when it is called again.
 func (c *Crawler) Crawl(ctx context.Context, s Settings, at Place, progress Progress) (Report, error) {
 	sc, err := newScope(s)
@@ -128,7 +128,7 @@ func (c *Crawler) Crawl(ctx context.Context, s Settings, at Place, progress Prog
 	}
 	defer st.Close()
 	r := &run{crawler: c, settings: s, scope: sc, at: at, state: st, progress: progress,
-		max: cmp.Or(max(0, s.MaxPages), mostPages)}
+		max: cmp.Or(max(0, s.MaxPages), maxPages)}
 	return r.whole(ctx)
 }
 

@@ -31,7 +31,7 @@ import (
 type fakeSite struct {
 	*httptest.Server
 	mu     sync.Mutex
-	pages  map[string]string // bodies by path, with the query where there is one
+	pages  map[string]string // bodies by path, with the query if there is one
 	header map[string]http.Header
 	code   map[string]int
 	plain  bool           // no validators
@@ -607,7 +607,7 @@ func TestPagesAreReadInTheCharactersThatTheyAreWrittenIn(t *testing.T) {
 	}
 }
 
-// A page of 100 MB is not read to its end, neither where it tells its length nor where it does not.
+// A page of 100 MB is not read to its end, whether it tells its length or not.
 func TestALargePageIsLeftOut(t *testing.T) {
 	t.Parallel()
 	site := newSite(t, map[string]string{"/": page("Home", `<a href="/told">t</a><a href="/untold">u</a><a href="/small">s</a>`),
@@ -675,7 +675,7 @@ func TestWhatCanBeReadDependsOnItsType(t *testing.T) {
 	}
 }
 
-// A crawl that is cut off goes on where it was: what it had read is not asked for again.
+// A crawl that is cut off resumes where it was: what it had read is not asked for again.
 func TestACrawlThatWasCutOffGoesOn(t *testing.T) {
 	t.Parallel()
 	pages := map[string]string{}
@@ -777,7 +777,7 @@ func TestANameThatChangesItsAnswerReachesNothing(t *testing.T) {
 	serve := func(l net.Listener, n *atomic.Int64) {
 		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			n.Add(1)
-			w.Header().Set("Connection", "close") // so that the name is looked up anew
+			w.Header().Set("Connection", "close") // so that the name is looked up again
 			if r.URL.Path == "/robots.txt" {
 				http.NotFound(w, r)
 				return

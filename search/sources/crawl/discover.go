@@ -12,7 +12,7 @@ import (
 	"docent/search/sources/crawl/article"
 )
 
-// discover finds the pages that the site lists, and says what lists them. None are found where links are to be followed.
+// discover finds the pages that the site lists, and says what lists them. None are found if links are to be followed.
 func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 	if r.settings.Sitemap == "none" {
 		return nil, "following links", nil
@@ -81,7 +81,7 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 	return pages, method, nil
 }
 
-// sitemapAddresses are where the site may have sitemaps.
+// sitemapAddresses are the addresses at which the site may have sitemaps.
 func (r *run) sitemapAddresses() []string {
 	if r.settings.Sitemap != "" {
 		return []string{r.settings.Sitemap}

@@ -4,5 +4,5 @@
 // else by following links below an address. It asks as robots.txt, robots' meta elements and Retry-After want it,
 // never for what it holds already and the server says is unchanged, and only for addresses that the policy lets it
 // reach. What it knows of each page lies in a file beside the pages, written as the crawl goes: a crawl that was cut
-// off goes on where it was.
+// off resumes where it was.
 package crawl

@@ -21,8 +21,8 @@ import (
 const (
 	requestTime = time.Minute
 	attempts    = 3                // of a request that a server could not answer
-	mostPause   = 2 * time.Minute  // that a server may ask for within a crawl
-	mostDelay   = 30 * time.Second // of Crawl-delay
+	maxPause    = 2 * time.Minute  // that a server may ask for within a crawl
+	maxDelay    = 30 * time.Second // of Crawl-delay
 	pdfBytes    = 16 << 20
 	fullBytes   = 100 << 20 // of an llms-full.txt
 )
@@ -100,13 +100,13 @@ type response struct {
 // errSlow is of a server that wants to be left alone for longer than a crawl waits.
 var errSlow = errors.New("the server wants to be asked later")
 
-// get asks for an address, again where the server was not able to answer.
+// get asks for an address, again if the server was not able to answer.
 func (r *run) get(ctx context.Context, u *url.URL, conditions http.Header, limit int64) (response, error) {
 	h := r.crawler.host(u.Host)
 	var last error
 	for n := range attempts {
 		if n > 0 {
-			h.leave(min(max(r.pause, 50*time.Millisecond)<<(2*n), mostPause))
+			h.leave(min(max(r.pause, 50*time.Millisecond)<<(2*n), maxPause))
 		}
 		done, err := h.turn(ctx, r.pause)
 		if err != nil {
@@ -125,7 +125,7 @@ func (r *run) get(ctx context.Context, u *url.URL, conditions http.Header, limit
 			continue
 		case resp.code == http.StatusTooManyRequests || resp.code >= 500:
 			last = fmt.Errorf("the server answers %d %s", resp.code, http.StatusText(resp.code))
-			if pause := pauseOf(resp.header.Get("Retry-After"), r.crawler.o.Now()); pause > mostPause {
+			if pause := pauseOf(resp.header.Get("Retry-After"), r.crawler.o.Now()); pause > maxPause {
 				return resp, errSlow
 			} else if pause > 0 {
 				h.leave(pause)

@@ -18,7 +18,7 @@ type Report struct {
 	Start     string    `json:"start"`
 	Prefix    string    `json:"prefix"` // what the addresses of pages begin with
 	Method    string    `json:"method"` // how pages were found
-	Found     int       `json:"found"`  // addresses that the site lists; 0 where links were followed
+	Found     int       `json:"found"`  // addresses that the site lists; 0 if links were followed
 	Began     time.Time `json:"began"`
 	Ended     time.Time `json:"ended"`
 	Complete  bool      `json:"complete"` // nothing stopped it before all was read
@@ -110,7 +110,7 @@ func order(p Problem) int {
 	return 1
 }
 
-// keepReport leaves the report beside the state, for whoever looks after the server.
+// keepReport leaves the report beside the state, for the server's operator.
 func (r *run) keepReport(out Report) error {
 	raw, err := json.MarshalIndent(out, "", " ")
 	if err != nil {

@@ -42,7 +42,7 @@ func (r *run) readRobots(ctx context.Context) error {
 		r.robots = data.FindGroup(Robot)
 		r.listedMaps = data.Sitemaps
 		if delay := r.robots.CrawlDelay; delay > r.pause {
-			r.pause = min(delay, mostDelay)
+			r.pause = min(delay, maxDelay)
 		}
 		return nil
 	}

@@ -21,14 +21,14 @@ import (
 	"docent/site"
 )
 
-// The file that says that a folder's pages were collected is room site's.
+// collected says that a folder's pages were collected; package site owns its file.
 type collected = site.Collected
 
 const collectedFile = site.CollectedFile
 
 const (
 	believeLastMod = 7 * 24 * time.Hour // after which a page is asked for whatever the sitemap says
-	goOn           = 24 * time.Hour     // in which a crawl that was cut off goes on, rather than beginning anew
+	goOn           = 24 * time.Hour     // within which an interrupted crawl resumes rather than starting over
 	wrongCanonical = 3                  // pages of different texts that name one canonical address: nobody means that
 )
 
@@ -198,7 +198,7 @@ func (r *run) readStart(ctx context.Context) error {
 		}
 		return nil
 	}
-	r.follow, r.starting = true, true // its links are needed where nothing lists the pages
+	r.follow, r.starting = true, true // its links are needed when nothing lists the pages
 	defer func() { r.starting = false }()
 	r.enqueue(item{url: at})
 	if len(r.queue) == 0 {
@@ -323,7 +323,7 @@ func (r *run) take() item {
 	return it
 }
 
-// enqueue has an address asked for, once.
+// enqueue queues an address, once.
 func (r *run) enqueue(it item) {
 	address := it.url.String()
 	if r.queued[address] || r.scope.outside(it.url) != "" || it.depth > maxDepth {
@@ -680,7 +680,7 @@ func (r *run) take200(rec *record, res result) error {
 	return r.write(rec.File, content)
 }
 
-// canonical is the page that this one is another name of; empty where it is itself.
+// canonical is the page that this one is another name of; empty if it is itself.
 func (r *run) canonical(rec *record, address string) string {
 	if address == "" || rec.Own {
 		return ""
@@ -766,7 +766,7 @@ func (r *run) clear(round int) error {
 	return nil
 }
 
-// wrongNames are pages that were taken for other names of pages which there are not, or which nobody can mean: where
+// wrongNames are pages that were taken for other names of pages which there are not, or which nobody can mean: when
 // many pages of different texts name one canonical address.
 func (r *run) wrongNames() (out []*record) {
 	texts := map[string]map[string]bool{}

@@ -83,8 +83,8 @@ func normal(u *url.URL) *url.URL {
 	return &n
 }
 
-// parse is an address in the form that it is compared in, on the site's own origin where it names the same host by
-// another scheme or with www before it; nil where it is none.
+// parse is an address in the form that it is compared in, on the site's own origin if it names the same host by
+// another scheme or with www before it; nil if it is none.
 func (s *scope) parse(address string) *url.URL {
 	u, err := s.start.Parse(strings.TrimSpace(address))
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || len(address) > 2000 {
@@ -121,7 +121,7 @@ func init() {
 	}
 }
 
-// outside says why an address is not read; empty where it is.
+// outside says why an address is not read; empty if it is.
 func (s *scope) outside(u *url.URL) string {
 	switch {
 	case !s.below(u):

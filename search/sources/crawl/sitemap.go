@@ -20,7 +20,7 @@ const (
 // A listed page is one that a sitemap or llms.txt names.
 type listed struct {
 	url     *url.URL
-	fetch   *url.URL // of its Markdown; nil where it is the page itself
+	fetch   *url.URL // of its Markdown; nil if it is the page itself
 	lastmod string
 	trail   []string
 	text    *text  // of a page that came with the list
@@ -157,7 +157,7 @@ func shownAt(fetch *url.URL) *url.URL {
 
 var fullSource = regexp.MustCompile(`(?i)^(?:source|url|link)\s*:\s*<?(https?://[^\s>]+)>?\s*$`)
 
-// readFull takes an llms-full.txt apart where it says at which address each part of it is read: into no more parts than
+// readFull takes an llms-full.txt apart if it says at which address each part of it is read: into no more parts than
 // most. beyond tells whether there are more.
 func readFull(sc *scope, raw []byte, most int) (out []listed, beyond bool) {
 	full := string(raw)

@@ -113,7 +113,7 @@ func openState(path string) (*state, error) {
 	return s, nil
 }
 
-// compact writes the file anew, with what counts alone.
+// compact rewrites the file with only the lines that count.
 func (s *state) compact() error {
 	if s.file != nil {
 		s.file.Close()

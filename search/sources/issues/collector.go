@@ -94,7 +94,7 @@ func readState(name string) (s state) {
 	return s
 }
 
-// kept is what is known of threads where it still holds.
+// kept is what is known of threads and still holds.
 func kept(was state, settings string, pages bool) map[string]time.Time {
 	if was.Settings == settings && pages {
 		return was.Known

@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	mostBody    = 20_000 // characters of one comment
-	mostAnswers = 8      // comments of a page beside the question
-	leastWords  = 4      // of a comment that is no answer: "+1", "same here"
+	maxBody    = 20_000 // characters of one comment
+	maxAnswers = 8      // comments of a page beside the question
+	leastWords = 4      // of a comment that is no answer: "+1", "same here"
 )
 
 // page is a thread as Markdown, with the question, then what was accepted, then what maintainers said, then the others.
-// It is empty where nothing is left of it.
+// It is empty if nothing is left of it.
 func page(t host.Thread, repository string) string {
 	question := cleaned(t.Body)
 	answers := answersOf(t)
@@ -87,7 +87,7 @@ func answersOf(t host.Thread) []host.Said {
 		return 2
 	}
 	slices.SortStableFunc(out, func(a, b host.Said) int { return rank(a) - rank(b) })
-	return out[:min(len(out), mostAnswers)]
+	return out[:min(len(out), maxAnswers)]
 }
 
 var (
@@ -102,8 +102,8 @@ var (
 // a link to a script.
 func cleaned(body string) string {
 	body = comment.ReplaceAllString(strings.ReplaceAll(body, "\r\n", "\n"), "")
-	if utf8.RuneCountInString(body) > mostBody {
-		body = string([]rune(body)[:mostBody]) + "\n"
+	if utf8.RuneCountInString(body) > maxBody {
+		body = string([]rune(body)[:maxBody]) + "\n"
 	}
 	var out []string
 	heading := "" // that has nothing below it yet
@@ -142,7 +142,7 @@ func cleaned(body string) string {
 	return text
 }
 
-// fenceOf is the run that opens or closes a block of code; empty where the line does neither.
+// fenceOf is the run that opens or closes a block of code; empty if the line does neither.
 func fenceOf(line string) string {
 	for _, c := range []string{"`", "~"} {
 		if n := len(line) - len(strings.TrimLeft(line, c)); n >= 3 && (c == "~" || !strings.Contains(line[n:], "`")) {

@@ -17,7 +17,7 @@ type line struct {
 	mono bool // all of it is in a font for code
 }
 
-// A builder puts letters together to lines, in the order in which the file shows them: that of reading, also where
+// A builder puts letters together to lines, in the order in which the file shows them: that of reading, even if
 // there are columns.
 type builder struct {
 	lines []line

@@ -25,7 +25,7 @@ var ErrNoText = errors.New("it holds no text: a scanned document has to go throu
 
 // Markdown is the text of a PDF file. Before each page stands a comment that names it, in the form of PageMark.
 func Markdown(content []byte) (text []byte, err error) {
-	defer func() { // the library panics where a file is not what it says
+	defer func() { // the library panics if a file is not what it says
 		if r := recover(); r != nil {
 			text, err = nil, fmt.Errorf("it is no whole PDF file: %v", r)
 		}

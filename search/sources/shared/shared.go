@@ -1,5 +1,5 @@
-// Package shared gives the nodes of a cluster what only one of them has of the sources of documentation, and lets them
-// follow the same commits.
+// Package shared provides the nodes of a cluster with what only one of them has of the sources of documentation, and
+// lets them follow the same commits.
 //
 // What was uploaded, and what was collected of web sites and issues, lies in the nodes' database; a node's folder is a
 // copy of it, of the version in the folder's file. One node collects a source at a time.
@@ -57,7 +57,7 @@ func (s *Sources) Among(ctx context.Context, m Members) error {
 	return s.db.ForgetNodes(ctx, there)
 }
 
-// blobOf is where a source's files are kept.
+// blobOf names the blob that keeps a source's files.
 func blobOf(p api.Project) string {
 	if p.Kind == api.SourceZip {
 		return uploads + string(p.ID)
@@ -91,7 +91,7 @@ func (s *Sources) Take(ctx context.Context, p api.Project, dir string) (changed 
 	return true, nil
 }
 
-// takeZip has the last upload lie where uploads are kept.
+// takeZip puts the last upload where uploads are kept.
 func (s *Sources) takeZip(ctx context.Context, p api.Project, dir string, now nodes.Blob) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -129,7 +129,7 @@ func (s *Sources) takeFolder(ctx context.Context, p api.Project, dir string) err
 		unpacked <- err
 	})
 	got, err := s.db.Get(ctx, blobOf(p), out)
-	out.CloseWithError(err) // the end, where it is nil
+	out.CloseWithError(err) // the end, if it is nil
 	err = errors.Join(err, <-unpacked, os.MkdirAll(filepath.Join(next, sources.PagesDir), 0o700), keepVersion(next, got.Version))
 	if err != nil {
 		return errors.Join(err, os.RemoveAll(next))
@@ -273,7 +273,7 @@ func (s *Sources) Behind(ctx context.Context, id api.ProjectID, number int64) ([
 	return behind, err
 }
 
-// versionOf is the version that a folder is a copy of; 0 where that is not known.
+// versionOf is the version that a folder is a copy of; 0 if that is not known.
 func versionOf(dir string) int64 {
 	text, _ := os.ReadFile(filepath.Join(dir, versionFile))
 	version, _ := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)

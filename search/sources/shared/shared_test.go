@@ -220,7 +220,7 @@ func (r *repo) git(t *testing.T, args ...string) {
 	}
 }
 
-// push has the repository's only page say something else.
+// push changes the repository's only page.
 func (r *repo) push(t *testing.T, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(r.work, "index.md"), []byte(text), 0o600); err != nil {

@@ -29,8 +29,9 @@ const (
 // A Store takes uploads into a folder of the data directory.
 type Store struct {
 	Dir    string
-	Limits Limits // DefaultLimits where zero
-	// Share stores an upload to a source's folder where other nodes find it, before it is kept; nil on a node that is alone.
+	Limits Limits // DefaultLimits if zero
+	// Share stores an upload to a source's folder where other nodes find it, before it is kept; nil on a node that is
+	// alone.
 	Share func(ctx context.Context, dir string, zip io.Reader) error
 
 	mu sync.Mutex
@@ -110,7 +111,7 @@ func (s *Store) open(name string) (Incoming, *os.File, error) {
 }
 
 // Keep checks an upload to its last byte and makes it the one of a source's folder. It is on the disk when this returns.
-// changed is false where the folder has the same one already. The incoming file is gone in any case.
+// changed is false if the folder has the same one already. The incoming file is gone in any case.
 func (in Incoming) Keep(ctx context.Context, dir string) (changed bool, err error) {
 	defer os.Remove(in.path)
 	if err := in.check(); err != nil {
@@ -144,7 +145,7 @@ func (in Incoming) Keep(ctx context.Context, dir string) (changed bool, err erro
 	return true, errors.Join(disk.SyncFolder(dir), disk.SyncFolder(filepath.Dir(dir)))
 }
 
-// Drop forgets an upload. Nothing is done where it was kept.
+// Drop forgets an upload. Nothing is done if it was kept.
 func (in Incoming) Drop() { os.Remove(in.path) }
 
 func syncFile(name string) error {
@@ -187,7 +188,7 @@ type content struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Collect makes the pages those of the zip that was uploaded last. Where they are already, nothing is touched.
+// Collect makes the pages those of the zip that was uploaded last. If they are already, nothing is touched.
 func (z Zips) Collect(ctx context.Context, p api.Project, dir string, progress sources.Progress) (sources.Collected,
 	error) {
 	hash, err := datadir.HashOf(filepath.Join(dir, kept))

@@ -134,8 +134,8 @@ func clutter(name string) bool {
 	return strings.HasPrefix(name, "__MACOSX/") || base == ".DS_Store" || base == "Thumbs.db" || base == "desktop.ini"
 }
 
-// nameOf is the path of an entry with slashes. One that leads out of the folder is refused with the whole zip: whoever
-// made it meant harm, or its pages are not what they seem.
+// nameOf is the path of an entry with slashes. One that leads out of the folder is refused with the whole zip: its
+// author meant harm, or its pages are not what they seem.
 func nameOf(f *zip.File) (string, error) {
 	name := strings.ReplaceAll(decodedName(f), `\`, "/")
 	trimmed := strings.TrimSuffix(strings.TrimPrefix(name, "./"), "/")
@@ -184,7 +184,7 @@ func decodedName(f *zip.File) string {
 	return name
 }
 
-// unicodeName reads the field 0x7075, which counts where it is of the name that stands there.
+// unicodeName reads the field 0x7075, which counts if it is of the name that stands there.
 func unicodeName(f *zip.File) (string, bool) {
 	for extra := f.Extra; len(extra) >= 4; {
 		tag, size := binary.LittleEndian.Uint16(extra), int(binary.LittleEndian.Uint16(extra[2:]))
@@ -201,7 +201,7 @@ func unicodeName(f *zip.File) (string, bool) {
 }
 
 // unpack inflates all files of a plan. What a zip says of itself is not trusted: what comes is counted. to is where a
-// file goes; where it is nil they are only read.
+// file goes; if it is nil, they are only read.
 func (p *plan) unpack(l Limits, to func(name string) (io.WriteCloser, error), progress func(done, total int)) error {
 	left := l.Unpacked
 	for i, f := range p.files {

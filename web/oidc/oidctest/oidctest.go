@@ -68,7 +68,7 @@ type Provider struct {
 	stop func()
 }
 
-// Start starts a provider that sends browsers back to one of the addresses. The test is skipped where the provider is
+// Start starts a provider that sends browsers back to one of the addresses. The test is skipped if the provider is
 // not installed.
 func Start(t *testing.T, redirects ...string) *Provider {
 	t.Helper()

@@ -17,7 +17,7 @@ import (
 type Article struct {
 	Title       string
 	Description string
-	Language    string   // as the page names it; empty where it does not
+	Language    string   // as the page names it; empty if it does not
 	Trail       []string // the titles above it
 	Markdown    []byte   // its main part, without its title
 	Words       int      // of its main part
@@ -27,7 +27,7 @@ type Article struct {
 
 // A Page is what a page says to programs.
 type Page struct {
-	Canonical string // whole address of the page that this one is another name of; empty where there is none
+	Canonical string // whole address of the page that this one is another name of; empty if there is none
 	Refresh   string // whole address that the page leads on to by itself
 	NoIndex   bool
 	NoFollow  bool
@@ -42,9 +42,9 @@ var ErrScripts = errors.New("has no text without JavaScript")
 
 // most is what is taken from a page of each kind of thing, beyond which nobody writes for readers.
 const (
-	mostLinks = 5000
-	mostTitle = 300
-	mostWords = 2000 // bytes of a description
+	maxLinks = 5000
+	maxTitle = 300
+	maxWords = 2000 // bytes of a description
 )
 
 // Read reads an HTML page in UTF-8 that stands at an address. Ours says which addresses are pages of the same
@@ -61,11 +61,11 @@ func Read(content []byte, at *url.URL, ours func(*url.URL) bool) (Article, error
 		}
 	}
 	a := Article{Page: readPage(doc, base)}
-	a.Description = clip(meta(doc, "description", "og:description"), mostWords)
+	a.Description = clip(meta(doc, "description", "og:description"), maxWords)
 	if n := first(doc, htmlElement); n != nil {
 		a.Language = clip(strings.TrimSpace(attr(n, "lang")), 35)
 	}
-	a.Title, a.Trail = clip(titleOf(doc), mostTitle), trailOf(doc)
+	a.Title, a.Trail = clip(titleOf(doc), maxTitle), trailOf(doc)
 	scripts := first(doc, scriptElement) != nil
 	top, by := mainPart(doc, at)
 	shape(top, base, ours)
@@ -127,7 +127,7 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 		if u == nil || slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "nofollow") || has(n, "download") {
 			continue
 		}
-		if address := u.String(); !seen[address] && len(p.Links) < mostLinks {
+		if address := u.String(); !seen[address] && len(p.Links) < maxLinks {
 			seen[address] = true
 			p.Links = append(p.Links, address)
 		}
@@ -162,7 +162,7 @@ func (p *Page) Obey(headers []string, robot string) {
 	}
 }
 
-// whole is the address that a link leads to, without its fragment; nil where that is none of the web.
+// whole is the address that a link leads to, without its fragment; nil if that is none of the web.
 func whole(base *url.URL, href string) *url.URL {
 	href = strings.TrimSpace(href)
 	if href == "" || len(href) > 2000 {
@@ -250,7 +250,7 @@ func isSelfLink(n *html.Node) bool {
 
 var selfLinkClass = regexp.MustCompile(`(?:^|\s)(?:headerlink|hash-link|header-anchor|anchor-link|sl-anchor-link|anchorjs-link|heading-anchor|subheading-anchor|anchor)(?:\s|$)`)
 
-// trailOf are the titles above the page, where it shows them.
+// trailOf are the titles above the page, if it shows them.
 func trailOf(doc *html.Node) (out []string) {
 	top := first(doc, crumbs)
 	if top == nil {

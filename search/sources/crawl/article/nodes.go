@@ -63,7 +63,7 @@ func replace(old, with *html.Node) {
 	}
 }
 
-// element makes one; what it holds is taken from where it was.
+// element creates one; what it holds is taken from where it was.
 func element(tag atom.Atom, children ...*html.Node) *html.Node {
 	n := &html.Node{Type: html.ElementNode, Data: tag.String(), DataAtom: tag}
 	for _, c := range children {

@@ -126,7 +126,7 @@ var (
 	setPanels = selects(".tabbed-content > .tabbed-block, .blocks > *")
 )
 
-// Elements that are looked at in search of panels: so many, and more for each element of the page. Where a page has too
+// Elements that are looked at in search of panels: so many, and more for each element of the page. If a page has too
 // many lists of tabs without panels, those at its end stay lists.
 const (
 	maxPanelSteps = 100_000
