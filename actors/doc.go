@@ -33,6 +33,6 @@
 // Everything else wakes with its first command.
 //
 // Stopping. New commands are refused. Supervisors take what is queued, then stop their children and themselves: runs
-// are cancelled and taken up at the next start, readers get a proper end. Then runs are waited for. After that the
+// are canceled and taken up at the next start, readers get a proper end. Then runs are waited for. After that the
 // stores may be closed.
 package actors

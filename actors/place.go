@@ -108,7 +108,7 @@ func (s *shard) moved(e *entry) {
 // Open returns how many answers of a shard's threads are written here.
 func (s *System) Open(shard int) int { return int(s.open[shard].Load()) }
 
-// Release ends the actors of shards that another node is to run: Place says so already. Runs are cancelled without a
+// Release ends the actors of shards that another node is to run: Place says so already. Runs are canceled without a
 // result, readers are broken off, and commands that wait look for the other node. It returns when the actors have ended.
 func (s *System) Release(ctx context.Context, shards []int) error {
 	msg := release{shards: new([cluster.Shards]bool), ended: new(background.Work)}

@@ -275,7 +275,7 @@ func (s *System) wakeOne(d *directory, id string) error {
 	}
 }
 
-// Stop ends the actors: commands are refused, runs and turns are cancelled and taken up at the next start, readers and
+// Stop ends the actors: commands are refused, runs and turns are canceled and taken up at the next start, readers and
 // watchers get a proper end. When ctx ends first, it leaves what does not end and says so.
 func (s *System) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })

@@ -376,7 +376,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// slipsBetween is the number of letters left out, added, replaced or swapped with their neighbour between two words, or
+// slipsBetween is the number of letters left out, added, replaced or swapped with their neighbor between two words, or
 // more than most if there are more.
 func slipsBetween(a []rune, word string, most int) int {
 	var buf [48]rune

@@ -19,7 +19,7 @@ import (
 	"docent/site/anchor"
 )
 
-// A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
+// A Site is how the generator of a documentation site names its pages. It is recognized by its files, and decides where
 // a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to
 // the documentation folder; those of files above it begin with "../".
 type Site struct {
@@ -154,7 +154,7 @@ type Page struct {
 	Aliases []string // older addresses that lead to it
 }
 
-// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files
+// Open recognizes the generator and reads its configuration. What a project says of itself goes before what its files
 // say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,

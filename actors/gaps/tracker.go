@@ -33,7 +33,7 @@ const (
 )
 
 // A Tracker knows the topics of all projects. What it has read it remembers, so that a page is made without reading it
-// again; it remembers nothing that the catalogue does not have.
+// again; it remembers nothing that the catalog does not have.
 type Tracker struct {
 	Deps
 	mu       sync.Mutex

@@ -357,7 +357,7 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 	if err := cmd.Project.MayBeEdited(); err != nil {
 		return nil, err
 	}
-	at := now // neighbours in a listing, which is in the order of ids, are in the order of these times as well
+	at := now // neighbors in a listing, which is in the order of ids, are in the order of these times as well
 	if !cmd.At.IsZero() && cmd.At.Before(now) && now.Sub(cmd.At) < time.Minute {
 		at = cmd.At
 	}

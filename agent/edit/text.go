@@ -21,7 +21,7 @@ type hit struct {
 	text string // what is to stand there
 }
 
-// A finder gives the hits in a stretch of the source, which it sees whole so that it can look at the neighbours.
+// A finder gives the hits in a stretch of the source, which it sees whole so that it can look at the neighbors.
 type finder func(src []byte, at markup.Span) []hit
 
 // A reach says which parts of a page a text operation may touch.

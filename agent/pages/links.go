@@ -394,7 +394,7 @@ func belowRoot(t Target, name, file, p string) string {
 	return name
 }
 
-// dotted tells whether links to a page's neighbours begin with "./": on the page or, if it has none, on the site.
+// dotted tells whether links to a page's neighbors begin with "./": on the page or, if it has none, on the site.
 func (s *Site) dotted(from string) bool {
 	count := func(p *markup.Page) (n int) {
 		for _, l := range p.Links {

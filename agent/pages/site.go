@@ -31,7 +31,7 @@ type Site struct {
 	own       string // public address of the documentation folder; empty if not known
 	base      string // the path of that
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
-	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
+	dots      *bool  // links to neighbors begin with "./"; nil when not counted yet
 
 	listed   []string // the pages; for which list of files that holds
 	listedOf *string

@@ -190,7 +190,7 @@ func (g *gitea) mayWrite(ctx context.Context, account string) (bool, error) {
 		return false, err
 	}
 	switch is.Permission {
-	case "owner": // of the repository, its organisation, or the whole server
+	case "owner": // of the repository, its organization, or the whole server
 		return true, nil
 	case "write", "admin":
 		return g.active(ctx, account)

@@ -80,7 +80,7 @@ func (r *repair) run(aside []string) error {
 	return nil
 }
 
-// identity takes out a damaged record of which journal this is and which catalogue it works with.
+// identity takes out a damaged record of which journal this is and which catalog it works with.
 func (r *repair) identity() error {
 	meta := r.c.tx.Bucket(bucketMeta)
 	value := bytes.Clone(meta.Get(metaIdentity))

@@ -323,7 +323,7 @@ func pluralOfCapitals(rest string, begin, at int) bool {
 	return len(rest) == 2 || !isWordByte(rest[2])
 }
 
-// bigrams emits each two neighbouring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
+// bigrams emits each two neighboring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
 func (a *Analyser) bigrams(text string, i, at int, emit func(Token)) (int, int) {
 	run := i
 	for run < len(text) {

@@ -325,13 +325,13 @@ func (s *Reader) CatchUp(ctx context.Context) error {
 }
 
 // dropRemoved drops the indexes of sources that another node has removed. It reports whether it could look: what is being
-// added here is not in the catalogue yet.
+// added here is not in the catalog yet.
 func (s *Reader) dropRemoved(ctx context.Context) bool {
 	if !s.adding.TryLock() {
 		return false
 	}
 	defer s.adding.Unlock()
-	held := s.Index.Projects() // before the catalogue is asked: what is indexed from now on is there
+	held := s.Index.Projects() // before the catalog is asked: what is indexed from now on is there
 	used, err := s.used(ctx)
 	if err != nil {
 		return false

@@ -33,7 +33,7 @@ type Project struct {
 	Open string `json:"open,omitempty"`
 }
 
-// Add reads and indexes the documentation before the project is in the catalogue: a source that cannot be read
+// Add reads and indexes the documentation before the project is in the catalog: a source that cannot be read
 // leaves no project behind.
 func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	s.adding.Lock()

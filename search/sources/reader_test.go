@@ -48,7 +48,7 @@ func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	return reader
 }
 
-// addProject puts a project with one page into the catalogue.
+// addProject puts a project with one page into the catalog.
 func addProject(t *testing.T, reader *Reader, id api.ProjectID) api.Project {
 	t.Helper()
 	source := t.TempDir()

@@ -93,7 +93,7 @@ type overviewView struct {
 	New       bool // nothing was asked yet
 }
 
-// asked counts what was asked in a project from a time ago until another. The catalogue remembers the counts of what is
+// asked counts what was asked in a project from a time ago until another. The catalog remembers the counts of what is
 // past, so that a part that is live may ask again and again.
 func (s *handler) asked(ctx context.Context, id api.ProjectID, from, to time.Duration) (sum catalog.Day, err error) {
 	now := s.Now()

@@ -24,7 +24,7 @@ import (
 // draftsKept is how many projects may be on their way at once.
 const draftsKept = 50
 
-// A draft is a project that is on its way into the catalogue. It is kept in memory: after a restart the project is
+// A draft is a project that is on its way into the catalog. It is kept in memory: after a restart the project is
 // there, or the wizard begins again.
 type draft struct {
 	ID       api.ProjectID

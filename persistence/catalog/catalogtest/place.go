@@ -22,7 +22,7 @@ func EachPlace(t *testing.T, test func(*testing.T, Place)) {
 	Each(t, func(t *testing.T, dsn string) { test(t, Place{T: t, DSN: dsn}) })
 }
 
-// Open opens the catalogue of the place until the test ends.
+// Open opens the catalog of the place until the test ends.
 func (p Place) Open(o catalog.Options) *catalog.Catalog {
 	p.T.Helper()
 	if o.Log == nil {

@@ -1,4 +1,4 @@
-// Package listing keeps copies of what the journal holds in the catalogue, where they can be searched: a projector
+// Package listing keeps copies of what the journal holds in the catalog, where they can be searched: a projector
 // follows the journal and writes the rows of one kind of stream, on one node at a time, and tells the others. It owns
 // the projectors and the listing of jobs; the listing of questions is that of package insights.
 package listing
