@@ -749,7 +749,7 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 				l.spared = append(l.spared, f)
 			}
 			return "", say.Refuse(
-				"the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.Site.Show(f))
+				"the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done if it is in the way", l.Site.Show(f))
 		}
 	}
 	done, left := len(l.Done), len(l.Left)

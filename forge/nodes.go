@@ -477,6 +477,6 @@ func (h *Hub) withoutFolder(s *session, head plumbing.Hash) (*session, plumbing.
 }
 
 func notMounted(path string) error {
-	return failure.Misconfigured("The folder %q is not on this node. Where several nodes serve a project, each needs the same folder at the same place (a shared mount), or the documentation comes from a git repository.",
+	return failure.Misconfigured("The folder %q is not on this node. If several nodes serve a project, each needs the same folder at the same place (a shared mount). Otherwise take the documentation from a git repository.",
 		path)
 }

@@ -98,7 +98,7 @@ func (s *Site) unknown(file, format string, args ...any) {
 func (s *Site) withhold(format string, args ...any) {
 	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
 		s.broken = &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf(format, args...) +
-			"; mend it, or say what is public: with --include or --exclude, in the console with \"Include\" or \"Leave out\" (--include '**' where everything is)"}
+			"; mend it, or say what is public: with --include or --exclude, in the console with \"Include\" or \"Leave out\" (--include '**' if everything is)"}
 	}
 }
 
