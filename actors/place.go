@@ -18,7 +18,7 @@ import (
 // errMoved answers a command that came to the actor of another node. Nothing of it was done.
 var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second})
 
-// here is whether this node runs the actor of an id.
+// here reports whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
 	place := d.system.deps.Place
 	return d.everywhere || place == nil || place.Here(d.kind+"/"+id)

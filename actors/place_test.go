@@ -26,7 +26,7 @@ type places struct {
 	stale bool // no node may act on what it runs: its beats are missing
 }
 
-// lapse says whether the nodes' beats are missing.
+// lapse reports whether the nodes' beats are missing.
 func (p *places) lapse(stale bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -223,7 +223,7 @@ func toolByName(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// offers tells whether a tool can work here.
+// offers reports whether a tool can work here.
 func (l *loop) offers(t tool) bool { return t.Name != "search_docs" || l.opts.Searcher != nil }
 
 func (l *loop) tools() []Tool {
@@ -662,7 +662,7 @@ func (l *loop) navHint() string {
 	return l.Site.WhyNoNavigation() + "."
 }
 
-// listed tells whether readers find a page in the navigation, if there is one to look at.
+// listed reports whether readers find a page in the navigation, if there is one to look at.
 func (l *loop) listed(f string) bool {
 	nav, err := l.Site.Navigation()
 	if err != nil || nav == nil {

@@ -59,7 +59,7 @@ func (s *Server) proven(g *grant.Grant, x *exchange, req *http.Request, uses []q
 	return nil
 }
 
-// pressed is whether a network has asked as many questions today as it may without a proof of work.
+// pressed reports whether a network has asked as many questions today as it may without a proof of work.
 func (s *Server) pressed(uses []quota.Use, unproven int) bool {
 	if unproven < 0 {
 		return false

@@ -190,7 +190,7 @@ func (p *queryParser) typedWord(t analysis.Token, weight float32) error {
 	return nil
 }
 
-// known tells whether some document has a term.
+// known reports whether some document has a term.
 func (p *queryParser) known(term string) (bool, error) {
 	found, err := p.decode(p.ctx, term)
 	return err == nil && (len(found.sections) > 0 || len(found.pages) > 0), err

@@ -236,7 +236,7 @@ func (s *Site) kindOf(file string, files []string) api.SiteKind {
 	return kind
 }
 
-// speaks tells whether a file says by itself which generator makes the site.
+// speaks reports whether a file says by itself which generator makes the site.
 func speaks(file string) bool {
 	switch base := path.Base(file); {
 	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "production",

@@ -236,7 +236,7 @@ func digestOf(marks []insights.QuestionMark, stored []api.Gap) uint64 {
 	return h.Sum64()
 }
 
-// read gives the questions that are marked: from memory if they have not changed.
+// read returns the questions that are marked: from memory if they have not changed.
 func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.ProjectID, marks []insights.QuestionMark) (
 	[]topics.Question, error) {
 	known := m.open

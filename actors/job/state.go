@@ -335,7 +335,7 @@ func (s state) progressed(msg progressed, now time.Time) []Event {
 // current reports whether a result is of the work in hand.
 func (s state) current(attempt int) bool { return s.phase != idle && attempt == s.attempt }
 
-// follows tells whether a step comes next: one that came before, or that leaves one out, does not.
+// follows reports whether a step comes next: one that came before, or that leaves one out, does not.
 func (s state) follows(step agent.Step) bool {
 	if len(s.steps) == 0 {
 		return step.Number == 1

@@ -135,7 +135,7 @@ func (r *Run) stillNamed(page, id string) {
 	}
 }
 
-// mayName tells whether a file may list pages and was not edited by this operation. known says that it lists some.
+// mayName reports whether a file may list pages and was not edited by this operation. known says that it lists some.
 func (r *Run) mayName(f string, known bool) bool {
 	rel, ok := site.Relative(r.Files.DocsDir, f)
 	switch {
@@ -167,7 +167,7 @@ func (r *Run) namesFrom(f, page, id string) (names []string) {
 	return slices.Compact(names)
 }
 
-// namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of
+// namesAny reports whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of
 // YAML.
 func namesAny(file, src string, names []string) bool {
 	quoted := slices.Contains([]string{".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".toml"},

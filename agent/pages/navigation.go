@@ -472,7 +472,7 @@ func (n *Navigation) Rename(from, to string) (entries, addresses int, err error)
 	return entries, addresses, n.apply(edits)
 }
 
-// leadsTo tells whether an address without prefix is that of a file, which need not be there any more.
+// leadsTo reports whether an address without prefix is that of a file, which need not be there any more.
 func leadsTo(at, file string) bool {
 	return at == file || at == workspace.Stem(file) || workspace.IsIndex(file) && at == path.Dir(file)
 }

@@ -150,7 +150,7 @@ func (d *Disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
 
 type stater interface{ Stat() (fs.FileInfo, error) }
 
-// Has says whether an object is there, whole or not.
+// Has reports whether an object is there, whole or not.
 func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -198,7 +198,7 @@ func (g *gitea) mayWrite(ctx context.Context, account string) (bool, error) {
 	return false, nil
 }
 
-// active says whether an account that may write is in use: one that an administrator has closed keeps its permissions,
+// active reports whether an account that may write is in use: one that an administrator has closed keeps its permissions,
 // and is left out of those whom issues may be assigned to.
 func (g *gitea) active(ctx context.Context, account string) (bool, error) {
 	var list []giteaUser

@@ -77,7 +77,7 @@ type Pull struct {
 	Labels []string
 }
 
-// KeepsPulls says whether a kind of host keeps pull requests itself.
+// KeepsPulls reports whether a kind of host keeps pull requests itself.
 func KeepsPulls(kind api.HostKind) bool {
 	return kind == api.HostGitHub || kind == api.HostGitLab || kind == api.HostGitea
 }

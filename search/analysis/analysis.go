@@ -164,7 +164,7 @@ func isCJK(r rune) bool {
 	return r >= 0x2E80 && (r == longVowel || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
 
-// IsWord tells whether a character is part of a word.
+// IsWord reports whether a character is part of a word.
 func IsWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
@@ -422,7 +422,7 @@ func setOf(words string) map[string]bool {
 	return m
 }
 
-// Dropped tells whether a word says how something is asked.
+// Dropped reports whether a word says how something is asked.
 func Dropped(word string) bool {
 	if first, _ := utf8.DecodeRuneInString(word); isCJK(first) {
 		return asksInCJK(word)
@@ -438,7 +438,7 @@ var (
 	askingSigns = "何怎么麼吗嗎呢哪请請"
 )
 
-// asksInCJK tells whether a pair of characters says how something is asked: so does one of Hiragana alone, the script of
+// asksInCJK reports whether a pair of characters says how something is asked: so does one of Hiragana alone, the script of
 // Japanese grammar.
 func asksInCJK(pair string) bool {
 	grammar := true

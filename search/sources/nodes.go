@@ -233,7 +233,7 @@ func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
 	return whole && s.follows.idle(), nil
 }
 
-// idle is whether nothing is being read that another node has turned.
+// idle reports whether nothing is being read that another node has turned.
 func (f *following) idle() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -169,7 +169,7 @@ func pageFolders(pages []string) string {
 	return strings.Join(said, ", ")
 }
 
-// readAlike is whether two projects' settings differ in nothing that decides what is read and indexed of the
+// readAlike reports whether two projects' settings differ in nothing that decides what is read and indexed of the
 // documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv

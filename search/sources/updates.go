@@ -131,7 +131,7 @@ func (u *Updates) beginPending() error {
 	return nil
 }
 
-// here is whether this node carries out a project's updates.
+// here reports whether this node carries out a project's updates.
 func (u *Updates) here(project api.ProjectID) bool {
 	return u.Here == nil || u.Here("task/update/"+string(project))
 }

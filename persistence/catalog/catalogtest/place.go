@@ -65,7 +65,7 @@ func (c *Clock) Add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// Must gives a value, or ends the test if there is an error.
+// Must returns a value, or ends the test if there is an error.
 func Must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

@@ -102,7 +102,7 @@ func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 	}
 }
 
-// remembered gives what is known of a key now.
+// remembered returns what is known of a key now.
 func (a *answers[K, V]) remembered(key K, now time.Time) (value V, known bool, err error) {
 	if hit, ok := a.found.Get(key); ok && now.Before(hit.until) {
 		return hit.value, true, nil

@@ -85,7 +85,7 @@ func (db *DB) openNodes(ctx context.Context, connect func(context.Context) (*pgx
 	return nil
 }
 
-// Several says whether several nodes serve from the database.
+// Several reports whether several nodes serve from the database.
 func (db *DB) Several() bool { return db.nodes != nil }
 
 // hearer is a part that acts on what other nodes say.

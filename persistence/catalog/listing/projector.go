@@ -241,7 +241,7 @@ func (p *Projector) rest(ctx context.Context, until time.Time) {
 	}
 }
 
-// awaited is whether somebody waits for the listing.
+// awaited reports whether somebody waits for the listing.
 func (p *Projector) awaited() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
