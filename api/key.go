@@ -17,7 +17,7 @@ import (
 )
 
 // A key's secret is a prefix that names its kind, 256 random bits in secretDigits base62 digits, and a CRC-32 of both
-// in checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a look-up.
+// in checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a lookup.
 const (
 	adminPrefix     = "dct_adm_"
 	assistantPrefix = "dct_pub_"

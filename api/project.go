@@ -59,7 +59,7 @@ type Project struct {
 	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
-	// e-mail address or URL offered when the documentation does not answer
+	// email address or URL offered when the documentation does not answer
 	Deflection string `json:"deflection,omitempty"`
 	// which comments on pull requests are instructions, and the name that they call the agent by
 	Review    ReviewMode `json:"review,omitempty"`

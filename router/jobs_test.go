@@ -210,7 +210,7 @@ func TestARepeatedRequestIsTheSameJob(t *testing.T) {
 
 func TestRequestsThatRaceWithOneKeyMakeOneJob(t *testing.T) {
 	h := build(t)
-	h.jobs.claims.hidden = true // every look-up comes before the first append
+	h.jobs.claims.hidden = true // every lookup comes before the first append
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range ids {

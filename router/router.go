@@ -482,7 +482,7 @@ func param(req bunrouter.Request, name string) string {
 	return unescape(v)
 }
 
-// Retire says that the service is not ready any more, while it goes on to take work: other nodes take what comes next.
+// Retire says that the service is no longer ready, while it goes on to take work: other nodes take what comes next.
 // Streams end that wait for nothing that was asked.
 func (s *Server) Retire() { s.retire() }
 

@@ -17,7 +17,7 @@ import (
 
 // What an instruction may cost before it is given up.
 const (
-	maxInterrupted = 8   // runs that ended with the process: an instruction that kills it must not do so for ever
+	maxInterrupted = 8   // runs that ended with the process: an instruction that kills it must not do so forever
 	maxPanicked    = 3   // runs that failed in the program
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
@@ -94,7 +94,7 @@ type state struct {
 	earlier   []agent.Instruction
 	log       []Entry
 	logBytes  int    // size of the entries
-	dropped   uint64 // the last event whose entry is not kept any more
+	dropped   uint64 // the last event whose entry is no longer kept
 	createdAt time.Time
 	updatedAt time.Time
 	archived  time.Time

@@ -113,7 +113,7 @@ func (r *Run) dropFromPrograms(page string) error {
 var tables = regexp.MustCompile(
 	`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml)|[^/]*\.rst)$`)
 
-// stillNamed says which files name a page that is not there any more. id is its name in programs.
+// stillNamed says which files name a page that is no longer there. id is its name in programs.
 func (r *Run) stillNamed(page, id string) {
 	const most = 2000
 	config, err := r.Files.Read(r.Site.NavigationFile())

@@ -114,7 +114,7 @@ func TestAReadingThatIsCalledOffDoesNotWaitForItsTurn(t *testing.T) {
 	}
 }
 
-// The folder of a project that is removed, or that has another source by now, is not watched any more.
+// The folder of a project that is removed, or that has another source by now, is no longer watched.
 func TestAFolderIsWatchedAsLongAsAProjectComesFromIt(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))

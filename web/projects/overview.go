@@ -196,7 +196,7 @@ func (s *handler) overviewOf(ctx context.Context, p api.Project) (*overviewView,
 	return o, nil
 }
 
-// judge says what needs somebody, and where it is put right.
+// judge says what needs somebody, and where it is fixed.
 func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catalog.Day, jobs []api.JobRow,
 	updates []api.Update) {
 	add := func(bad bool, page, do, format string, args ...any) {

@@ -1,6 +1,6 @@
 // Package database provides the one SQL database, SQLite or PostgreSQL, of all parts of the catalog, through bun. It
 // owns how the database is opened and migrated, transactions and how changes are counted and told to other nodes, the
-// identity of the catalog, rows with checksums, errors, what is remembered of look-ups, and the organizations and
+// identity of the catalog, rows with checksums, errors, what is remembered of lookups, and the organizations and
 // settings of the installation. Migrations of all parts are here, since they are one sequence.
 package database
 
@@ -32,7 +32,7 @@ var ErrCorrupt = errors.New("a stored record is damaged")
 type Options struct {
 	Log *slog.Logger // default slog.Default
 	Now func() time.Time
-	// Stale is how long a look-up may be answered from memory when another process changes the same database: 1 s if
+	// Stale is how long a lookup may be answered from memory when another process changes the same database: 1 s if
 	// zero. A change made through this DB is seen at once.
 	Stale time.Duration
 	// TouchEvery is how often the last use of keys is written: default 5 s.

@@ -38,7 +38,7 @@ type otherNodes struct {
 type Message struct {
 	From   string   `json:"from"`
 	Change bool     `json:"change,omitempty"` // of what stands nowhere else
-	Forget []string `json:"forget,omitempty"` // look-ups
+	Forget []string `json:"forget,omitempty"` // lookups
 	// Listing was brought up to Position, or somebody waits for it.
 	Listing  string          `json:"listing,omitempty"`
 	Position uint64          `json:"position,omitempty"`

@@ -40,7 +40,7 @@ func New(db *database.DB) *Store {
 }
 
 // Add registers a listing to be emptied with the others. Changed is called after each change of any listing, and reset
-// when what was counted may not hold any more. It is called before the database is started.
+// when what was counted may no longer hold. It is called before the database is started.
 func (s *Store) Add(of Projection, changed func(*Changes), reset func()) {
 	s.copies, s.observers = append(s.copies, of), append(s.observers, observer{changed, reset})
 }
