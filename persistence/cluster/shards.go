@@ -51,7 +51,7 @@ func (m *Members) Alone(ctx context.Context, name string, f func(context.Context
 }
 
 // Hold returns a context that ends as that of Alone's f, and release, which says once that what ran under it has ended.
-// The context is nil where this node may not run what has the name.
+// The context is nil if this node may not run what has the name.
 func (m *Members) Hold(ctx context.Context, name string) (held context.Context, release func()) {
 	shard := Shard(name)
 	m.mu.Lock()
