@@ -1,5 +1,5 @@
-// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that knows the
-// runtime; packages job and thread hold what an actor does.
+// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that
+// knows the runtime; packages job and thread hold what an actor does.
 //
 //	System
 //	├── jobs-0 … jobs-31         supervisors, one for each share of the ids

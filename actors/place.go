@@ -21,7 +21,7 @@ var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: 
 // here reports whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
 	place := d.system.deps.Place
-	return d.everywhere || place == nil || place.Here(d.kind+"/"+id)
+	return d.everywhere || place == nil || place.Owns(d.kind+"/"+id)
 }
 
 // placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away
@@ -39,7 +39,7 @@ func (s *System) askPlaced(ctx context.Context, d *directory, id string, command
 		v, err = s.askHere(ctx, d, id, command, read)
 		switch {
 		case errors.Is(err, errMoved), errors.Is(err, journal.ErrSequence): // nothing was written
-		case err == nil && read && !place.Here(name): // it ended while it was read or watched
+		case err == nil && read && !place.Owns(name): // it ended while it was read or watched
 		default:
 			return v, err
 		}
@@ -144,7 +144,7 @@ func (s *System) Wake(shards []int) {
 		for n := 1; s.ctx.Err() == nil; n++ {
 			var pending []string
 			err := s.deps.Journal.Pending(func(stream string) bool {
-				if mine[cluster.Shard(stream)] && (s.deps.Place == nil || s.deps.Place.Here(stream)) {
+				if mine[cluster.Shard(stream)] && (s.deps.Place == nil || s.deps.Place.Owns(stream)) {
 					pending = append(pending, stream)
 				}
 				return true

@@ -398,8 +398,8 @@ func TestNobodyIsToldThatNothingHappenedWhereThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotBegunForAClientThatLeftCostsNothing has the clients of a job and of a question leave while their node waits
-// for another one.
+// TestWhatWasNotBegunForAClientThatLeftCostsNothing has the clients of a job and of a question leave while their node
+// waits for another one.
 func TestWhatWasNotBegunForAClientThatLeftCostsNothing(t *testing.T) {
 	h, solve := worked(t)
 	used := h.quotas.total()

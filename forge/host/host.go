@@ -23,8 +23,8 @@ import (
 type Host interface {
 	// Repository says what the credentials may do.
 	Repository(ctx context.Context) (Repository, error)
-	// Find is the open pull request from a branch of the repository, otherwise the youngest; its number is zero if there is
-	// none. There says whether the branch exists on the host.
+	// Find is the open pull request from a branch of the repository, otherwise the youngest; its number is zero if
+	// there is none. There says whether the branch exists on the host.
 	Find(ctx context.Context, branch, base string, there bool) (Pull, error)
 	Get(ctx context.Context, number int) (Pull, error)
 	// Create opens one. If the branch has one already it fails with ErrPullExists.

@@ -72,8 +72,8 @@ type copiedColumn struct{ name, kind string }
 // made are tables that hold rows in a new catalog.
 var made = []string{"organizations", "settings", "stores", "projections"}
 
-// copied reports whether a table's rows are copied. The texts of questions are another kind of table in each database, and
-// made from the questions; large values and leases of nodes are PostgreSQL's alone.
+// copied reports whether a table's rows are copied. The texts of questions are another kind of table in each database,
+// and made from the questions; large values and leases of nodes are PostgreSQL's alone.
 func copied(table string) bool {
 	return !strings.HasPrefix(table, "bun_") && !strings.HasPrefix(table, "question_texts") && table != "text_queue"
 }

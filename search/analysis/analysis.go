@@ -438,8 +438,8 @@ var (
 	askingSigns = "何怎么麼吗嗎呢哪请請"
 )
 
-// asksInCJK reports whether a pair of characters says how something is asked: so does one of Hiragana alone, the script of
-// Japanese grammar.
+// asksInCJK reports whether a pair of characters says how something is asked: so does one of Hiragana alone, the script
+// of Japanese grammar.
 func asksInCJK(pair string) bool {
 	grammar := true
 	for _, r := range pair {

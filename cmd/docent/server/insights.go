@@ -37,7 +37,7 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 	targets := a.config.Targets()
 	targets.Loopback = a.config.ReportLoopback
 	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Secrets: a.Stores.Secrets,
-		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Alone: a.nodes.Alone})
+		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Alone: a.nodes.RunExclusive})
 	if err != nil {
 		return err
 	}

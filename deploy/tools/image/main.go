@@ -1,5 +1,5 @@
-// Command image makes Docent's container image of binaries that are built: from scratch, for each platform that there is a
-// binary for, without a container engine. The same binaries and the same flags make the same bits.
+// Command image makes Docent's container image of binaries that are built: from scratch, for each platform that there
+// is a binary for, without a container engine. The same binaries and the same flags make the same bits.
 package main
 
 import (
