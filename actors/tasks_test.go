@@ -33,7 +33,7 @@ func TestATaskIsHandledWhenItIsDueAndWhenItIsStarted(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		again = task.Done
 		time.Sleep(24 * time.Hour)
-		tasks.Start(a) // anew
+		tasks.Start(a) // starts over
 		time.Sleep(time.Hour)
 		minutes := 10 * time.Minute
 		want := []time.Duration{0, minutes, minutes + time.Second, minutes + 2*time.Second + time.Hour,

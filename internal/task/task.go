@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Done is what a Handle returns that has nothing more to do. The next Start of the name begins anew.
+// Done is what a Handle returns that has nothing more to do. The next Start of the name starts over.
 const Done time.Duration = -1
 
 // A Task is work under a name. Of one name, one Handle runs at a time.
@@ -27,7 +27,7 @@ type Task struct {
 	// is longer. A panic is an error.
 	Handle func(ctx context.Context, attempt int) (again time.Duration, err error)
 
-	// Pause is how long after so many failures in a row the next attempt comes; 200 ms, doubling to 10 s, where nil.
+	// Pause is how long after so many failures in a row the next attempt comes; 200 ms, doubling to 10 s, if nil.
 	Pause func(failures int) time.Duration
 }
 
