@@ -102,8 +102,11 @@ func (h *Hooks) dispatch(ctx context.Context) error {
 				h.Log.Warn("a webhook's old secret is still there", "webhook", w.ID, "error", err)
 			}
 		}
-		if !w.Off && h.waits(w) {
-			waiting++
+		if w.Off || !h.waits(w) {
+			continue
+		}
+		waiting++
+		if left(w, now) == 0 {
 			h.Tasks.Start(task.Task{Name: "webhooks/" + w.ID, Place: place, Handle: h.turn(w.ID, w.State.Failures > 0)})
 		}
 	}
@@ -191,6 +194,14 @@ type attempt struct {
 	delivery api.WebhookDelivery
 }
 
+// left is how long it is until a webhook's next attempt.
+func left(w api.WebhookStatus, now time.Time) time.Duration {
+	if left := w.State.Next.Sub(now); left > 0 && left < farAhead {
+		return left
+	}
+	return 0
+}
+
 // next makes the next attempt, if its time has come. Otherwise it says after how long there may be one.
 func (h *Hooks) next(ctx context.Context, id string) (*attempt, time.Duration, error) {
 	w, err := h.Catalog.Webhook(ctx, id)
@@ -200,8 +211,8 @@ func (h *Hooks) next(ctx context.Context, id string) (*attempt, time.Duration, e
 	if err != nil {
 		return nil, 0, err
 	}
-	if left := w.State.Next.Sub(h.Now()); left > 0 && left < farAhead {
-		return nil, min(left, tick), nil
+	if left := left(w, h.Now()); left > 0 {
+		return nil, left, nil
 	}
 	ev, err := h.Catalog.NextEvent(ctx, w.Project, w.Kinds(), w.State.Position)
 	if errors.Is(err, api.ErrNotFound) {

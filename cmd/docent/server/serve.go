@@ -281,7 +281,8 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
-	a.Stores.Turned = func() { a.System.Tasks().Start(teller.Task()) }
+	turned := func() { a.System.Tasks().Start(teller.Task()) }
+	a.Stores.Turned.Store(&turned)
 	a.closers = append(a.closers, a.stopActors)
 	a.backups = a.newBackups()
 	models.Count(&a.Stores.Embeds)
@@ -458,7 +459,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.reviews.Wake()
 	a.hooks.Wake()
 	a.background(a.topics.Warm)
-	a.Stores.Turned()
+	a.Stores.PullsTurned()
 	a.System.Tasks().Start(pullCheck{a, a.here()}.task())
 	a.background(a.together)
 	if a.forward != nil {

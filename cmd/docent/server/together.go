@@ -61,7 +61,7 @@ func (a *Server) together(ctx context.Context) {
 		a.reviews.Wake()
 		a.hooks.Wake()
 		a.Updates.Wake()
-		a.Stores.Turned()
+		a.Stores.PullsTurned()
 		if a.Stores.Shared != nil {
 			a.System.Tasks().Start(a.Stores.SweepShared())
 		}
