@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/required"
 	"docent/internal/task"
 )
 
@@ -33,7 +34,8 @@ type Hooks struct {
 
 // New makes Hooks. Nothing is made or delivered before Wake.
 func New(deps Deps) (*Hooks, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("webhooks", deps, "Catalog", "Sender", "Secrets", "Now", "Log", "Streams",
+		"Events", "Tasks"); err != nil {
 		return nil, err
 	}
 	maker, err := newMaker(deps)

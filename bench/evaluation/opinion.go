@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // An Opinion is what a model thinks of an answer. It stands beside the verdict and changes nothing about it.
@@ -43,7 +45,7 @@ func NewBrief(q *Question, a *Answer, nonce string) (Brief, error) {
 	}
 	data, err := json.Marshal(map[string]any{
 		"question": q.Ask, "facts": facts, "expectedSources": q.Sources, "unanswerable": q.Unanswerable,
-		"answer": shortened(a.Text), "sources": sources,
+		"answer": brief.Bytes(a.Text, longestShown, " […]"), "sources": sources,
 	})
 	system := `You judge one answer of a documentation assistant. The user message is a JSON object with the question, what an answer ` +
 		`has to hold (facts: strings or regular expressions; they may be empty), the pages that are expected, whether the documentation ` +
@@ -57,13 +59,6 @@ wrong: it does not answer, answers another question, or says what is against the
 
 Reply with one line of JSON and nothing else: {"check": "` + nonce + `", "verdict": "right" or "partly" or "wrong", "why": "one sentence"}`
 	return Brief{System: system, Data: string(data)}, err
-}
-
-func shortened(text string) string {
-	if len(text) <= longestShown {
-		return text
-	}
-	return strings.ToValidUTF8(text[:longestShown], "") + " […]"
 }
 
 // longestWhy is how much of a reason is kept.
@@ -87,8 +82,7 @@ func ReadOpinion(reply, nonce, model string) Opinion {
 	case said.Verdict != Right && said.Verdict != Partly && said.Verdict != Wrong:
 		o.Why = fmt.Sprintf("the judge's verdict is %.40q", said.Verdict)
 	default:
-		why := []rune(strings.Join(strings.Fields(said.Why), " "))
-		o.Verdict, o.Why = said.Verdict, string(why[:min(len(why), longestWhy)])
+		o.Verdict, o.Why = said.Verdict, brief.Runes(brief.Line(said.Why), longestWhy, "")
 	}
 	return o
 }

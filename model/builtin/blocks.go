@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -133,7 +134,7 @@ func (c *scanner) flush() {
 	switch kind {
 	case prose:
 		text = c.inline(strings.Join(lines, " "))
-		text = strings.Join(strings.Fields(text), " ")
+		text = brief.Line(text)
 	case list, table:
 		var kept []string
 		for _, l := range dedent(lines) {

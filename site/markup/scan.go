@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // Parse reads a page. It is total: any bytes give a page, and every span of it lies within them. The time is linear in
@@ -770,5 +772,5 @@ func unescape(b []byte) string {
 }
 
 func labelKey(l string) string {
-	return strings.ToLower(strings.Join(strings.Fields(l), " "))
+	return strings.ToLower(brief.Line(l))
 }

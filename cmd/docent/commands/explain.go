@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"io"
-	"strings"
 	"text/tabwriter"
 
 	"docent/api"
+	"docent/internal/brief"
 )
 
 // printExplanation prints how an answer came about, a step after the other.
@@ -53,7 +53,7 @@ func printExplanation(w io.Writer, x *api.Explanation) {
 		if t.Failed {
 			failed = " (refused)"
 		}
-		fmt.Fprintf(w, "\nTool %s%s: %s\n  %s\n", t.Name, failed, t.Arguments, strings.Join(strings.Fields(t.Gave), " "))
+		fmt.Fprintf(w, "\nTool %s%s: %s\n  %s\n", t.Name, failed, t.Arguments, brief.Line(t.Gave))
 	}
 	for _, c := range x.Claims {
 		fmt.Fprintf(w, "\nClaim %s: %s (%s)\n", c.Kind, c.Text, c.Why)

@@ -568,7 +568,6 @@ var (
 	_ sources.Index            = (*search.Library)(nil)
 	_ router.Catalog           = (*catalog.Catalog)(nil)
 	_ router.Quotas            = journal.Quotas(nil)
-	_ router.Claims            = journal.Store(nil)
 	_ router.Documents         = sources.Documents{}
 	_ router.Pages             = (*web.Server)(nil)
 	_ router.Tools             = (*mcp.Servers)(nil)
@@ -580,8 +579,6 @@ var (
 	_ router.Pushes            = (*automation.Runner)(nil)
 	_ router.Reviews           = (*review.Reviewer)(nil)
 	_ automation.Catalog       = (*catalog.Catalog)(nil)
-	_ automation.Claims        = journal.Store(nil)
 	_ automation.Documentation = operator.Repositories{}
-	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*sources.Updates)(nil)
 )

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"docent/actors"
-	"docent/actors/automation"
-	"docent/actors/gaps"
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
@@ -169,7 +167,4 @@ func (a *Server) amongNodes(deps *web.Deps) {
 }
 
 // Each port with what serves it.
-var (
-	_ automation.Jobs = knownJobs{}
-	_ gaps.Jobs       = knownJobs{}
-)
+var ()
