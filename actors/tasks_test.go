@@ -33,7 +33,7 @@ func TestATaskIsHandledWhenItIsDueAndWhenItIsStarted(t *testing.T) {
 		time.Sleep(time.Hour + time.Minute)
 		again = task.Done
 		time.Sleep(24 * time.Hour)
-		tasks.Start(a) // anew
+		tasks.Start(a) // starts over
 		time.Sleep(time.Hour)
 		minutes := 10 * time.Minute
 		want := []time.Duration{0, minutes, minutes + time.Second, minutes + 2*time.Second + time.Hour,
@@ -116,7 +116,7 @@ type lease struct {
 	end  context.CancelFunc
 }
 
-func (l *lease) Here(string) bool                    { return true }
+func (l *lease) Owns(string) bool                    { return true }
 func (l *lease) Check(context.Context, string) error { return nil }
 func (l *lease) Hold(ctx context.Context, _ string) (context.Context, func()) {
 	if !l.here {

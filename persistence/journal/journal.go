@@ -81,7 +81,7 @@ type Journal struct {
 	commitMu sync.Mutex // held over each commit
 	position atomic.Uint64
 	trimmed  atomic.Uint64
-	known    atomic.Pointer[Identity] // its id and what it remembers of the catalogue
+	known    atomic.Pointer[Identity] // its id and what it remembers of the catalog
 
 	// The committer alone changes what indexMu guards, so it reads without the lock.
 	indexMu sync.RWMutex

@@ -118,7 +118,7 @@ func (s *handler) changeWidget(v *console.Visit) error {
 	return v.Done(widgetPath(v), "The widget's looks are stored. Pages show them within five minutes.")
 }
 
-// contrasts say whether the colours can be read.
+// contrasts say whether the colors can be read.
 func contrasts(w api.Widget) (out []contrastLine) {
 	say := func(where, colour, from string, behind ...string) {
 		least := widget.Least(colour, behind...)
