@@ -530,7 +530,7 @@ func (s *handler) tryAnswerView(ctx context.Context, v *console.Visit, id api.Th
 	}
 	a := &tryAnswerView{Thread: id, Base: v.Base(), Asked: e.Asked, Done: e.Done, Model: e.Model, Error: e.Error,
 		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor, Degraded: e.Degraded,
-		Steps: newExplanationView(&e), history: c.Before(e.Turn),
+		Steps: explanationText(&e), history: c.Before(e.Turn),
 		Mine: c.Caller == v.Caller()}
 	for _, before := range c.Turns {
 		if before.Turn == e.Turn {

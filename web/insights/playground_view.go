@@ -430,7 +430,7 @@ type tryAnswerView struct {
 	Model    string
 	Instead  string // of the model that was asked and could not answer
 	Degraded []string
-	Steps    *explanationView
+	Steps    string // as JSON
 	Sources  []thread.Source
 	Timings  *timingsView
 	Before   []string        // questions of the conversation before it

@@ -35,10 +35,8 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 	if err != nil {
 		return err
 	}
-	targets := a.config.Targets()
-	targets.Loopback = a.config.ReportLoopback
 	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Secrets: a.Stores.Secrets,
-		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Tasks: a.System.Tasks()})
+		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: a.config.Targets(), Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}

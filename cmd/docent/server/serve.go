@@ -130,7 +130,7 @@ func Run(ctx context.Context, c config.Config, stderr io.Writer) error {
 // greet says what an operator should know who has just started the server: variables that were meant to be settings,
 // and on an empty data directory what to do next.
 func (a *Server) greet(ctx context.Context, stderr io.Writer) {
-	for _, line := range a.config.Deprecations() {
+	for _, line := range a.config.Removed() {
 		a.Log.Warn(line)
 	}
 	projects, err := a.Stores.Catalog.Projects(ctx)
