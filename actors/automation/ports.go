@@ -8,6 +8,7 @@ import (
 
 	"docent/actors/job"
 	"docent/api"
+	"docent/internal/task"
 	"docent/persistence/journal"
 )
 
@@ -21,6 +22,7 @@ type Deps struct {
 	IDs           *api.IDs
 	Now           func() time.Time
 	Log           *slog.Logger
+	Tasks         task.Starter
 
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
 	Stored func(name string) (string, error)
@@ -34,6 +36,7 @@ func (d Deps) complete() error {
 		"Catalog": d.Catalog == nil, "Jobs": d.Jobs == nil, "Claims": d.Claims == nil,
 		"Documentation": d.Documentation == nil,
 		"Updates":       d.Updates == nil, "IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil,
+		"Tasks": d.Tasks == nil,
 	} {
 		if missing {
 			return fmt.Errorf("automation: Deps.%s is missing", name)

@@ -3,9 +3,9 @@ package automation
 import (
 	"context"
 	"crypto/sha256"
-	"docent/internal/background"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,7 +13,9 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
+	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/task"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
@@ -24,68 +26,44 @@ const (
 	claimLife = 30 * 24 * time.Hour // how long the journal remembers which job a run was given to
 )
 
+// pause is how long after a failure a run is tried again.
+var pause = backoff.Exponential(time.Second, 2*time.Minute)
+
 // A Runner accepts the runs that are due and carries out those that are pending.
 type Runner struct {
 	Deps
-	pause func(try int) time.Duration // before a try, from 1
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   background.Work
-	wake   chan struct{}
 
 	mu      sync.Mutex
-	busy    map[api.AutomationID]bool // automations of which a run is being carried out
 	refused map[api.ProjectID]api.Delivery
 }
 
-// New makes a Runner. It does nothing by itself before Start.
+// New makes a Runner. It does nothing by itself before Wake.
 func New(deps Deps) (*Runner, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Runner{Deps: deps, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
-		pause: backoff.Exponential(time.Second, 2*time.Minute), busy: map[api.AutomationID]bool{}}, nil
+	return &Runner{Deps: deps}, nil
 }
 
-// Start carries out what is pending, and keeps the time from now on, until Close. It is called at most once.
-func (r *Runner) Start() {
-	failed := func(err error) { r.Log.Warn("automations wait for the catalogue", "error", err) }
-	r.work.Go("actors/automation.Start", func() { backoff.Loop(r.ctx, r.wake, r.pause, failed, r.step) })
-}
-
-// Close breaks off what goes on; the next server takes it up.
-func (r *Runner) Close() error {
-	r.cancel()
-	r.work.Wait()
-	return nil
-}
-
-// Wake has the Runner look at the automations at once.
-func (r *Runner) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+// Wake has the Runner look at the automations at once, and keep the time from now on.
+func (r *Runner) Wake() { r.Tasks.Start(task.Task{Name: "automations", Handle: r.step}) }
 
 // step accepts what is due and begins what is pending. It says how long there is nothing more to do.
-func (r *Runner) step() (time.Duration, error) {
-	wait, err := r.acceptDue()
+func (r *Runner) step(ctx context.Context, _ int) (time.Duration, error) {
+	wait, err := r.acceptDue(ctx)
 	if err != nil {
 		return wait, err
 	}
-	return wait, r.beginPending()
+	return wait, r.beginPending(ctx)
 }
 
 // acceptDue accepts a run of each automation whose time has come, and says when the next one's comes.
-func (r *Runner) acceptDue() (time.Duration, error) {
+func (r *Runner) acceptDue(ctx context.Context) (time.Duration, error) {
 	wait := tick
 	if !r.here("task/automations") {
 		return wait, nil
 	}
-	list, err := r.Catalog.Automations(r.ctx, "")
+	list, err := r.Catalog.Automations(ctx, "")
 	if err != nil {
 		return wait, err
 	}
@@ -103,12 +81,12 @@ func (r *Runner) acceptDue() (time.Duration, error) {
 		switch calls {
 		case forNothing:
 		case forNextTime:
-			err = r.Catalog.ChangeAutomation(r.ctx, au.ID, schedule)
+			err = r.Catalog.ChangeAutomation(ctx, au.ID, schedule)
 		case forRun:
-			err = r.Accept(r.ctx, api.AutomationRun{Automation: au.ID, Trigger: api.TriggerSchedule,
+			err = r.Accept(ctx, api.AutomationRun{Automation: au.ID, Trigger: api.TriggerSchedule,
 				Key: string(au.ID) + " at " + au.Next.UTC().Format(time.RFC3339)}, schedule)
 		}
-		if err != nil && !errors.Is(err, api.ErrNotFound) && r.ctx.Err() == nil {
+		if err != nil && !errors.Is(err, api.ErrNotFound) && ctx.Err() == nil {
 			r.Log.Warn("an automation waits for the catalogue", "project", au.Project, "automation", au.ID, "error", err)
 		}
 		if au.Cron != "" {
@@ -132,99 +110,65 @@ func (r *Runner) Accept(ctx context.Context, run api.AutomationRun, change func(
 	return nil
 }
 
-// beginPending begins the runs that the catalogue has as accepted: at most one of each automation at a time, since
-// each looks at what became of the one before.
-func (r *Runner) beginPending() error {
-	open, err := r.Catalog.OpenRuns(r.ctx)
+// beginPending begins the runs that the catalogue has as accepted, each on the node that runs the automation's last job,
+// which it may be a follow-up of. Where a run is carried out by two nodes because the job moves, the journal gives it to
+// one job.
+func (r *Runner) beginPending(ctx context.Context) error {
+	open, err := r.Catalog.OpenRuns(ctx)
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, run := range open { // oldest first
-		if r.busy[run.Automation] {
+	begun := map[api.AutomationID]bool{}
+	for _, run := range open {
+		if begun[run.Automation] {
 			continue
 		}
-		if mine, err := r.mine(run); err != nil {
+		begun[run.Automation] = true
+		au, err := r.Catalog.Automation(ctx, run.Automation)
+		switch {
+		case errors.Is(err, api.ErrNotFound):
+			continue
+		case err != nil:
 			return err
-		} else if !mine {
-			continue
 		}
-		r.busy[run.Automation] = true
-		r.work.Go("actors/automation.beginPending", func() {
-			stored := r.carryOut(run)
-			r.mu.Lock()
-			delete(r.busy, run.Automation)
-			r.mu.Unlock()
-			if stored {
-				r.Wake() // the automation's next one
-			}
-		})
+		place := "task/automation/" + string(au.ID)
+		if au.Job != "" {
+			place = job.Stream(au.Job)
+		}
+		r.Tasks.Start(task.Task{Name: "automations/" + string(au.ID), Place: place, Pause: pause,
+			Handle: func(ctx context.Context, attempt int) (time.Duration, error) { return r.carryOut(ctx, au.ID, attempt) }})
 	}
 	return nil
 }
 
-// mine is whether this node carries out a run: the one that runs the automation's last job, which it may be a follow-up
-// of. Where a run is carried out by two nodes because the job moves, the journal gives it to one job.
-func (r *Runner) mine(run api.AutomationRun) (bool, error) {
-	if r.Here == nil {
-		return true, nil
+// carryOut brings the oldest pending run of an automation to a job. The runs of one go one after the other, since each
+// looks at what became of the one before.
+func (r *Runner) carryOut(ctx context.Context, id api.AutomationID, attempt int) (time.Duration, error) {
+	open, err := r.Catalog.OpenRuns(ctx)
+	i := slices.IndexFunc(open, func(run api.AutomationRun) bool { return run.Automation == id })
+	if err != nil || i < 0 {
+		return task.Done, err
 	}
-	au, err := r.Catalog.Automation(r.ctx, run.Automation)
+	run := open[i]
+	err = background.Guard(func() error { return r.give(ctx, &run) })
 	switch {
-	case errors.Is(err, api.ErrNotFound):
-		return false, nil
-	case err != nil:
-		return false, err
-	case au.Job != "":
-		return r.Here(job.Stream(au.Job)), nil
+	case err == nil:
+		run.Status = api.RunStarted
+	case ctx.Err() != nil:
+		return 0, err // stopped, not failed
+	case passing(err) && attempt <= maxTries:
+		return 0, fmt.Errorf("run automation %s of project %s: %w", id, run.Project, err)
+	default:
+		r.Log.Error("an automation's run failed", "project", run.Project, "automation", run.Automation, "error", err)
+		run.Status, run.Reason = api.RunFailed, failure(err)
 	}
-	return r.Here("task/automation/" + string(au.ID)), nil
-}
-
-// carryOut brings a run to a job, unless the server stops before. It says whether the catalogue has what became of it.
-func (r *Runner) carryOut(run api.AutomationRun) (stored bool) {
-	for tries := 0; r.ctx.Err() == nil; tries++ {
-		if mine, err := r.mine(run); err == nil && !mine {
-			return false // another node does
-		}
-		var started api.AutomationRun
-		err := background.Guard(func() (err error) {
-			started, err = r.attempt(run)
-			return err
-		})
-		switch {
-		case err == nil:
-			started.Status = api.RunStarted
-			return r.save(started)
-		case r.ctx.Err() != nil:
-			return false // stopped, not failed
-		case passing(err) && tries < maxTries:
-			r.Log.Warn("an automation's run failed for now and is tried again", "project", run.Project, "automation",
-				run.Automation, "try", tries+1,
-				"error", err)
-			_ = backoff.Sleep(r.ctx, r.pause(tries+1))
-		default:
-			r.Log.Error("an automation's run failed", "project", run.Project, "automation", run.Automation, "error", err)
-			run.Status, run.Reason = api.RunFailed, failure(err)
-			return r.save(run)
-		}
+	if err := r.Catalog.SaveRun(ctx, run); errors.Is(err, api.ErrNotFound) {
+		return task.Done, nil // it was removed meanwhile
+	} else if err != nil {
+		return 0, err
 	}
-	return false
-}
-
-// save stores how a run went, as often as it takes.
-func (r *Runner) save(run api.AutomationRun) (stored bool) {
-	for tries := 0; r.ctx.Err() == nil; tries++ {
-		err := r.Catalog.SaveRun(r.ctx, run)
-		if err == nil || errors.Is(err, api.ErrNotFound) { // the automation was removed meanwhile
-			return err == nil
-		}
-		r.Log.Warn("an automation waits for the catalogue", "project", run.Project, "automation", run.Automation, "error",
-			err)
-		_ = backoff.Sleep(r.ctx, r.pause(tries+1))
-	}
-	return false
+	r.Wake() // the next one may be another node's
+	return task.Done, nil
 }
 
 // passing reports whether trying again later may help, or another node does so.
@@ -269,41 +213,42 @@ func failure(err error) string {
 	return "the server's log has the reason"
 }
 
-// attempt gives the instruction to a job: the one whose pull request is still open, or else a new one. The journal
+// give gives the instruction to a job: the one whose pull request is still open, or else a new one. The journal
 // knows the run by its key, so an attempt that may have taken place is found and not repeated.
-func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
-	ctx, cancel := context.WithTimeout(r.ctx, 5*time.Minute)
+func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	au, err := r.Catalog.Automation(ctx, run.Automation)
 	if err != nil {
-		return run, fmt.Errorf("find automation %s: %w", run.Automation, err)
+		return fmt.Errorf("find automation %s: %w", run.Automation, err)
 	}
 	project, err := r.Catalog.Project(ctx, au.Project)
 	if err != nil {
-		return run, fmt.Errorf("find project %s: %w", au.Project, err)
+		return fmt.Errorf("find project %s: %w", au.Project, err)
 	}
 	claim := &journal.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)),
 		Expires: r.Now().Add(claimLife)}
 	held, found, err := r.Claims.Claim(claim.Key, r.Now())
 	if err != nil {
-		return run, fmt.Errorf("look up run %s: %w", run.Key, err)
+		return fmt.Errorf("look up run %s: %w", run.Key, err)
 	}
 	if found {
-		return alreadyGiven(run, au, held), nil
+		alreadyGiven(run, au, held)
+		return nil
 	}
-	text, err := r.instruction(ctx, project, au, run)
+	text, err := r.instruction(ctx, project, au, *run)
 	if err != nil {
-		return run, err
+		return err
 	}
 	open, err := r.open(ctx, project, au)
 	if err != nil {
-		return run, err
+		return err
 	}
 	if open {
 		claim.Owner, claim.Ref = job.Stream(au.Job), r.IDs.New(api.TurnPrefix, r.Now())
 		_, err := r.Jobs.Ask(ctx, au.Job, job.FollowUp{Project: project.ID, ID: claim.Ref, Prompt: text, Claim: claim})
-		if done, err := outcome(run, au, au.Job, err); !errors.Is(err, api.ErrConflict) {
-			return done, err
+		if err := outcome(run, au, au.Job, err); !errors.Is(err, api.ErrConflict) {
+			return err
 		}
 		claim.Ref = "" // it was archived just now
 	}
@@ -316,23 +261,23 @@ func (r *Runner) attempt(run api.AutomationRun) (api.AutomationRun, error) {
 }
 
 // outcome says which job has a run's instruction, from what the job answered.
-func outcome(run api.AutomationRun, au api.Automation, id api.JobID, err error) (api.AutomationRun, error) {
+func outcome(run *api.AutomationRun, au api.Automation, id api.JobID, err error) error {
 	var claimed *journal.ClaimedError
 	switch {
 	case errors.As(err, &claimed):
-		return alreadyGiven(run, au, claimed.Claim), nil
+		alreadyGiven(run, au, claimed.Claim)
+		return nil
 	case err != nil:
-		return run, fmt.Errorf("give an instruction to job %s: %w", id, err)
+		return fmt.Errorf("give an instruction to job %s: %w", id, err)
 	}
 	run.Job, run.FollowUp = id, id == au.Job
-	return run, nil
+	return nil
 }
 
-// alreadyGiven is a run whose instruction a job already has.
-func alreadyGiven(run api.AutomationRun, au api.Automation, held journal.Claim) api.AutomationRun {
+// alreadyGiven notes which job has a run's instruction already.
+func alreadyGiven(run *api.AutomationRun, au api.Automation, held journal.Claim) {
 	run.Job = api.JobID(strings.TrimPrefix(held.Owner, job.Stream("")))
 	run.FollowUp = run.Job == au.Job
-	return run
 }
 
 // open reports whether the automation's last job takes a follow-up: it is at work, or its pull request is open.

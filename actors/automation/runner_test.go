@@ -15,6 +15,7 @@ import (
 	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
+	"docent/internal/task/tasktest"
 	"docent/internal/testing/need"
 	"docent/persistence/catalog"
 	"docent/persistence/cluster"
@@ -26,6 +27,7 @@ import (
 type clockwork struct {
 	*Runner
 	t       *testing.T
+	tasks   tasktest.Queue
 	catalog *catalog.Catalog
 
 	mu     sync.Mutex
@@ -117,17 +119,10 @@ func (c *clockwork) Start(context.Context, api.ProjectID) (api.UpdateID, error) 
 // pending carries out what is accepted, one run after the other.
 func (c *clockwork) pending() {
 	c.t.Helper()
-	for {
-		if err := c.beginPending(); err != nil {
-			c.t.Fatal(err)
-		}
-		c.work.Wait()
-		select {
-		case <-c.wake:
-		default:
-			return
-		}
+	if err := c.beginPending(c.t.Context()); err != nil {
+		c.t.Fatal(err)
 	}
+	c.tasks.Run(c.t.Context())
 }
 
 // startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
@@ -147,19 +142,14 @@ func startClockwork(t *testing.T) *clockwork {
 		claims: map[string]journal.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"},
 		pulls: map[string]api.PullState{}}
 	c.restart()
-	t.Cleanup(func() {
-		c.Runner.Close()
-		store.Close()
-	})
+	t.Cleanup(func() { store.Close() })
 	return c
 }
 
 // restart is a new process on the same catalogue and journal.
 func (c *clockwork) restart() {
-	if c.Runner != nil {
-		c.Runner.Close()
-	}
-	r, err := New(Deps{Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
+	c.tasks = tasktest.Queue{}
+	r, err := New(Deps{Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
 		Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
 			c.mu.Lock()
@@ -169,7 +159,6 @@ func (c *clockwork) restart() {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	r.pause = func(int) time.Duration { return 0 }
 	c.Runner = r
 }
 
@@ -196,7 +185,7 @@ func (c *clockwork) tick(at time.Time) int {
 	c.at = at
 	before := len(c.asked)
 	c.mu.Unlock()
-	if wait, err := c.acceptDue(); err != nil || wait <= 0 || wait > tick {
+	if wait, err := c.acceptDue(c.t.Context()); err != nil || wait <= 0 || wait > tick {
 		c.t.Errorf("the loop would wait %v, %v", wait, err)
 	}
 	c.pending()
@@ -272,7 +261,7 @@ func TestARunSurvivesACrashAtAnyPoint(t *testing.T) {
 
 	// Accepted, and the process dies.
 	c.at = c.at.Add(time.Minute)
-	if _, err := c.acceptDue(); err != nil {
+	if _, err := c.acceptDue(c.t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if last := c.view(a.ID).Last; last == nil || last.Status != api.RunAccepted {

@@ -2,15 +2,15 @@ package reports
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
 	"docent/api"
-	"docent/internal/backoff"
 	"docent/internal/outbound"
+	"docent/internal/task"
 )
 
 const (
@@ -23,56 +23,29 @@ const (
 var pauses = []time.Duration{5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, time.Hour,
 	3 * time.Hour, 6 * time.Hour, 12 * time.Hour, 24 * time.Hour, 24 * time.Hour}
 
+// place is where reports are made and delivered, on one of several nodes.
+const place = "task/reports"
+
 type deliverer struct {
 	sender   *outbound.Sender
-	wake     chan struct{}
-	cancel   context.CancelFunc
-	work     background.Work
+	sending  task.Slots
 	followed time.Time
 }
 
-// New makes Reports. Nothing is delivered before Start.
+// New makes Reports. Nothing is delivered before Wake.
 func New(deps Deps) (*Reports, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
-	return &Reports{Deps: deps, deliverer: deliverer{wake: make(chan struct{}, 1), cancel: func() {},
+	return &Reports{Deps: deps, deliverer: deliverer{sending: make(task.Slots, mostAtOnce),
 		sender: outbound.New(deps.Targets, nil)}}, nil
 }
 
-// Start delivers what is due from now on, until Close.
-func (r *Reports) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	r.cancel = cancel
-	r.work.Go("actors/reports.Start", func() { r.alone(ctx, "task/reports", r.run) })
-}
+// Wake has what is due delivered now, and from now on.
+func (r *Reports) Wake() { r.Tasks.Start(task.Task{Name: "reports", Place: place, Handle: r.step}) }
 
-func (r *Reports) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		wait := tick
-		if err := background.Guard(func() (err error) { wait, err = r.Step(ctx); return err }); err != nil && ctx.Err() == nil {
-			r.Log.Warn("weekly reports wait", "error", err)
-			wait = tick
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-r.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// Close breaks off what goes on; the next server takes it up.
-func (r *Reports) Close() error {
-	r.cancel()
-	r.work.Wait()
-	return nil
-}
-
-// Step does once all that is to be done by now, and says how long there is nothing more to do.
-func (r *Reports) Step(ctx context.Context) (time.Duration, error) {
+// step makes the reports that are due and begins the deliveries, and says how long there is nothing more to do.
+func (r *Reports) step(ctx context.Context, _ int) (time.Duration, error) {
 	now := r.Now()
 	if now.Sub(r.followed) >= followEvery || now.Before(r.followed) {
 		r.followed = now
@@ -87,26 +60,45 @@ func (r *Reports) Step(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return tick, err
 	}
-	slots := make(chan struct{}, mostAtOnce)
-	var sent background.Work
 	for _, d := range due {
-		slots <- struct{}{}
-		sent.Go("actors/reports.Step", func() {
-			defer func() { <-slots }()
-			if err := background.Guard(func() error { return r.attempt(ctx, d) }); err != nil && ctx.Err() == nil {
-				r.Log.Error("how a report was delivered is not stored", "project", d.Project, "report", d.ID, "error", err)
-			}
-		})
+		r.Tasks.Start(task.Task{Name: "reports/" + d.ID, Place: place, Handle: r.delivery(d.ID)})
 	}
-	sent.Wait()
 	wait := tick
 	if !next.IsZero() {
 		wait = min(wait, max(next.Sub(r.Now()), time.Second))
 	}
-	if len(due) > 0 {
-		wait = min(wait, time.Second) // one may be due again
+	return wait, nil
+}
+
+// delivery sends a report whenever it is due. An attempt that cannot be stored is stored later, and not made again.
+func (r *Reports) delivery(id string) func(context.Context, int) (time.Duration, error) {
+	var made *api.ReportDelivery
+	return func(ctx context.Context, _ int) (time.Duration, error) {
+		give, err := r.sending.Take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer give()
+		if made == nil {
+			d, err := r.Catalog.Report(ctx, id)
+			if err == nil && (d.Status != api.ReportPending || d.Next.After(r.Now())) || errors.Is(err, api.ErrNotFound) {
+				return task.Done, nil
+			}
+			if err == nil {
+				err = r.attempt(ctx, &d)
+			}
+			if err != nil {
+				return 0, err
+			}
+			made = &d
+		}
+		if err := r.Catalog.SaveReport(ctx, *made); err != nil && !errors.Is(err, api.ErrNotFound) {
+			return 0, fmt.Errorf("store how report %s was delivered: %w", id, err)
+		}
+		made = nil
+		r.Wake() // the next attempt has its time
+		return task.Done, nil
 	}
-	return wait, ctx.Err()
 }
 
 // store stores the report of each week that is over, once.
@@ -197,16 +189,8 @@ func (r *Reports) Test(ctx context.Context, project api.ProjectID) (string, erro
 	return id, nil
 }
 
-// Wake has what is due looked at now.
-func (r *Reports) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
-
-// attempt sends a report once, and stores how that went.
-func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
+// attempt sends a report once, and says in it how that went.
+func (r *Reports) attempt(ctx context.Context, d *api.ReportDelivery) error {
 	h, err := r.Catalog.ReportHook(ctx, d.Project)
 	now := r.Now()
 	end := func(status api.ReportStatus) {
@@ -216,12 +200,12 @@ func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
 	case errors.Is(err, api.ErrNotFound) || err == nil && h.Off && !d.Test:
 		d.Error = "there is no webhook any more"
 		end(api.ReportFailed)
-		return r.save(ctx, d)
+		return nil
 	case err != nil:
 		return err
 	}
 	d.Attempts++
-	answer, err := r.send(ctx, h, d)
+	answer, err := r.send(ctx, h, *d)
 	d.Code = answer.Code
 	if ctx.Err() != nil {
 		return ctx.Err() // the server stops: whether it arrived is not known, and it is sent again
@@ -245,7 +229,7 @@ func (r *Reports) attempt(ctx context.Context, d api.ReportDelivery) error {
 	}
 	r.Log.Info("a weekly report was sent", "project", d.Project, "report", d.ID, "attempt", d.Attempts, "status", d.Status,
 		"code", d.Code, "problem", d.Error)
-	return r.save(ctx, d)
+	return nil
 }
 
 // turnOff heeds a receiver that says that it is gone for good.
@@ -253,20 +237,6 @@ func (r *Reports) turnOff(ctx context.Context, h api.ReportHook, project api.Pro
 	h.Project, h.Off = project, true
 	h.OffReason = "the receiver answered 410 Gone"
 	return r.Catalog.SetReportHook(ctx, h)
-}
-
-// save stores how an attempt went, as often as it takes.
-func (r *Reports) save(ctx context.Context, d api.ReportDelivery) error {
-	var err error
-	for try := range 5 {
-		if err = r.Catalog.SaveReport(ctx, d); err == nil || errors.Is(err, api.ErrNotFound) {
-			return nil
-		}
-		if backoff.Sleep(ctx, time.Duration(try+1)*100*time.Millisecond) != nil {
-			break
-		}
-	}
-	return err
 }
 
 // send makes one request.

@@ -9,6 +9,7 @@ import (
 	"docent/actors/gaps"
 	"docent/api"
 	"docent/internal/outbound"
+	"docent/internal/task"
 	"docent/persistence/catalog/insights"
 )
 
@@ -50,24 +51,13 @@ type Deps struct {
 	Log       *slog.Logger
 	PublicURL string          // where people reach the pages; reports have no links where it is empty
 	Targets   outbound.Policy // where reports may go: the rule of the other webhooks
-
-	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
-	Alone func(ctx context.Context, name string, f func(context.Context))
-}
-
-// alone runs f where no other node does.
-func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
-	if d.Alone == nil {
-		f(ctx)
-		return
-	}
-	d.Alone(ctx, name, f)
+	Tasks     task.Starter
 }
 
 func (d Deps) complete() error {
 	for name, missing := range map[string]bool{
 		"Catalog": d.Catalog == nil, "Topics": d.Topics == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
-		"Log": d.Log == nil,
+		"Log": d.Log == nil, "Tasks": d.Tasks == nil,
 	} {
 		if missing {
 			return fmt.Errorf("weekly: Deps.%s is missing", name)

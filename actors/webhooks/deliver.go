@@ -2,42 +2,36 @@ package webhooks
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	"docent/api"
-	"docent/internal/backoff"
+	"docent/internal/task"
 )
 
 const (
 	tick     = 30 * time.Second // the clock is looked at this often, since it may have been set
 	wellOnes = 32               // requests at once, to receivers that took the last event
 	illOnes  = 8                // and to those that did not: theirs may take long
-	inARow   = 100              // events of one webhook, before it is looked at anew
 	farAhead = 25 * time.Hour   // a next attempt beyond this was stored by a clock that was wrong
+	place    = "task/webhooks"  // where all of it is done, on one of several nodes
 )
 
 // Hooks make events and deliver them.
 type Hooks struct {
-	Desk
-	follower *follower
-	alone    func(ctx context.Context, name string, f func(context.Context))
-	wake     chan struct{}
-	cancel   context.CancelFunc
-	work     background.Work
-	turns    background.Work // of webhooks
-	well     chan struct{}
-	ill      chan struct{}
-	figures  figures
+	Deps
+	maker   *maker
+	well    task.Slots
+	ill     task.Slots
+	figures figures
 
-	mu      sync.Mutex
-	newest  map[api.ProjectID]map[api.EventKind]uint64 // nil where it is to be read
-	running map[string]bool
+	mu     sync.Mutex
+	newest map[api.ProjectID]map[api.EventKind]uint64 // nil where it is to be read
 }
 
-// New makes Hooks. Nothing is made or delivered before Start.
+// New makes Hooks. Nothing is made or delivered before Wake.
 func New(deps Deps) (*Hooks, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
@@ -46,46 +40,34 @@ func New(deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hooks{Desk: deps.Desk, alone: deps.alone, wake: make(chan struct{}, 1), cancel: func() {}, well: make(chan struct{}, wellOnes),
-		ill: make(chan struct{}, illOnes), running: map[string]bool{}}
-	h.follower = &follower{Deps: deps, maker: maker, found: h.found}
+	h := &Hooks{Deps: deps, maker: maker, well: make(task.Slots, wellOnes), ill: make(task.Slots, illOnes)}
 	h.figures.begin()
 	return h, nil
 }
 
-// Start makes and delivers events from now on, until Close.
-func (h *Hooks) Start() {
-	ctx, cancel := context.WithCancel(context.Background())
-	h.cancel = cancel
-	h.work.Go("actors/webhooks.Start", func() { h.alone(ctx, "task/webhooks", h.both) })
+// Wake has what is due looked at now, and makes and delivers events from now on.
+func (h *Hooks) Wake() {
+	f := &follower{Deps: h.Deps, maker: h.maker, found: h.found}
+	h.Tasks.Start(task.Task{Name: "webhooks/follow", Place: place, Handle: f.follow})
+	h.look()
 }
 
-// both makes and delivers events until ctx ends. What another node did meanwhile is not known here.
-func (h *Hooks) both(ctx context.Context) {
+// look has what is due looked at now. What another node did before this one is not known here.
+func (h *Hooks) look() {
+	began := false
+	h.Tasks.Start(task.Task{Name: "webhooks", Place: place, Handle: func(ctx context.Context, _ int) (time.Duration, error) {
+		if !began {
+			h.forgetNewest()
+			began = true
+		}
+		return tick, h.dispatch(ctx)
+	}})
+}
+
+func (h *Hooks) forgetNewest() {
 	h.mu.Lock()
 	h.newest = nil
 	h.mu.Unlock()
-	h.follower.began = false
-	var parts background.Work
-	parts.Go("actors/webhooks.both", func() { h.follower.run(ctx) })
-	parts.Go("actors/webhooks.both", func() { h.run(ctx) })
-	parts.Wait()
-	h.turns.Wait()
-}
-
-// Close breaks off what goes on; the next server takes it up.
-func (h *Hooks) Close() error {
-	h.cancel()
-	h.work.Wait()
-	return nil
-}
-
-// Wake has what is due looked at now.
-func (h *Hooks) Wake() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
 }
 
 // found remembers which events are the newest.
@@ -101,60 +83,32 @@ func (h *Hooks) found(events []api.WebhookEvent) {
 		h.newest[e.Project][e.Kind] = max(h.newest[e.Project][e.Kind], e.Position)
 	}
 	h.mu.Unlock()
-	h.Wake()
+	h.look()
 }
 
-func (h *Hooks) run(ctx context.Context) {
-	for ctx.Err() == nil {
-		wait := tick
-		if err := background.Guard(func() (err error) { wait, err = h.dispatch(ctx); return err }); err != nil && ctx.Err() == nil {
-			h.Log.Warn("webhooks wait", "error", err)
-			wait = tick
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-h.wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}
-
-// dispatch begins the turns of all webhooks that have something to be sent by now, and says how long there is nothing
-// more to begin.
-func (h *Hooks) dispatch(ctx context.Context) (time.Duration, error) {
+// dispatch begins the turns of all webhooks that events wait for.
+func (h *Hooks) dispatch(ctx context.Context) error {
 	if err := h.knowNewest(ctx); err != nil {
-		return tick, err
+		return err
 	}
 	hooks, err := h.Catalog.Webhooks(ctx, "")
 	if err != nil {
-		return tick, err
+		return err
 	}
-	waiting := 0
-	for _, w := range hooks {
-		if !w.Off && h.waits(w) {
-			waiting++
-		}
-	}
-	h.figures.see(hooks, waiting)
-	now, wait := h.Now(), tick
+	waiting, now := 0, h.Now()
 	for _, w := range hooks {
 		if w.OldUntil != nil && !now.Before(*w.OldUntil) {
 			if err := h.dropOld(ctx, w.Webhook); err != nil {
 				h.Log.Warn("a webhook's old secret is still there", "webhook", w.ID, "error", err)
 			}
 		}
-		if w.Off || !h.waits(w) {
-			continue
+		if !w.Off && h.waits(w) {
+			waiting++
+			h.Tasks.Start(task.Task{Name: "webhooks/" + w.ID, Place: place, Handle: h.turn(w.ID, w.State.Failures > 0)})
 		}
-		if left := w.State.Next.Sub(now); left > 0 && left < farAhead {
-			wait = min(wait, left)
-			continue
-		}
-		h.begin(ctx, w)
 	}
-	return max(wait, 10*time.Millisecond), nil
+	h.figures.see(hooks, waiting)
+	return nil
 }
 
 // knowNewest reads which events are the newest, where that is not known.
@@ -199,82 +153,79 @@ func (h *Hooks) waits(w api.WebhookStatus) bool {
 	return false
 }
 
-// begin gives a webhook its turn, unless it has it.
-func (h *Hooks) begin(ctx context.Context, w api.WebhookStatus) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.running[w.ID] {
-		return
-	}
-	h.running[w.ID] = true
-	lane := h.well
-	if w.State.Failures > 0 {
-		lane = h.ill
-	}
-	h.turns.Go("actors/webhooks.begin", func() {
-		defer func() {
-			h.mu.Lock()
-			delete(h.running, w.ID)
-			h.mu.Unlock()
-			h.Wake()
-		}()
-		select {
-		case <-ctx.Done():
-			return
-		case lane <- struct{}{}:
+// turn sends a webhook's next event, until none waits. When its receiver does not take one, it goes on at the time of the
+// next attempt. An attempt that cannot be stored is stored later, and not made again.
+func (h *Hooks) turn(id string, ill bool) func(context.Context, int) (time.Duration, error) {
+	var made *attempt
+	return func(ctx context.Context, _ int) (again time.Duration, err error) {
+		lane := h.well
+		if ill {
+			lane = h.ill
 		}
-		defer func() { <-lane }()
-		if err := background.Guard(func() error { return h.turn(ctx, w.ID) }); err != nil && ctx.Err() == nil {
-			h.Log.Error("a webhook's events wait", "webhook", w.ID, "error", err)
-			_ = backoff.Sleep(ctx, tick)
-		}
-	})
-}
-
-// turn sends a webhook's events, one after the other, until none waits or its receiver does not take one.
-func (h *Hooks) turn(ctx context.Context, id string) error {
-	for range inARow {
-		w, err := h.Catalog.Webhook(ctx, id)
-		if errors.Is(err, api.ErrNotFound) {
-			return nil
-		}
-		if err != nil || w.Off {
-			return err
-		}
-		ev, err := h.Catalog.NextEvent(ctx, w.Project, w.Kinds(), w.State.Position)
-		if errors.Is(err, api.ErrNotFound) {
-			h.mu.Lock()
-			h.newest = nil // it has gone, with its thread or for its age
-			h.mu.Unlock()
-			return nil
-		}
+		give, err := lane.Take(ctx)
 		if err != nil {
-			return err
+			return 0, err
 		}
-		r := h.send(ctx, w.Webhook, ev.ID, ev.Payload)
-		if ctx.Err() != nil {
-			return ctx.Err() // the server stops: whether it arrived is not known, and it is sent again
-		}
-		state, d := after(w.State, ev, r, h.Now())
-		h.tell(w, state, d)
-		if r.gone() {
-			if _, err := h.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
-				w.Off, w.OffReason = true, "the receiver answered 410 Gone"
-			}); err != nil {
-				return err
+		defer give()
+		if made == nil {
+			if made, again, err = h.next(ctx, id); made == nil {
+				return again, err
 			}
 		}
-		if err := h.save(ctx, state, d); err != nil {
-			return err
+		err = h.Catalog.SaveAttempt(ctx, made.State, &made.delivery) // what somebody did to the webhook meanwhile stands
+		if err != nil && !errors.Is(err, api.ErrConflict) && !errors.Is(err, api.ErrNotFound) {
+			return 0, fmt.Errorf("store an attempt of webhook %s: %w", id, err)
 		}
-		if r.err != nil {
-			return nil
+		w := made.WebhookStatus
+		made, ill = nil, w.State.Failures > 0
+		if !h.waits(w) {
+			return task.Done, nil
 		}
-		if !h.waits(api.WebhookStatus{Webhook: w.Webhook, State: state}) {
-			return nil
+		return 0, nil
+	}
+}
+
+// An attempt was made to deliver an event. It holds the webhook as it stands after it.
+type attempt struct {
+	api.WebhookStatus
+	delivery api.WebhookDelivery
+}
+
+// next makes the next attempt, if its time has come. Otherwise it says after how long there may be one.
+func (h *Hooks) next(ctx context.Context, id string) (*attempt, time.Duration, error) {
+	w, err := h.Catalog.Webhook(ctx, id)
+	if errors.Is(err, api.ErrNotFound) || err == nil && w.Off {
+		return nil, task.Done, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if left := w.State.Next.Sub(h.Now()); left > 0 && left < farAhead {
+		return nil, min(left, tick), nil
+	}
+	ev, err := h.Catalog.NextEvent(ctx, w.Project, w.Kinds(), w.State.Position)
+	if errors.Is(err, api.ErrNotFound) {
+		h.forgetNewest() // it has gone, with its thread or for its age
+		return nil, task.Done, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	r := h.send(ctx, w.Webhook, ev.ID, ev.Payload)
+	if ctx.Err() != nil {
+		return nil, 0, ctx.Err() // the server stops: whether it arrived is not known, and it is sent again
+	}
+	state, d := after(w.State, ev, r, h.Now())
+	h.tell(w, state, d)
+	if r.gone() {
+		if _, err := h.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
+			w.Off, w.OffReason = true, "the receiver answered 410 Gone"
+		}); err != nil {
+			return nil, 0, err
 		}
 	}
-	return nil
+	w.State = state
+	return &attempt{w, d}, 0, nil
 }
 
 // tell says in the log and in the figures how an attempt went.
@@ -295,19 +246,4 @@ func (h *Hooks) tell(w api.WebhookStatus, s api.WebhookState, d api.WebhookDeliv
 	default:
 		h.Log.Debug("an event was sent", attrs...)
 	}
-}
-
-// save stores how an attempt went, as often as it takes. What somebody did to the webhook meanwhile stands.
-func (h *Hooks) save(ctx context.Context, s api.WebhookState, d api.WebhookDelivery) error {
-	var err error
-	for try := range 5 {
-		err = h.Catalog.SaveAttempt(ctx, s, &d)
-		if err == nil || errors.Is(err, api.ErrConflict) || errors.Is(err, api.ErrNotFound) {
-			return nil
-		}
-		if backoff.Sleep(ctx, time.Duration(try+1)*100*time.Millisecond) != nil {
-			break
-		}
-	}
-	return err
 }

@@ -2,28 +2,24 @@ package webhooks
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"docent/api"
-	"docent/internal/backoff"
 	"docent/persistence/journal"
 )
 
 const (
-	followGap  = 100 * time.Millisecond // between two steps, so that many events share a transaction
-	idleStore  = 10 * time.Second       // between writes of the position alone
-	batch      = 256                    // events in one transaction
-	mostGone   = 256                    // removed streams in one transaction
-	keepFor    = 30 * 24 * time.Hour    // events, for those who come late and for replays
-	keepMost   = 10_000                 // of a project
-	trimEvery  = time.Hour
-	trimAfter  = 1000 // events
-	retryFirst = 200 * time.Millisecond
-	retryMost  = 10 * time.Second
+	followGap = 100 * time.Millisecond // between two steps, so that many events share a transaction
+	idleStore = 10 * time.Second       // between writes of the position alone
+	batch     = 256                    // events in one transaction
+	mostGone  = 256                    // removed streams in one transaction
+	keepFor   = 30 * 24 * time.Hour    // events, for those who come late and for replays
+	keepMost  = 10_000                 // of a project
+	trimEvery = time.Hour
+	trimAfter = 1000 // events
 )
 
 // A follower makes events from the journal and stores them. Its methods are called by one goroutine.
@@ -31,6 +27,7 @@ type follower struct {
 	Deps
 	maker   *maker
 	began   bool
+	waits   bool   // for the journal to change
 	reached uint64 // of the journal, looked at
 	stored  uint64
 	asOf    time.Time // when that was stored
@@ -39,22 +36,9 @@ type follower struct {
 	found   func(events []api.WebhookEvent) // new ones, on disk
 }
 
-// run follows the journal until ctx ends.
-func (f *follower) run(ctx context.Context) {
-	pause := backoff.Exponential(retryFirst, retryMost)
-	for failures := 0; ctx.Err() == nil; {
-		err := background.Guard(func() error { return f.step(ctx) })
-		switch {
-		case ctx.Err() != nil:
-		case err != nil:
-			failures++
-			f.Log.Warn("webhooks are behind the journal", "error", err)
-			_ = backoff.Sleep(ctx, pause(failures))
-			continue
-		default:
-			failures = 0
-			_ = backoff.Sleep(ctx, followGap)
-		}
+// follow waits for the journal to change and makes the events. At the end it stores how far it has come.
+func (f *follower) follow(ctx context.Context, _ int) (time.Duration, error) {
+	if f.waits {
 		timer := time.NewTimer(idleStore)
 		select {
 		case <-ctx.Done():
@@ -63,13 +47,14 @@ func (f *follower) run(ctx context.Context) {
 		}
 		timer.Stop()
 	}
+	err := f.step(ctx)
+	f.waits = err == nil
+	if ctx.Err() == nil || !f.began || f.reached == f.stored {
+		return followGap, err
+	}
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	if f.began && f.reached > f.stored {
-		if err := f.store(last, nil, nil, f.reached); err != nil {
-			f.Log.Warn("how far webhooks have come is not stored", "error", err)
-		}
-	}
+	return 0, f.store(last, nil, nil, f.reached)
 }
 
 // begin finds out, once, how far the events are.

@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/internal/outbound"
+	"docent/internal/task"
 	"docent/persistence/journal"
 )
 
@@ -63,30 +64,19 @@ type Secrets interface {
 	Drop(name string) error
 }
 
-// Deps is what deliveries need of the outside. All of it is required but PublicURL and Alone.
+// Deps is what deliveries need of the outside. All of it is required but PublicURL.
 type Deps struct {
 	Desk
 	Streams   Streams
 	Events    Log
 	PublicURL string // where people reach the pages; events have no links where it is empty
-
-	// Alone runs f on one of several nodes at a time, and waits; it may run it again. Here and at once where nil.
-	Alone func(ctx context.Context, name string, f func(context.Context))
-}
-
-// alone runs f where no other node does.
-func (d Deps) alone(ctx context.Context, name string, f func(context.Context)) {
-	if d.Alone == nil {
-		f(ctx)
-		return
-	}
-	d.Alone(ctx, name, f)
+	Tasks     task.Starter
 }
 
 func (d Deps) complete() error {
 	for name, missing := range map[string]bool{
 		"Catalog": d.Catalog == nil, "Sender": d.Sender == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
-		"Log": d.Log == nil, "Streams": d.Streams == nil, "Events": d.Events == nil,
+		"Log": d.Log == nil, "Streams": d.Streams == nil, "Events": d.Events == nil, "Tasks": d.Tasks == nil,
 	} {
 		if missing {
 			return fmt.Errorf("webhooks: Deps.%s is missing", name)

@@ -15,7 +15,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"docent/actors"
 	"docent/actors/job"
+	"docent/actors/persistent"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
@@ -170,22 +172,43 @@ func (h *house) open() {
 		h.t.Fatal(err)
 	}
 	h.broken = &broken{Catalog: h.catalog}
-	h.hooks, err = New(Deps{Desk: Desk{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Now: time.Now, Log: log},
+	runtime := startTasks(h.t, log)
+	h.hooks, err = New(Deps{Tasks: runtime.Tasks(), Desk: Desk{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Now: time.Now, Log: log},
 		Streams: h.journal, Events: events, PublicURL: "https://docent.example.com/"})
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	if !h.late {
-		h.hooks.Start()
+		h.hooks.Wake()
 	}
 	h.stop = sync.OnceFunc(func() {
-		h.hooks.Close()
+		if err := runtime.Stop(context.Background()); err != nil {
+			h.t.Error(err)
+		}
+		time.Sleep(2 * time.Millisecond) // the runtime counts dead letters for so long
 		events.Close()
 		if err := errors.Join(h.catalog.Close(), h.journal.Close()); err != nil {
 			h.t.Error(err)
 		}
 	})
 }
+
+// startTasks starts the actors, of which there are none but tasks.
+func startTasks(t *testing.T, log *slog.Logger) *actors.System {
+	t.Helper()
+	s, err := actors.Start(context.Background(), actors.Deps{Journal: noStreams{}, Projects: struct{ persistent.Projects }{},
+		Editor: struct{ job.Editor }{}, Forge: struct{ job.Forge }{}, Searcher: struct{ thread.Searcher }{},
+		Model: struct{ thread.Model }{}, Log: log, RunningJobs: 1, OpenJobs: 1, RunningTurns: 1, Idle: time.Hour,
+		RunLimit: time.Hour, TurnLimit: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+type noStreams struct{ actors.Journal }
+
+func (noStreams) Pending(func(string) bool) error { return nil }
 
 func (h *house) close() { h.stop() }
 
@@ -375,7 +398,7 @@ func TestEventsAreMadeOfWhatIsJournaled(t *testing.T) {
 func TestACrashRepeatsEventsAndLosesNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		w, _ := h.add(url1)
-		h.broken.fail = 5
+		h.broken.fail = 1000 // until the process ends
 		h.ends(1)
 		settle()
 		h.restart()
@@ -403,7 +426,7 @@ func TestAWebhookMayBeThereBeforeTheFirstEventsAreMade(t *testing.T) {
 		h.ends(2)
 		h.add(url2)
 		h.ends(3)
-		h.hooks.Start()
+		h.hooks.Wake()
 		settle()
 		if first, second := h.post.taken(url1), h.post.taken(url2); len(first) != 2 || len(second) != 1 || second[0] != first[1] {
 			t.Errorf("taken are %v and %v", first, second)

@@ -36,7 +36,7 @@ func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, pr
 	view := settingsView{Groups: s.settingGroups(v, form), Base: v.Base(), MayWrite: v.May(console.Owner), Wrong: wrong,
 		Same: []string{setCommand(v.Project), "docent project remove " + string(v.Project.ID)}}
 	for i := range view.Groups {
-		if problems == nil {
+		if len(problems) == 0 {
 			break
 		}
 		rest := map[string]string{}

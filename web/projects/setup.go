@@ -214,7 +214,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 		}
 		view.Newcomer, view.Shortest = len(people) == 0, password.Shortest
 	}
-	if problems != nil {
+	if len(problems) > 0 {
 		view.Problems = console.PlaceFaults(view.Fields, problems)
 		rest := map[string]string{}
 		for _, p := range view.Problems {
@@ -471,7 +471,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Hint:  "Patterns as in .gitignore, one in each line. A pattern that begins with ! brings back what the site leaves out.",
 			},
 		}}
-	if problems != nil {
+	if len(problems) > 0 {
 		rest := map[string]string{}
 		for _, p := range console.PlaceFaults(view.Fields, problems) {
 			name, text, _ := strings.Cut(p, " ")

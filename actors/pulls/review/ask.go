@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"time"
@@ -12,7 +11,8 @@ import (
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/host"
-	"docent/internal/backoff"
+	"docent/internal/background"
+	"docent/internal/task"
 )
 
 const (
@@ -21,50 +21,55 @@ const (
 	watchFor  = 30 * time.Second   // one question for a job's news
 )
 
-// carry takes an instruction from where it stands to its answer, unless the server stops before. Each step is stored
-// before the next acts. given is called once, when the job has the instruction or never gets it.
-func (r *Reviewer) carry(a api.ReviewAsk, given func()) {
-	defer given()
-	for tries := 0; r.ctx.Err() == nil && r.here(job.Stream(a.Job)); { // else another node takes it up
-		err := background.Guard(func() error { return r.advance(&a) })
-		if err == nil && a.State == api.ReviewAnswered {
-			r.metrics.asks.WithLabelValues(a.Result).Inc()
-			r.Log.Info("a comment is answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
-				"message", a.ID, "result", a.Result, "commit", a.Commit)
-			return
-		}
-		if a.State != api.ReviewTaken {
-			given()
-		}
-		switch {
-		case r.ctx.Err() != nil, errors.Is(err, api.ErrNotFound):
-			return // stopped, or the project was removed meanwhile
-		case err == nil:
-			tries = 0
-		default:
-			tries++
-			if tries == 1 || tries%10 == 0 {
-				r.Log.Warn("an instruction from a comment waits", "project", a.Project, "job", a.Job,
-					"comment", a.Comments[0].Link, "state", a.State, "try", tries, "error", err)
-			}
-			if a.State == api.ReviewEnded && r.hopeless(a, tries, err) {
-				r.Log.Error("a comment cannot be answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
-					"message", a.ID, "error", err)
-				a.State, a.Result = api.ReviewAnswered, "unanswerable"
-				if r.Catalog.SaveAsk(r.ctx, a) == nil {
-					r.metrics.asks.WithLabelValues(a.Result).Inc()
-					return
-				}
-				a.State = api.ReviewEnded
-			}
-			pause := r.pause(tries)
-			var said *failure.Error
-			if errors.As(err, &said) {
-				pause = max(pause, min(said.After, time.Hour))
-			}
-			_ = backoff.Sleep(r.ctx, pause)
-		}
+// carry takes an instruction a step further, from where it stands to its answer. Each step is stored before the next acts.
+func (r *Reviewer) carry(ctx context.Context, id string, attempt int) (time.Duration, error) {
+	a, err := r.Catalog.OpenAsk(ctx, id)
+	if errors.Is(err, api.ErrNotFound) {
+		return task.Done, nil // it is answered, or the project was removed meanwhile
 	}
+	if err != nil {
+		return 0, err
+	}
+	was := a.State
+	err = background.Guard(func() error {
+		switch a.State {
+		case api.ReviewTaken:
+			return r.give(ctx, &a)
+		case api.ReviewGiven:
+			return r.await(ctx, &a)
+		}
+		return r.reply(ctx, &a)
+	})
+	switch {
+	case err == nil || ctx.Err() != nil:
+	case errors.Is(err, api.ErrNotFound):
+		return task.Done, nil // the project was removed meanwhile
+	case was == api.ReviewEnded && r.hopeless(a, attempt, err):
+		r.Log.Error("a comment cannot be answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+			"message", a.ID, "error", err)
+		a.State, a.Result, err = api.ReviewAnswered, "unanswerable", nil
+	}
+	if err == nil {
+		err = r.Catalog.SaveAsk(ctx, a)
+	}
+	if err != nil {
+		var said *failure.Error
+		var rest time.Duration
+		if errors.As(err, &said) {
+			rest = min(said.After, time.Hour)
+		}
+		return rest, fmt.Errorf("the comment %s on job %s of project %s, %s: %w", a.Comments[0].Link, a.Job, a.Project, was, err)
+	}
+	if was == api.ReviewTaken {
+		r.Wake() // the job's next one
+	}
+	if a.State == api.ReviewAnswered {
+		r.metrics.asks.WithLabelValues(a.Result).Inc()
+		r.Log.Info("a comment is answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+			"message", a.ID, "result", a.Result, "commit", a.Commit)
+		return task.Done, nil
+	}
+	return 0, nil
 }
 
 // hopeless reports whether an answer is given up.
@@ -75,35 +80,13 @@ func (r *Reviewer) hopeless(a api.ReviewAsk, tries int, err error) bool {
 	return tries >= mostTries && r.Now().Sub(a.At) > longest
 }
 
-// advance makes one step and stores it.
-func (r *Reviewer) advance(a *api.ReviewAsk) error {
-	next := *a
-	var err error
-	switch a.State {
-	case api.ReviewTaken:
-		err = r.give(&next)
-	case api.ReviewGiven:
-		err = r.await(&next)
-	case api.ReviewEnded:
-		err = r.reply(&next)
-	}
-	if err != nil {
-		return err
-	}
-	if err := r.Catalog.SaveAsk(r.ctx, next); err != nil {
-		return err
-	}
-	*a = next
-	return nil
-}
-
 // give gives the instruction to its job. The journal knows it by its comment: what took place is not repeated.
-func (r *Reviewer) give(a *api.ReviewAsk) error {
-	project, err := r.Catalog.Project(r.ctx, a.Project)
+func (r *Reviewer) give(ctx context.Context, a *api.ReviewAsk) error {
+	project, err := r.Catalog.Project(ctx, a.Project)
 	if err != nil {
 		return err
 	}
-	_, err = r.Starter.FollowUp(r.ctx, a.Job, startjob.Request{Project: project, Prompt: a.Prompt, ID: a.ID,
+	_, err = r.Starter.FollowUp(ctx, a.Job, startjob.Request{Project: project, Prompt: a.Prompt, ID: a.ID,
 		Key: "review " + a.Key})
 	words, refused := refusal(err)
 	switch {
@@ -140,9 +123,9 @@ func refusal(err error) (string, bool) {
 }
 
 // await waits until the job is through with the instruction, and says what became of it.
-func (r *Reviewer) await(a *api.ReviewAsk) error {
+func (r *Reviewer) await(ctx context.Context, a *api.ReviewAsk) error {
 	for {
-		reply, err := r.Jobs.Ask(r.ctx, a.Job, job.Watch{Project: a.Project, Log: true, Until: r.Now()})
+		reply, err := r.Jobs.Ask(ctx, a.Job, job.Watch{Project: a.Project, Log: true, Until: r.Now()})
 		if errors.Is(err, api.ErrNotFound) {
 			a.State, a.Result, a.Answer = api.ReviewEnded, "refused", "The job that opened this pull request does not exist any more."
 			return nil
@@ -156,8 +139,8 @@ func (r *Reviewer) await(a *api.ReviewAsk) error {
 			a.Commit, a.State = b.Commit, api.ReviewEnded
 			return nil
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, 2*watchFor)
-		_, err = r.Jobs.Ask(ctx, a.Job, job.Watch{Project: a.Project, After: reply.Row.Seq, Until: r.Now().Add(watchFor)})
+		watching, cancel := context.WithTimeout(ctx, 2*watchFor)
+		_, err = r.Jobs.Ask(watching, a.Job, job.Watch{Project: a.Project, After: reply.Row.Seq, Until: r.Now().Add(watchFor)})
 		cancel()
 		if err != nil {
 			return err
@@ -166,8 +149,8 @@ func (r *Reviewer) await(a *api.ReviewAsk) error {
 }
 
 // reply answers in each thread: in the first one in full, in the others in a line.
-func (r *Reviewer) reply(a *api.ReviewAsk) error {
-	project, err := r.Catalog.Project(r.ctx, a.Project)
+func (r *Reviewer) reply(ctx context.Context, a *api.ReviewAsk) error {
+	project, err := r.Catalog.Project(ctx, a.Project)
 	if err != nil {
 		return err
 	}
@@ -187,10 +170,10 @@ func (r *Reviewer) reply(a *api.ReviewAsk) error {
 		case c.Thread == "" && c.Text != "":
 			body = firstLine(c) + "\n\n" + body
 		}
-		ctx, cancel := context.WithTimeout(r.ctx, lookLimit)
+		answering, cancel := context.WithTimeout(ctx, lookLimit)
 		to := host.Comment{ID: c.ID, Author: c.Author, Body: c.Text, Path: c.Path, Line: c.Line, Old: c.Old, Quote: c.Quote,
 			Thread: c.Thread, Link: c.Link, At: c.At}
-		err := r.Hosts.Reply(ctx, project, a.Number, to, fmt.Sprintf("%s-%d", a.ID, i), body)
+		err := r.Hosts.Reply(answering, project, a.Number, to, fmt.Sprintf("%s-%d", a.ID, i), body)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("answer %s: %w", c.Link, err)

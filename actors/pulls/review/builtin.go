@@ -1,6 +1,7 @@
 package review
 
 import (
+	"context"
 	"errors"
 
 	"docent/actors/job"
@@ -12,8 +13,8 @@ const mostSent = 200
 
 // answerBuiltin stores what became of comments on the built-in host's pull requests. The page shows it from the job's log
 // before; the log of a long job does not hold it for ever.
-func (r *Reviewer) answerBuiltin() error {
-	sent, err := r.Catalog.SentComments(r.ctx, mostSent)
+func (r *Reviewer) answerBuiltin(ctx context.Context) error {
+	sent, err := r.Catalog.SentComments(ctx, mostSent)
 	if err != nil {
 		return err
 	}
@@ -23,7 +24,7 @@ func (r *Reviewer) answerBuiltin() error {
 			continue
 		}
 		seen[c.Message] = true
-		reply, err := r.Jobs.Ask(r.ctx, c.Job, job.Watch{Project: c.Project, Log: true, Until: r.Now()})
+		reply, err := r.Jobs.Ask(ctx, c.Job, job.Watch{Project: c.Project, Log: true, Until: r.Now()})
 		b := job.BecameOf(reply.Log, c.Message)
 		switch {
 		case errors.Is(err, api.ErrNotFound): // the job was removed: nobody knows any more
@@ -34,7 +35,7 @@ func (r *Reviewer) answerBuiltin() error {
 		case !b.Over() && (b.Stage != job.Unheard || reply.Row.Job.Status == api.JobActive):
 			continue
 		}
-		err = r.Catalog.AnswerComments(r.ctx, c.Pull, c.Message, func(c *api.Comment) {
+		err = r.Catalog.AnswerComments(ctx, c.Pull, c.Message, func(c *api.Comment) {
 			c.Answer, c.Outcome, c.AnswerCommit, c.Failed = b.Text, b.Outcome, b.Commit, b.Stage == job.GivenUp
 		})
 		if err != nil {

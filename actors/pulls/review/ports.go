@@ -10,6 +10,7 @@ import (
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/forge/host"
+	"docent/internal/task"
 )
 
 // Deps is what a Reviewer needs of the outside. All of it is required, but Here.
@@ -21,6 +22,7 @@ type Deps struct {
 	IDs     *api.IDs
 	Now     func() time.Time
 	Log     *slog.Logger
+	Tasks   task.Starter
 	// Cell runs the parsers of Kinds on comments.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 
@@ -31,7 +33,7 @@ type Deps struct {
 func (d Deps) complete() error {
 	for name, missing := range map[string]bool{
 		"Catalog": d.Catalog == nil, "Hosts": d.Hosts == nil, "Jobs": d.Jobs == nil, "Starter": d.Starter == nil,
-		"IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil, "Cell": d.Cell == nil,
+		"IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil, "Cell": d.Cell == nil, "Tasks": d.Tasks == nil,
 	} {
 		if missing {
 			return fmt.Errorf("review: Deps.%s is missing", name)
@@ -57,6 +59,7 @@ type Catalog interface {
 	BeginLook(ctx context.Context, project api.ProjectID, number int, again time.Time) error
 	EndLook(ctx context.Context, p api.ReviewPull, asks []api.ReviewAsk) error
 	OpenAsks(ctx context.Context, limit int) ([]api.ReviewAsk, error)
+	OpenAsk(ctx context.Context, id string) (api.ReviewAsk, error)
 	SaveAsk(ctx context.Context, a api.ReviewAsk) error
 	// SentComments are those on pull requests of the built-in host of which it is not stored what became of them.
 	SentComments(ctx context.Context, limit int) ([]api.Comment, error)

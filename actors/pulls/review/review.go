@@ -2,10 +2,8 @@ package review
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,7 +12,9 @@ import (
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/host"
+	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/task"
 )
 
 const (
@@ -27,30 +27,14 @@ const (
 	atOnce      = 100       // pull requests that begin to be followed in one step
 )
 
+// pause is how long after a failure a look or a step of an instruction is tried again.
+var pause = backoff.Exponential(time.Second, 2*time.Minute)
+
 // A Reviewer follows the comments on pull requests.
 type Reviewer struct {
 	Deps
-	pause   func(try int) time.Duration // before a try, from 1
 	metrics metrics
-
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   background.Work
-	wake   chan struct{}
-
-	mu     sync.Mutex
-	looks  map[api.ProjectID]*looking
-	busy   int                // looks that go on
-	asks   map[string]bool    // that are under way
-	giving map[api.JobID]bool // jobs that an instruction is on its way to: those after it wait
-}
-
-// looking is where the looks at a project's pull requests stand.
-type looking struct {
-	busy   bool
-	last   time.Time // when the last look ended
-	rests  time.Time // until when the code host is left alone
-	failed int
+	looking task.Slots
 }
 
 type metrics struct{ comments, asks, looks *prometheus.CounterVec }
@@ -85,41 +69,16 @@ func (r *Reviewer) Collect(ch chan<- prometheus.Metric) {
 	}
 }
 
-// New makes a Reviewer. It does nothing by itself before Start.
+// New makes a Reviewer. It does nothing by itself before Wake.
 func New(deps Deps) (*Reviewer, error) {
 	if err := deps.complete(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Reviewer{Deps: deps, pause: backoff.Exponential(time.Second, 2*time.Minute), metrics: newMetrics(),
-		ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1), looks: map[api.ProjectID]*looking{},
-		asks: map[string]bool{}, giving: map[api.JobID]bool{}}, nil
+	return &Reviewer{Deps: deps, metrics: newMetrics(), looking: make(task.Slots, mostLooks)}, nil
 }
 
-// Start takes up what is under way, and follows pull requests from now on, until Close. It is called at most once.
-func (r *Reviewer) Start() {
-	step := func() (wait time.Duration, err error) {
-		err = background.Guard(func() (err error) { wait, err = r.step(); return err })
-		return wait, err
-	}
-	failed := func(err error) { r.Log.Warn("comments on pull requests wait", "error", err) }
-	r.work.Go("actors/pulls/review.Start", func() { backoff.Loop(r.ctx, r.wake, r.pause, failed, step) })
-}
-
-// Close breaks off what goes on; the next server takes it up.
-func (r *Reviewer) Close() error {
-	r.cancel()
-	r.work.Wait()
-	return nil
-}
-
-// Wake has the Reviewer look for work at once.
-func (r *Reviewer) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
-}
+// Wake takes up what is under way, and follows pull requests from now on.
+func (r *Reviewer) Wake() { r.Tasks.Start(task.Task{Name: "reviews", Handle: r.step}) }
 
 // Hint takes a code host's word that there may be news on a pull request. It is stored when Hint returns; what the news
 // are, the host is asked. It is false where the pull request is none of a job of the project.
@@ -143,34 +102,24 @@ func (r *Reviewer) Hint(ctx context.Context, id api.ProjectID, hint api.PullHint
 	return followed, err
 }
 
-// step follows new pull requests, looks at those whose time has come, and takes up instructions. It says how long there
-// is nothing more to do.
-func (r *Reviewer) step() (time.Duration, error) {
-	if err := r.takeUp(); err != nil {
-		return tick, err
+// step begins what there is to do for each project, and takes up instructions.
+func (r *Reviewer) step(ctx context.Context, _ int) (time.Duration, error) {
+	if err := r.takeUp(ctx); err != nil {
+		return 0, err
 	}
-	if err := r.answerBuiltin(); err != nil {
-		return tick, err
+	if err := r.answerBuiltin(ctx); err != nil {
+		return 0, err
 	}
-	projects, err := r.Catalog.Projects(r.ctx)
+	projects, err := r.Catalog.Projects(ctx)
 	if err != nil {
-		return tick, err
+		return 0, err
 	}
-	wait := tick
 	for _, p := range projects {
-		if !host.KeepsPulls(p.Host) || !r.here("task/review/"+string(p.ID)) {
-			continue
+		if host.KeepsPulls(p.Host) {
+			r.Tasks.Start(task.Task{Name: "reviews/project/" + string(p.ID), Place: "task/review/" + string(p.ID), Pause: pause, Handle: r.project(p.ID)})
 		}
-		if err := r.discover(r.ctx, p); err != nil {
-			return tick, err
-		}
-		next, err := r.beginLook(p)
-		if err != nil {
-			return tick, err
-		}
-		wait = min(wait, next)
 	}
-	return max(wait, 10*time.Millisecond), nil
+	return tick, nil
 }
 
 // discover follows the pull requests of a project's jobs that are not followed yet.
@@ -191,80 +140,72 @@ func (r *Reviewer) discover(ctx context.Context, project api.Project) error {
 	return err
 }
 
-// beginLook begins to look at the project's pull request whose time came first, if one's has and none is looked at, and
-// says when to ask again.
-func (r *Reviewer) beginLook(project api.Project) (time.Duration, error) {
-	p, err := r.Catalog.NextPull(r.ctx, project.ID)
-	if errors.Is(err, api.ErrNotFound) {
-		return tick, nil
-	}
-	if err != nil {
-		return tick, err
-	}
-	now := r.Now()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.looks[project.ID]
-	if l == nil {
-		l = &looking{}
-		r.looks[project.ID] = l
-	}
-	due, gap := p.Next, betweenAll
-	if p.Hinted {
-		due, gap = now, betweenHint
-	}
-	for _, t := range []time.Time{l.last.Add(gap), l.rests} {
-		if t.After(due) && t.Sub(now) <= restLongest { // further off, the clock was set back
-			due = t
+// project follows new pull requests of a project, and looks at the one whose time came first, if one's has.
+func (r *Reviewer) project(id api.ProjectID) func(context.Context, int) (time.Duration, error) {
+	var last time.Time // when the last look ended
+	return func(ctx context.Context, attempt int) (time.Duration, error) {
+		project, err := r.Catalog.Project(ctx, id)
+		if errors.Is(err, api.ErrNotFound) || err == nil && !host.KeepsPulls(project.Host) {
+			return task.Done, nil
 		}
+		if err == nil {
+			err = r.discover(ctx, project)
+		}
+		if err != nil {
+			return 0, err
+		}
+		p, err := r.Catalog.NextPull(ctx, id)
+		if errors.Is(err, api.ErrNotFound) {
+			return tick, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		now := r.Now()
+		due, gap := p.Next, betweenAll
+		if p.Hinted {
+			due, gap = now, betweenHint
+		}
+		if next := last.Add(gap); next.After(due) && next.Sub(now) <= gap { // further off, the clock was set back
+			due = next
+		}
+		if wait := due.Sub(now); wait > 0 {
+			return min(max(wait, 50*time.Millisecond), tick), nil // the clock may be set, and a pull request may be new
+		}
+		give, err := r.looking.Take(ctx)
+		if err != nil {
+			return 0, err
+		}
+		defer give()
+		err = background.Guard(func() error { return r.look(ctx, project, p) })
+		last = r.Now()
+		if err == nil || ctx.Err() != nil {
+			r.metrics.looks.WithLabelValues("ok").Inc()
+			return 0, nil
+		}
+		r.metrics.looks.WithLabelValues("failed").Inc()
+		return r.failed(ctx, p, err, attempt), err
 	}
-	if wait := due.Sub(now); wait > 0 || l.busy || r.busy >= mostLooks {
-		return max(wait, 50*time.Millisecond), nil // the end of a look wakes as well
-	}
-	l.busy = true
-	r.busy++
-	r.work.Go("actors/pulls/review.beginLook", func() {
-		err := background.Guard(func() error { return r.look(r.ctx, project, p) })
-		r.endLook(project, p, l, err)
-		r.Wake()
-	})
-	return tick, nil
 }
 
-// endLook takes down how a look went. One that failed is made again, later each time.
-func (r *Reviewer) endLook(project api.Project, p api.ReviewPull, l *looking, err error) {
-	r.mu.Lock()
-	r.busy--
-	l.busy, l.last = false, r.Now()
-	if err == nil || r.ctx.Err() != nil {
-		l.failed, l.rests = 0, time.Time{}
-		r.mu.Unlock()
-		r.metrics.looks.WithLabelValues("ok").Inc()
-		return
-	}
-	l.failed++
-	pause := r.pause(l.failed)
+// failed takes down that a look failed. It is made again, later each time; the project's code host is left alone for as
+// long as failed returns.
+func (r *Reviewer) failed(ctx context.Context, p api.ReviewPull, err error, attempt int) time.Duration {
+	rest := pause(attempt)
 	var said *failure.Error
 	if errors.As(err, &said) {
-		pause = min(max(pause, said.After), restLongest)
+		rest = min(max(rest, said.After), restLongest)
 	}
-	if errors.Is(err, failure.ErrMisconfigured) && l.failed > 1 {
-		pause = max(pause, 10*time.Minute)
-	}
-	l.rests = l.last.Add(pause)
-	failed := l.failed
-	r.mu.Unlock()
-	r.metrics.looks.WithLabelValues("failed").Inc()
-	if failed == 1 || failed%20 == 0 {
-		r.Log.Warn("comments on a pull request could not be read, and are later", "project", project.ID, "pull", p.Link,
-			"try", failed, "pause", pause, "error", err)
+	if errors.Is(err, failure.ErrMisconfigured) && attempt > 1 {
+		rest = max(rest, 10*time.Minute)
 	}
 	p.Failed++
 	p.Said, p.Hinted = words(err), false
-	p.Next = r.Now().Add(min(pause*time.Duration(p.Failed), 6*time.Hour))
-	if err := r.Catalog.EndLook(r.ctx, p, nil); err != nil && r.ctx.Err() == nil && !errors.Is(err, api.ErrNotFound) {
-		r.Log.Warn("a pull request waits for the catalogue", "project", project.ID, "pull", p.Link, "error", err)
+	p.Next = r.Now().Add(min(rest*time.Duration(p.Failed), 6*time.Hour))
+	if err := r.Catalog.EndLook(ctx, p, nil); err != nil && ctx.Err() == nil && !errors.Is(err, api.ErrNotFound) {
+		r.Log.Warn("a pull request waits for the catalogue", "project", p.Project, "pull", p.Link, "error", err)
 	}
+	return rest
 }
 
 // words is what a host has against a look.
@@ -276,35 +217,21 @@ func words(err error) string {
 	return "the server's log has the reason"
 }
 
-// takeUp begins to carry the instructions that are stored, oldest first: those to one job one after the other.
-func (r *Reviewer) takeUp() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	open, err := r.Catalog.OpenAsks(r.ctx, mostAsks) // under the lock: what is carried to its end now is in r.asks still
+// takeUp begins to carry the instructions that are stored, oldest first: of those that one job has not been given yet, the
+// first one.
+func (r *Reviewer) takeUp(ctx context.Context) error {
+	open, err := r.Catalog.OpenAsks(ctx, mostAsks)
 	if err != nil {
 		return err
 	}
+	giving := map[api.JobID]bool{}
 	for _, a := range open {
-		if r.asks[a.ID] || a.State == api.ReviewTaken && r.giving[a.Job] || !r.here(job.Stream(a.Job)) {
+		if a.State == api.ReviewTaken && giving[a.Job] {
 			continue
 		}
-		r.asks[a.ID] = true
-		given := func() {}
-		if a.State == api.ReviewTaken {
-			r.giving[a.Job] = true
-			given = sync.OnceFunc(func() {
-				r.mu.Lock()
-				delete(r.giving, a.Job)
-				r.mu.Unlock()
-				r.Wake()
-			})
-		}
-		r.work.Go("actors/pulls/review.takeUp", func() {
-			r.carry(a, given)
-			r.mu.Lock()
-			delete(r.asks, a.ID)
-			r.mu.Unlock()
-		})
+		giving[a.Job] = giving[a.Job] || a.State == api.ReviewTaken
+		r.Tasks.Start(task.Task{Name: "reviews/ask/" + a.ID, Place: job.Stream(a.Job), Pause: pause,
+			Handle: func(ctx context.Context, attempt int) (time.Duration, error) { return r.carry(ctx, a.ID, attempt) }})
 	}
 	return nil
 }

@@ -20,6 +20,7 @@ import (
 	"docent/forge/forgetest"
 	"docent/forge/host"
 	"docent/internal/cell"
+	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -52,6 +53,8 @@ type world struct {
 	after        bool // the process ends once the call has acted
 	dead         bool
 	kill         func()
+	ctx          context.Context // of the process
+	tasks        *tasktest.Queue
 }
 
 func newWorld(t *testing.T) *world {
@@ -256,17 +259,17 @@ func (w *world) start() *Reviewer {
 		return w.at
 	}
 	p := process{w, w.store}
-	r, err := New(Deps{Catalog: p, Hosts: p, Jobs: w, IDs: new(api.IDs), Now: now, Log: slog.New(slog.DiscardHandler), Cell: cell.InProcess(Kinds()...),
+	w.tasks = new(tasktest.Queue)
+	r, err := New(Deps{Tasks: w.tasks, Catalog: p, Hosts: p, Jobs: w, IDs: new(api.IDs), Now: now, Log: slog.New(slog.DiscardHandler), Cell: cell.InProcess(Kinds()...),
 		Starter: startjob.Starter{Gate: startjob.Gate{Jobs: w, Claims: w, Now: now, Timeout: time.Minute}, Quotas: quota.New(),
 			Models: w, IDs: new(api.IDs), ProjectHour: 100}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	r.pause = func(int) time.Duration { return 0 }
+	ctx, kill := context.WithCancel(w.t.Context())
 	w.mu.Lock()
-	w.dead, w.kill, w.known = false, r.cancel, map[int]bool{}
+	w.dead, w.ctx, w.kill, w.known = false, ctx, kill, map[int]bool{}
 	w.mu.Unlock()
-	w.t.Cleanup(func() { r.Close() })
 	return r
 }
 
@@ -277,10 +280,8 @@ func (w *world) round(r *Reviewer, pass time.Duration) {
 	w.at = w.at.Add(pass)
 	w.mu.Unlock()
 	for range 6 {
-		if _, err := r.step(); err != nil && r.ctx.Err() == nil {
-			w.t.Fatal(err)
-		}
-		r.work.Wait()
+		r.Wake()
+		w.tasks.Run(w.ctx)
 		w.mu.Lock()
 		w.at = w.at.Add(betweenAll)
 		w.mu.Unlock()
@@ -328,7 +329,7 @@ func TestACommentIsGivenToItsJobAndAnsweredOnceWhateverDiesInBetween(t *testing.
 			first := w.start()
 			w.round(first, time.Second)
 			crashed := w.dead
-			first.Close()
+			w.kill()
 			second := w.start()
 			w.round(second, 10*time.Minute)
 			w.round(second, 10*time.Minute) // the same comments are read again
@@ -573,10 +574,8 @@ func TestAThousandOpenPullRequestsAreLookedAtInTheirTurn(t *testing.T) {
 	w.host.Calls["state"] = 0
 	began := w.at
 	for w.at.Sub(began) < 20*time.Minute {
-		if _, err := r.step(); err != nil {
-			t.Fatal(err)
-		}
-		r.work.Wait()
+		r.Wake()
+		w.tasks.Run(w.ctx)
 		w.at = w.at.Add(2 * time.Second)
 	}
 	if n := w.host.Calls["state"]; n < 200 || n > 1200/int(betweenAll.Seconds()) {
@@ -600,10 +599,8 @@ func TestLooksFollowTheNews(t *testing.T) {
 	looks := func(pass, every time.Duration) int {
 		before := w.host.Calls["state"]
 		for end := w.at.Add(pass); w.at.Before(end); w.at = w.at.Add(every) {
-			if _, err := r.step(); err != nil {
-				t.Fatal(err)
-			}
-			r.work.Wait()
+			r.Wake()
+			w.tasks.Run(w.ctx)
 		}
 		return w.host.Calls["state"] - before
 	}
@@ -702,7 +699,7 @@ func TestAProjectThatIsRemovedTakesItsCommentsAlong(t *testing.T) {
 	}
 	r := w.start()
 	w.round(r, time.Second)
-	if list, err := w.store.OpenAsks(t.Context(), 10); err != nil || len(list) != 0 || len(r.asks) != 0 {
-		t.Errorf("still open: %+v, %v, %v", list, err, r.asks)
+	if list, err := w.store.OpenAsks(t.Context(), 10); err != nil || len(list) != 0 {
+		t.Errorf("still open: %+v, %v", list, err)
 	}
 }

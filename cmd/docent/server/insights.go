@@ -37,18 +37,16 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 	targets := a.config.Targets()
 	targets.Loopback = a.config.ReportLoopback
 	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Secrets: a.Stores.Secrets,
-		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Alone: a.nodes.RunExclusive})
+		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}
-	a.closers = append(a.closers, a.reports.Close)
 	a.reviews, err = review.New(review.Deps{Catalog: a.Stores.Catalog, Hosts: a.Stores.Hub, Jobs: a.System.Jobs(),
-		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Cell: a.Stores.Cells.Reading.Do})
+		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
 	if err != nil {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.reviews)
-	a.closers = append(a.closers, a.reviews.Close)
 	return a.openWebhooks()
 }
 

@@ -387,11 +387,11 @@ func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*
 	a.automations, err = automation.New(automation.Deps{
 		Catalog: a.Stores.Catalog, Jobs: a.knownJobs(), Claims: a.Journal, Documentation: operator.Repositories{Hub: a.Stores.Hub},
 		Updates: a.Updates, Here: a.here(), IDs: ids, Now: a.config.Now, Log: a.Log, Stored: a.Stores.Secrets.Read,
+		Tasks: a.System.Tasks(),
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.closers = append(a.closers, a.automations.Close)
 	a.Stores.Source.Listen(a.automations.DocumentationAt)
 	return ids, a.openInsights(ids, docs)
 }
@@ -453,10 +453,10 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.upkeep.begin(a)
 	a.Updates.Resume()
-	a.automations.Start()
-	a.reports.Start()
-	a.reviews.Start()
-	a.hooks.Start()
+	a.automations.Wake()
+	a.reports.Wake()
+	a.reviews.Wake()
+	a.hooks.Wake()
 	a.background(a.topics.Warm)
 	a.Stores.Turned()
 	a.System.Tasks().Start(pullCheck{a, a.here()}.task())

@@ -21,11 +21,10 @@ func (a *Server) openWebhooks() error {
 	}
 	a.closers = append(a.closers, func() error { events.Close(); return nil })
 	a.hooks, err = webhooks.New(webhooks.Deps{Desk: operator.NewDesk(a.Stores, a.Log), Streams: a.Journal, Events: events,
-		PublicURL: a.config.PublicURL, Alone: a.nodes.RunExclusive})
+		PublicURL: a.config.PublicURL, Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}
-	a.closers = append(a.closers, a.hooks.Close)
 	a.upkeep.metrics.MustRegister(a.hooks)
 	return nil
 }

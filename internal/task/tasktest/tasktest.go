@@ -3,6 +3,7 @@ package tasktest
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"docent/internal/background"
@@ -15,19 +16,23 @@ const maxAttempts = 100
 // A Queue keeps the tasks that were started. It is a task.Starter.
 type Queue struct {
 	mu    sync.Mutex
-	queue []task.Task
+	queue []string             // started, and not handled since
+	tasks map[string]task.Task // that are not done
 }
 
 // Start is a task.Starter's.
 func (q *Queue) Start(t task.Task) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	for _, waiting := range q.queue {
-		if waiting.Name == t.Name {
-			return
-		}
+	if q.tasks == nil {
+		q.tasks = map[string]task.Task{}
 	}
-	q.queue = append(q.queue, t)
+	if _, known := q.tasks[t.Name]; !known {
+		q.tasks[t.Name] = t
+	}
+	if !slices.Contains(q.queue, t.Name) {
+		q.queue = append(q.queue, t.Name)
+	}
 }
 
 // Run handles what was started, and what that starts, one after the other and without pauses, until ctx ends or all of it
@@ -40,7 +45,7 @@ func (q *Queue) Run(ctx context.Context) {
 			q.mu.Unlock()
 			return
 		}
-		t := q.queue[0]
+		t := q.tasks[q.queue[0]]
 		q.queue = q.queue[1:]
 		q.mu.Unlock()
 		for attempt := 1; attempt <= maxAttempts && ctx.Err() == nil; {
@@ -52,6 +57,13 @@ func (q *Queue) Run(ctx context.Context) {
 			case again == 0:
 				attempt = 1
 				continue
+			case again < 0:
+				q.mu.Lock()
+				delete(q.tasks, t.Name)
+				if slices.Contains(q.queue, t.Name) {
+					q.tasks[t.Name] = t
+				}
+				q.mu.Unlock()
 			}
 			break
 		}

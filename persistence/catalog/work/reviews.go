@@ -232,6 +232,12 @@ func (s *Store) OpenAsks(ctx context.Context, limit int) ([]api.ReviewAsk, error
 		s.db.Read.NewSelect().Where("state <> 'answered'").Order("id").Limit(int64(limit)), "instructions from comments")
 }
 
+// OpenAsk is an instruction from comments that is not answered.
+func (s *Store) OpenAsk(ctx context.Context, id string) (api.ReviewAsk, error) {
+	return database.One[api.ReviewAsk, askRow](ctx, s.db, s.db.Read.NewSelect().Where("id = ?", id).Where("state <> 'answered'"),
+		"instruction from a comment")
+}
+
 // Asks are the newest instructions from the comments of a pull request, newest first.
 func (s *Store) Asks(ctx context.Context, project api.ProjectID, number, limit int) ([]api.ReviewAsk, error) {
 	return database.List[api.ReviewAsk, askRow](ctx, s.db, s.db.Read.NewSelect().Where("project_id = ?", project).
