@@ -10,6 +10,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/search"
 	"docent/web/console"
@@ -51,7 +52,7 @@ type retrievedView struct {
 
 // threadWhy says how an answer of a conversation came about, from what its journal holds.
 func (s *handler) threadWhy(ctx context.Context, v *console.Visit, e *thread.Exchange) (*whyView, error) {
-	again := url.Values{"q": {beginningOf(e.Question, longestTry-8)}, "as": {tryAnswer}}
+	again := url.Values{"q": {brief.Bytes(e.Question, longestTry-8, " …")}, "as": {tryAnswer}}
 	if e.Page != "" {
 		again.Set("page", e.Page)
 	}

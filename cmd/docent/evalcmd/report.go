@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/bench/evaluation"
+	"docent/internal/brief"
 )
 
 // An answersReport is what `docent eval answers` shows.
@@ -111,16 +112,12 @@ func printAnswer(w io.Writer, indent string, r *evaluation.Result) {
 
 // shownWord is a text of others on one line of a terminal, without what would move its cursor.
 func shownWord(text string) string {
-	line := []rune(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+	return brief.Runes(brief.Line(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return ' '
 		}
 		return r
-	}, text)), " "))
-	if len(line) > shownText {
-		return string(line[:shownText]) + " …"
-	}
-	return string(line)
+	}, text)), shownText, " …")
 }
 
 func (r *answersReport) compared(w io.Writer) {
