@@ -58,7 +58,7 @@ func TestSearchOverHTTPIsJudged(t *testing.T) {
 	}
 	e := operator.Summarize(all)
 	var table strings.Builder
-	if err := evalcmd.PrintEvaluation(&table, false, false, e, nil); err != nil {
+	if err := evalcmd.PrintEvaluation(&table, false, false, e); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("\n%s", table.String())

@@ -21,11 +21,10 @@ import (
 	"docent/search"
 )
 
-// EvaluateParams are judged queries of a project, and the weights to search with.
+// EvaluateParams are judged queries of a project.
 type EvaluateParams struct {
 	Project api.ProjectID     `json:"project"`
 	Queries []retrieval.Query `json:"queries"`
-	Tuning  *search.Tuning    `json:"tuning,omitempty"` // the server's own where nil
 }
 
 // SearchScores are how a configuration did on judged queries.
@@ -38,11 +37,7 @@ type SearchScores struct {
 
 // evaluate asks a project's index.
 func (o *Service) evaluate(ctx context.Context, p EvaluateParams) ([]retrieval.Outcome, error) {
-	tuning := search.DefaultTuning
-	if p.Tuning != nil {
-		tuning = *p.Tuning
-	}
-	trial, err := o.stores.Library.Trial(p.Project, tuning)
+	trial, err := o.stores.Library.Trial(p.Project, search.DefaultTuning) // whose answers no cache has
 	if err != nil {
 		return nil, fmt.Errorf("evaluate the search of %q: %w", p.Project, err)
 	}
