@@ -22,6 +22,7 @@ import (
 	"docent/api"
 	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/required"
 	"docent/internal/tracing"
 	"docent/model"
 	"docent/persistence/cluster"
@@ -94,15 +95,9 @@ type Deps struct {
 }
 
 func (d *Deps) defaults() error {
-	for name, missing := range map[string]bool{
-		"Journal": d.Journal == nil, "Projects": d.Projects == nil, "Editor": d.Editor == nil, "Forge": d.Forge == nil,
-		"Searcher": d.Searcher == nil, "Model": d.Model == nil, "Log": d.Log == nil,
-		"RunningJobs": d.RunningJobs <= 0, "OpenJobs": d.OpenJobs <= 0, "RunningTurns": d.RunningTurns <= 0,
-		"Idle": d.Idle <= 0, "RunLimit": d.RunLimit <= 0, "TurnLimit": d.TurnLimit <= 0,
-	} {
-		if missing {
-			return fmt.Errorf("actors: Deps.%s is missing", name)
-		}
+	if err := required.Fields("actors", *d, "Journal", "Projects", "Editor", "Forge", "Searcher", "Model", "Log",
+		"RunningJobs", "OpenJobs", "RunningTurns", "Idle", "RunLimit", "TurnLimit"); err != nil {
+		return err
 	}
 	if d.Now == nil {
 		d.Now = time.Now

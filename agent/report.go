@@ -13,6 +13,7 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
+	"docent/internal/brief"
 )
 
 // published lists what the job had published when this instruction came, by whether it is in the same pull request.
@@ -360,9 +361,7 @@ func quoteBlock(s string) string {
 		return c
 	}, strings.ToValidUTF8(s, ""))
 	const most = 4000
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "\n…"
-	}
+	s = brief.Bytes(s, most, "\n…")
 	return say.Fenced(s)
 }
 

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 // CommentPrefix is that of comments' ids.
@@ -71,8 +73,6 @@ func (c *Comment) Validate() error {
 	if c.Line < 1 {
 		out.add("line", "must be the number of a line")
 	}
-	if r := []rune(c.Quote); len(r) > maxQuote {
-		c.Quote = string(r[:maxQuote]) + "…"
-	}
+	c.Quote = brief.Runes(c.Quote, maxQuote, "…")
 	return out.err()
 }

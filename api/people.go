@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 // IDs of people and of what lets them in.
@@ -215,21 +217,10 @@ type AuditQuery struct {
 	Limit   int
 }
 
-// shorten cuts a text after so many bytes, between characters.
-func shorten(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most] + "…"
-}
-
 // printable is a text from outside in a form that every database keeps.
 func printable(s string, most int) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
-	return shorten(strings.ReplaceAll(s, "\x00", "\uFFFD"), most)
+	return brief.Bytes(strings.ReplaceAll(s, "\x00", "\uFFFD"), most, "…")
 }
 
 // Clean makes an entry fit to be stored, whatever it was made of.

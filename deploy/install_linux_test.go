@@ -131,7 +131,7 @@ func documentation(t *testing.T) string {
 	if err := os.CopyFS(source, docs.Files); err != nil {
 		t.Fatal(err)
 	}
-	pdf, err := os.ReadFile(filepath.Join(top, "formats", "pdf", "testdata", "printed.pdf"))
+	pdf, err := os.ReadFile(filepath.Join(top, "search", "sources", "pdf", "testdata", "printed.pdf"))
 	if err != nil {
 		t.Fatal(err)
 	}

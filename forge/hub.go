@@ -18,11 +18,11 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"docent/api"
-	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
 	"docent/forge/remote"
 	"docent/forge/shared"
+	"docent/internal/brief"
 	"docent/internal/disk"
 )
 
@@ -213,7 +213,7 @@ func (h *Hub) repo(id api.ProjectID) (*repo, error) {
 	name := string(id)
 	if git.CheckPath(name) != nil || strings.ContainsAny(name, `/:*?"<>| `) || strings.HasPrefix(name, ".") ||
 		len(name) > 200 {
-		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, failure.Cut(name, 80))
+		return nil, fmt.Errorf("%w: the project id %q cannot name a repository", ErrMisconfigured, brief.Bytes(name, 80, "…"))
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()

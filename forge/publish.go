@@ -15,6 +15,7 @@ import (
 	"docent/forge/failure"
 	"docent/forge/git"
 	"docent/forge/host"
+	"docent/internal/brief"
 	"docent/internal/tracing"
 )
 
@@ -200,7 +201,7 @@ func (h *Hub) propose(ctx context.Context, st *git.Store, docs string, p Publica
 		return c, err
 	}
 	if !plumbing.IsHash(p.Parent) || !there {
-		return c, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, failure.Cut(p.Parent, 60))
+		return c, fmt.Errorf("%w: the commit %q that the changes build on is not there", ErrMoved, brief.Bytes(p.Parent, 60, "…"))
 	}
 	from, err := st.Commit(c.parent)
 	if err != nil {

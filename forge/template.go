@@ -10,6 +10,7 @@ import (
 	"docent/api"
 	"docent/forge/failure"
 	"docent/forge/git"
+	"docent/internal/brief"
 )
 
 // Where the report stands in a pull request's body, so that a later one replaces it and nothing that people wrote
@@ -28,7 +29,7 @@ func marked(report string) string {
 		report = strings.ReplaceAll(report, mark, "")
 	}
 	if len(report) > maxBody {
-		report = failure.Cut(report, maxBody) +
+		report = brief.Bytes(report, maxBody, "…") +
 			"\n\n(The report is longer than a pull request's text may be; the job has the rest.)"
 	}
 	return reportBegins + "\n" + report + "\n" + reportEnds
@@ -69,7 +70,7 @@ func fill(template, report string) string {
 	if template == "" {
 		return report
 	}
-	template = failure.Cut(template, 12<<10)
+	template = brief.Bytes(template, 12<<10, "…")
 	lines := strings.Split(template, "\n")
 	for i, line := range lines {
 		at := i + 1

@@ -11,8 +11,8 @@ import (
 	"github.com/go-git/go-git/v5/plumbing"
 
 	"docent/api"
-	"docent/forge/failure"
 	"docent/forge/git"
+	"docent/internal/brief"
 )
 
 // A Tree is a repository at one commit. Links and submodules are no files: they are not listed and cannot be read.
@@ -162,7 +162,7 @@ func (t *Tree) other(ctx context.Context, hash string) (git.Commit, error) {
 		return git.Commit{}, t.repo.damaged(err)
 	}
 	if !plumbing.IsHash(hash) || !there {
-		return git.Commit{}, fmt.Errorf("no commit %q: %w", failure.Cut(hash, 60), api.ErrNotFound)
+		return git.Commit{}, fmt.Errorf("no commit %q: %w", brief.Bytes(hash, 60, "…"), api.ErrNotFound)
 	}
 	c, err := t.store.Commit(id)
 	if err != nil {
@@ -238,7 +238,7 @@ func (h *Hub) Tree(ctx context.Context, p api.Project, hash string) (*Tree, erro
 		return nil, err
 	}
 	if !plumbing.IsHash(hash) {
-		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, failure.Cut(hash, 60), api.ErrNotFound)
+		return nil, fmt.Errorf("read %s: %q is no commit: %w", p.ID, brief.Bytes(hash, 60, "…"), api.ErrNotFound)
 	}
 	id := plumbing.NewHash(hash)
 	there, err := st.Has(id)

@@ -2,6 +2,8 @@ package model
 
 import (
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // phrases are what an answer says of itself in a reader's language. The documentation's words are its own. The subject
@@ -119,7 +121,7 @@ func (r *Request) subjectIn(language string) string {
 	case subject == "":
 		return r.Subject()
 	case r.Project != "":
-		return subject + " (" + strings.Join(strings.Fields(r.Project), " ") + ")"
+		return subject + " (" + brief.Line(r.Project) + ")"
 	default:
 		return subject
 	}
@@ -155,7 +157,7 @@ func (r *Request) Elsewhere(language, said string) string {
 	if link, address := r.nearest(); link != "" && (address == "" || !strings.Contains(said, address)) {
 		parts = append(parts, filled(p.nearest, link))
 	}
-	if one := strings.Join(strings.Fields(r.Deflection), " "); one != "" && !strings.Contains(said, one) {
+	if one := brief.Line(r.Deflection); one != "" && !strings.Contains(said, one) {
 		parts = append(parts, filled(p.ask, r.askedAt()))
 	}
 	return strings.Join(parts, " ")
@@ -172,13 +174,11 @@ func (r *Request) nearest() (link, address string) {
 		return "", ""
 	}
 	page := &r.Passages[0]
-	title := strings.Join(strings.Fields(page.Title), " ")
+	title := brief.Line(page.Title)
 	if title == "" {
 		title = page.Path
 	}
-	if r := []rune(title); len(r) > longestTitle {
-		title = string(r[:longestTitle]) + "…"
-	}
+	title = brief.Runes(title, longestTitle, "…")
 	for _, sign := range []string{`\`, "[", "]", "*", "_", "`", "<"} {
 		title = strings.ReplaceAll(title, sign, `\`+sign)
 	}

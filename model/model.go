@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"docent/internal/brief"
 )
 
 // Providers of a model.
@@ -50,7 +52,7 @@ func (r *Request) AskHere(language string) string { return filled(in(language).a
 
 // askedAt is the deflection's address as a link.
 func (r *Request) askedAt() string {
-	address := strings.Join(strings.Fields(r.Deflection), " ")
+	address := brief.Line(r.Deflection)
 	switch {
 	case strings.Contains(address, "@") && !strings.Contains(address, "/"):
 		return fmt.Sprintf("[%s](mailto:%s)", address, address)

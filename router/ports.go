@@ -7,21 +7,13 @@ import (
 	"net/netip"
 	"time"
 
-	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/persistence/catalog/insights"
 	"docent/persistence/catalog/listing"
-	"docent/persistence/journal"
 	"docent/persistence/quota"
 	"docent/search"
 )
-
-// Jobs finds or starts the actor of a job and asks it. A command that was refused changed nothing. One that was
-// answered with an error of the context may or may not have taken effect.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
-}
 
 // Threads finds or starts the actor of a thread and asks it.
 type Threads interface {
@@ -61,11 +53,6 @@ type Quotas interface {
 type Models interface {
 	Resolve(name string) (string, error)
 	Local(name string) bool
-}
-
-// Claims looks up idempotency keys.
-type Claims interface {
-	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
 // Documents searches a project's documentation and shows its pages. A page that does not exist,

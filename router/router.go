@@ -18,9 +18,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/uptrace/bunrouter"
 
+	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/api/stream"
 	"docent/internal/budget"
+	"docent/internal/required"
 	"docent/internal/tracing"
 	"docent/router/overload"
 	"docent/router/proof"
@@ -29,11 +32,11 @@ import (
 
 // Deps is what the edge works with. The ports must be set; for the rest the zero value is a sensible default.
 type Deps struct {
-	Jobs      Jobs
+	Jobs      job.Asker
 	Threads   Threads
 	Catalog   Catalog
 	Quotas    Quotas
-	Claims    Claims
+	Claims    startjob.Claims
 	Documents Documents
 	Models    Models
 	Updates   Updates
@@ -158,13 +161,9 @@ type Server struct {
 
 // New builds the API. Close ends what it runs beside requests.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Jobs": deps.Jobs, "Threads": deps.Threads, "Catalog": deps.Catalog,
-		"Quotas": deps.Quotas, "Claims": deps.Claims, "Documents": deps.Documents, "Models": deps.Models,
-		"Updates": deps.Updates, "Pushes": deps.Pushes, "Reviews": deps.Reviews,
-		"Analytics": deps.Analytics} {
-		if port == nil {
-			return nil, fmt.Errorf("router: Deps.%s is not set", name)
-		}
+	if err := required.Fields("router", deps, "Jobs", "Threads", "Catalog", "Quotas", "Claims", "Documents", "Models",
+		"Updates", "Pushes", "Reviews", "Analytics"); err != nil {
+		return nil, err
 	}
 	if len(deps.Secret) < 32 {
 		return nil, errors.New("router: Deps.Secret must hold at least 32 bytes")

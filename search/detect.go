@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"docent/internal/brief"
 	"docent/search/analysis"
 	"docent/search/page"
 )
@@ -28,7 +29,7 @@ func (s *snapshot) scriptRank(at int, codes []string) int {
 // languageOfText is the number of the site's language that a text is written in; not ok if the text does not tell. A
 // last word that is not finished tells nothing.
 func (s *snapshot) languageOfText(ctx context.Context, text string, unfinished bool) (at int, ok bool, err error) {
-	text = cutQuery(text)
+	text = brief.Bytes(text, longestQuery, "")
 	codes := analysis.Scripts(text)
 	if last, _ := utf8.DecodeLastRuneInString(text); unfinished && analysis.IsWord(last) && codes[0] == "Latn" {
 		text = strings.TrimRightFunc(text, analysis.IsWord)

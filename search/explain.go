@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/search/analysis"
 	"docent/search/page"
 )
@@ -506,7 +507,7 @@ func (x *explaining) words(page, section uint32) []WordIn {
 // it has by itself, used the one that was searched in the end.
 func (x *explaining) understood(ctx context.Context, asked, used *scope) (Understood, error) {
 	q := x.q
-	u := Understood{Tag: q.Filter.Tag, Groups: q.Filter.Groups, Cut: len(cutQuery(q.Text)) < len(q.Text),
+	u := Understood{Tag: q.Filter.Tag, Groups: q.Filter.Groups, Cut: len(brief.Bytes(q.Text, longestQuery, "")) < len(q.Text),
 		Version: x.versionChosen(q, used), Language: x.languageChosen(q, asked, used),
 		Matching: len(x.w.candidates), Closely: len(x.w.top)}
 	if at, ok := x.here(q); ok {

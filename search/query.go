@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"docent/internal/brief"
 	"docent/search/analysis"
 )
 
@@ -50,14 +51,6 @@ func (g *group) addWord(a *analysis.Analyser, languages []string, word string, w
 // longestQuery is how many bytes of a query are looked at.
 const longestQuery = 2000
 
-// cutQuery is what is looked at of a query.
-func cutQuery(text string) string {
-	if len(text) > longestQuery {
-		return strings.ToValidUTF8(text[:longestQuery], "")
-	}
-	return text
-}
-
 // A queryParser cuts a query into groups.
 type queryParser struct {
 	*snapshot
@@ -75,7 +68,7 @@ type queryParser struct {
 func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
 	a := analysis.Get()
 	defer a.Put()
-	text := cutQuery(q.Text)
+	text := brief.Bytes(q.Text, longestQuery, "")
 	tokens := w.tokens[:0]
 	a.Tokens(text, languages[0], func(t analysis.Token) { tokens = append(tokens, t) })
 	w.tokens = tokens

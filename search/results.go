@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"docent/internal/brief"
 	"docent/internal/tracing"
 )
 
@@ -85,7 +86,7 @@ func spaced(text string) string {
 	if plain {
 		return text
 	}
-	return strings.Join(strings.Fields(text), " ")
+	return brief.Line(text)
 }
 
 // search finds what answers a query, by what is remembered or by ranking.

@@ -3,14 +3,15 @@ package web
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"log/slog"
 	"slices"
 	"time"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/internal/cell"
+	"docent/internal/required"
 	"docent/web/console"
 	"docent/web/insights"
 	"docent/web/people"
@@ -53,7 +54,7 @@ type Deps struct {
 	Topics  insights.Topics
 	Reports insights.Reports
 
-	Jobs   work.Jobs
+	Jobs   job.Asker
 	Work   work.Work
 	Pulls  work.Pulls
 	System system.System
@@ -77,15 +78,9 @@ type Server struct {
 
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
-	for name, port := range map[string]any{"Catalog": deps.Catalog, "Pulls": deps.Pulls, "System": deps.System,
-		"Projects": deps.Projects, "Allowances": deps.Allowances, "Threads": deps.Threads, "Eraser": deps.Eraser,
-		"Jobs": deps.Jobs, "Work": deps.Work, "Automations": deps.Automations} {
-		if port == nil {
-			return nil, fmt.Errorf("web: Deps.%s is not set", name)
-		}
-	}
-	if deps.Cell == nil {
-		return nil, errors.New("web: Deps.Cell is not set")
+	if err := required.Fields("web", deps, "Catalog", "Pulls", "System", "Projects", "Allowances", "Threads", "Eraser", "Jobs",
+		"Work", "Automations", "Cell"); err != nil {
+		return nil, err
 	}
 	if len(deps.Secret) < 32 {
 		return nil, errors.New("web: Deps.Secret must hold at least 32 bytes")

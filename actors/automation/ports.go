@@ -2,21 +2,20 @@ package automation
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/internal/task"
-	"docent/persistence/journal"
 )
 
 // Deps is what a Runner needs of the outside. All of it is required, but Stored and Here.
 type Deps struct {
 	Catalog       Catalog
-	Jobs          Jobs
-	Claims        Claims
+	Jobs          job.Asker
+	Claims        startjob.Claims
 	Documentation Documentation
 	Updates       Updates
 	IDs           *api.IDs
@@ -29,20 +28,6 @@ type Deps struct {
 
 	// Here says which of what has a name this node does, of several; all of it where nil.
 	Here func(name string) bool
-}
-
-func (d Deps) complete() error {
-	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Jobs": d.Jobs == nil, "Claims": d.Claims == nil,
-		"Documentation": d.Documentation == nil,
-		"Updates":       d.Updates == nil, "IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil,
-		"Tasks": d.Tasks == nil,
-	} {
-		if missing {
-			return fmt.Errorf("automation: Deps.%s is missing", name)
-		}
-	}
-	return nil
 }
 
 // here is whether this node does what has that name.
@@ -59,16 +44,6 @@ type Catalog interface {
 	SaveRun(ctx context.Context, run api.AutomationRun) error
 	OpenRuns(ctx context.Context) ([]api.AutomationRun, error)
 	SaveDelivery(ctx context.Context, project api.ProjectID, d api.Delivery) error
-}
-
-// Jobs take the instructions.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
-}
-
-// Claims are the journal's: who holds a key.
-type Claims interface {
-	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
 // Documentation is a project's repository.

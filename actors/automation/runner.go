@@ -15,6 +15,7 @@ import (
 	"docent/forge"
 	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/required"
 	"docent/internal/task"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
@@ -39,7 +40,8 @@ type Runner struct {
 
 // New makes a Runner. It does nothing by itself before Wake.
 func New(deps Deps) (*Runner, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("automation", deps, "Catalog", "Jobs", "Claims", "Documentation", "Updates", "IDs",
+		"Now", "Log", "Tasks"); err != nil {
 		return nil, err
 	}
 	return &Runner{Deps: deps}, nil

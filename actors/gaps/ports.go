@@ -3,7 +3,6 @@ package gaps
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -21,22 +20,10 @@ type Deps struct {
 	Documents Documents
 	Model     Model
 	Starter   Starter
-	Jobs      Jobs
+	Jobs      job.Asker
 	Pulls     Pulls
 	Now       func() time.Time
 	Log       *slog.Logger
-}
-
-func (d Deps) complete() error {
-	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Documents": d.Documents == nil, "Model": d.Model == nil,
-		"Starter": d.Starter == nil, "Jobs": d.Jobs == nil, "Pulls": d.Pulls == nil, "Now": d.Now == nil, "Log": d.Log == nil,
-	} {
-		if missing {
-			return fmt.Errorf("tracker: Deps.%s is missing", name)
-		}
-	}
-	return nil
 }
 
 // A Catalog has the questions, and keeps what was decided about topics.
@@ -70,11 +57,6 @@ type Model interface {
 type Starter interface {
 	Create(ctx context.Context, r startjob.Request) (job.Reply, error)
 	Started(project api.ProjectID, key string) (api.JobID, bool, error)
-}
-
-// Jobs tell how a job is.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 }
 
 // Pulls tell the state of a branch's pull request, on whatever code host; empty if there is none.

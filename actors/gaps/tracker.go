@@ -13,6 +13,8 @@ import (
 
 	"docent/actors/gaps/topics"
 	"docent/api"
+	"docent/internal/brief"
+	"docent/internal/required"
 	"docent/persistence/catalog/insights"
 	"docent/persistence/cluster"
 )
@@ -42,7 +44,8 @@ type Tracker struct {
 
 // New makes a Tracker.
 func New(deps Deps) (*Tracker, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("gaps", deps, "Catalog", "Documents", "Model", "Starter", "Jobs",
+		"Pulls", "Now", "Log"); err != nil {
 		return nil, err
 	}
 	projects, err := lru.New[api.ProjectID, *memory](maxProjects)
@@ -276,8 +279,8 @@ func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.Pro
 
 // question is a row as topics are made of it.
 func question(r *api.QuestionRow) topics.Question {
-	q := topics.Question{ID: string(r.ID), Thread: string(r.Thread), Text: cut(r.Question, longest), Asker: r.Caller,
-		Asked: r.Asked, Comment: cut(r.Comment, commentMost), Words: topics.Read(r.Question)}
+	q := topics.Question{ID: string(r.ID), Thread: string(r.Thread), Text: brief.Runes(r.Question, longest, ""), Asker: r.Caller,
+		Asked: r.Asked, Comment: brief.Runes(r.Comment, commentMost, ""), Words: topics.Read(r.Question)}
 	if q.Asker == "" || q.Asker == anonymous {
 		q.Asker = q.Thread // who is not known counts once for each conversation
 	}
@@ -292,14 +295,6 @@ func question(r *api.QuestionRow) topics.Question {
 		q.Kind |= topics.RatedDown
 	}
 	return q
-}
-
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	runes := []rune(text)
-	return string(runes[:min(most, len(runes))])
 }
 
 // rarity counts in how many sections terms are, once for each commit of the documentation. Without an index, only the

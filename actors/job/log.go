@@ -9,6 +9,7 @@ import (
 	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
+	"docent/internal/brief"
 )
 
 // What a job's log keeps. It is there for people and programs that follow the job; the job itself does not read it.
@@ -115,11 +116,11 @@ func (s state) entry(ev Event) (Entry, bool) {
 	case Stepped:
 		e.Type, e.At, e.Text = EntryTool, ev.At, clip(ev.Step.Reply.Text, maxText)
 		e.Calls, e.Results = calls(ev.Step), results(ev.Step)
-		e.Model, e.Usage, e.Spent = clip(oneLine(ev.Step.Reply.Model), 200), &ev.Step.Reply.Usage, &ev.Step.Spent
+		e.Model, e.Usage, e.Spent = clip(brief.Line(ev.Step.Reply.Model), 200), &ev.Step.Reply.Usage, &ev.Step.Spent
 		var names, inputs []string
 		for _, c := range ev.Step.Reply.Calls {
-			names = append(names, oneLine(c.Name))
-			inputs = append(inputs, clip(oneLine(c.Arguments), 300))
+			names = append(names, brief.Line(c.Name))
+			inputs = append(inputs, clip(brief.Line(c.Arguments), 300))
 		}
 		switch {
 		case len(names) > 0:
@@ -165,7 +166,7 @@ func (s state) entry(ev Event) (Entry, bool) {
 func calls(s agent.Step) []ToolUse {
 	var out []ToolUse
 	for _, c := range s.Reply.Calls {
-		out = append(out, ToolUse{ID: callID(s.Round, c.ID), Name: clip(oneLine(c.Name), 100),
+		out = append(out, ToolUse{ID: callID(s.Round, c.ID), Name: clip(brief.Line(c.Name), 100),
 			Input: clip(c.Arguments, maxShownCall)})
 	}
 	return out
@@ -184,7 +185,9 @@ func results(s agent.Step) []ToolUse {
 }
 
 // callID tells calls of different rounds apart: models restart their numbering.
-func callID(round int, id string) string { return fmt.Sprintf("%d/%s", round, clip(oneLine(id), 100)) }
+func callID(round int, id string) string {
+	return fmt.Sprintf("%d/%s", round, clip(brief.Line(id), 100))
+}
 
 // record writes the event that has just been applied into the log. When the log is full its older half goes. inHand is
 // the instruction that was worked on before the event.

@@ -7,6 +7,7 @@ package job
 
 import (
 	"cmp"
+	"context"
 	"time"
 
 	"docent/actors/persistent"
@@ -23,6 +24,12 @@ import (
 // came from the journal: the request was made before, Claim.Owner is the stream of the job that answers for it, and a
 // Read of that job is the answer to give (or a conflict, if the Digest differs).
 type Command interface{ command() }
+
+// An Asker finds or starts the actor of a job and asks it. A command that was refused changed nothing. One that was
+// answered with an error of the context may or may not have taken effect.
+type Asker interface {
+	Ask(ctx context.Context, id api.JobID, cmd Command) (Reply, error)
+}
 
 type (
 	// Create makes the job. A repeated Create changes nothing.

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"docent/actors/persistent"
 	"docent/agent"
 	"docent/api"
 	"docent/forge"
+	"docent/internal/brief"
 )
 
 // What an instruction may cost before it is given up.
@@ -324,7 +324,7 @@ func (s state) broken(reason persistent.RetryReason, last bool, now time.Time) [
 }
 
 func (s state) progressed(msg progressed, now time.Time) []Event {
-	ev := Progressed{Title: clip(oneLine(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText),
+	ev := Progressed{Title: clip(brief.Line(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText),
 		At: now}
 	if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
 		return nil
@@ -446,11 +446,11 @@ func failed(err error, now time.Time) Failed {
 	case errors.As(err, &given):
 		return Failed{Reason: given.Reason, Message: given.Message, Output: clip(given.Output, maxText), At: now}
 	case errors.As(err, &host) && errors.Is(host, forge.ErrMisconfigured):
-		return Failed{Reason: api.HaltMisconfigured, Message: clip(oneLine(host.Say), 500), At: now}
+		return Failed{Reason: api.HaltMisconfigured, Message: clip(brief.Line(host.Say), 500), At: now}
 	case errors.As(err, &host) && errors.Is(host, forge.ErrLost):
-		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 500), At: now}
+		return Failed{Reason: api.HaltError, Message: clip(brief.Line(host.Say), 500), At: now}
 	case errors.As(err, &host):
-		return Failed{Reason: api.HaltError, Message: clip(oneLine(host.Say), 400) + " Send the instruction again later.",
+		return Failed{Reason: api.HaltError, Message: clip(brief.Line(host.Say), 400) + " Send the instruction again later.",
 			At: now}
 	case errors.Is(err, forge.ErrMisconfigured):
 		return Failed{Reason: api.HaltMisconfigured, At: now,
@@ -463,7 +463,7 @@ func failed(err error, now time.Time) Failed {
 			Message: "The database did not answer for a long time. Send the instruction again later."}
 	}
 	return Failed{Reason: api.HaltError, At: now, Message: "The agent could not carry this out: " +
-		clip(oneLine(err.Error()), 300)}
+		clip(brief.Line(err.Error()), 300)}
 }
 
 // apply is total: ev has happened.
@@ -594,7 +594,7 @@ func (s state) afterEdit(ev Edited) state {
 		return s
 	}
 	if ev.Result.Title != "" && (s.link == "" || ev.Branch != s.branch) {
-		s.title = clip(oneLine(ev.Result.Title), titleLength)
+		s.title = clip(brief.Line(ev.Result.Title), titleLength)
 	}
 	if s.dryRun {
 		return s
@@ -727,7 +727,7 @@ func (s state) branchName(n int) string {
 
 func firstTitle(prompt string) string {
 	for line := range strings.Lines(prompt) {
-		if line = oneLine(line); line != "" {
+		if line = brief.Line(line); line != "" {
 			return clip(line, titleLength)
 		}
 	}
@@ -739,19 +739,12 @@ func lastLine(text string) string {
 	return text[strings.LastIndexByte(text, '\n')+1:]
 }
 
-// oneLine makes runs of white space, line breaks among them, one blank each.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
 // clip cuts s to at most n bytes, at a character's border, and shows that it did.
 func clip(s string, n int) string {
 	if len(s) <= n {
 		return s
 	}
-	cut := n - len("…")
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return strings.TrimRight(s[:cut], " ") + "…"
+	return strings.TrimRight(brief.Bytes(s, n-len("…"), ""), " ") + "…"
 }
 
 // last returns a copy of the last n elements.

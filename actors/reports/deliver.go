@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/internal/outbound"
+	"docent/internal/required"
 	"docent/internal/task"
 )
 
@@ -34,7 +35,7 @@ type deliverer struct {
 
 // New makes Reports. Nothing is delivered before Wake.
 func New(deps Deps) (*Reports, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("reports", deps, "Catalog", "Topics", "Secrets", "Now", "Log", "Tasks"); err != nil {
 		return nil, err
 	}
 	return &Reports{Deps: deps, deliverer: deliverer{sending: make(task.Slots, mostAtOnce),

@@ -2,7 +2,6 @@ package reports
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -52,16 +51,4 @@ type Deps struct {
 	PublicURL string          // where people reach the pages; reports have no links where it is empty
 	Targets   outbound.Policy // where reports may go: the rule of the other webhooks
 	Tasks     task.Starter
-}
-
-func (d Deps) complete() error {
-	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Topics": d.Topics == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
-		"Log": d.Log == nil, "Tasks": d.Tasks == nil,
-	} {
-		if missing {
-			return fmt.Errorf("weekly: Deps.%s is missing", name)
-		}
-	}
-	return nil
 }

@@ -35,7 +35,7 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
 	history []model.Message, rewritten ...string) (Brief, error) {
 	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}
-	b, err := brief(ctx, f, &project, &with, question, history)
+	b, err := briefOf(ctx, f, &project, &with, question, history)
 	if err == nil && len(rewritten) > 0 {
 		f.again(ctx, &with, &b, rewritten, len(history) > 0)
 	}
@@ -48,8 +48,8 @@ func Preview(ctx context.Context, searcher Searcher, project api.Project, questi
 	return b, err
 }
 
-// brief finds what a model is told.
-func brief(ctx context.Context, f finder, project *api.Project, wanted *Wanted, question string,
+// briefOf finds what a model is told.
+func briefOf(ctx context.Context, f finder, project *api.Project, wanted *Wanted, question string,
 	history []model.Message) (Brief, error) {
 	b := Brief{Model: cmp.Or(wanted.Model, project.Model),
 		Queries: builtin.Queries(question, history, wanted.Context)}

@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/api/stream"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/model/rewrite"
 	"docent/search"
@@ -101,13 +102,6 @@ func (x *explaining) step(s model.Step) {
 	}
 }
 
-func clipped(s string) string {
-	if len(s) <= explainedText {
-		return strings.ToValidUTF8(s, "\ufffd")
-	}
-	return strings.ToValidUTF8(s[:explainedText], "") + " …"
-}
-
 // end completes the explanation, as it is kept and sent; nil if there is none.
 func (x *explaining) end(w *writer, result *model.Result, trace *Trace) []byte {
 	if x == nil {
@@ -164,4 +158,8 @@ func explained(log *stream.Log, t *Trace) {
 
 func explainedPart(explained []byte) stream.Part {
 	return stream.Part{Kind: stream.Explained, Text: string(explained)}
+}
+
+func clipped(s string) string {
+	return brief.Bytes(strings.ToValidUTF8(s, "\ufffd"), explainedText, " …")
 }

@@ -82,7 +82,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	if leans { // it can hardly be understood without
 		r.begin(ctx, e.deps.Rewriter, name)
 	}
-	b, err := brief(ctx, f, project, wanted, e.exchange.Question, history)
+	b, err := briefOf(ctx, f, project, wanted, e.exchange.Question, history)
 	if err != nil || r == nil {
 		return b, err
 	}

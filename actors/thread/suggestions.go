@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"docent/api/stream"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/search"
 )
@@ -84,7 +85,7 @@ var (
 func questionAbout(c candidate, english bool) string {
 	for _, about := range []string{c.heading, c.title} {
 		about = notInText.Replace(inParentheses.ReplaceAllString(about, ""))
-		about = strings.Trim(strings.Join(strings.Fields(about), " "), " .:;,!")
+		about = strings.Trim(brief.Line(about), " .:;,!")
 		if about == "" || genericHeadings[strings.ToLower(strings.ReplaceAll(about, " ", "-"))] {
 			continue // the page's title says more
 		}

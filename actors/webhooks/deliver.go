@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/required"
 	"docent/internal/task"
 )
 
@@ -33,7 +34,8 @@ type Hooks struct {
 
 // New makes Hooks. Nothing is made or delivered before Wake.
 func New(deps Deps) (*Hooks, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("webhooks", deps, "Catalog", "Sender", "Secrets", "Now", "Log", "Streams",
+		"Events", "Tasks"); err != nil {
 		return nil, err
 	}
 	maker, err := newMaker(deps)
@@ -102,8 +104,11 @@ func (h *Hooks) dispatch(ctx context.Context) error {
 				h.Log.Warn("a webhook's old secret is still there", "webhook", w.ID, "error", err)
 			}
 		}
-		if !w.Off && h.waits(w) {
-			waiting++
+		if w.Off || !h.waits(w) {
+			continue
+		}
+		waiting++
+		if left(w, now) == 0 {
 			h.Tasks.Start(task.Task{Name: "webhooks/" + w.ID, Place: place, Handle: h.turn(w.ID, w.State.Failures > 0)})
 		}
 	}
@@ -191,6 +196,14 @@ type attempt struct {
 	delivery api.WebhookDelivery
 }
 
+// left is how long it is until a webhook's next attempt.
+func left(w api.WebhookStatus, now time.Time) time.Duration {
+	if left := w.State.Next.Sub(now); left > 0 && left < farAhead {
+		return left
+	}
+	return 0
+}
+
 // next makes the next attempt, if its time has come. Otherwise it says after how long there may be one.
 func (h *Hooks) next(ctx context.Context, id string) (*attempt, time.Duration, error) {
 	w, err := h.Catalog.Webhook(ctx, id)
@@ -200,8 +213,8 @@ func (h *Hooks) next(ctx context.Context, id string) (*attempt, time.Duration, e
 	if err != nil {
 		return nil, 0, err
 	}
-	if left := w.State.Next.Sub(h.Now()); left > 0 && left < farAhead {
-		return nil, min(left, tick), nil
+	if left := left(w, h.Now()); left > 0 {
+		return nil, left, nil
 	}
 	ev, err := h.Catalog.NextEvent(ctx, w.Project, w.Kinds(), w.State.Position)
 	if errors.Is(err, api.ErrNotFound) {

@@ -14,6 +14,7 @@ import (
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 )
@@ -264,9 +265,5 @@ func (m *maker) absolute(link string) string {
 
 // cut bounds a text.
 func cut(text string) string {
-	text = strings.ToValidUTF8(text, "")
-	if len(text) <= mostText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:mostText], "") + "…"
+	return brief.Bytes(strings.ToValidUTF8(text, ""), mostText, "…")
 }

@@ -2,7 +2,6 @@ package webhooks
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -71,18 +70,6 @@ type Deps struct {
 	Events    Log
 	PublicURL string // where people reach the pages; events have no links where it is empty
 	Tasks     task.Starter
-}
-
-func (d Deps) complete() error {
-	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Sender": d.Sender == nil, "Secrets": d.Secrets == nil, "Now": d.Now == nil,
-		"Log": d.Log == nil, "Streams": d.Streams == nil, "Events": d.Events == nil, "Tasks": d.Tasks == nil,
-	} {
-		if missing {
-			return fmt.Errorf("webhooks: Deps.%s is missing", name)
-		}
-	}
-	return nil
 }
 
 // A Desk does what people ask for, also where no server runs.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"docent/agent/say"
+	"docent/internal/brief"
 	"docent/site/markup"
 )
 
@@ -374,7 +375,7 @@ func lastRune(s string) rune {
 
 // caseLike writes the new term in the form in which the old one was seen.
 func caseLike(seen, from, to string) string {
-	flat := strings.Join(strings.Fields(seen), " ")
+	flat := brief.Line(seen)
 	switch {
 	case flat == from:
 		return to

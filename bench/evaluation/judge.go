@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"docent/internal/brief"
 )
 
 // An Answer is what came of a question.
@@ -118,20 +120,18 @@ func (f Fact) held(text string) bool {
 	if f.Matches != nil {
 		return f.Matches.MatchString(text)
 	}
-	line, bare := oneLine(text), unmarked(text)
+	line, bare := folded(text), unmarked(text)
 	for _, s := range f.Any {
-		if strings.Contains(line, oneLine(s)) || strings.Contains(bare, unmarked(s)) {
+		if strings.Contains(line, folded(s)) || strings.Contains(bare, unmarked(s)) {
 			return true
 		}
 	}
 	return false
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(strings.ToLower(s)), " ") }
-
 var marks = strings.NewReplacer("*", "", "`", "", `\`, "")
 
-func unmarked(s string) string { return oneLine(marks.Replace(s)) }
+func unmarked(s string) string { return folded(marks.Replace(s)) }
 
 // expected reports whether a source is one of those that were written down.
 func expected(wanted []string, s Source) bool {
@@ -181,3 +181,6 @@ func pageKey(p string) string {
 	}
 	return strings.ToLower(strings.Trim(strings.TrimPrefix(p, "."), "/"))
 }
+
+// folded is a text on one line, in lower case.
+func folded(s string) string { return brief.Line(strings.ToLower(s)) }

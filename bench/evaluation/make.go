@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
+
+	"docent/internal/brief"
 )
 
 // A Rated is a question whose answer a reader has rated. It has nothing of who asked.
@@ -53,7 +55,7 @@ func entry(r *Rated) *yaml.Node {
 		put(q, "open", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 		put(q, "tags", words([]string{"disliked"}))
 		if r.Comment != "" {
-			q.HeadComment = "a reader: " + strings.Join(strings.Fields(WithoutPersons(r.Comment)), " ")
+			q.HeadComment = "a reader: " + brief.Line(WithoutPersons(r.Comment))
 		}
 	} else {
 		if len(r.Sources) > 0 {

@@ -27,7 +27,6 @@ type Result struct {
 	Ask     string   `json:"ask"`
 	Answer  Answer   `json:"answer"`
 	Verdict Verdict  `json:"verdict"`
-	Opinion *Opinion `json:"judge,omitempty"` // of a model, where one was asked; it changes no verdict
 
 	question Question
 }
@@ -107,9 +106,7 @@ func (s Set) ReadRun(file string, src []byte) (Run, error) {
 	r.Results = nil
 	for _, q := range s.Questions() {
 		if saved, ok := answers[q.ID]; ok && saved.Ask == q.Ask {
-			again := result(&q, saved.Answer)
-			again.Opinion = saved.Opinion
-			r.Results = append(r.Results, again)
+			r.Results = append(r.Results, result(&q, saved.Answer))
 		}
 	}
 	return r, nil
@@ -129,10 +126,9 @@ type Score struct {
 	Denied    int `json:"denied"`
 	Failed    int `json:"failed"`
 
-	First  Share `json:"firstSource"`
-	Cited  Share `json:"cited"`
-	Held   Share `json:"facts"`
-	Agreed Share `json:"judge"` // the judge has nothing against, of those that it has said something about
+	First Share `json:"firstSource"`
+	Cited Share `json:"cited"`
+	Held  Share `json:"facts"`
 
 	P50 time.Duration `json:"p50"`
 	P95 time.Duration `json:"p95"`
@@ -200,10 +196,6 @@ func score(results []*Result) (s Score) {
 		s.First.add(v.First)
 		s.Cited.add(v.Cited)
 		s.Held.add(v.Held)
-		if r.Opinion != nil && r.Opinion.Verdict != Unclear {
-			right := r.Opinion.Verdict == Right
-			s.Agreed.add(&right)
-		}
 		times = append(times, r.Answer.Took)
 	}
 	slices.Sort(times)

@@ -106,41 +106,21 @@ func rawRequest(t testing.TB, address, method, target, host string) (int, string
 	return resp.StatusCode, string(body)
 }
 
-// A deprecated setting works on. Who sets it is told once what to use, at the start and by `docent config`.
-func TestADeprecatedSettingIsTold(t *testing.T) {
+// A setting of an earlier version has no effect. Who still sets it is told once what to use, and the server starts.
+func TestARemovedSettingIsTold(t *testing.T) {
 	t.Parallel()
-	operator, err := ownAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	settings := filepath.Join(t.TempDir(), "docent.toml")
-	if err := os.WriteFile(settings, fmt.Appendf(nil, "profile_listen = %q\n", operator), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	const told = "the setting profile_listen (from the file) is deprecated and goes with a later version: use operator_listen"
+	settings := settingsFile(t, "profile_listen = '127.0.0.1:1'")
+	const told = "the setting profile_listen is gone and has no effect: remove the line: operator_listen"
 	server := newTestServer(t, filepath.Join(t.TempDir(), "data"), "--config", settings)
-	if status, body := served(t, http.DefaultClient, "http://"+operator+"/debug/pprof/"); status != 200 {
-		t.Errorf("profiles: %d %.100q", status, body)
-	}
-	if status, _ := served(t, http.DefaultClient, "http://"+operator+"/metrics"); status != 404 {
-		t.Errorf("the listener for profiles has metrics: %d", status)
-	}
 	server.stop()
 	if log := server.log.String(); strings.Count(log, told) != 1 {
 		t.Errorf("the log does not tell once %q:\n%s", told, log)
-	}
-	shown := docent(t, "config", "--config", settings)
-	if !strings.Contains(shown, "DEPRECATED: use operator_listen") {
-		t.Errorf("docent config shows\n%s", shown)
 	}
 	c, err := config.Load(settings, noEnviron, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if lines := c.Deprecations(); len(lines) != 1 || !strings.HasPrefix(lines[0], told) {
+	if lines := c.Removed(); len(lines) != 1 || !strings.HasPrefix(lines[0], told) {
 		t.Errorf("%q", lines)
-	}
-	if c, err = config.Load("", noEnviron, nil); err != nil || len(c.Deprecations()) != 0 {
-		t.Errorf("nothing is set: %q, %v", c.Deprecations(), err)
 	}
 }

@@ -30,8 +30,8 @@ func TestTheWidgetInABrowser(t *testing.T) {
 	p := newTestProject(t, data, "harbour", writeFiles(t, pages), "--site-url", "https://harbour.example.com")
 	slow := newTestProject(t, data, "slow", writeFiles(t, pages), "--model", "slow")
 	guarded := newTestProject(t, data, "guarded", writeFiles(t, pages), "--proof-of-work", "20000",
-		"--widget-accent", "#7A0000", "--widget-button", "start", "--widget-label", "Ask <us>", "--widget-greeting", "Ahoy.",
-		"--widget-suggestion", "How do I moor a boat?", "--widget-language", "de")
+		"--file", settingsFile(t, `{"widget": {"accent": "#7A0000", "button": "start", "label": "Ask <us>", "greeting": "Ahoy.",
+			"suggestions": ["How do I moor a boat?"], "language": "de"}}`))
 	endless := newEndlessProject(t, data)
 	control := restarts(t, server)
 	settings, err := json.Marshal(map[string]string{"server": server.url, "control": control.URL, "domain": p.domain,

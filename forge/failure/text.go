@@ -3,6 +3,8 @@ package failure
 import (
 	"fmt"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // Text is a text without what a terminal or a mail reader would act on.
@@ -16,7 +18,7 @@ func Text(s string) string {
 }
 
 // Line is Text on one line, cut to n bytes.
-func Line(s string, n int) string { return Cut(strings.Join(strings.Fields(Text(s)), " "), n) }
+func Line(s string, n int) string { return brief.Bytes(brief.Line(Text(s)), n, "…") }
 
 // Quote is what somebody else says, on one line and without our secret.
 func Quote(s, secret string) string {
@@ -24,14 +26,6 @@ func Quote(s, secret string) string {
 		s = strings.ReplaceAll(s, secret, "[token]")
 	}
 	return Line(s, 300)
-}
-
-// Cut shortens a text to n bytes, and shows that it did.
-func Cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // Names lists files, and counts those that are too many.

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"docent/forge/failure"
+	"docent/internal/brief"
 )
 
 // CheckPath refuses what is no plain path below the root: git itself, its disguises on other file systems, ways out.
@@ -67,7 +68,7 @@ func CheckBranch(name string) error {
 		bad = bad || strings.HasPrefix(part, ".") || strings.HasSuffix(part, ".lock")
 	}
 	if bad {
-		return fmt.Errorf("%w: %q cannot name a branch", failure.ErrRefused, failure.Cut(name, 80))
+		return fmt.Errorf("%w: %q cannot name a branch", failure.ErrRefused, brief.Bytes(name, 80, "…"))
 	}
 	return nil
 }

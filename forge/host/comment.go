@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/forge/failure"
+	"docent/internal/brief"
 )
 
 // A Comment is what somebody wrote on a pull request of a code host: in its conversation, as the text of a review, or
@@ -104,7 +105,7 @@ func (c *client) judged(
 			x.Link = ""
 		}
 		if len(x.Body) > maxBody {
-			x.Body = failure.Cut(x.Body, maxBody)
+			x.Body = brief.Bytes(x.Body, maxBody, "…")
 		}
 	}
 	return list, nil
@@ -176,7 +177,7 @@ func (c *client) writer(
 // reply is the text of an answer with its mark. If it cannot stand in the thread that it belongs to, it says what it
 // answers.
 func reply(to Comment, key, body string, inThread bool) string {
-	body = strings.TrimSpace(failure.Cut(strings.ToValidUTF8(body, "\uFFFD"), maxReply))
+	body = strings.TrimSpace(brief.Bytes(strings.ToValidUTF8(body, "\uFFFD"), maxReply, "…"))
 	if to.Thread != "" && !inThread {
 		body = about(to) + body
 	}
@@ -248,5 +249,5 @@ func quoteOf(hunk string, old bool, lines int) string {
 		out = append(out, line[1:])
 	}
 	slices.Reverse(out)
-	return failure.Cut(strings.Join(out, "\n"), 4<<10)
+	return brief.Bytes(strings.Join(out, "\n"), 4<<10, "…")
 }

@@ -31,27 +31,3 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 }
-
-// Loop takes steps until ctx ends. After each it waits for as long as the step says there is nothing more to do, or for
-// wake; a step that fails goes to failed, and the next comes after pause of how many have failed in a row.
-func Loop(ctx context.Context, wake <-chan struct{}, pause func(failures int) time.Duration, failed func(error),
-	step func() (wait time.Duration, err error)) {
-	failures := 0
-	for ctx.Err() == nil {
-		wait, err := step()
-		if err == nil {
-			failures = 0
-		} else if ctx.Err() == nil {
-			failed(err)
-			failures++
-			wait = pause(failures)
-		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-		case <-wake:
-		case <-timer.C:
-		}
-		timer.Stop()
-	}
-}

@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	reports = Policy{Private: true, Setting: "report_loopback = true"}
+	reports = Policy{Private: true, Setting: "webhook_allow"}
 	strict  = Policy{Setting: "webhook_allow"}
 	nearby  = Policy{Allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16"), netip.MustParsePrefix("127.0.0.1/32")}}
 )

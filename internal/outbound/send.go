@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"docent/internal/brief"
 )
 
 const (
@@ -72,7 +74,7 @@ func (s *Sender) Send(ctx context.Context, m Message) (Answer, error) {
 	}
 	defer res.Body.Close()
 	body, _ := io.ReadAll(io.LimitReader(res.Body, readMost)) // what it says is nothing to act on
-	answer := Answer{Code: res.StatusCode, Text: firstOf(string(body))}
+	answer := Answer{Code: res.StatusCode, Text: brief.Bytes(strings.ToValidUTF8(brief.Line(string(body)), ""), keepMost, "…")}
 	if res.StatusCode >= 200 && res.StatusCode < 300 {
 		return answer, nil
 	}
@@ -93,13 +95,4 @@ func pauseOf(header string, now time.Time) time.Duration {
 		return min(max(0, at.Sub(now)), maxPause)
 	}
 	return 0
-}
-
-// firstOf is the beginning of a text, on one line.
-func firstOf(text string) string {
-	text = strings.ToValidUTF8(strings.Join(strings.Fields(text), " "), "")
-	if len(text) <= keepMost {
-		return text
-	}
-	return strings.ToValidUTF8(text[:keepMost], "") + "…"
 }

@@ -7,6 +7,7 @@ package systemd
 import (
 	"context"
 	"docent/internal/background"
+	"docent/internal/brief"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -82,7 +83,7 @@ func (n *Notifier) tell(lines ...string) {
 }
 
 // status is the line that `systemctl status` shows.
-func status(text string) string { return "STATUS=" + strings.Join(strings.Fields(text), " ") }
+func status(text string) string { return "STATUS=" + brief.Line(text) }
 
 // Ready says that the server takes requests.
 func (n *Notifier) Ready(text string) { n.tell(daemon.SdNotifyReady, status(text)) }

@@ -1,11 +1,14 @@
 package builtin
 
 import (
-	"regexp"
+	"bytes"
+	"cmp"
+	"html"
+	"slices"
 	"strings"
-	"unicode"
 
 	"docent/model"
+	"docent/site/markup"
 )
 
 type blockKind uint8
@@ -25,136 +28,643 @@ type block struct {
 	text string
 }
 
-const tagPattern = `</?[A-Za-z][A-Za-z0-9.:-]*(?:\s+[A-Za-z_:@.#][^<>]*?)?\s*/?>|</?>`
-
-var (
-	comment   = regexp.MustCompile(`(?s)<!--.*?-->|\{/\*.*?\*/\}`)
-	shortcode = regexp.MustCompile(`\{\{[<%].*?[%>]\}\}`)
-	include   = regexp.MustCompile(`^\s*\{[*!].*[*!]\}\s*$`)
-	module    = regexp.MustCompile(
-		`^(import\s+(.+\sfrom\s+)?['"][^'"]*['"];?|export\s+(const|let|default|function)\b.*|@include:.*|<<<.*)\s*$`)
-	fence       = regexp.MustCompile("^(\\s*)(`{3,}|~{3,})\\s*([^`\\s{]*)")
-	admonition  = regexp.MustCompile(`^\s*(:::+|///+|!!!|\?\?\?\+?)\s*(\{?\.?[A-Za-z-]*\}?)\s*\|?\s*(.*?)\s*$`)
-	alert       = regexp.MustCompile(`^\s*\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\]\s*$`)
-	item        = regexp.MustCompile(`^(\s*)([-*+]|\d{1,9}[.)])\s+\S`)
-	headline    = regexp.MustCompile(`^\s{0,3}(#{1,6})\s+(.*?)\s*#*\s*$`)
-	explicitID  = regexp.MustCompile(`\s*\{\s*#[^}]*\}\s*$`)
-	definition  = regexp.MustCompile(`^\s{0,3}\[[^\]]+\]:\s+\S+`)
-	rule        = regexp.MustCompile(`^\s{0,3}([-*_]\s*){3,}$`)
-	tag         = regexp.MustCompile(tagPattern)
-	leadingTag  = regexp.MustCompile(`^(?:` + tagPattern + `)`)
-	titled      = regexp.MustCompile(`<[A-Z][A-Za-z0-9.]*\s[^<>]*?\b(?:title|label|header)="([^"]+)"`)
-	field       = regexp.MustCompile(`<[A-Za-z]*Field\s[^<>]*?\b(?:name|path|query|body|header)="([^"]+)"`)
-	definitions = regexp.MustCompile(`^\s{0,3}:\s+`)
-)
-
 // parseBlocks reads a section into blocks. The section's own heading at its top is left out.
 func parseBlocks(p *model.Passage) []block {
-	text := strings.ReplaceAll(p.Text, "\r\n", "\n")
-	if strings.Contains(text, "<!--") || strings.Contains(text, "{/*") {
-		text = comment.ReplaceAllString(text, "")
+	name := "section.md"
+	if strings.HasSuffix(p.Path, ".mdx") {
+		name = "section.mdx"
 	}
-	lines := strings.Split(text, "\n")
-	c := scanner{page: p, mdx: strings.HasSuffix(p.Path, ".mdx")}
-	for i := 0; i < len(lines); i++ {
-		line := strings.ReplaceAll(lines[i], "\t", "    ")
-		if f := match(fence, "`~", line); f != nil {
-			i = c.fenced(lines, i, f)
-			continue
+	text := "\n" + p.Text // so that a line of hyphens does not begin front matter
+	if strings.IndexByte(text, '\r') >= 0 {
+		text = strings.ReplaceAll(text, "\r\n", "\n")
+	}
+	r := reader{passage: p, page: markup.Parse(name, []byte(text)), src: text}
+	r.collect()
+	r.read()
+	own := cmp.Or(p.Heading, p.Title)
+	if len(r.blocks) > 0 && r.blocks[0].kind == heading && fingerprint(r.blocks[0].text) == fingerprint(own) {
+		return r.blocks[1:]
+	}
+	return r.blocks
+}
+
+// A reader writes what a section's page says as blocks.
+type reader struct {
+	passage *model.Passage
+	page    *markup.Page
+	src     string
+	changes []change // in order, those around others first
+	blocks  []block
+	buf     []byte // of the paragraph that is written
+	line    int    // where its last line begins
+	term    bool   // it is a term, and what it means follows
+	links   []int  // where in buf the links begin that are not at their end
+}
+
+// A change is what becomes of a stretch of the source that is not text as it stands.
+type change struct {
+	markup.Span
+	as   as
+	text string // that stands in its place
+	at   int    // of a tag or of code: its number on the page
+}
+
+type as uint8
+
+const (
+	replacedBy as = iota
+	linkOpened
+	linkClosed
+	tagged
+	coded // a block of code within HTML
+)
+
+func (r *reader) change(from, to int, text string) {
+	r.changes = append(r.changes, change{Span: markup.Span{Start: from, End: to}, text: text})
+}
+
+// collect lists the changes: tags, images, comments, expressions, and what calls the generator go; links lead
+// somewhere or are plain text; code stays as it is.
+func (r *reader) collect() {
+	p := r.page
+	r.changes = make([]change, 0,
+		len(p.Tags)+len(p.Code)+len(p.Comments)+len(p.Scripts)+len(p.Templates)+2*(len(p.Links)+len(p.Undefined)))
+	for i := range p.Tags {
+		r.changes = append(r.changes, change{Span: p.Tags[i].Span, as: tagged, at: i})
+	}
+	for i, c := range p.Code {
+		switch {
+		case c.Inline && r.src[c.Span.Start] == '`':
+			r.change(c.Span.Start, c.Span.End, r.src[c.Span.Start:c.Span.End])
+		case r.isHTML(&c):
+			r.changes = append(r.changes, change{Span: c.Span, as: coded, at: i})
 		}
-		c.line(line)
 	}
-	c.flush()
-	own := p.Heading
-	if own == "" {
-		own = p.Title
+	for _, c := range p.Comments {
+		r.change(c.Start, c.End, "")
 	}
-	if len(c.blocks) > 0 && c.blocks[0].kind == heading && fingerprint(c.blocks[0].text) == fingerprint(own) {
-		return c.blocks[1:]
-	}
-	return c.blocks
-}
-
-// match is the pattern's match if the line's first sign is one that the pattern begins with, which most lines show
-// at a glance not to be.
-func match(pattern *regexp.Regexp, first, line string) []string {
-	for i := range len(line) {
-		if line[i] == ' ' {
-			continue
+	for _, s := range p.Scripts {
+		if s.Start > 1 && r.src[s.Start-1] == '{' && s.End < len(r.src) &&
+			strings.IndexByte("_^", r.src[s.Start-2]) < 0 { // which a formula has before it
+			r.change(s.Start-1, s.End+1, "")
 		}
-		if strings.IndexByte(first, line[i]) < 0 {
-			return nil
+	}
+	for _, t := range p.Templates {
+		if call := r.src[t.Span.Start:min(t.Span.Start+3, t.Span.End)]; call == "{{<" || call == "{{%" || call[1] == '!' ||
+			call[1] == '*' {
+			r.change(t.Span.Start, t.Span.End, "")
 		}
-		return pattern.FindStringSubmatch(line)
 	}
-	return nil
+	for _, l := range p.Links {
+		r.link(&l)
+	}
+	for _, l := range p.Undefined {
+		r.link(&l)
+	}
+	for i := strings.IndexByte(r.src, '{'); i >= 0; i = after(r.src, i, "{") {
+		r.braces(i)
+	}
+	for i := strings.Index(r.src, "&nbsp;"); i >= 0; i = after(r.src, i, "&nbsp;") {
+		r.change(i, i+len("&nbsp;"), " ")
+	}
+	slices.SortStableFunc(r.changes, func(a, b change) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 }
 
-type scanner struct {
-	page   *model.Passage
-	mdx    bool
-	blocks []block
-	kind   blockKind
-	lines  []string // of the block that is being read
-	lazy   []string // lines that go on with the last of them
-	blank  bool     // the line before was empty
-	margin int      // columns that a list's continuation has at least
-	inside bool     // within an admonition by indentation
-	open   string   // a tag that began on an earlier line
+// after is where a mark that stands at i occurs next; -1 if it does not.
+func after(s string, i int, mark string) int {
+	if n := strings.Index(s[i+1:], mark); n >= 0 {
+		return i + 1 + n
+	}
+	return -1
 }
 
-// add puts a line to the block that is being read.
-func (c *scanner) add(line string) {
-	c.settle()
-	c.lines = append(c.lines, line)
-}
-
-// settle puts to the last line what goes on with it.
-func (c *scanner) settle() {
-	if len(c.lazy) > 0 {
-		last := &c.lines[len(c.lines)-1]
-		*last += " " + strings.Join(c.lazy, " ")
-		c.lazy = nil
+func (r *reader) link(l *markup.Link) {
+	switch l.Kind {
+	case markup.ImageLink, markup.ReferenceDefinition:
+		r.change(l.Span.Start, l.Span.End, "")
+	case markup.InlineLink, markup.ReferenceLink:
+		if l.Kind == markup.ReferenceLink && r.src[l.Span.Start] == '!' {
+			r.change(l.Span.Start, l.Span.End, "")
+			return
+		}
+		opened, closed := "", ""
+		if dest := resolve(r.passage, l.Dest); dest != "" {
+			opened, closed = "[", "]("+dest+")"
+		}
+		r.changes = append(r.changes,
+			change{Span: markup.Span{Start: l.Span.Start, End: l.Inner.Start}, as: linkOpened, text: opened},
+			change{Span: markup.Span{Start: l.Inner.End, End: l.Span.End}, as: linkClosed, text: closed})
 	}
 }
 
-func (c *scanner) flush() {
-	c.settle()
-	lines := c.lines
-	kind := c.kind
-	c.lines, c.kind = nil, 0
-	if len(lines) == 0 {
+// braces takes out attribute lists of an extended Markdown ({.class}, {:target="_blank"}), and what is around a text
+// that is written as an expression.
+func (r *reader) braces(i int) {
+	rest := r.src[i+1:]
+	if rest == "" || i > 0 && r.src[i-1] == '\\' {
 		return
 	}
-	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
+	switch c := rest[0]; c {
+	case '.', ':', '#':
+		if n := strings.IndexAny(rest, "}\n"); n >= 0 && rest[n] == '}' {
+			r.change(i, i+1+n+1, "")
+		}
+	case '"', '\'', '`':
+		if n := strings.IndexByte(rest[1:], c); n >= 0 && strings.HasPrefix(rest[n+2:], "}") {
+			r.change(i, i+n+4, rest[1:n+1])
+		}
+	}
+}
+
+// read writes the blocks, in the order of the page.
+func (r *reader) read() {
+	p := r.page
+	type part struct {
+		markup.Span
+		kind blockKind
+		at   int
+	}
+	parts := make([]part, 0, len(p.Blocks)+len(p.Tables)+len(p.Headings)+len(p.Code))
+	for _, b := range p.Blocks {
+		parts = append(parts, part{b, prose, 0})
+	}
+	for _, t := range p.Tables {
+		parts = append(parts, part{t, table, 0})
+	}
+	for i, h := range p.Headings {
+		parts = append(parts, part{h.Span, heading, i})
+	}
+	for i, c := range p.Code {
+		if !c.Inline {
+			parts = append(parts, part{c.Span, code, i})
+		}
+	}
+	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	items, done := p.Items, 0
+	inItem := func(at int) bool {
+		for len(items) > 0 && (items[0].End <= at || items[0].Start < done) {
+			items = items[1:]
+		}
+		return len(items) > 0 && items[0].Start <= at
+	}
+	for n := 0; n < len(parts); n++ {
+		b := parts[n]
+		if b.End <= done { // code within a paragraph of HTML, or what is below an item
+			continue
+		}
+		if b.Start < done {
+			b = part{markup.Span{Start: done, End: b.End}, prose, 0}
+		}
+		if inItem(b.Start) {
+			b.kind, b.Span = list, items[0]
+			margin, own := len(r.before(b.Start)), items
+			for _, next := range parts[n:] { // all that is in this item, and in those that follow
+				if next.Start < b.End {
+					continue
+				}
+				if inItem(next.Start) {
+					b.End = items[0].End
+				} else if next.kind == code && len(r.before(next.Start)) > margin+1 { // it is meant to be in the item
+					b.End = next.End
+				} else {
+					break
+				}
+			}
+			items = own
+		}
+		if b.kind == list || b.kind == table {
+			if end := r.divided(b.Span); end > b.Start && end < b.End {
+				b.End = end
+				n-- // the rest is a paragraph
+			}
+		}
+		done = b.End
+		switch b.kind {
+		case prose:
+			r.paragraph(b.Span)
+		case table:
+			r.table(b.Span)
+		case heading:
+			r.heading(r.text(p.Headings[b.at].Inner))
+		case code:
+			r.code(&p.Code[b.at])
+		case list:
+			r.list(b.Span)
+		}
+	}
+	r.flush()
+}
+
+// divided is where a list or table ends before a tag on a line of its own: one that closes what it stands in, or that
+// has a title.
+func (r *reader) divided(span markup.Span) int {
+	tags := r.page.Tags
+	n, _ := slices.BinarySearchFunc(tags, span.Start, func(t markup.Tag, at int) int { return t.Span.Start - at })
+	for ; n < len(tags) && tags[n].Span.Start < span.End; n++ {
+		t := &tags[n]
+		if strings.TrimSpace(r.before(t.Span.Start)) == "" &&
+			(t.Close && t.Partner >= 0 && tags[t.Partner].Span.Start < span.Start || r.label(t) != "") {
+			return t.Span.Start
+		}
+	}
+	return span.End
+}
+
+// put writes a block, unless it says nothing.
+func (r *reader) put(kind blockKind, text string) {
+	r.flush()
+	if kind == code || strings.IndexFunc(text, letter) >= 0 {
+		r.blocks = append(r.blocks, block{kind, text})
+	}
+}
+
+// heading writes a heading, or the title of a component, a step, a tab or an admonition.
+func (r *reader) heading(text string) {
+	if text = strings.Join(strings.Fields(text), " "); text != "" {
+		r.flush()
+		r.blocks = append(r.blocks, block{heading, text})
+	}
+}
+
+// flush ends the paragraph that is written.
+func (r *reader) flush() {
+	text := strings.Join(strings.Fields(string(r.buf)), " ")
+	r.buf, r.line, r.links, r.term = r.buf[:0], 0, r.links[:0], false
+	if strings.IndexFunc(text, letter) >= 0 {
+		r.blocks = append(r.blocks, block{prose, text})
+	}
+}
+
+// before is what stands before a place in its line, as far as it matters.
+func (r *reader) before(at int) string {
+	s := r.src[max(0, at-200):at]
+	return strings.ReplaceAll(s[strings.LastIndexByte(s, '\n')+1:], "\t", "    ")
+}
+
+// within calls text for each stretch of the source that stands as it is, and changed for what is between them.
+func (r *reader) within(span markup.Span, text func(string), changed func(*change)) {
+	at := span.Start
+	n, _ := slices.BinarySearchFunc(r.changes, at, func(c change, at int) int { return c.Start - at })
+	for ; n < len(r.changes) && r.changes[n].Start < span.End; n++ {
+		c := &r.changes[n]
+		if c.Start < at {
+			continue
+		}
+		text(r.src[at:c.Start])
+		changed(c)
+		at = c.End
+	}
+	if at < span.End {
+		text(r.src[at:span.End])
+	}
+}
+
+// replace writes what becomes of something in running text.
+func (r *reader) replace(c *change) {
+	switch c.as {
+	case linkOpened:
+		r.links = append(r.links, len(r.buf))
+	case linkClosed:
+		if n := len(r.links) - 1; n >= 0 {
+			from := r.links[n]
+			r.links = r.links[:n]
+			if c.text != "" && len(bytes.TrimSpace(r.buf[from:])) <= 1 { // nothing but an image
+				r.buf = r.buf[:from]
+				return
+			}
+		}
+	}
+	r.buf = append(r.buf, c.text...)
+}
+
+// text is running text that is no paragraph of its own: its lines stay.
+func (r *reader) text(span markup.Span) string {
+	r.flush()
+	r.within(span, func(s string) { r.buf = append(r.buf, s...) }, func(c *change) {
+		if c.as != tagged {
+			r.replace(c)
+			return
+		}
+		t := &r.page.Tags[c.at]
+		if label := r.label(t); label != "" {
+			r.buf = append(r.buf, label...)
+		} else if apart[strings.ToLower(t.Name)] {
+			r.buf = append(r.buf, ' ')
+		}
+	})
+	text := string(r.buf)
+	r.buf, r.links = r.buf[:0], r.links[:0]
+	return text
+}
+
+// apart are the tags whose text stands apart from that before them.
+var apart = set(`br p div section article details summary blockquote figure figcaption ul ol li dl dt dd table tr td th
+	h1 h2 h3 h4 h5 h6`)
+
+// paragraph writes a paragraph, or what the tags in it divide it into.
+func (r *reader) paragraph(span markup.Span) {
+	lead := strings.TrimLeft(r.before(span.Start), " >")
+	switch {
+	case strings.HasPrefix(lead, "[^"): // a footnote
+		return
+	case lead != "" && strings.IndexByte(":!?=/", lead[0]) >= 0 && len(lead) > 2: // the first line of an admonition
+		title := strings.TrimSpace(r.text(span))
+		if strings.HasPrefix(title, "{") {
+			_, title, _ = strings.Cut(title, "}")
+		}
+		r.heading(strings.Trim(title, ` "[]`))
+		return
+	case r.module(span):
+		return
+	}
+	if !r.term {
+		r.flush()
+	}
+	if s := r.src[span.Start:span.End]; strings.HasPrefix(s, "[!") { // > [!NOTE]
+		if n := strings.IndexAny(s, "]\n"); n >= 0 && s[n] == ']' {
+			span.Start += n + 1
+		}
+	}
+	if strings.HasPrefix(r.src[span.Start:], ": ") { // what a term means, apart from it
+		span.Start = min(span.Start+2, span.End)
+	}
+	r.within(span, r.lines, func(c *change) {
+		switch c.as {
+		case tagged:
+			r.tag(&r.page.Tags[c.at])
+		case coded:
+			r.code(&r.page.Code[c.at])
+		default:
+			r.replace(c)
+		}
+	})
+	r.endLine()
+	if !r.term {
+		r.flush()
+	}
+}
+
+// module tells a line that loads other code, which a page may have whose name does not say so.
+func (r *reader) module(span markup.Span) bool {
+	first, _, _ := strings.Cut(r.src[span.Start:span.End], "\n")
+	first = strings.TrimRight(first, "; ")
+	word, rest, _ := strings.Cut(first, " ")
+	switch word {
+	case "import":
+		return strings.HasSuffix(first, `"`) || strings.HasSuffix(first, "'")
+	case "export":
+		word, _, _ = strings.Cut(rest, " ")
+		return word == "const" || word == "let" || word == "default" || word == "function"
+	}
+	return word == "@include:"
+}
+
+// lines writes text of a paragraph. A line that says nothing divides it: the tags in it do.
+func (r *reader) lines(s string) {
+	for {
+		line, rest, more := strings.Cut(s, "\n")
+		r.buf = append(r.buf, line...)
+		if !more {
+			return
+		}
+		r.endLine()
+		s = strings.TrimLeft(rest, " \t>")
+		if means, ok := strings.CutPrefix(s, ": "); ok && len(r.buf) > 0 { // a term on the line before
+			r.means()
+			s, r.line = means, 0
+		}
+	}
+}
+
+// means ends a term: what it means follows.
+func (r *reader) means() {
+	if r.buf = bytes.TrimRight(r.buf, " "); !bytes.HasSuffix(r.buf, []byte(":")) {
+		r.buf = append(r.buf, ':')
+	}
+	r.buf = append(r.buf, ' ')
+}
+
+func (r *reader) endLine() {
+	if len(bytes.TrimSpace(r.buf[min(r.line, len(r.buf)):])) == 0 && !r.term {
+		r.flush()
+	}
+	r.buf = append(r.buf, ' ')
+	r.line = len(r.buf)
+}
+
+// tag writes what a tag in a paragraph shows, or divides the paragraph.
+func (r *reader) tag(t *markup.Tag) {
+	if label := r.label(t); label != "" && len(bytes.TrimSpace(r.buf[r.line:])) == 0 {
+		r.heading(label)
+		return
+	}
+	name := strings.ToLower(t.Name)
+	switch {
+	case name == "br":
+		r.buf = append(r.buf, ' ')
+	case name == "dt" && !t.Close:
+		r.flush()
+		r.term = true
+	case name == "dt":
+	case name == "dd" && !t.Close && len(bytes.TrimSpace(r.buf)) > 0:
+		r.means()
+		r.term = true
+	case apart[name]:
+		r.flush()
+	}
+}
+
+// label is what a component's attributes show to a reader as its title, or the name of the field that it documents.
+func (r *reader) label(t *markup.Tag) string {
+	if t.Close || t.Name == "" || t.Name[0] < 'A' || t.Name[0] > 'Z' {
+		return ""
+	}
+	field := strings.HasSuffix(t.Name, "Field")
+	for _, a := range t.Attrs {
+		text := r.src[a.Value.Start:a.Value.End]
+		switch {
+		case a.Kind != "string" || text == "":
+		case a.Name == "title", a.Name == "label", a.Name == "header" && !field:
+			return text
+		case field && (a.Name == "name" || a.Name == "path" || a.Name == "query" || a.Name == "body" || a.Name == "header"):
+			return "`" + text + "`"
+		}
+	}
+	return ""
+}
+
+// table writes a table, each row between bars.
+func (r *reader) table(span markup.Span) {
+	var rows []string
+	for row := range strings.SplitSeq(r.text(span), "\n") {
+		row = strings.Trim(row, " \t>")
+		if row == "" {
+			continue
+		}
+		if row[0] != '|' {
+			row = "| " + row
+		}
+		if !strings.HasSuffix(row, "|") || strings.HasSuffix(row, `\|`) {
+			row += " |"
+		}
+		rows = append(rows, row)
+	}
+	r.put(table, strings.Join(rows, "\n"))
+}
+
+// list writes items that follow each other, with all that is in them.
+func (r *reader) list(span markup.Span) {
+	before := r.before(span.Start)
+	quoted := strings.Contains(before, ">")
+	lines := []string{strings.Repeat(" ", len(before))} // the last one may go on
+	add := func(text string) {
+		for n, l := range strings.Split(text, "\n") {
+			if quoted && n > 0 {
+				t := strings.TrimLeft(l, " >")
+				l = strings.Repeat(" ", len(l)-len(t)) + t
+			}
+			l = strings.TrimRight(strings.ReplaceAll(l, "\t", "    "), " ")
+			switch last := &lines[len(lines)-1]; {
+			case n == 0:
+				*last += l
+			case l != "" && indent(l) <= len(before) && marker(l) == "" && *last != "" && l[indent(l)] != '<':
+				*last += " " + strings.TrimLeft(l, " ") // it goes on with the line before
+			default:
+				lines = append(lines, l)
+			}
+		}
+	}
+	prune := func(from int) { // lines that say nothing, but for the last one
+		last := len(lines) - 1
+		kept := slices.DeleteFunc(lines[from:last], func(l string) bool {
+			l = strings.TrimSpace(l)
+			return l == "" || strings.HasPrefix(l, ":::") || strings.HasPrefix(l, "///")
+		})
+		lines = append(lines[:from+len(kept)], lines[last])
+	}
+	at, pruned := span.Start, 0
+	for _, c := range r.page.Code {
+		if c.Inline || c.Span.Start < at || c.Span.End > span.End || c.Span == c.Inner || c.Lang == "math" {
+			continue
+		}
+		add(r.text(markup.Span{Start: at, End: c.Span.Start}))
+		prune(pruned)
+		at = c.Span.End
+		body := r.codeLines(&c)
+		if len(body) == 0 {
+			continue
+		}
+		margin := strings.Repeat(" ", len(r.before(c.Span.Start)))
+		marks, last := fenceFor(body), &lines[len(lines)-1]
+		if strings.TrimSpace(*last) == "" {
+			*last = ""
+		}
+		*last += margin[min(len(*last), len(margin)):] + marks + c.Lang // behind the marker, if the item begins with it
+		for _, l := range body {
+			lines = append(lines, margin+l)
+		}
+		lines = append(lines, margin+marks, "")
+		pruned = len(lines) - 1
+	}
+	add(r.text(markup.Span{Start: at, End: span.End}))
+	lines = append(lines, "")
+	prune(pruned)
+	r.put(list, strings.Join(dedent(lines[:len(lines)-1]), "\n"))
+}
+
+// code writes a stretch of code, kept as it is but for its indentation and for what generators add to its first line.
+func (r *reader) code(c *markup.Code) {
+	if c.Lang == "math" && strings.HasPrefix(r.src[c.Span.Start:], "$$") {
+		r.put(prose, strings.Join(strings.Fields(r.src[c.Span.Start:c.Span.End]), " "))
+		return
+	}
+	if body := r.codeLines(c); len(body) > 0 {
+		marks := fenceFor(body)
+		r.put(code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
+	}
+}
+
+// isHTML tells code within <pre>.
+func (r *reader) isHTML(c *markup.Code) bool {
+	return !c.Inline && c.Span != c.Inner && r.src[c.Span.Start] == '<'
+}
+
+// codeLines are the lines of code, without the indentation of what it stands in.
+func (r *reader) codeLines(c *markup.Code) []string {
+	if c.Lang == "mdx-code-block" { // that one is no code but a part of the page
+		return nil
+	}
+	text, before := r.src[c.Inner.Start:c.Inner.End], r.before(c.Span.Start)
+	html := r.isHTML(c)
+	if html {
+		text = withoutTags(text)
+	}
+	lines := strings.Split(text, "\n")
+	margin := len(before)
+	for i, l := range lines {
+		if i == 0 && c.Inner == c.Span {
+			l = strings.Repeat(" ", margin) + l
+		}
+		if strings.Contains(before, ">") && !html {
+			for n := strings.Count(before, ">"); n > 0; n-- {
+				if t, ok := strings.CutPrefix(strings.TrimLeft(l, " "), ">"); ok {
+					l = strings.Repeat(" ", len(l)-len(t)) + t
+				}
+			}
+		}
+		l = strings.TrimRight(strings.ReplaceAll(l, "\t", "    "), " ")
+		if !html && c.Inner != c.Span {
+			l = l[min(indent(l), margin):]
+		}
+		lines[i] = l
+	}
+	for len(lines) > 0 && lines[0] == "" {
+		lines = lines[1:]
+	}
+	for len(lines) > 0 && lines[len(lines)-1] == "" {
 		lines = lines[:len(lines)-1]
 	}
-	text := ""
-	switch kind {
-	case prose:
-		text = c.inline(strings.Join(lines, " "))
-		text = strings.Join(strings.Fields(text), " ")
-	case list, table:
-		var kept []string
-		for _, l := range dedent(lines) {
-			if strings.HasPrefix(strings.TrimSpace(l), "```") {
-				kept = append(kept, l)
+	if html || c.Inner == c.Span {
+		lines = dedent(lines)
+	}
+	return lines
+}
+
+// withoutTags is code of HTML as it is shown.
+func withoutTags(s string) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(s, '<')
+		if i < 0 {
+			break
+		}
+		out.WriteString(s[:i])
+		s = s[i:]
+		if n := strings.IndexByte(s, '>'); n > 1 && (s[1] == '/' || letter(rune(s[1]))) {
+			s = s[n+1:]
+		} else {
+			out.WriteByte('<')
+			s = s[1:]
+		}
+	}
+	return html.UnescapeString(out.String() + s)
+}
+
+// fenceFor is a fence that no line of the code closes.
+func fenceFor(body []string) string {
+	longest := 2
+	for _, l := range body {
+		run := 0
+		for i := range len(l) {
+			if l[i] != '`' {
+				run = 0
 				continue
 			}
-			if l = strings.TrimRight(c.inline(l), " "); strings.TrimSpace(l) != "" {
-				kept = append(kept, l)
-			}
-		}
-		text = strings.Join(kept, "\n")
-	case code:
-		text = strings.Join(dedent(lines), "\n")
-		if strings.TrimSpace(text) != "" {
-			text = "```\n" + text + "\n```"
+			run++
+			longest = max(longest, run)
 		}
 	}
-	if strings.TrimSpace(text) != "" && (kind == code || strings.IndexFunc(text, letter) >= 0) {
-		c.blocks = append(c.blocks, block{kind, text})
-	}
+	return strings.Repeat("`", longest+1)
 }
 
 func dedent(lines []string) []string {
@@ -174,260 +684,3 @@ func dedent(lines []string) []string {
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
-
-// fenced takes a fenced block, kept as it is but for its indentation and for what generators add to its first line.
-func (c *scanner) fenced(lines []string, i int, f []string) int {
-	margin, mark, lang := len(f[1]), f[2], f[3]
-	within := c.kind == list && margin >= c.margin && c.margin > 0
-	if !within {
-		c.flush()
-	}
-	body := []string{}
-	for i++; i < len(lines); i++ {
-		l := strings.ReplaceAll(lines[i], "\t", "    ")
-		if t := strings.TrimSpace(l); strings.HasPrefix(t, mark) && strings.Trim(t, mark[:1]) == "" {
-			break
-		}
-		body = append(body, l[min(indent(l), margin):])
-	}
-	longest := 2
-	for _, l := range body {
-		run := 0
-		for i := range len(l) {
-			if l[i] != '`' {
-				run = 0
-				continue
-			}
-			run++
-			longest = max(longest, run)
-		}
-	}
-	marks := strings.Repeat("`", longest+1)
-	for len(body) > 0 && strings.TrimSpace(body[0]) == "" {
-		body = body[1:]
-	}
-	for len(body) > 0 && strings.TrimSpace(body[len(body)-1]) == "" {
-		body = body[:len(body)-1]
-	}
-	if len(body) == 0 || lang == "mdx-code-block" { // that one is no code but a part of the page
-		return i
-	}
-	if within {
-		pad := strings.Repeat(" ", margin)
-		c.add(pad + marks + lang)
-		for _, l := range body {
-			c.add(pad + l)
-		}
-		c.add(pad + marks)
-		return i
-	}
-	c.blocks = append(c.blocks, block{code, marks + lang + "\n" + strings.Join(body, "\n") + "\n" + marks})
-	return i
-}
-
-// A sourceLine is a line as far as it is read.
-type sourceLine struct {
-	text    string
-	trimmed string
-	blank   bool // the line before was empty
-}
-
-// line reads a line in the first of these forms that it has. Those before may have taken something off it.
-func (c *scanner) line(text string) {
-	l := &sourceLine{text: text, trimmed: strings.TrimSpace(text)}
-	_ = c.restOfTag(l) || c.empty(l) || c.quotation(l) || c.markup(l) || c.admonition(l) || c.headline(l) || c.tags(l) ||
-		c.listItem(l) || c.belowItem(l) || c.tableRow(l) || c.indentedCode(l) || c.paragraph(l)
-}
-
-// restOfTag reads on in a tag of several lines.
-func (c *scanner) restOfTag(l *sourceLine) bool {
-	if c.open == "" {
-		return false
-	}
-	if at := strings.Index(l.trimmed, ">"); at >= 0 {
-		whole := c.open + " " + l.trimmed[:at+1]
-		c.open = ""
-		c.labels(whole)
-		c.line(l.trimmed[at+1:])
-		return true
-	}
-	if len(c.open) < 4000 {
-		c.open += " " + l.trimmed
-		return true
-	}
-	c.open = ""
-	return false
-}
-
-func (c *scanner) empty(l *sourceLine) bool {
-	if l.trimmed == "" {
-		if c.kind == prose || c.kind == table {
-			c.flush()
-		} else if c.kind != 0 {
-			c.add("")
-		}
-		c.blank = true
-		return true
-	}
-	l.blank, c.blank = c.blank, false
-	return false
-}
-
-// quotation takes off the marks of a quotation, whose text is read like any other.
-func (c *scanner) quotation(l *sourceLine) bool {
-	if !strings.HasPrefix(l.trimmed, ">") || strings.HasPrefix(l.trimmed, ">}}") || c.kind == list && indent(l.text) >= 2 {
-		return false
-	}
-	l.trimmed = strings.TrimSpace(strings.TrimLeft(l.trimmed, ">"))
-	l.text = l.trimmed
-	if l.trimmed == "" || alert.MatchString(l.trimmed) {
-		c.flush()
-		return true
-	}
-	return false
-}
-
-// markup leaves out what a reader of the page does not see.
-func (c *scanner) markup(l *sourceLine) bool {
-	if strings.HasPrefix(l.trimmed, "{{") && strings.TrimSpace(shortcode.ReplaceAllString(l.trimmed, "")) == "" {
-		return true
-	}
-	if match(module, "ie@<", l.trimmed) == nil && match(include, "{", l.text) == nil &&
-		match(definition, "[", l.text) == nil && match(rule, "-*_", l.text) == nil && match(alert, "[", l.text) == nil {
-		return false
-	}
-	c.flush()
-	return true
-}
-
-// admonition reads the line that an admonition begins or ends with, and takes the indentation off what is in one.
-func (c *scanner) admonition(l *sourceLine) bool {
-	if a := match(admonition, ":/!?", l.text); a != nil {
-		c.flush()
-		c.inside = strings.HasPrefix(a[1], "!!!") || strings.HasPrefix(a[1], "???")
-		if title := strings.Trim(a[3], `"[]`); title != "" && a[1][0] != '/' {
-			c.label(title)
-		}
-		return true
-	}
-	if c.inside = c.inside && indent(l.text) >= 4; c.inside {
-		l.text = l.text[4:]
-	}
-	return false
-}
-
-func (c *scanner) headline(l *sourceLine) bool {
-	h := match(headline, "#", l.text)
-	if h == nil {
-		return false
-	}
-	c.flush()
-	if t := strings.TrimSpace(c.inline(explicitID.ReplaceAllString(h[2], ""))); t != "" {
-		c.blocks = append(c.blocks, block{heading, t})
-	}
-	return true
-}
-
-// tags leaves out a line of tags alone, which is markup; what its title says is text.
-func (c *scanner) tags(l *sourceLine) bool {
-	if l.trimmed[0] != '<' {
-		return false
-	}
-	if !strings.Contains(l.trimmed, ">") && len(l.trimmed) > 1 && unicode.IsLetter(rune(l.trimmed[1])) {
-		c.flush()
-		c.open = l.trimmed
-		return true
-	}
-	c.labels(l.trimmed)
-	if strings.TrimSpace(tag.ReplaceAllString(l.trimmed, "")) != "" {
-		return false
-	}
-	if c.kind != list {
-		c.flush()
-	}
-	return true
-}
-
-func (c *scanner) listItem(l *sourceLine) bool {
-	m := match(item, "-*+0123456789", l.text)
-	if m == nil {
-		return false
-	}
-	if c.kind != list {
-		c.flush()
-		c.kind, c.margin = list, len(m[1])+2
-	}
-	c.add(l.text)
-	return true
-}
-
-// belowItem reads what belongs to the item of a list above it.
-func (c *scanner) belowItem(l *sourceLine) bool {
-	switch {
-	case c.kind != list:
-		return false
-	case indent(l.text) >= c.margin || !l.blank && indent(l.text) > 0:
-		c.add(l.text)
-	case !l.blank: // a lazy continuation
-		c.lazy = append(c.lazy, l.trimmed)
-	default:
-		c.flush()
-		return false
-	}
-	return true
-}
-
-func (c *scanner) tableRow(l *sourceLine) bool {
-	row := strings.HasPrefix(l.trimmed, "|")
-	if row != (c.kind == table) {
-		c.flush()
-	}
-	if row {
-		c.kind = table
-		c.add(l.trimmed)
-	}
-	return row
-}
-
-func (c *scanner) indentedCode(l *sourceLine) bool {
-	if indent(l.text) >= 4 && !c.mdx && !c.inside && c.kind != prose {
-		if c.kind != code {
-			c.flush()
-			c.kind = code
-		}
-		c.add(l.text)
-		return true
-	}
-	if c.kind == code {
-		c.flush()
-	}
-	return false
-}
-
-func (c *scanner) paragraph(l *sourceLine) bool {
-	text := l.trimmed
-	if match(definitions, ":", l.text) != nil { // a term on the line before, what it means on this one
-		text = definitions.ReplaceAllString(l.text, "")
-		if n := len(c.lines); c.kind == prose && n > 0 {
-			c.lines[n-1] += ":"
-		}
-	}
-	c.kind = prose
-	c.add(text)
-	return true
-}
-
-// labels keeps what a tag's attributes show to a reader.
-func (c *scanner) labels(tag string) {
-	if t := titled.FindStringSubmatch(tag); t != nil {
-		c.label(t[1])
-	} else if t := field.FindStringSubmatch(tag); t != nil {
-		c.label("`" + t[1] + "`")
-	}
-}
-
-// label keeps the title of a component, a step or a tab, as a line of its own.
-func (c *scanner) label(title string) {
-	c.flush()
-	c.blocks = append(c.blocks, block{heading, title})
-}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -53,7 +54,7 @@ var (
 
 // comparisonOf reads the two things that a question compares; not ok if it compares none.
 func comparisonOf(question string) (c comparison, ok bool) {
-	question = strings.Join(strings.Fields(asksQuickly.ReplaceAllString(gist(question), "")), " ")
+	question = brief.Line(asksQuickly.ReplaceAllString(gist(question), ""))
 	if at := strings.IndexAny(question, "?\n"); at > 0 { // what else is asked
 		question = question[:at]
 	}

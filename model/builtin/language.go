@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"docent/internal/brief"
 	"docent/search/analysis"
 )
 
@@ -32,9 +33,7 @@ func languageOf(text string) string {
 // languageBy is the language of a text that has so many words of its grammar at least, and how many words tell nothing
 // of it.
 func languageBy(text string, least int) (language string, words int) {
-	if len(text) > bytesOfLanguage {
-		text = strings.ToValidUTF8(text[:bytesOfLanguage], "")
-	}
+	text = brief.Bytes(text, bytesOfLanguage, "")
 	switch analysis.Scripts(text)[0] {
 	case "Jpan":
 		return "ja", 0

@@ -103,10 +103,10 @@ func (c *selection) write() string {
 // more says that so many parts of a list or table are left out.
 func (s *section) more(u *unit, left int) string {
 	what := "item"
-	switch m := item.FindStringSubmatch(u.text); {
+	switch mark := marker(u.text); {
 	case u.kind == table:
 		what = "row"
-	case m != nil && !strings.ContainsAny(m[2], "-*+"):
+	case mark != "" && !bullet(mark):
 		what = "step"
 	}
 	if left > 1 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -61,9 +62,7 @@ func excerpt(selected []model.Snippet) string {
 	have := make(map[uint64]bool)
 	for _, s := range selected[:min(len(selected), maxSelected)] {
 		text := s.Text
-		if len(text) > longestAsked {
-			text = strings.ToValidUTF8(text[:longestAsked], "")
-		}
+		text = brief.Bytes(text, longestAsked, "")
 		for _, w := range split(text) {
 			if len(out) == maxSelected {
 				return strings.Join(out, " ")

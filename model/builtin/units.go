@@ -18,16 +18,31 @@ func lines(u *unit) []string {
 
 // steps reports whether a unit is a numbered list, whole.
 func (u *unit) steps() bool {
-	m := match(item, "0123456789", u.text)
-	return u.kind == list && u.of == 0 && m != nil && strings.Contains(u.text, "\n")
+	mark := marker(u.text)
+	return u.kind == list && u.of == 0 && mark != "" && !bullet(mark) && strings.Contains(u.text, "\n")
 }
+
+// marker is what a line begins with that is an item of a list; empty if it is none.
+func marker(line string) string {
+	mark, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
+	if strings.TrimSpace(text) == "" {
+		return ""
+	}
+	n := len(mark) - len(strings.TrimLeft(mark, "0123456789"))
+	if bullet(mark) && len(mark) == 1 || n > 0 && n < 10 && (mark[n:] == "." || mark[n:] == ")") {
+		return mark
+	}
+	return ""
+}
+
+func bullet(mark string) bool { return mark != "" && strings.IndexByte("-*+", mark[0]) >= 0 }
 
 // items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless
 // there are too many to be read.
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
-	m := item.FindStringSubmatch(lines[0])
-	if m == nil || !strings.ContainsAny(m[2], "-*+") && len(strings.Fields(text)) <= longSteps {
+	mark := marker(lines[0])
+	if mark == "" || !bullet(mark) && len(strings.Fields(text)) <= longSteps {
 		return []string{text}
 	}
 	var out []string
@@ -36,7 +51,7 @@ func items(text string) []string {
 		if strings.HasPrefix(strings.TrimSpace(l), "```") {
 			coding = !coding
 		}
-		if i > start && !coding && indent(l) == 0 && item.MatchString(l) {
+		if i > start && !coding && indent(l) == 0 && marker(l) != "" {
 			out = append(out, strings.Join(lines[start:i], "\n"))
 			start = i
 		}

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/internal/brief"
 	"docent/model"
 	"docent/model/claims"
 )
@@ -557,9 +558,7 @@ func (k *checker) change(c model.Change) {
 		return
 	}
 	c.Text = strings.TrimSpace(c.Text)
-	if r := []rune(c.Text); len(r) > longestChange {
-		c.Text = string(r[:longestChange]) + "…"
-	}
+	c.Text = brief.Runes(c.Text, longestChange, "…")
 	k.result.Changes = append(k.result.Changes, c)
 }
 

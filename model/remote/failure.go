@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -87,9 +88,7 @@ func (r *Model) clean(err error) string {
 	}
 	const most = 240
 	s = strings.ToValidUTF8(strings.Join(words, " "), "")
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
+	s = brief.Bytes(s, most, "…")
 	return s
 }
 

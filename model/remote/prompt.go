@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"docent/internal/brief"
 	"docent/model"
 	"docent/model/claims"
 )
@@ -207,7 +208,7 @@ func shorten(s string, most int) string {
 }
 
 // oneLine is a text as a part of a line, and quoted.
-func oneLine(s string) string { return strings.Join(strings.Fields(quoted(s)), " ") }
+func oneLine(s string) string { return brief.Line(quoted(s)) }
 
 // quoted is a text of a page or a reader as it may stand in a prompt: without characters that nobody sees, and with the
 // marks of chat templates broken, which local servers read wherever they stand.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -266,7 +267,7 @@ func (a *answering) search(ctx context.Context, arguments string, n int) (text s
 	if json.Unmarshal([]byte(arguments), &in) != nil {
 		return `The arguments are no JSON of the form {"query": "..."}.`, true, nil
 	}
-	query := shortenRunes(oneLine(in.Query), longestQuery)
+	query := brief.Runes(oneLine(in.Query), longestQuery, "")
 	switch {
 	case query == "":
 		return "The query is empty.", true, nil
@@ -355,11 +356,4 @@ func noTools(err error) bool {
 	text := strings.ToLower(f.Detail)
 	return f.Status >= 400 && f.Status != 429 && strings.Contains(text, "tool") &&
 		(strings.Contains(text, "support") || strings.Contains(text, "require") || strings.Contains(text, "enable"))
-}
-
-func shortenRunes(s string, most int) string {
-	if r := []rune(s); len(r) > most {
-		return string(r[:most])
-	}
-	return s
 }

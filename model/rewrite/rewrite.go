@@ -19,6 +19,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -177,12 +178,12 @@ func (q *Question) chat() model.Chat {
 		b.WriteString("The reader has selected:\n")
 		left := longestSelection
 		for _, s := range q.Context {
-			text := cut(s.Text, left)
+			text := brief.Bytes(s.Text, left, "")
 			if left -= len(text); text == "" {
 				break
 			}
 			if s.Path != "" {
-				b.WriteString("(on " + oneLine(cut(s.Path, 200)) + ") ")
+				b.WriteString("(on " + brief.Line(brief.Bytes(s.Path, 200, "")) + ") ")
 			}
 			b.WriteString(text + "\n")
 		}
@@ -196,7 +197,7 @@ func (q *Question) chat() model.Chat {
 			if m.Role != "user" {
 				who = "Assistant: "
 			}
-			b.WriteString(who + cut(m.Text, longestMessage) + "\n")
+			b.WriteString(who + brief.Bytes(m.Text, longestMessage, "") + "\n")
 		}
 		b.WriteByte('\n')
 	}
@@ -206,7 +207,7 @@ func (q *Question) chat() model.Chat {
 	fence := fmt.Sprintf("conversation-%x", sum[:6]) // which the material cannot close: it would have to hold its own digest
 	name := "a software product's documentation"
 	if q.Project != "" {
-		name = "the documentation of " + oneLine(q.Project)
+		name = "the documentation of " + brief.Line(q.Project)
 	}
 	c := model.Chat{System: fmt.Sprintf(instructions, name, fence), MaxTokens: replyTokens, Once: true,
 		Turns: []model.Turn{{Role: "user", Text: fmt.Sprintf("<%s>\n%s</%[1]s>\n\nThe JSON object:", fence, quoted)}}}
@@ -273,7 +274,7 @@ func parse(text string) (Reading, error) {
 
 // line is a text of a reply in one line.
 func line(s string, most int) (string, error) {
-	s = oneLine(s)
+	s = brief.Line(s)
 	switch {
 	case s == "":
 		return "", errors.New("is empty")
@@ -285,16 +286,6 @@ func line(s string, most int) (string, error) {
 		return "", errors.New("has no word")
 	}
 	return s, nil
-}
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
-
-// cut is the beginning of a text.
-func cut(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	return strings.ToValidUTF8(s[:max(most, 0)], "")
 }
 
 // ends are the beginning and the end of a text: the question stands before or after what was pasted.

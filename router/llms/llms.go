@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/search"
 )
 
@@ -28,7 +29,7 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 	if name == "" {
 		name = p.Domain
 	}
-	fmt.Fprintf(&b, "# %s\n\n> The documentation at %s, a page a line.\n", line(name), p.Domain)
+	fmt.Fprintf(&b, "# %s\n\n> The documentation at %s, a page a line.\n", brief.Line(name), p.Domain)
 	section := "\x00"
 	var others []search.PageInfo
 	for _, page := range pages {
@@ -45,7 +46,7 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 		}
 		if folder != section {
 			section = folder
-			fmt.Fprintf(&b, "\n## %s\n\n", line(folder))
+			fmt.Fprintf(&b, "\n## %s\n\n", brief.Line(folder))
 		}
 		entry(&b, page, base)
 	}
@@ -60,12 +61,12 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 }
 
 func entry(b *strings.Builder, p search.PageInfo, base string) {
-	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(line(p.Title)), base+"/"+File(p))
+	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(brief.Line(p.Title)), base+"/"+File(p))
 	if p.Description != "" {
-		b.WriteString(": " + line(p.Description))
+		b.WriteString(": " + brief.Line(p.Description))
 	}
 	if p.Version != "" && !p.Current {
-		b.WriteString(" (version " + line(p.Version) + ")")
+		b.WriteString(" (version " + brief.Line(p.Version) + ")")
 	}
 	b.WriteString("\n")
 }
@@ -104,7 +105,7 @@ func Full(ctx context.Context, w io.Writer, p api.Project, from Pages) error {
 func Page(w io.Writer, p search.Page) error {
 	text := strings.TrimSpace(p.Content)
 	if !strings.HasPrefix(text, "# ") {
-		text = "# " + line(p.Title) + "\n\n" + text
+		text = "# " + brief.Line(p.Title) + "\n\n" + text
 	}
 	title, rest, _ := strings.Cut(text, "\n")
 	_, err := fmt.Fprintf(w, "%s\n\nSource: %s\n\n%s\n", title, p.URL, strings.TrimSpace(rest))
@@ -113,6 +114,3 @@ func Page(w io.Writer, p search.Page) error {
 
 // File is the name under which a page is as Markdown: its path with the ending .md.
 func File(p search.PageInfo) string { return strings.TrimSuffix(p.Path, path.Ext(p.Path)) + ".md" }
-
-// line is a text in one line.
-func line(s string) string { return strings.Join(strings.Fields(s), " ") }

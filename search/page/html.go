@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/net/html"
 
+	"docent/internal/brief"
 	"docent/site/markup"
 )
 
@@ -60,7 +61,7 @@ func readHTML(r *Record, src *Source, content []byte) {
 		}
 	}
 	h.flush(len(content))
-	r.Title = strings.Join(strings.Fields(h.title.String()), " ")
+	r.Title = brief.Line(h.title.String())
 	if len(src.passages) == 0 {
 		src.passages = []passage{{end: len(content)}}
 	}
@@ -169,7 +170,7 @@ func (h *htmlReader) beginHeading(t htmlTag, start int) {
 }
 
 func (h *htmlReader) endHeading() {
-	text := strings.Join(strings.Fields(h.heading.String()), " ")
+	text := brief.Line(h.heading.String())
 	switch {
 	case h.level == 1 && !h.seen:
 		if h.title.Len() == 0 || text != "" {

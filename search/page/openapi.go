@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/internal/formats"
 )
 
@@ -85,12 +86,12 @@ func (w *apiWriter) taken() []byte {
 
 // front begins a page.
 func (w *apiWriter) front(title string, tags ...string) {
-	w.out.WriteString("---\ntitle: " + strconv.Quote(strings.Join(strings.Fields(title), " ")) + "\n")
+	w.out.WriteString("---\ntitle: " + strconv.Quote(brief.Line(title)) + "\n")
 	for i, tag := range tags {
 		if i == 0 {
 			w.out.WriteString("tags:\n")
 		}
-		w.out.WriteString("  - " + strconv.Quote(strings.Join(strings.Fields(tag), " ")) + "\n")
+		w.out.WriteString("  - " + strconv.Quote(brief.Line(tag)) + "\n")
 	}
 	w.out.WriteString("---\n\n")
 }
@@ -135,7 +136,7 @@ func prose(s string) string {
 
 // cell is a description in a cell of a table.
 func cellText(s string) string {
-	return templates.Replace(strings.ReplaceAll(strings.Join(strings.Fields(s), " "), "|", `\|`))
+	return templates.Replace(strings.ReplaceAll(brief.Line(s), "|", `\|`))
 }
 
 func (w *apiWriter) paragraph(s string) {
@@ -180,7 +181,7 @@ type operation struct {
 
 // title names an operation for readers.
 func (w *apiWriter) title(o operation) string {
-	if summary := strings.Join(strings.Fields(w.text(o.op, "summary")), " "); summary != "" {
+	if summary := brief.Line(w.text(o.op, "summary")); summary != "" {
 		return o.call + ": " + summary
 	}
 	return o.call
@@ -236,7 +237,7 @@ func (w *apiWriter) operations() (list []operation, about []apiTag) {
 				if op == nil || slices.ContainsFunc(notPublic, hidden) {
 					continue
 				}
-				o := operation{strings.ToUpper(method) + " " + strings.Join(strings.Fields(name), " "), nil, op, item}
+				o := operation{strings.ToUpper(method) + " " + brief.Line(name), nil, op, item}
 				if found++; found > maxOperations {
 					break
 				}

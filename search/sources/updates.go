@@ -11,11 +11,11 @@ import (
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"docent/api"
 	"docent/forge"
 	"docent/internal/backoff"
+	"docent/internal/brief"
 )
 
 const (
@@ -231,7 +231,7 @@ func (u *Updates) perform(run *updateRun) error {
 	if commit.Message, err = tree.Message(u.ctx); err != nil {
 		return err
 	}
-	commit.Message = cutText(commit.Message, 2000)
+	commit.Message = brief.Runes(commit.Message, 2000, "…")
 	if before, err := u.before(tree, id, report.Commit); err == nil {
 		now, err := tree.Files(u.ctx)
 		if err != nil {
@@ -388,19 +388,11 @@ func (r *updateRun) progress(text string, done, total int) {
 	if total > 0 {
 		line = fmt.Sprintf("%s: %d of %d", text, done, total)
 	}
-	line = cutText(line, updateLine)
+	line = brief.Runes(line, updateLine, "…")
 	if n := len(r.update.Logs); n > 0 && (r.doing == text || n == updateLines) {
 		r.update.Logs[n-1] = line
 	} else {
 		r.update.Logs = append(r.update.Logs, line)
 	}
 	r.doing = text
-}
-
-// cutText cuts a text at n characters.
-func cutText(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	return string([]rune(s)[:n-1]) + "…"
 }

@@ -253,7 +253,7 @@ func (s *scanner) baseOf(col, quotes int) int {
 func (s *scanner) interrupts(j, end, col int, near, outside bool) bool {
 	line := s.src[j:end]
 	switch {
-	case bytes.HasPrefix(line, []byte(":::")), !s.mdx && scissors(line):
+	case bytes.HasPrefix(line, []byte(":::")), !s.mdx && (bytes.HasPrefix(line, []byte("///")) || scissors(line)):
 		return true
 	case !near:
 		return false

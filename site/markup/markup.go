@@ -25,10 +25,12 @@ type Page struct {
 	Body     Span // what follows the front matter
 	Headings []Heading
 	Links    []Link
-	Code     []Code
-	Tags     []Tag
-	Blocks   []Span // paragraphs and the text of list items, in order: no headings, no tables
-	Tables   []Span // from the header row to the last one
+	// [text][label] whose definition is not on the page: text to a reader, and links in a part of a page
+	Undefined []Link
+	Code      []Code
+	Tags      []Tag
+	Blocks    []Span // paragraphs and the text of list items, in order: no headings, no tables
+	Tables    []Span // from the header row to the last one
 	// list items, each from its marker to the next block that is not part of it; a nested one within its parent
 	Items []Span
 	// What the generator replaces, and what it leaves out, of text that is no code.

@@ -38,6 +38,9 @@ func (s *scanner) finish() {
 	for _, r := range s.refs {
 		dest, ok := s.defs[labelKey(r.label)]
 		if !ok {
+			if r.whole.End > r.inner.End+1 {
+				p.Undefined = append(p.Undefined, Link{Kind: ReferenceLink, Span: r.whole, Inner: r.inner})
+			}
 			continue
 		}
 		p.Links = append(p.Links, Link{Kind: ReferenceLink, Dest: dest, Span: r.whole, At: Span{r.whole.End, r.whole.End},

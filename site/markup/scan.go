@@ -6,6 +6,8 @@ import (
 	"path"
 	"regexp"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // Parse reads a page. It is total: any bytes give a page, and every span of it lies within them. The time is linear in
@@ -328,7 +330,7 @@ func (s *scanner) lineBlock(l *line) int {
 	case s.atx(i, end) > 0:
 		s.heading(i, s.atx(i, end), end)
 		return l.next
-	case bytes.HasPrefix(text, []byte(":::")):
+	case bytes.HasPrefix(text, []byte(":::")), !s.mdx && bytes.HasPrefix(text, []byte("///")):
 		return s.container(i, end, l.next)
 	case !s.mdx && admonition(text) > 0:
 		s.list = append(s.list, l.col+4)
@@ -535,14 +537,20 @@ func (s *scanner) math(i, end, next int) int {
 	return 0
 }
 
-// container reads the opening or closing line of a ::: block.
+// container reads the opening or closing line of a block of ::: or, in an extension of Python-Markdown, of ///.
 func (s *scanner) container(i, end, next int) int {
-	for i < end && s.src[i] == ':' {
+	sign := s.src[i]
+	for i < end && s.src[i] == sign {
 		i++
 	}
 	i, _ = s.indent(i, end, 0)
 	for i < end && (isWord(s.src[i]) || s.src[i] == '-') {
 		i++
+	}
+	if sign == '/' {
+		if i, _ = s.indent(i, end, 0); i < end && s.src[i] == '|' {
+			i++
+		}
 	}
 	if i < end {
 		s.leaf(i, true, false)
@@ -770,5 +778,5 @@ func unescape(b []byte) string {
 }
 
 func labelKey(l string) string {
-	return strings.ToLower(strings.Join(strings.Fields(l), " "))
+	return strings.ToLower(brief.Line(l))
 }

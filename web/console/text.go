@@ -2,20 +2,16 @@ package console
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/persistence/catalog"
 )
 
 // Shorten returns the beginning of a text, on one line.
 func Shorten(most int, text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if runes := []rune(text); len(runes) > most {
-		return string(runes[:most-1]) + "…"
-	}
-	return text
+	return brief.Runes(brief.Line(text), most, "…")
 }
 
 // partOf is a part of a whole in words; empty if there is no whole.

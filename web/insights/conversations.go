@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/persistence/catalog"
 	"docent/web/console"
 )
@@ -124,9 +125,9 @@ func (s *handler) conversationsOf(ctx context.Context, v *console.Visit, q catal
 		row := conversationRow{Conversation: c, Path: path + "/" + url.PathEscape(string(c.Thread)),
 			Answered: max(0, c.Questions-c.Unanswered-c.Failed), Plain: max(0, c.Unanswered-c.InDoubt)}
 		if c.Match.ID != c.First.ID && len(filter) > 0 {
-			row.Other = beginningOf(c.Match.Question, 300)
+			row.Other = brief.Bytes(c.Match.Question, 300, " …")
 		}
-		row.First.Question = beginningOf(c.First.Question, 300)
+		row.First.Question = brief.Bytes(c.First.Question, 300, " …")
 		if wanted != nil {
 			row.Excerpt = excerpt(wanted, c.Match.Answer, c.Match.Comment)
 		}
@@ -207,7 +208,7 @@ func excerpt(wanted *regexp.Regexp, texts ...string) (out []piece) {
 				text = text[space+1:]
 			}
 		}
-		if text = beginningOf(text, excerptLength); begin > 0 {
+		if text = brief.Bytes(text, excerptLength, " …"); begin > 0 {
 			text = "… " + text
 		}
 		last := 0

@@ -11,12 +11,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"docent/actors/thread"
 	"docent/api"
 	"docent/api/stream"
 	"docent/internal/background"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/persistence/cluster"
 	"docent/search"
@@ -59,9 +59,7 @@ type trySetup struct {
 func (s *handler) readTry(v *console.Visit, from url.Values) *try {
 	get := func(name string, most int) string {
 		text := strings.TrimSpace(strings.ToValidUTF8(from.Get(name), ""))
-		if len(text) > most {
-			text = strings.ToValidUTF8(text[:most], "")
-		}
+		text = brief.Bytes(text, most, "")
 		return text
 	}
 	t := &try{Text: get("q", longestTry), As: get("as", 10), Version: get("version", longestField),
@@ -532,7 +530,7 @@ func (s *handler) tryAnswerView(ctx context.Context, v *console.Visit, id api.Th
 	}
 	a := &tryAnswerView{Thread: id, Base: v.Base(), Asked: e.Asked, Done: e.Done, Model: e.Model, Error: e.Error,
 		Answered: e.Answered, Sources: e.Sources, Instead: e.FallbackFor, Degraded: e.Degraded,
-		Steps: newExplanationView(&e), history: c.Before(e.Turn),
+		Steps: explanationText(&e), history: c.Before(e.Turn),
 		Mine: c.Caller == v.Caller()}
 	for _, before := range c.Turns {
 		if before.Turn == e.Turn {
@@ -567,15 +565,4 @@ func like(t *thread.Trace, hits []search.Hit) bool {
 		}
 	}
 	return true
-}
-
-// beginningOf is the beginning of a text.
-func beginningOf(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + " …"
 }

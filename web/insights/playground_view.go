@@ -13,6 +13,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/search"
 	"docent/web/console"
@@ -269,7 +270,7 @@ var partNames = map[search.PartKind]string{
 func newTryHitView(rank int, h *search.Hit, x *search.Explained, u *search.Understood) tryHitView {
 	v := tryHitView{Rank: rank, Path: h.Path, Anchor: h.Anchor, Title: h.Title, Heading: h.Heading, URL: safeURL(h.URL),
 		Crumbs: strings.Join(h.Crumbs, " › "), Version: h.Version, Language: h.Language, Score: scoreText(h.Score),
-		Bar: barWidth(h.Score), Content: beginningOf(h.Content, 700), More: len(h.Content) > 700}
+		Bar: barWidth(h.Score), Content: brief.Bytes(h.Content, 700, " …"), More: len(h.Content) > 700}
 	if x != nil {
 		v.Parts, v.Words = tryPartViews(x.Parts), tryWordViews(x.Words, u)
 	}
@@ -429,7 +430,7 @@ type tryAnswerView struct {
 	Model    string
 	Instead  string // of the model that was asked and could not answer
 	Degraded []string
-	Steps    *explanationView
+	Steps    string // as JSON
 	Sources  []thread.Source
 	Timings  *timingsView
 	Before   []string        // questions of the conversation before it

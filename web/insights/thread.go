@@ -9,6 +9,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/api/stream"
+	"docent/internal/brief"
 	"docent/web/console"
 )
 
@@ -96,7 +97,7 @@ func (s *handler) showThread(v *console.Visit) error {
 	v.About("", view.ID)
 	title := "Conversation"
 	if len(view.Turns) > 0 {
-		title = beginningOf(view.Turns[0].Question, 60)
+		title = brief.Bytes(view.Turns[0].Question, 60, " …")
 	}
 	return s.Render(v, "thread", title, view)
 }

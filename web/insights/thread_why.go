@@ -2,6 +2,7 @@ package insights
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"docent/actors/thread"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/model"
 	"docent/search"
 	"docent/web/console"
@@ -25,7 +27,7 @@ type whyView struct {
 	Again    string // address in the playground that tries the same now
 	Degraded []string
 	Read     string // the question as a model has rewritten it; empty if none did
-	Steps    *explanationView
+	Steps    string // as JSON, if an explanation was asked for
 }
 
 // A timingsView shows where an answer's time went.
@@ -50,12 +52,12 @@ type retrievedView struct {
 
 // threadWhy says how an answer of a conversation came about, from what its journal holds.
 func (s *handler) threadWhy(ctx context.Context, v *console.Visit, e *thread.Exchange) (*whyView, error) {
-	again := url.Values{"q": {beginningOf(e.Question, longestTry-8)}, "as": {tryAnswer}}
+	again := url.Values{"q": {brief.Bytes(e.Question, longestTry-8, " …")}, "as": {tryAnswer}}
 	if e.Page != "" {
 		again.Set("page", e.Page)
 	}
 	w := &whyView{Of: "turn " + string(e.Turn), Timings: answerTimings(e), Again: v.Base() + "/playground?" + again.Encode()}
-	w.Degraded, w.Steps = e.Degraded, newExplanationView(e)
+	w.Degraded, w.Steps = e.Degraded, explanationText(e)
 	w.Read = e.Trace.Read()
 	list, found := e.Trace.Retrieved()
 	if len(list) == 0 {
@@ -85,6 +87,19 @@ func (s *handler) threadWhy(ctx context.Context, v *console.Visit, e *thread.Exc
 		w.Passages = append(w.Passages, x)
 	}
 	return w, nil
+}
+
+// explanationText is how an answer came about, as it was kept with it; empty if nobody asked for that.
+func explanationText(e *thread.Exchange) string {
+	x, ok := e.Trace.Explanation()
+	if !ok {
+		return ""
+	}
+	text, err := json.MarshalIndent(x, "", "  ")
+	if err != nil {
+		return err.Error()
+	}
+	return string(text)
 }
 
 // answerTimings shows where an answer's time went. It is nil while it is being written.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/web/console"
 	"docent/web/oidc"
 )
@@ -215,9 +216,7 @@ func shown(name string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(name, ""))
-	if runes := []rune(name); len(runes) > 100 {
-		name = string(runes[:100])
-	}
+	name = brief.Runes(name, 100, "")
 	return strings.TrimSpace(name)
 }
 

@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -152,21 +153,14 @@ func (s *handler) widgetTag(v *console.Visit) string {
 
 // widgetCommand is the command that gives a project's widget its looks.
 func widgetCommand(p api.Project) string {
-	w := p.Widget
-	words := []string{"docent project set", console.ShellWord(string(p.ID))}
-	for _, f := range [][2]string{{"accent", w.Accent}, {"accent-dark", w.AccentDark}, {"theme", w.Theme}, {"button", w.Button},
-		{"label", w.Label}, {"language", w.Language}, {"greeting", w.Greeting}} {
-		if f[1] != "" {
-			words = append(words, "--widget-"+f[0], console.ShellWord(f[1]))
-		}
+	if p.Widget.Accent == "" {
+		p.Widget.Accent = "#1f6f5c"
 	}
-	for _, q := range w.Suggestions {
-		words = append(words, "--widget-suggestion", console.ShellWord(q))
+	text, err := json.Marshal(map[string]api.Widget{"widget": p.Widget})
+	if err != nil {
+		return err.Error() // strings alone: there is none
 	}
-	if len(words) == 2 {
-		words = append(words, "--widget-accent", "'#1f6f5c'")
-	}
-	return strings.Join(words, " ")
+	return "echo " + console.ShellWord(string(text)) + " | docent project set " + console.ShellWord(string(p.ID)) + " --file -"
 }
 
 // Show is a setting of the widget that is shown; empty if it has none. The element says so too, so that the preview

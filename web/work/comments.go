@@ -12,6 +12,7 @@ import (
 	"docent/actors/job/startjob"
 	"docent/actors/pulls/review"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/web/console"
 	"docent/web/diff"
 )
@@ -268,7 +269,7 @@ func (s *handler) commentsMessage(v *console.Visit, p api.PullRequest, comments 
 	said := make([]api.ReviewComment, len(comments))
 	for i, c := range comments {
 		text, quoted := review.Said(v.Context(), s.Cell, c.Text, v.Project.AgentHandle())
-		said[i] = api.ReviewComment{Text: text, Quoted: quoted, Path: c.Path, Line: c.Line, Old: c.Old, Quote: oneLine(c.Quote)}
+		said[i] = api.ReviewComment{Text: text, Quoted: quoted, Path: c.Path, Line: c.Line, Old: c.Old, Quote: brief.Line(c.Quote)}
 	}
-	return review.Prompt(fmt.Sprintf("the pull request %q (#%d)", oneLine(p.Title), p.Number), said, builtin)
+	return review.Prompt(fmt.Sprintf("the pull request %q (#%d)", brief.Line(p.Title), p.Number), said, builtin)
 }

@@ -216,19 +216,10 @@ func about(input string) string {
 			continue
 		}
 		if text, _, ok := strings.Cut(rest, `"`); ok {
-			return clipped(text, 80)
+			return console.Shorten(80, text)
 		}
 	}
 	return ""
-}
-
-// clipped is a text in one line, cut to so many characters.
-func clipped(text string, n int) string {
-	r := []rune(oneLine(text))
-	if len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return string(r)
 }
 
 // jobFiles are the files of a job's diff as its page shows them.
@@ -448,7 +439,7 @@ func (s *handler) followUp(v *console.Visit) error {
 		return err
 	}
 	if reply.Fresh {
-		v.Audit("job.message", string(id), clipped(f.Get("prompt"), 100))
+		v.Audit("job.message", string(id), console.Shorten(100, f.Get("prompt")))
 	}
 	return v.Done(jobsPath(v)+"/"+string(id), "The job has your message.")
 }

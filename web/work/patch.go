@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/brief"
 )
 
 // patch is the diff as a mail that `git am` takes.
@@ -18,7 +19,7 @@ func patch(p api.PullRequest, d forge.Diff) []byte {
 	from := mail.Address{Name: "Docent", Address: "docent@localhost"}
 	fmt.Fprintf(&b, "From %040d Mon Sep 17 00:00:00 2001\n", 0)
 	fmt.Fprintf(&b, "From: %s\nDate: %s\nSubject: [PATCH] %s\n", from.String(), p.UpdatedAt.UTC().Format(time.RFC1123Z),
-		oneLine(p.Title))
+		brief.Line(p.Title))
 	b.WriteString("MIME-Version: 1.0\nContent-Type: text/plain; charset=UTF-8\nContent-Transfer-Encoding: 8bit\n\n")
 	first := true
 	for l := range strings.Lines(p.Body) {
@@ -50,5 +51,3 @@ func endsMessage(line string) bool {
 
 // inBodyHeader are the lines that `git am` takes for the author or the subject if a text begins with them.
 var inBodyHeader = regexp.MustCompile(`^([A-Za-z-]+:|\[PATCH)`)
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }

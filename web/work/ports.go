@@ -29,11 +29,6 @@ type Catalog interface {
 	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())
 }
 
-// Jobs finds or starts the actor of a job and asks it.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
-}
-
 // Models knows the models that can be asked, and what they would get. Name is the configured name that another one
 // stands for; the empty one is the default.
 type Models interface {

@@ -2,13 +2,14 @@
 package work
 
 import (
+	"docent/actors/job"
 	"docent/web/console"
 )
 
 // Deps is what the pages work with.
 type Deps struct {
 	Catalog Catalog
-	Jobs    Jobs
+	Jobs    job.Asker
 	Work    Work
 	Models  Models
 	Pulls   Pulls

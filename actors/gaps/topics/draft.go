@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 // Placeholder stands in a drafted instruction for what only a person can write.
@@ -137,13 +139,10 @@ func line(text string) string {
 	text = strings.Join(strings.FieldsFunc(strings.ToValidUTF8(text, ""), func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r)
 	}), " ")
-	if utf8.RuneCountInString(text) > quotedMost {
-		text = string([]rune(text)[:quotedMost]) + "…"
-	}
-	return text
+	return brief.Runes(text, quotedMost, "…")
 }
 
-func plain(text string) string { return strings.ToLower(strings.Join(strings.Fields(text), " ")) }
+func plain(text string) string { return strings.ToLower(brief.Line(text)) }
 
 func number(n int, noun string) string {
 	if n == 1 {

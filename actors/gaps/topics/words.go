@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"docent/internal/brief"
 	"docent/search/analysis"
 )
 
@@ -22,9 +23,7 @@ type Word struct{ Term, Surface string }
 
 // Read cuts a question into its words. They can be kept: they depend on the text alone.
 func Read(text string) Words {
-	if len(text) > longest {
-		text = strings.ToValidUTF8(text[:longest], "")
-	}
+	text = brief.Bytes(text, longest, "")
 	language := languageOf(text)
 	grammar := analysis.Grammar(language)
 	a := analysis.Get()

@@ -18,7 +18,7 @@ var ErrReused = &api.StateError{Kind: api.ErrConflict,
 
 // Gate brings commands to jobs, each once for its key.
 type Gate struct {
-	Jobs    Jobs
+	Jobs    job.Asker
 	Claims  Claims
 	Now     func() time.Time
 	Timeout time.Duration // of one command

@@ -1,20 +1,11 @@
 package startjob
 
 import (
-	"context"
 	"time"
 
-	"docent/actors/job"
-	"docent/api"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )
-
-// Jobs finds or starts the actor of a job and asks it. An error of the context leaves open whether the command took
-// effect.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
-}
 
 // Claims looks up idempotency keys.
 type Claims interface {

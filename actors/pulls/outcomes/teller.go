@@ -15,7 +15,7 @@ import (
 // A Teller tells jobs.
 type Teller struct {
 	Catalog Catalog
-	Jobs    Jobs
+	Jobs    job.Asker
 	// Here says which jobs this node runs, of several: it tells those. All where nil.
 	Here func(stream string) bool
 }

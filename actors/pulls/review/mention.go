@@ -13,6 +13,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/text"
 
+	"docent/internal/brief"
 	"docent/internal/cell"
 )
 
@@ -50,9 +51,7 @@ func mayAddress(body, handle string) bool {
 // read reads a comment as Markdown. A name in a quotation, in code, in a link or in raw HTML addresses nobody: it was
 // written by others, or is shown and not said.
 func read(body, handle string) said {
-	if len(body) > mostRead {
-		body = strings.ToValidUTF8(body[:mostRead], "")
-	}
+	body = brief.Bytes(body, mostRead, "")
 	src := []byte(strings.ReplaceAll(strings.ReplaceAll(body, "\r\n", "\n"), "\r", "\n"))
 	var out said
 	var drop []span // of src

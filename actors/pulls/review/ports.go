@@ -2,7 +2,6 @@ package review
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 type Deps struct {
 	Catalog Catalog
 	Hosts   Hosts
-	Jobs    Jobs
+	Jobs    job.Asker
 	Starter Starter
 	IDs     *api.IDs
 	Now     func() time.Time
@@ -28,18 +27,6 @@ type Deps struct {
 
 	// Here says which of what has a name this node does, of several; all of it where nil.
 	Here func(name string) bool
-}
-
-func (d Deps) complete() error {
-	for name, missing := range map[string]bool{
-		"Catalog": d.Catalog == nil, "Hosts": d.Hosts == nil, "Jobs": d.Jobs == nil, "Starter": d.Starter == nil,
-		"IDs": d.IDs == nil, "Now": d.Now == nil, "Log": d.Log == nil, "Cell": d.Cell == nil, "Tasks": d.Tasks == nil,
-	} {
-		if missing {
-			return fmt.Errorf("review: Deps.%s is missing", name)
-		}
-	}
-	return nil
 }
 
 // here is whether this node does what has that name.
@@ -73,11 +60,6 @@ type Hosts interface {
 	// Reply answers a comment, once for a key.
 	Reply(ctx context.Context, p api.Project, number int, to host.Comment, key, body string) error
 	PullState(ctx context.Context, p api.Project, number int) (api.PullState, error)
-}
-
-// Jobs are the agent's.
-type Jobs interface {
-	Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error)
 }
 
 // A Starter gives a job a further instruction, once for its key.

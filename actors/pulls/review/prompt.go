@@ -10,6 +10,7 @@ import (
 	"docent/actors/job"
 	"docent/agent"
 	"docent/api"
+	"docent/internal/brief"
 	"docent/internal/cell"
 )
 
@@ -135,9 +136,7 @@ var (
 // command to the code host, such as GitLab's /merge.
 func plain(s string) string {
 	s = strings.TrimSpace(strings.ToValidUTF8(s, "\uFFFD"))
-	if len(s) > mostAnswer {
-		s = strings.ToValidUTF8(s[:mostAnswer], "") + " …"
-	}
+	s = brief.Bytes(s, mostAnswer, " …")
 	s = hidden.ReplaceAllString(s, "&lt;!--")
 	s = command.ReplaceAllString(s, `$1\/`)
 	return namesOne.ReplaceAllString(s, "@\u200b$1")

@@ -14,6 +14,7 @@ import (
 	"docent/forge/host"
 	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/required"
 	"docent/internal/task"
 )
 
@@ -71,7 +72,8 @@ func (r *Reviewer) Collect(ch chan<- prometheus.Metric) {
 
 // New makes a Reviewer. It does nothing by itself before Wake.
 func New(deps Deps) (*Reviewer, error) {
-	if err := deps.complete(); err != nil {
+	if err := required.Fields("review", deps, "Catalog", "Hosts", "Jobs", "Starter", "IDs", "Now",
+		"Log", "Cell", "Tasks"); err != nil {
 		return nil, err
 	}
 	return &Reviewer{Deps: deps, metrics: newMetrics(), looking: make(task.Slots, mostLooks)}, nil

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 
@@ -17,8 +18,7 @@ func newAskCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
 		Long: "Ask the assistant and print the answer as it is written. With --explain, and with an admin key in place of an assistant key,\n" +
-			"each step that led to the answer follows it: the question as it was read, the searches and what they found, the\n" +
-			"passages that the model was given, the tools that it called, what did not take part, tokens, cost and times.",
+			"each step that led to the answer follows it as JSON.",
 		Example: `  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
   docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -40,10 +40,14 @@ func newAskCommand() *cobra.Command {
 			}
 			fmt.Fprintln(out)
 			printSources(out, a)
-			if a.Explanation != nil {
-				printExplanation(out, a.Explanation)
+			if a.Explanation == nil {
+				return nil
 			}
-			return nil
+			fmt.Fprintln(out, "\nHow it came about")
+			e := json.NewEncoder(out)
+			e.SetIndent("", "  ")
+			e.SetEscapeHTML(false)
+			return e.Encode(a.Explanation)
 		},
 	}
 	cli.ClientFlags(cmd, c)

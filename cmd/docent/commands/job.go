@@ -16,6 +16,7 @@ import (
 	"docent/api"
 	"docent/api/client"
 	"docent/cmd/docent/cli"
+	"docent/internal/brief"
 )
 
 // A jobCommand is what the commands about jobs have in common: a server, a project, and how to print.
@@ -339,7 +340,7 @@ const exitStatuses = "The exit status is 0 where pages were changed, 1 where the
 // printJobLine shows a job on one line; "docent job show" has the rest.
 func printJobLine(w io.Writer, j api.Job) error {
 	line := fmt.Sprintf("%s  %-9s  %-14s  %s  %s", j.ID, j.Status, cmp.Or(string(j.Outcome), "-"),
-		j.CreatedAt.Local().Format(time.DateTime), strings.Join(strings.Fields(j.Title), " "))
+		j.CreatedAt.Local().Format(time.DateTime), brief.Line(j.Title))
 	if j.PRLink != nil {
 		line += "  " + *j.PRLink
 	}

@@ -2,8 +2,11 @@ package commands
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 	"text/tabwriter"
 
@@ -96,15 +99,6 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"everybody may read what is published as Markdown, and ask over MCP, without a key")
 	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
 		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
-	flags.StringVar(&p.Widget.Accent, "widget-accent", "", "colour of the widget's buttons and links, such as #0b57d0")
-	flags.StringVar(&p.Widget.AccentDark, "widget-accent-dark", "", "the same in the dark (a tone of --widget-accent where empty)")
-	flags.StringVar(&p.Widget.Theme, "widget-theme", "", "light or dark (follows the site where empty)")
-	flags.StringVar(&p.Widget.Button, "widget-button", "", "start for the other corner, none for no button")
-	flags.StringVar(&p.Widget.Label, "widget-label", "", "what the widget's button says")
-	flags.StringVar(&p.Widget.Language, "widget-language", "", "language of the widget's interface (the page's where empty)")
-	flags.StringVar(&p.Widget.Greeting, "widget-greeting", "", "what the dialog says before the first question")
-	flags.StringArrayVar(&p.Widget.Suggestions, "widget-suggestion", nil,
-		"question that the dialog offers (repeatable; '' for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
 		"jobs and follow-ups in an hour (0 for the configured default, negative for none)")
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
@@ -114,13 +108,18 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 
 func newProjectAddCommand(o *cli.Operator) *cobra.Command {
 	var p api.Project
+	var file string
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a project: read its documentation and index it", SuggestFor: []string{"create", "new"},
 		Long: "Add a project: read its documentation and index it. NAME is the project's name in commands and in the URLs of the agent.\n" +
 			"Where there is no data directory yet, one is made.",
 		Example: "  docent project add docs --domain docs.example.com --source ./my-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if p = p.WithDefaults(); p.Source == "" && p.Kind != api.SourceZip { // that of a code host follows from its address
+			settings := p
+			if err := readSettings(cmd, file, &settings); err != nil {
+				return err
+			}
+			if p = settings.WithDefaults(); p.Source == "" && p.Kind != api.SourceZip { // that of a code host follows from its address
 				if err := cli.Required(cmd, "domain", "source"); err != nil {
 					return err
 				}
@@ -146,12 +145,14 @@ func newProjectAddCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	projectFlags(cmd, &p)
+	fileFlag(cmd, &file)
 	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
 	return cmd
 }
 
 func newProjectSetCommand(o *cli.Operator) *cobra.Command {
 	var p api.Project
+	var file string
 	cmd := &cobra.Command{
 		Use: "set NAME", Short: "Change settings of a project; settings without a flag keep their value",
 		SuggestFor: []string{"update", "change", "edit"},
@@ -165,7 +166,9 @@ func newProjectSetCommand(o *cli.Operator) *cobra.Command {
 				if old.ID != p.ID {
 					continue
 				}
-				mergeFlags(cmd, &old)
+				if err := readSettings(cmd, file, &old); err != nil {
+					return err
+				}
 				if cmd.Flags().Changed("source") && old.Kind == api.SourceFiles {
 					old.Source = cli.AbsoluteSource(old.Source)
 				}
@@ -179,8 +182,41 @@ func newProjectSetCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	projectFlags(cmd, &p)
+	fileFlag(cmd, &file)
 	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
 	return cmd
+}
+
+// fileFlag adds the flag for all that has no flag of its own.
+func fileFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "file", "", "JSON file with settings, as `project list --json` prints them, or - for standard input; what it leaves out stays, and flags beat it")
+}
+
+// readSettings sets in p what a file says, and over that what was given on the command line.
+func readSettings(cmd *cobra.Command, file string, p *api.Project) error {
+	if file != "" {
+		var text []byte
+		var err error
+		if file == "-" {
+			text, err = io.ReadAll(cmd.InOrStdin())
+		} else {
+			text, err = os.ReadFile(file)
+		}
+		if err != nil {
+			return fmt.Errorf("read the settings: %w", err)
+		}
+		own := *p
+		d := json.NewDecoder(bytes.NewReader(text))
+		d.DisallowUnknownFields()
+		if err := d.Decode(p); err != nil {
+			return fmt.Errorf("read the settings in %s: %w", file, err)
+		}
+		// These are no settings: other commands change them.
+		p.ID, p.Org, p.Label, p.Sources, p.CreatedAt = own.ID, own.Org, own.Label, own.Sources, own.CreatedAt
+		p.TokenFile, p.WebhookFile, p.ReaderSecrets = own.TokenFile, own.WebhookFile, own.ReaderSecrets
+	}
+	mergeFlags(cmd, p)
+	return nil
 }
 
 // mergeFlags sets in old what was given on the command line.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,12 @@ import (
 	"docent/cmd/docent/evalcmd"
 	"docent/cmd/docent/initcmd"
 )
+
+// movedCommands are names of earlier versions, with what does the same now.
+var movedCommands = map[string]string{
+	"config check":   "doctor --offline",
+	"journal repair": "journal drop ID",
+}
 
 // New builds the whole command line. What a command prints for programs goes to standard output, everything
 // else to standard error.
@@ -49,6 +56,13 @@ func New(prog cli.Program) *cobra.Command {
 		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog), newCellCommand(),
 		newConfigCommand(), newVersionCommand(), newManCommand(),
 	)
+	for old, now := range movedCommands {
+		words := strings.Fields(old)
+		parent, _, _ := root.Find(words[:1])
+		parent.AddCommand(&cobra.Command{Use: words[1], Hidden: true, DisableFlagParsing: true, RunE: func(*cobra.Command, []string) error {
+			return cli.Usagef("`docent %s` is now `docent %s`", old, now)
+		}})
+	}
 	wrapArgErrors(root)
 	return root
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net"
 	"net/netip"
@@ -257,13 +256,11 @@ func within(outer, path string) bool {
 	return err1 == nil && err2 == nil && err3 == nil && (rel == "." || filepath.IsLocal(rel))
 }
 
-// A Report is what `docent config check` says.
+// A Report is what `docent doctor` says of the configuration.
 type Report struct {
 	File     string   `json:"file"` // empty where there is none
 	OK       bool     `json:"ok"`   // a server starts with it
 	Problems Problems `json:"problems"`
-	// What checks run in, on this machine as this user; empty where there are none, or where they would be refused.
-	Sandbox sandbox.Kind `json:"checkSandbox,omitempty"`
 }
 
 // Check looks at a configuration as a server does that starts with it, and at what such a server only warns of.
@@ -285,26 +282,19 @@ func Check(path string, environ []string, flags *pflag.FlagSet) Report {
 				"the server listens on all addresses and does not know the one that links have to begin with")
 		}
 	}
-	for _, s := range c.Settings() {
-		if s.Deprecated != "" && c.origins[s.Name] != "" {
-			doubts.doubt(s.Name, s.Deprecated, "it is deprecated and goes with a later version")
-		}
-	}
 	for _, line := range c.UnknownVariables(environ, nil) {
 		doubts.doubt("", "unset it, unless a project names it as the variable of a secret", "%s", line)
 	}
 	if info, err := os.Stat(path); err == nil && info.Mode().Perm()&0o004 != 0 && c.origins["catalog_dsn"] == FromFile && hasPassword(c.CatalogDSN) {
 		doubts.doubt("catalog_dsn", "chmod o-r "+path, "the file holds the database's password and everybody on this machine may read it")
 	}
-	var kind sandbox.Kind
 	if len(c.Checks) > 0 {
-		var err error
-		if kind, err = c.CheckCommands("").Kind(); err != nil {
+		if _, err := c.CheckCommands("").Kind(); err != nil {
 			doubts.doubt("check_sandbox", SandboxFix, "as this user, checks would be refused: %v", err)
 		}
 	}
 	list = append(list, doubts...).placed(path, &c)
-	return Report{File: path, OK: list.err() == nil, Problems: list, Sandbox: kind}
+	return Report{File: path, OK: list.err() == nil, Problems: list}
 }
 
 // SandboxFix is what to do about a machine that has no sandbox.
@@ -317,33 +307,4 @@ func hasPassword(dsn string) bool {
 	}
 	_, has := u.User.Password()
 	return has
-}
-
-// Print says it to people.
-func (r Report) Print(w io.Writer) error {
-	file := cmp.Or(r.File, "the environment and the flags (there is no file)")
-	problems, warnings := 0, 0
-	for _, p := range r.Problems {
-		fix := p.Fix
-		short := *p
-		short.Fix = ""
-		fmt.Fprintf(w, "%s: %s\n", strings.ToUpper(p.Severity), short.Error())
-		if fix != "" {
-			fmt.Fprintf(w, "  fix: %s\n", fix)
-		}
-		if p.Severity == SeverityProblem {
-			problems++
-		} else {
-			warnings++
-		}
-	}
-	if r.Sandbox != "" {
-		fmt.Fprintf(w, "checks run in the sandbox %s\n", r.Sandbox)
-	}
-	if len(r.Problems) == 0 {
-		_, err := fmt.Fprintf(w, "%s: nothing is wrong\n", file)
-		return err
-	}
-	_, err := fmt.Fprintf(w, "%s: %d problems, %d warnings\n", file, problems, warnings)
-	return err
 }

@@ -19,7 +19,7 @@ import (
 
 // Config is every setting of the server. The tags are the one list of settings: the name in the configuration file,
 // which with DOCENT_ before it and in capitals is the environment variable, the flag where there is one, and what it is
-// for. One that goes with a later version has deprecated:"use X": whoever sets it is told so. A flag beats the environment, which beats the file, which beats the default.
+// for. A flag beats the environment, which beats the file, which beats the default.
 type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory; one process serves it at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
@@ -46,7 +46,6 @@ type Config struct {
 	HSTS            Duration `toml:"hsts" usage:"how long browsers that came over TLS keep to it (Strict-Transport-Security); 0 does not ask for it. Behind a proxy that speaks TLS in the server's place it has to be set"`
 
 	OperatorListen string `toml:"operator_listen" usage:"address of a listener for those who run the server, HOST:PORT or unix:PATH: metrics, health, and /debug with Go's profiles, without a key; empty for none"`
-	ProfileListen  string `toml:"profile_listen" deprecated:"use operator_listen, which serves profiles as well" usage:"address on which Go's profiles are served under /debug/pprof/, to whoever reaches it; empty for none"`
 
 	Model  string           `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]Model `toml:"models"`
@@ -84,8 +83,6 @@ type Config struct {
 	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
 
-	ReportLoopback bool `toml:"report_loopback" usage:"weekly reports may be sent to webhooks on this machine itself; without it owners of organizations cannot have the server ask its own machine"`
-
 	WebhookAllow []string `toml:"webhook_allow" usage:"addresses or CIDR ranges of this machine and of private networks that outgoing webhooks may be sent to; without it they go to public addresses alone"`
 
 	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
@@ -107,6 +104,7 @@ type Config struct {
 	nodeSecret        *secret.Secret // that nodes know each other by; nil where none is given
 	nodeSecretProblem error
 
+	removed []string          // what to say of settings of earlier versions
 	origins map[string]string // where each setting has its value from, by its name; from its default where it is not there
 	lines   map[string]int    // of the file, where each setting and table is
 }
@@ -338,9 +336,7 @@ type Setting struct {
 	Flag    string // without dashes; empty where there is none
 	Usage   string
 	Default string
-	// Deprecated says what to use in its place; empty where the setting stays.
-	Deprecated string
-	value      reflect.Value
+	value   reflect.Value
 }
 
 // Env is the setting's environment variable.
@@ -429,7 +425,7 @@ func (c *Config) Settings() []Setting {
 	var list []Setting
 	add := func(name string, field reflect.StructField, usage string, value, standard reflect.Value) {
 		list = append(list, Setting{Name: name, Flag: field.Tag.Get("flag"), Usage: usage,
-			Default: Setting{value: standard}.String(), Deprecated: field.Tag.Get("deprecated"), value: value})
+			Default: Setting{value: standard}.String(), value: value})
 	}
 	v, d := reflect.ValueOf(c).Elem(), reflect.ValueOf(&defaults).Elem()
 	for i := range v.NumField() {

@@ -46,13 +46,12 @@ func TestFlagBeatsEnvironmentBeatsFileBeatsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := Load(file,
-		environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9",
-			"DOCENT_REPORT_LOOPBACK", "true"), flags)
+		environment("DOCENT_LISTEN", "127.0.0.1:2", "DOCENT_IDLE_AFTER", "4s", "DOCENT_LIMITS_IP_DAY", "9"), flags)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.Listen != "127.0.0.1:3" || c.IdleAfter.Duration != 4*time.Second || c.LogLevel != "warn" ||
-		c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 || !c.ReportLoopback {
+		c.Limits.KeyMonth != 7 || c.Limits.IPDay != 9 || c.Limits.OrgHour != 10_000 {
 		t.Errorf("the strengths are wrong: %+v", c)
 	}
 }
@@ -142,9 +141,6 @@ func settingsTable() string {
 			standard = "`" + standard + "`"
 		}
 		usage := s.Usage
-		if s.Deprecated != "" {
-			usage = "Deprecated: " + s.Deprecated + ". " + usage
-		}
 		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, s.Env(), flag, standard, usage)
 	}
 	return b.String()

@@ -40,6 +40,11 @@ func readConfigFile(path string, list *Problems) Config {
 			for _, e := range strict.Errors {
 				unknownSetting(e, list)
 			}
+			for _, p := range *list {
+				if p.Severity == severityWarning {
+					c.removed = append(c.removed, p.Message+": "+p.Fix)
+				}
+			}
 			c.lines = settingLines([]byte(strings.Join(lines, "\n")))
 			return c
 		case errors.As(err, &decode):
@@ -101,6 +106,12 @@ func wantedType(err error) error {
 	return fmt.Errorf("must be %s, not a TOML %s", wanted, found[1])
 }
 
+// removedSettings are those of earlier versions, with what replaces them. A file that has one is used all the same.
+var removedSettings = map[string]string{
+	"profile_listen":  "operator_listen serves profiles too",
+	"report_loopback": `webhook_allow = ["127.0.0.0/8", "::1"] lets webhooks and weekly reports go to this machine`,
+}
+
 // unknownSetting says what somebody may have meant who wrote a name that is no setting's.
 func unknownSetting(e toml.DecodeError, list *Problems) {
 	key := slices.Clone(e.Key())
@@ -108,6 +119,10 @@ func unknownSetting(e toml.DecodeError, list *Problems) {
 	name := strings.Join(key, ".")
 	p := list.add("", "unknown setting %s", name)
 	p.Setting, p.From, p.Line = name, FromFile, line
+	if instead, was := removedSettings[name]; was {
+		p.Severity, p.Message, p.Fix = severityWarning, "the setting "+name+" is gone and has no effect", "remove the line: "+instead
+		return
+	}
 	last, table := key[len(key)-1], strings.Join(key[:len(key)-1], ".")
 	inTables := knownNames()
 	siblings := inTables[table]

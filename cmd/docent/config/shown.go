@@ -33,8 +33,6 @@ type (
 		Env     string `json:"env"`
 		Flag    string `json:"flag,omitempty"`
 		Usage   string `json:"usage"`
-		// What to use in its place; empty where the setting stays.
-		Deprecated string `json:"deprecated,omitempty"`
 	}
 	// ShownModel is one language model.
 	ShownModel struct {
@@ -62,7 +60,7 @@ func (c *Config) Show(file string) Shown {
 			value = "(set)" // it may hold a password
 		}
 		shown.Settings = append(shown.Settings, ShownSetting{s.Name, value, cmp.Or(c.origins[s.Name], FromDefault), s.Default,
-			s.Env(), s.Flag, s.Usage, s.Deprecated})
+			s.Env(), s.Flag, s.Usage})
 	}
 	for name, m := range c.Models {
 		base := m.BaseURL
@@ -86,9 +84,6 @@ func (s Shown) Print(out io.Writer) error {
 		value := fmt.Sprint(v.Value)
 		if list, ok := v.Value.([]string); ok {
 			value = strings.Join(list, ",")
-		}
-		if v.Deprecated != "" {
-			v.Usage = "DEPRECATED: " + v.Deprecated + ". " + v.Usage
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", v.Name, cmp.Or(value, "-"), v.From, v.Env, v.Usage)
 	}
@@ -116,17 +111,8 @@ func (s Shown) Print(out io.Writer) error {
 	return w.Flush()
 }
 
-// Deprecations says which settings are set that go with a later version, and what to use in their place.
-func (c *Config) Deprecations() []string {
-	var lines []string
-	for _, s := range c.Settings() {
-		if from := c.origins[s.Name]; from != "" && s.Deprecated != "" {
-			lines = append(lines, fmt.Sprintf("the setting %s (from the %s) is deprecated and goes with a later version: %s",
-				s.Name, from, s.Deprecated))
-		}
-	}
-	return lines
-}
+// Removed says which settings of earlier versions the file has, and what to use in their place.
+func (c *Config) Removed() []string { return c.removed }
 
 // modelKeyEnv holds the key of the model that the environment alone configures.
 const modelKeyEnv = EnvPrefix + "MODEL_API_KEY"

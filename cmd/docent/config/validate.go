@@ -52,9 +52,6 @@ func (c Config) checkServer(list *Problems) {
 	} else if c.OperatorListen != "" {
 		list.hostPort("operator_listen", c.OperatorListen)
 	}
-	if c.ProfileListen != "" {
-		list.hostPort("profile_listen", c.ProfileListen)
-	}
 	c.checkTLS(list)
 	c.checkNodes(list)
 	if c.MaxClientShare > 100 {

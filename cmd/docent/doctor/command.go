@@ -94,7 +94,7 @@ func otherClocks(c config.Config) (hosts []string) {
 	})
 }
 
-// configFindings says of the configuration what `docent config check` says.
+// configFindings says what is wrong with the configuration.
 func configFindings(r config.Report) (found []Finding) {
 	for _, p := range r.Problems {
 		short := *p

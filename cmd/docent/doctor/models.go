@@ -88,7 +88,7 @@ func modelFinding(ctx context.Context, c config.Config, name string) Finding {
 	asked, err := set.Add(name, m.Provider, remote.Config{BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, Whole: m.Whole,
 		Attempts: 1, MaxTokens: m.MaxTokens, Window: m.Window, Total: 30 * time.Second, Idle: 30 * time.Second, Transport: timed})
 	if err != nil {
-		return Wrong("docent config check", "%v", err)
+		return Wrong("docent doctor --offline", "%v", err)
 	}
 	reply, err := asked.Chat(ctx, modelTrial())
 	if err != nil {
@@ -179,7 +179,7 @@ func embeddingFindings(ctx context.Context, c config.Config) []Finding {
 	asked, err := set.Embedder("embeddings", remote.EmbedderConfig{BaseURL: e.BaseURL, Model: e.Model, Key: e.Key.Value,
 		Dimensions: e.Dimensions, Attempts: 1, Total: 20 * time.Second, QuestionLimit: 20 * time.Second})
 	if err != nil {
-		return []Finding{Wrong("docent config check", "%v", err)}
+		return []Finding{Wrong("docent doctor --offline", "%v", err)}
 	}
 	began := time.Now()
 	vector, err := asked.Question(ctx, "How do I begin?")

@@ -30,13 +30,13 @@ type answersCommand struct {
 	*cli.Operator
 	client *client.Client
 
-	file, project, source       string
-	docsDir, site, title        string
-	model, judge, save, against string
-	tags                        []string
-	failUnder                   float64
-	failOnRegression, all       bool
-	atOnce                      int
+	file, project, source string
+	docsDir, site, title  string
+	model, save, against  string
+	tags                  []string
+	failUnder             float64
+	failOnRegression, all bool
+	atOnce                int
 
 	config config.Config
 	set    evaluation.Set
@@ -69,8 +69,6 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	flags.StringVar(&a.site, "site", "", "site generator of --source; recognised by its files where not given")
 	flags.StringVar(&a.title, "title", "", "name of --source's product, as answers say it")
 	flags.StringVar(&a.model, "model", "", "model that answers: builtin, or a name from the server's configuration")
-	flags.StringVar(&a.judge, "judge", "",
-		"language model of --config that is asked about each answer too; what it thinks is a column of its own")
 	flags.StringVar(&a.save, "save", "", "write the run to this file")
 	flags.StringVar(&a.against, "against", "", "compare with the run that this file holds")
 	flags.StringSliceVar(&a.tags, "tag", nil, "ask only questions with one of these tags; conversations are asked whole")
@@ -88,18 +86,9 @@ func (a *answersCommand) run(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return err
 	}
-	judge, err := a.openJudge()
-	if err != nil {
-		return err
-	}
 	results, err := a.answers(cmd)
 	if err != nil {
 		return err
-	}
-	if judge != nil {
-		if err := judge.consider(cmd.Context(), results, a.atOnce); err != nil {
-			return err
-		}
 	}
 	run := evaluation.NewRun(a.model, time.Now(), results)
 	if a.save != "" {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/bench/evaluation"
+	"docent/internal/brief"
 )
 
 // An answersReport is what `docent eval answers` shows.
@@ -53,21 +54,13 @@ func (r *answersReport) print(w io.Writer, all bool) error {
 }
 
 func (r *answersReport) table(w io.Writer) error {
-	judged := r.All.Agreed.Of > 0
-	head := "KIND\tQUESTIONS\tPASSED\tFIRST SOURCE\tFACTS\tIN DOUBT\tDENIED\tFAILED\tP50\tP95\t"
-	if judged {
-		head += "JUDGE\t"
-	}
+	const head = "KIND\tQUESTIONS\tPASSED\tFIRST SOURCE\tFACTS\tIN DOUBT\tDENIED\tFAILED\tP50\tP95\t"
 	tab := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tab, head)
 	row := func(name string, s evaluation.Score) {
-		line := fmt.Sprintf("%s\t%d\t%s\t%s\t%s\t%d\t%d\t%d\t%v\t%v\t", name, s.Questions,
+		fmt.Fprintf(tab, "%s\t%d\t%s\t%s\t%s\t%d\t%d\t%d\t%v\t%v\t\n", name, s.Questions,
 			share(evaluation.Share{N: s.Passed, Of: s.Judged}), share(s.First), share(s.Held), s.InDoubt, s.Denied, s.Failed,
 			s.P50.Round(time.Millisecond), s.P95.Round(time.Millisecond))
-		if judged {
-			line += share(s.Agreed) + "\t"
-		}
-		fmt.Fprintln(tab, line)
 	}
 	for _, kind := range slices.Sorted(maps.Keys(r.Kinds)) {
 		row(kind, r.Kinds[kind])
@@ -112,9 +105,6 @@ func printAnswer(w io.Writer, indent string, r *evaluation.Result) {
 	if d := r.Answer.Degraded; len(d) > 0 {
 		fmt.Fprintf(w, "%s- degraded: %s\n", indent, shownWord(strings.Join(d, "; ")))
 	}
-	if o := r.Opinion; o != nil {
-		fmt.Fprintf(w, "%sthe judge: %s. %s\n", indent, o.Verdict, shownWord(o.Why))
-	}
 	if text := shownWord(r.Answer.Text); text != "" {
 		fmt.Fprintf(w, "%s| %s\n", indent, text)
 	}
@@ -122,16 +112,12 @@ func printAnswer(w io.Writer, indent string, r *evaluation.Result) {
 
 // shownWord is a text of others on one line of a terminal, without what would move its cursor.
 func shownWord(text string) string {
-	line := []rune(strings.Join(strings.Fields(strings.Map(func(r rune) rune {
+	return brief.Runes(brief.Line(strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 {
 			return ' '
 		}
 		return r
-	}, text)), " "))
-	if len(line) > shownText {
-		return string(line[:shownText]) + " …"
-	}
-	return string(line)
+	}, text)), shownText, " …")
 }
 
 func (r *answersReport) compared(w io.Writer) {

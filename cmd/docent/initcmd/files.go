@@ -25,13 +25,10 @@ func (s *setUp) configText() string {
 	}
 	var b strings.Builder
 	b.WriteString("# Docent's configuration, written by `docent init`. A setting in a comment has the value that the comment shows.\n" +
-		"# After a change: docent config check --config " + s.file + ", then restart the server.\n")
+		"# After a change: docent doctor --offline --config " + s.file + ", then restart the server.\n")
 	table := ""
 	defaults := config.Default()
 	for _, setting := range defaults.Settings() {
-		if setting.Deprecated != "" {
-			continue
-		}
 		name := setting.Name
 		if i := strings.LastIndexByte(name, '.'); i >= 0 {
 			continue // below, in its table
@@ -40,7 +37,7 @@ func (s *setUp) configText() string {
 	}
 	for _, setting := range defaults.Settings() {
 		i := strings.LastIndexByte(setting.Name, '.')
-		if i < 0 || setting.Deprecated != "" {
+		if i < 0 {
 			continue
 		}
 		if setting.Name[:i] != table {
@@ -188,7 +185,7 @@ func (s *setUp) unitFiles(beside bool) []plannedFile {
 func (s *setUp) composeText() string {
 	host, port, err := net.SplitHostPort(s.listen)
 	if err != nil {
-		host, port = "127.0.0.1", "8080" // `config check` says what is wrong with it
+		host, port = "127.0.0.1", "8080" // `docent doctor` says what is wrong with it
 	}
 	published := port + ":" + port
 	if host != "" {

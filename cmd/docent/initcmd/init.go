@@ -121,8 +121,11 @@ func (s *setUp) run(ctx context.Context) error {
 		}
 	}
 	report := config.Check(s.file, os.Environ(), nil)
-	if err := report.Print(s.cmd.OutOrStdout()); err != nil {
-		return err
+	if len(report.Problems) == 0 {
+		fmt.Fprintf(s.cmd.OutOrStdout(), "%s: nothing is wrong\n", s.file)
+	}
+	for _, p := range report.Problems {
+		fmt.Fprintln(s.cmd.OutOrStdout(), p.Error())
 	}
 	if !report.OK {
 		return errors.New("the configuration has to be changed")

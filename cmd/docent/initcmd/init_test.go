@@ -35,7 +35,7 @@ func TestInitWritesEverySettingAtItsDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, setting := range c.Settings() {
-		if setting.Deprecated != "" || setting.Name == "max_running_jobs" {
+		if setting.Name == "max_running_jobs" {
 			continue
 		}
 		if c.From(setting.Name) != config.FromFile {

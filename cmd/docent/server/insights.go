@@ -5,6 +5,7 @@ import (
 
 	"docent/actors"
 	"docent/actors/gaps"
+	"docent/actors/job"
 	"docent/actors/job/startjob"
 	"docent/actors/pulls/review"
 	"docent/actors/reports"
@@ -34,10 +35,8 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 	if err != nil {
 		return err
 	}
-	targets := a.config.Targets()
-	targets.Loopback = a.config.ReportLoopback
 	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Secrets: a.Stores.Secrets,
-		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: targets, Tasks: a.System.Tasks()})
+		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: a.config.Targets(), Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}
@@ -57,7 +56,7 @@ func (a *Server) insights(deps *web.Deps) {
 
 // Each port with what serves it.
 var (
-	_ startjob.Jobs   = (*actors.Jobs)(nil)
+	_ job.Asker       = (*actors.Jobs)(nil)
 	_ startjob.Claims = journal.Store(nil)
 	_ startjob.Quotas = journal.Quotas(nil)
 	_ startjob.Models = (*registry.Registry)(nil)
@@ -65,11 +64,9 @@ var (
 	_ gaps.Documents  = sources.Documents{}
 	_ gaps.Model      = (*registry.Registry)(nil)
 	_ gaps.Starter    = startjob.Starter{}
-	_ gaps.Jobs       = (*actors.Jobs)(nil)
 	_ gaps.Pulls      = operator.Repositories{Hub: (*forge.Hub)(nil)}
 	_ review.Catalog  = (*catalog.Catalog)(nil)
 	_ review.Hosts    = (*forge.Hub)(nil)
-	_ review.Jobs     = (*actors.Jobs)(nil)
 	_ review.Starter  = startjob.Starter{}
 	_ reports.Catalog = (*catalog.Catalog)(nil)
 	_ reports.Topics  = (*gaps.Tracker)(nil)

@@ -130,7 +130,7 @@ func Run(ctx context.Context, c config.Config, stderr io.Writer) error {
 // greet says what an operator should know who has just started the server: variables that were meant to be settings,
 // and on an empty data directory what to do next.
 func (a *Server) greet(ctx context.Context, stderr io.Writer) {
-	for _, line := range a.config.Deprecations() {
+	for _, line := range a.config.Removed() {
 		a.Log.Warn(line)
 	}
 	projects, err := a.Stores.Catalog.Projects(ctx)
@@ -281,7 +281,8 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
 	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
-	a.Stores.Turned = func() { a.System.Tasks().Start(teller.Task()) }
+	turned := func() { a.System.Tasks().Start(teller.Task()) }
+	a.Stores.Turned.Store(&turned)
 	a.closers = append(a.closers, a.stopActors)
 	a.backups = a.newBackups()
 	models.Count(&a.Stores.Embeds)
@@ -458,7 +459,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.reviews.Wake()
 	a.hooks.Wake()
 	a.background(a.topics.Warm)
-	a.Stores.Turned()
+	a.Stores.PullsTurned()
 	a.System.Tasks().Start(pullCheck{a, a.here()}.task())
 	a.background(a.together)
 	if a.forward != nil {
@@ -567,7 +568,6 @@ var (
 	_ sources.Index            = (*search.Library)(nil)
 	_ router.Catalog           = (*catalog.Catalog)(nil)
 	_ router.Quotas            = journal.Quotas(nil)
-	_ router.Claims            = journal.Store(nil)
 	_ router.Documents         = sources.Documents{}
 	_ router.Pages             = (*web.Server)(nil)
 	_ router.Tools             = (*mcp.Servers)(nil)
@@ -579,8 +579,6 @@ var (
 	_ router.Pushes            = (*automation.Runner)(nil)
 	_ router.Reviews           = (*review.Reviewer)(nil)
 	_ automation.Catalog       = (*catalog.Catalog)(nil)
-	_ automation.Claims        = journal.Store(nil)
 	_ automation.Documentation = operator.Repositories{}
-	_ automation.Jobs          = (*actors.Jobs)(nil)
 	_ automation.Updates       = (*sources.Updates)(nil)
 )

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"docent/actors"
-	"docent/actors/automation"
-	"docent/actors/gaps"
 	"docent/actors/job"
 	"docent/actors/thread"
 	"docent/api"
@@ -61,7 +59,7 @@ func (a *Server) together(ctx context.Context) {
 		a.reviews.Wake()
 		a.hooks.Wake()
 		a.Updates.Wake()
-		a.Stores.Turned()
+		a.Stores.PullsTurned()
 		if a.Stores.Shared != nil {
 			a.System.Tasks().Start(a.Stores.SweepShared())
 		}
@@ -169,7 +167,4 @@ func (a *Server) amongNodes(deps *web.Deps) {
 }
 
 // Each port with what serves it.
-var (
-	_ automation.Jobs = knownJobs{}
-	_ gaps.Jobs       = knownJobs{}
-)
+var ()

@@ -42,13 +42,6 @@ func watch(c config.Config, log *slog.Logger) (_ *watched, err error) {
 			return nil, err
 		}
 	}
-	if c.ProfileListen != "" {
-		mux := http.NewServeMux()
-		profiles(mux)
-		if err := w.serve("profile_listen", c.ProfileListen, mux); err != nil {
-			return nil, err
-		}
-	}
 	return w, nil
 }
 

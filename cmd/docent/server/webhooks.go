@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 
-	"docent/actors"
 	"docent/actors/pulls/outcomes"
 	"docent/actors/webhooks"
 	"docent/cmd/docent/operator"
@@ -37,5 +36,4 @@ var (
 	_ webhooks.Sender  = (*outbound.Sender)(nil)
 	_ webhooks.Secrets = (*secrets.Store)(nil)
 	_ outcomes.Catalog = (*catalog.Catalog)(nil)
-	_ outcomes.Jobs    = (*actors.Jobs)(nil)
 )

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"docent/api"
@@ -43,12 +44,14 @@ type Stores struct {
 	Cells   Cells
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
-	Turned  func()          // called when a pull request of the built-in host was merged or closed; a server sets it
+
+	// Turned is called when a pull request of the built-in host was merged or closed, if a server has set it.
+	Turned atomic.Pointer[func()]
 }
 
 // Open opens the stores of a data directory, and shares between nodes what they share.
 func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logger) (_ *Stores, err error) {
-	s := &Stores{Config: c, Dir: dir, Secrets: secrets.Open(dir.File(datadir.Secrets)), Turned: func() {},
+	s := &Stores{Config: c, Dir: dir, Secrets: secrets.Open(dir.File(datadir.Secrets)),
 		Uploads: &uploads.Store{Dir: dir.File(datadir.Sources)}, Cells: NewCells(log)}
 	s.Sites = newWebSites(log, s.Cells.Reading, dir.File(datadir.Previews))
 	defer func() {
@@ -94,7 +97,7 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 		return s, err
 	}
 	s.Hub, err = forge.Open(dir.File(datadir.Repos), s.Catalog, forge.Options{Log: log, Now: c.Now, Merged: merged,
-		Turned: func() { s.Turned() }, CoAuthor: s.coAuthor, Stored: s.Secrets.Read, Shared: host})
+		Turned: s.PullsTurned, CoAuthor: s.coAuthor, Stored: s.Secrets.Read, Shared: host})
 	if err != nil {
 		return s, fmt.Errorf("open the repositories: %w", err)
 	}
@@ -112,6 +115,13 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others(),
 	})
 	return s, nil
+}
+
+// PullsTurned says that jobs may have to be told what became of their pull requests.
+func (s *Stores) PullsTurned() {
+	if f := s.Turned.Load(); f != nil {
+		(*f)()
+	}
 }
 
 // sources are those that a project's readers are answered from.

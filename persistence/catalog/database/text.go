@@ -2,7 +2,8 @@ package database
 
 import (
 	"strings"
-	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 const (
@@ -15,21 +16,10 @@ const (
 // Column is a text as an indexed column can hold it.
 func Column(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\x00", "")
-	if len(s) > widest {
-		n := widest
-		for !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
-	}
-	return s
+	return brief.Bytes(s, widest, "")
 }
 
 // Fold makes queries that differ in case and space alone the same.
 func Fold(q string) string {
-	q = Column(strings.ToLower(strings.Join(strings.Fields(q), " ")))
-	if utf8.RuneCountInString(q) > searchLength {
-		q = string([]rune(q)[:searchLength])
-	}
-	return q
+	return brief.Runes(Column(strings.ToLower(brief.Line(q))), searchLength, "")
 }

@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"docent/forge/host"
+	"docent/internal/brief"
 )
 
 const (
@@ -102,9 +102,7 @@ var (
 // a link to a script.
 func cleaned(body string) string {
 	body = comment.ReplaceAllString(strings.ReplaceAll(body, "\r\n", "\n"), "")
-	if utf8.RuneCountInString(body) > maxBody {
-		body = string([]rune(body)[:maxBody]) + "\n"
-	}
+	body = brief.Runes(body, maxBody, "\n")
 	var out []string
 	heading := "" // that has nothing below it yet
 	fence := ""
@@ -177,7 +175,7 @@ func hiddenOut(s string) string {
 	}, s)
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(hiddenOut(s)), " ") }
+func oneLine(s string) string { return brief.Line(hiddenOut(s)) }
 
 // plain is a text that no Markdown is read in.
 func plain(s string) string {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 // A writer writes lines as Markdown.
@@ -244,7 +246,7 @@ func (w *writer) finish() []byte {
 	w.end()
 	front := ""
 	if w.title != "" {
-		front = "---\ntitle: " + strconv.Quote(strings.Join(strings.Fields(w.title), " ")) + "\n---\n\n"
+		front = "---\ntitle: " + strconv.Quote(brief.Line(w.title)) + "\n---\n\n"
 	}
 	return []byte(front + w.out.String())
 }

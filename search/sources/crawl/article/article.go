@@ -11,6 +11,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"docent/internal/brief"
 )
 
 // An Article is what a page holds for its readers, and what it says of itself.
@@ -61,11 +63,11 @@ func Read(content []byte, at *url.URL, ours func(*url.URL) bool) (Article, error
 		}
 	}
 	a := Article{Page: readPage(doc, base)}
-	a.Description = clip(meta(doc, "description", "og:description"), maxWords)
+	a.Description = brief.Bytes(meta(doc, "description", "og:description"), maxWords, "")
 	if n := first(doc, htmlElement); n != nil {
-		a.Language = clip(strings.TrimSpace(attr(n, "lang")), 35)
+		a.Language = brief.Bytes(strings.TrimSpace(attr(n, "lang")), 35, "")
 	}
-	a.Title, a.Trail = clip(titleOf(doc), maxTitle), trailOf(doc)
+	a.Title, a.Trail = brief.Bytes(titleOf(doc), maxTitle, ""), trailOf(doc)
 	scripts := first(doc, scriptElement) != nil
 	top, by := mainPart(doc, at)
 	shape(top, base, ours)
@@ -261,21 +263,13 @@ func trailOf(doc *html.Node) (out []string) {
 		items = all(top, crumbLinks)
 	}
 	for _, n := range items[:min(len(items), 10)] {
-		said := clip(strings.Trim(text(n), " /›»>"), 100)
+		said := brief.Bytes(strings.Trim(text(n), " /›»>"), 100, "")
 		if said == "" || strings.EqualFold(said, "home") || slices.Contains(out, said) {
 			continue
 		}
 		out = append(out, said)
 	}
 	return out
-}
-
-// clip cuts a text between two characters.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most], "")
 }
 
 // headingOf is what a heading says whose anchor is kept.

@@ -7,6 +7,8 @@ import (
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"docent/internal/brief"
 )
 
 // A selector finds elements as style sheets do.
@@ -105,7 +107,7 @@ func text(n *html.Node) string {
 }
 
 func squeeze(text string) string {
-	return strings.Join(strings.Fields(strings.ReplaceAll(text, "\u200b", "")), " ")
+	return brief.Line(strings.ReplaceAll(text, "\u200b", ""))
 }
 
 // within reports whether one of these elements holds a node, below top.

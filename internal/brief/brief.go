@@ -1,0 +1,28 @@
+// Package brief makes texts short: on one line, or no longer than so much.
+package brief
+
+import "strings"
+
+// Line returns a text on one line: each run of white space becomes one blank.
+func Line(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Bytes returns a text of at most that many bytes as it is, and of a longer one its beginning, cut between characters,
+// with mark behind it.
+func Bytes(s string, most int, mark string) string {
+	if len(s) <= most {
+		return s
+	}
+	return strings.ToValidUTF8(s[:max(most, 0)], "") + mark
+}
+
+// Runes is Bytes for a number of characters.
+func Runes(s string, most int, mark string) string {
+	n := 0
+	for at := range s {
+		if n >= most {
+			return s[:at] + mark
+		}
+		n++
+	}
+	return s
+}
