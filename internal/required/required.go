@@ -1,4 +1,4 @@
-// Package required checks that whoever makes something has given it all that it needs.
+// Package required checks that a constructor got everything that it needs.
 package required
 
 import (
