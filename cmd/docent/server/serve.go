@@ -302,13 +302,24 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if a.Pages, err = a.newPages(secret); err != nil {
 		return nil, err
 	}
+	if err := a.openEdge(ids, docs, secret, metrics); err != nil {
+		return nil, err
+	}
+	a.openForward()
+	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
+	return a, nil
+}
+
+// openEdge opens what clients of the API speak to.
+func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, metrics *prometheus.Registry) (err error) {
+	c, log := a.config, a.Log
 	a.tools = mcp.New(mcp.Deps{Pages: a.Stores.Library, Log: log, Tracer: a.tracer, Version: build.Get().Version,
 		Node: c.NodeID, Elsewhere: a.sessionAt, ClientShare: c.MaxClientShare, Unlimited: c.UnlimitedClient()})
 	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
 	a.Edge, err = router.New(router.Deps{
 		Now: c.Now, IDs: ids,
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
-		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: models,
+		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
 		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: takeProof(a.Stores.Catalog.Counts()),
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
@@ -321,12 +332,10 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 		HandlerStreams: c.StreamWriter == config.WriterHandler, Together: a.nodes != nil,
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	a.closers = append(a.closers, func() error { a.Edge.Close(); return nil })
-	a.openForward()
-	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
-	return a, nil
+	return nil
 }
 
 // newOperations are what operators can do with this server.
