@@ -74,7 +74,7 @@ func (s *System) ask(ctx context.Context, d *directory, id string, command any, 
 // askHere is ask if this node runs the actor.
 func (s *System) askHere(ctx context.Context, d *directory, id string, command any, read bool) (any, error) {
 	if command == nil {
-		return nil, errors.New("a nil command") // the runtime's mailbox would spin on it for ever
+		return nil, errors.New("a nil command") // the runtime's mailbox would spin on it forever
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err

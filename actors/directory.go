@@ -312,7 +312,7 @@ func (s *shard) terminated(ctx actor.Context, msg *actor.Terminated) {
 // rests until it is restarted; what is queued there waits.
 func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	stats *actor.RestartStatistics, reason, _ any) {
-	stats.Reset() // it would grow for ever; we keep our own
+	stats.Reset() // it would grow forever; we keep our own
 	s.d.system.counts.failures.Add(1)
 	e := s.entries[childID(child)]
 	if e == nil || s.stopping {

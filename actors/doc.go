@@ -1,5 +1,5 @@
-// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that knows the
-// runtime; packages job and thread hold what an actor does.
+// Package actors runs one actor for each job, each thread and each task, on Proto.Actor. It is the only package that
+// knows the runtime; packages job and thread hold what an actor does.
 //
 //	System
 //	├── jobs-0 … jobs-31         supervisors, one for each share of the ids
@@ -33,6 +33,6 @@
 // Everything else wakes with its first command.
 //
 // Stopping. New commands are refused. Supervisors take what is queued, then stop their children and themselves: runs
-// are cancelled and taken up at the next start, readers get a proper end. Then runs are waited for. After that the
+// are canceled and taken up at the next start, readers get a proper end. Then runs are waited for. After that the
 // stores may be closed.
 package actors

@@ -18,10 +18,10 @@ import (
 // errMoved answers a command that came to the actor of another node. Nothing of it was done.
 var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: time.Second})
 
-// here is whether this node runs the actor of an id.
+// here reports whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
 	place := d.system.deps.Place
-	return d.everywhere || place == nil || place.Here(d.kind+"/"+id)
+	return d.everywhere || place == nil || place.Owns(d.kind+"/"+id)
 }
 
 // placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away
@@ -39,7 +39,7 @@ func (s *System) askPlaced(ctx context.Context, d *directory, id string, command
 		v, err = s.askHere(ctx, d, id, command, read)
 		switch {
 		case errors.Is(err, errMoved), errors.Is(err, journal.ErrSequence): // nothing was written
-		case err == nil && read && !place.Here(name): // it ended while it was read or watched
+		case err == nil && read && !place.Owns(name): // it ended while it was read or watched
 		default:
 			return v, err
 		}
@@ -108,7 +108,7 @@ func (s *shard) moved(e *entry) {
 // Open returns how many answers of a shard's threads are written here.
 func (s *System) Open(shard int) int { return int(s.open[shard].Load()) }
 
-// Release ends the actors of shards that another node is to run: Place says so already. Runs are cancelled without a
+// Release ends the actors of shards that another node is to run: Place says so already. Runs are canceled without a
 // result, readers are broken off, and commands that wait look for the other node. It returns when the actors have ended.
 func (s *System) Release(ctx context.Context, shards []int) error {
 	msg := release{shards: new([cluster.Shards]bool), ended: new(background.Work)}
@@ -144,7 +144,7 @@ func (s *System) Wake(shards []int) {
 		for n := 1; s.ctx.Err() == nil; n++ {
 			var pending []string
 			err := s.deps.Journal.Pending(func(stream string) bool {
-				if mine[cluster.Shard(stream)] && (s.deps.Place == nil || s.deps.Place.Here(stream)) {
+				if mine[cluster.Shard(stream)] && (s.deps.Place == nil || s.deps.Place.Owns(stream)) {
 					pending = append(pending, stream)
 				}
 				return true

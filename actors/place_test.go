@@ -26,7 +26,7 @@ type places struct {
 	stale bool // no node may act on what it runs: its beats are missing
 }
 
-// lapse says whether the nodes' beats are missing.
+// lapse reports whether the nodes' beats are missing.
 func (p *places) lapse(stale bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,21 +51,21 @@ type place struct {
 	self string
 }
 
-func (p place) Here(name string) bool {
+func (p place) Owns(name string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.stale && p.owner[cluster.Shard(name)] == p.self
 }
 
 func (p place) Hold(ctx context.Context, name string) (context.Context, func()) {
-	if !p.Here(name) {
+	if !p.Owns(name) {
 		return nil, nil
 	}
 	return context.WithCancel(ctx)
 }
 
 func (p place) Check(ctx context.Context, name string) error {
-	if p.Here(name) {
+	if p.Owns(name) {
 		return nil
 	}
 	p.mu.Lock()
@@ -378,7 +378,7 @@ type lapsing struct {
 	looks atomic.Int64 // until then
 }
 
-func (p *lapsing) Here(name string) bool { return p.looks.Add(-1) != 0 && p.place.Here(name) }
+func (p *lapsing) Owns(name string) bool { return p.looks.Add(-1) != 0 && p.place.Owns(name) }
 
 // Beats are missing for a moment, at each of the looks that are taken until an actor runs.
 func TestAnActorThatStartsWhileBeatsAreMissingAnswersAfterwards(t *testing.T) {

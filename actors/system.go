@@ -41,14 +41,14 @@ type Journal interface {
 	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
-// A Place says which of several nodes runs an actor, by the name of its stream. Once Here is false for a name it stays so
+// A Place says which of several nodes runs an actor, by the name of its stream. Once Owns is false for a name it stays so
 // until System.Release has ended the actor and another node has run it.
 type Place interface {
 	// Check returns nil if this node runs the actor, a *cluster.ElsewhereError if another one does, and an
 	// *api.BusyError if nobody does now. It waits for a while for an owner that is to come.
 	Check(ctx context.Context, name string) error
-	// Here is Check without waiting.
-	Here(name string) bool
+	// Owns is Check without waiting.
+	Owns(name string) bool
 	// Hold keeps others from running what has the name until release is called. It returns a nil context where this node
 	// may not run it; the context ends when it may not any more.
 	Hold(ctx context.Context, name string) (held context.Context, release func())
@@ -157,7 +157,7 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	}
 	var pending []string
 	if err := deps.Journal.Pending(func(stream string) bool {
-		if deps.Place == nil || deps.Place.Here(stream) {
+		if deps.Place == nil || deps.Place.Owns(stream) {
 			pending = append(pending, stream)
 		}
 		return true
@@ -199,9 +199,9 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 func (s *System) outside(slots *gate) persistent.Deps {
 	var here func(string) bool
 	if s.deps.Place != nil {
-		here = s.deps.Place.Here
+		here = s.deps.Place.Owns
 	}
-	return persistent.Deps{Here: here, Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
+	return persistent.Deps{Owns: here, Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
 		Tracer: s.deps.Tracer, Context: s.ctx,
 		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }
@@ -275,7 +275,7 @@ func (s *System) wakeOne(d *directory, id string) error {
 	}
 }
 
-// Stop ends the actors: commands are refused, runs and turns are cancelled and taken up at the next start, readers and
+// Stop ends the actors: commands are refused, runs and turns are canceled and taken up at the next start, readers and
 // watchers get a proper end. When ctx ends first, it leaves what does not end and says so.
 func (s *System) Stop(ctx context.Context) error {
 	s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })

@@ -116,7 +116,7 @@ type lease struct {
 	end  context.CancelFunc
 }
 
-func (l *lease) Here(string) bool                    { return true }
+func (l *lease) Owns(string) bool                    { return true }
 func (l *lease) Check(context.Context, string) error { return nil }
 func (l *lease) Hold(ctx context.Context, _ string) (context.Context, func()) {
 	if !l.here {

@@ -75,7 +75,7 @@ func understand(task Task, names *pages.Titles) ([]edit.Operation, *rules.Memory
 	for _, said := range m.Context {
 		if page := names.Mentioned(said); page != "" {
 			return nil, m, &rules.Misunderstanding{Part: said, Detail: true,
-				Why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction where that is meant, or leave the sentence out", page, page)}
+				Why: fmt.Sprintf("it may say where, since there is the page %s, or why. Say “in %s” in the instruction if that is meant, or leave the sentence out", page, page)}
 		}
 	}
 	return ops, m, nil

@@ -191,7 +191,7 @@ func (c *comparison) read(t Tree, p string) ([]byte, error) {
 	return b, nil
 }
 
-// mostlySame tells whether most lines of two texts are the same.
+// mostlySame reports whether most lines of two texts are the same.
 func mostlySame(a, b []byte) bool {
 	if len(a) == 0 || len(b) == 0 || len(a) > 2*len(b) || len(b) > 2*len(a) {
 		return false

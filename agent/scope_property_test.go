@@ -144,7 +144,7 @@ func regionsOf(part, name, src string) []markup.Span {
 	return out
 }
 
-// changedOutside tells whether a byte outside of the regions is another one: what stands between the regions must
+// changedOutside reports whether a byte outside of the regions is another one: what stands between the regions must
 // follow each other in the new text as it was.
 func changedOutside(old, now string, regions []markup.Span) bool {
 	at := 0

@@ -41,7 +41,7 @@ func (c *conversation) reserve() int { return min(c.window/4, 16_000) }
 // limit is how many tokens may be asked with.
 func (c *conversation) limit() int { return c.window - c.reserve() }
 
-// render gives the turns as they are shown.
+// render returns the turns as they are shown.
 func (c *conversation) render() []Turn {
 	out := slices.Clone(c.turns)
 	for i := range out {

@@ -223,7 +223,7 @@ func toolByName(name string) (tool, bool) {
 	return tool{}, false
 }
 
-// offers tells whether a tool can work here.
+// offers reports whether a tool can work here.
 func (l *loop) offers(t tool) bool { return t.Name != "search_docs" || l.opts.Searcher != nil }
 
 func (l *loop) tools() []Tool {
@@ -662,7 +662,7 @@ func (l *loop) navHint() string {
 	return l.Site.WhyNoNavigation() + "."
 }
 
-// listed tells whether readers find a page in the navigation, if there is one to look at.
+// listed reports whether readers find a page in the navigation, if there is one to look at.
 func (l *loop) listed(f string) bool {
 	nav, err := l.Site.Navigation()
 	if err != nil || nav == nil {
@@ -749,7 +749,7 @@ func (l *loop) deleteFile(_ context.Context, a deleteArgs) (string, error) {
 				l.spared = append(l.spared, f)
 			}
 			return "", say.Refuse(
-				"the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done where it is in the way", l.Site.Show(f))
+				"the instruction does not ask for %s to be deleted, so it stays; go on without, and name it under not_done if it is in the way", l.Site.Show(f))
 		}
 	}
 	done, left := len(l.Done), len(l.Left)

@@ -68,7 +68,7 @@ type QuestionRow struct {
 	FirstText int64 `json:",omitzero"`
 }
 
-// InDoubt is whether the documentation has no clear answer, and what comes closest was shown.
+// InDoubt reports whether the documentation has no clear answer, and what comes closest was shown.
 func (r QuestionRow) InDoubt() bool { return !r.Answered && r.Error == "" && len(r.Sources) > 0 }
 
 // A PageRef is a place in the documentation that an answer cites.

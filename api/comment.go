@@ -41,7 +41,7 @@ type Comment struct {
 	SentAt    *time.Time   `json:"sentAt,omitempty"`
 
 	Answer       string  `json:"answer,omitempty"`       // the agent's last word on it
-	Outcome      Outcome `json:"outcome,omitempty"`      // how it ended; empty if it failed, or is not known any more
+	Outcome      Outcome `json:"outcome,omitempty"`      // how it ended; empty if it failed, or is no longer known
 	AnswerCommit string  `json:"answerCommit,omitempty"` // that carried it out
 	Failed       bool    `json:"failed,omitempty"`
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // A key's secret is a prefix that names its kind, 256 random bits in secretDigits base62 digits, and a CRC-32 of both
-// in checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a look-up.
+// in checksumDigits more: a scanner finds a leaked one by its form, and a mistyped one is refused without a lookup.
 const (
 	adminPrefix     = "dct_adm_"
 	assistantPrefix = "dct_pub_"
@@ -48,7 +48,7 @@ func NewSecret(kind KeyKind) string {
 }
 
 // ParseSecret tells the kind of key that s is the secret of. It is false for anything that NewSecret cannot have made;
-// whether such a key exists is for the catalogue to say.
+// whether such a key exists is for the catalog to say.
 func ParseSecret(s string) (KeyKind, bool) {
 	if len(s) != secretLength {
 		return "", false
@@ -80,7 +80,7 @@ func ParseSecret(s string) (KeyKind, bool) {
 // HashSecret is what is stored of a secret. The secret's 256 random bits need no salt and no slow hash.
 func HashSecret(s string) [32]byte { return sha256.Sum256([]byte(s)) }
 
-// SecretHint is what may be shown of a secret, to recognise it by: the prefix and the last four characters.
+// SecretHint is what may be shown of a secret, to recognize it by: the prefix and the last four characters.
 func SecretHint(s string) string {
 	if _, ok := ParseSecret(s); !ok {
 		return ""

@@ -64,7 +64,7 @@ type Person struct {
 	SeenAt      *time.Time     `json:"seenAt,omitempty"`     // some seconds late
 }
 
-// CleanEmail is the spelling under which an e-mail address is kept and found.
+// CleanEmail is the spelling under which an email address is kept and found.
 func CleanEmail(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
 
 // Validate says everything that is wrong with a person who is to be stored: an *InvalidError, or nil.

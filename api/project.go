@@ -34,7 +34,7 @@ type Project struct {
 	// sub-folder that holds the documentation, slash-separated; the root if empty
 	DocsDir string `json:"docsDir,omitempty"`
 	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
-	// what makes the site of the pages, which decides their URLs; recognised by its files if empty
+	// what makes the site of the pages, which decides their URLs; recognized by its files if empty
 	Site SiteKind `json:"site,omitempty"`
 	// patterns as in .gitignore: if there are any, only what one of them matches is a page
 	Include []string `json:"include,omitempty"`
@@ -59,7 +59,7 @@ type Project struct {
 	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
-	// e-mail address or URL offered when the documentation does not answer
+	// email address or URL offered when the documentation does not answer
 	Deflection string `json:"deflection,omitempty"`
 	// which comments on pull requests are instructions, and the name that they call the agent by
 	Review    ReviewMode `json:"review,omitempty"`
@@ -177,7 +177,7 @@ type Key struct {
 	// the project that the key was made for; an assistant key serves only its domain
 	Project ProjectID `json:"project,omitempty"`
 	Name    string    `json:"name,omitempty"`
-	Hint    string    `json:"hint"` // the prefix and the last four characters of the secret, to recognise it by
+	Hint    string    `json:"hint"` // the prefix and the last four characters of the secret, to recognize it by
 	Scopes  []string  `json:"scopes,omitempty"`
 	AllowIP []string  `json:"allowIp,omitempty"` // addresses and CIDR ranges; any if empty
 	Origins []string  `json:"origins,omitempty"` // browser origins; any if empty

@@ -132,7 +132,7 @@ func (p Project) Further(label string) (Source, bool) {
 }
 
 // Of is the source of that label as a project of its own, which is read and indexed as any other is and is nowhere
-// else: no catalogue has it. The project itself is its own first source. Of a label that it does not have the id is
+// else: no catalog has it. The project itself is its own first source. Of a label that it does not have the id is
 // empty.
 func (p Project) Of(label string) Project {
 	if label == "" || label == p.FirstLabel() {

@@ -205,7 +205,7 @@ func translate(t testing.TB, u unit) *sandbox {
 	return s
 }
 
-// take gives a setting's last value and takes it out.
+// take returns a setting's last value and takes it out.
 func take(names map[string][]string, name string) string {
 	values := names[name]
 	delete(names, name)

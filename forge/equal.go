@@ -145,7 +145,7 @@ func (h *Hub) equalHosted(ctx context.Context, s *session, c proposal) (Publishe
 	return Published{}, false, nil
 }
 
-// sameAs says whether a branch with this head changes the same as the publication: merged into the commit that the
+// sameAs reports whether a branch with this head changes the same as the publication: merged into the commit that the
 // publication builds on, it gives the same files.
 func (c proposal) sameAs(st *git.Store, head plumbing.Hash) (bool, error) {
 	if head.IsZero() || head == c.parent {

@@ -30,7 +30,7 @@ import (
 
 var errGone = errors.New("another node has removed the repository")
 
-// shares says whether a project's repository is kept for several nodes.
+// shares reports whether a project's repository is kept for several nodes.
 func (h *Hub) shares(p api.Project) bool {
 	return h.o.Shared != nil && p.Host != api.HostGit && !host.KeepsPulls(p.Host)
 }
@@ -161,7 +161,7 @@ func (h *Hub) beginCopy(ctx context.Context, r *repo, st *git.Store, at shared.P
 // markOf is how a copy says what it is a copy of.
 func markOf(at shared.Place) string { return fmt.Sprintf("%s %d\n", at.Life, at.Version) }
 
-// sameRefs says whether a repository has the references that the database has.
+// sameRefs reports whether a repository has the references that the database has.
 func sameRefs(refs map[string]plumbing.Hash, values map[string]string) bool {
 	n := 0
 	for name, value := range values {
@@ -175,7 +175,7 @@ func sameRefs(refs map[string]plumbing.Hash, values map[string]string) bool {
 	return n == len(refs)
 }
 
-// holdsAll says whether the database's references hold all that a repository's do.
+// holdsAll reports whether the database's references hold all that a repository's do.
 func holdsAll(st *git.Store, refs map[string]plumbing.Hash, values map[string]string) (bool, error) {
 	for name, hash := range refs {
 		if values[name] == "" {
@@ -291,7 +291,7 @@ func (h *Hub) bring(ctx context.Context, r *repo, st *git.Store) (*git.Store, er
 	return st, nil
 }
 
-// torn says whether the copy's history ends elsewhere than the database's did: it had fetched from the source when
+// torn reports whether the copy's history ends elsewhere than the database's did: it had fetched from the source when
 // another node was faster, and what lies between is not there.
 func (h *Hub) torn(st *git.Store, values map[string]string) (bool, error) {
 	const shallow = "shallow"
@@ -477,6 +477,6 @@ func (h *Hub) withoutFolder(s *session, head plumbing.Hash) (*session, plumbing.
 }
 
 func notMounted(path string) error {
-	return failure.Misconfigured("The folder %q is not on this node. Where several nodes serve a project, each needs the same folder at the same place (a shared mount), or the documentation comes from a git repository.",
+	return failure.Misconfigured("The folder %q is not on this node. If several nodes serve a project, each needs the same folder at the same place (a shared mount). Otherwise take the documentation from a git repository.",
 		path)
 }

@@ -23,7 +23,7 @@ import (
 	"docent/persistence/catalog/catalogtest"
 )
 
-// database opens what nodes share, as the server does: in the catalogue's database, without prepared statements.
+// database opens what nodes share, as the server does: in the catalog's database, without prepared statements.
 func database(t testing.TB, dsn string) (*shared.Store, *sql.DB) {
 	t.Helper()
 	db, err := sql.Open("pgx", dsn+"&default_query_exec_mode=exec")

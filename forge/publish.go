@@ -172,7 +172,7 @@ type proposal struct {
 
 func (c proposal) hash() string { return c.commit.Hash.String() }
 
-// standsOn says whether a branch with this head has the commit already. One with other commits is ErrMoved.
+// standsOn reports whether a branch with this head has the commit already. One with other commits is ErrMoved.
 func (c proposal) standsOn(st *git.Store, head plumbing.Hash) (bool, error) {
 	switch head {
 	case c.commit.Hash:
@@ -187,7 +187,7 @@ func (c proposal) standsOn(st *git.Store, head plumbing.Hash) (bool, error) {
 	return done, err
 }
 
-// newest says whether nothing came after the commit, on a branch that had this head before.
+// newest reports whether nothing came after the commit, on a branch that had this head before.
 func (c proposal) newest(head plumbing.Hash) bool {
 	return head.IsZero() || head == c.parent || head == c.commit.Hash
 }

@@ -52,7 +52,7 @@ func (h *Hub) Pin() (release func()) {
 	return h.pinned.RUnlock
 }
 
-// unlessPinned removes what is not needed any more, unless somebody copies the files: then the next packing does.
+// unlessPinned removes what is no longer needed, unless somebody copies the files: then the next packing does.
 func (h *Hub) unlessPinned(remove func() error) error {
 	if !h.pinned.TryLock() {
 		return nil

@@ -103,7 +103,7 @@ func TestJobsThatWaitShareAListing(t *testing.T) {
 	})
 }
 
-// lists tells whether a request asks for the heads of the branches, by either version of the protocol.
+// lists reports whether a request asks for the heads of the branches, by either version of the protocol.
 func lists(req *http.Request) bool {
 	if req.Header.Get("Git-Protocol") != "" {
 		return req.Method == http.MethodPost

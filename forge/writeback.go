@@ -248,7 +248,7 @@ func (w *writer) apply(d git.Difference) error {
 	return w.replace(d, want)
 }
 
-// plain says whether a folder, as far as it exists, is made of folders only: no link leads elsewhere.
+// plain reports whether a folder, as far as it exists, is made of folders only: no link leads elsewhere.
 func (w *writer) plain(dir string) (bool, error) {
 	if dir == "." {
 		return true, nil

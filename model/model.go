@@ -124,7 +124,7 @@ func (b Budget) Less(tokens int, cost int64) Budget {
 	return b
 }
 
-// Spent is whether nothing is left of it.
+// Spent reports whether nothing is left of it.
 func (b Budget) Spent() bool { return b.Tokens < 0 || b.Cost < 0 }
 
 // A Step is one thing that a language model did on its way to an answer, for those who want to know how that came about.

@@ -1,6 +1,6 @@
-// Package persistence makes sure that the journal and the catalogue of an installation belong together.
+// Package persistence makes sure that the journal and the catalog of an installation belong together.
 //
-// The journal tells what became of jobs and threads, the catalogue who may ask for them, and each holds copies of what
+// The journal tells what became of jobs and threads, the catalog who may ask for them, and each holds copies of what
 // the other once said. Each has an identity and remembers the other's, with how far the other had come. So a store that
 // is missing, another one's or an older copy is not taken for a new one.
 package persistence
@@ -16,7 +16,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// A MismatchError says why journal and catalogue cannot be used together.
+// A MismatchError says why journal and catalog cannot be used together.
 type MismatchError struct{ Reason string }
 
 func (e *MismatchError) Error() string {
@@ -24,7 +24,7 @@ func (e *MismatchError) Error() string {
 }
 
 // disagreement says why the two cannot be used together; empty if they can. After a restore, the listings may have
-// seen more than the journal holds: a backup copies the catalogue after the journal.
+// seen more than the journal holds: a backup copies the catalog after the journal.
 func disagreement(j journal.Identity, c catalog.Identity, restored bool) string {
 	switch {
 	case c.Journal != "" && c.Journal != j.ID && j.Catalog == "" && j.Position == 0:
@@ -51,7 +51,7 @@ func disagreement(j journal.Identity, c catalog.Identity, restored bool) string 
 	return ""
 }
 
-// Pair makes sure that journal and catalogue belong together, and has each remember how far the other has come until
+// Pair makes sure that journal and catalog belong together, and has each remember how far the other has come until
 // end is called, which must be before either is closed. Two that know of no other store become a pair: new ones, and
 // those of a version that had no identities. If they do not belong together it changes nothing and fails with a
 // *MismatchError.
@@ -68,7 +68,7 @@ func Pair(ctx context.Context, j journal.Store, c *catalog.Catalog, restored boo
 	return bind(ctx, j, c, is, has)
 }
 
-// Adopt makes a pair of a journal and a catalogue as they stand. The listings are emptied, and follow the journal from
+// Adopt makes a pair of a journal and a catalog as they stand. The listings are emptied, and follow the journal from
 // its start: positions of another journal mean nothing in this one.
 func Adopt(ctx context.Context, j journal.Store, c *catalog.Catalog) error {
 	is, has, err := identities(ctx, j, c)
@@ -86,7 +86,7 @@ func Adopt(ctx context.Context, j journal.Store, c *catalog.Catalog) error {
 	return err
 }
 
-// Disagreement says why journal and catalogue cannot be used together; empty if they can.
+// Disagreement says why journal and catalog cannot be used together; empty if they can.
 func Disagreement(ctx context.Context, j journal.Store, c *catalog.Catalog) (string, error) {
 	is, has, err := identities(ctx, j, c)
 	return disagreement(is, has, false), err
@@ -100,7 +100,7 @@ func identities(ctx context.Context, j journal.Store, c *catalog.Catalog) (
 	return is, has, err
 }
 
-// bind stores what each has to know of the other. The catalogue comes first: a journal that knows of a catalogue which
+// bind stores what each has to know of the other. The catalog comes first: a journal that knows of a catalog which
 // does not know of it would be another one's.
 func bind(ctx context.Context, j journal.Store, c *catalog.Catalog, is journal.Identity, has catalog.Identity) (
 	end func(), err error) {

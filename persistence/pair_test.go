@@ -74,7 +74,7 @@ func jobs(t *testing.T, c *catalog.Catalog) []api.JobRow {
 
 func jobOf(n int) string { return fmt.Sprintf("job/job_%04d", n) }
 
-// exec changes a catalogue behind its back.
+// exec changes a catalog behind its back.
 func exec(t *testing.T, dsn, statement string) {
 	t.Helper()
 	driver, path := "pgx", dsn
@@ -161,7 +161,7 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 	}
 }
 
-// TestAStoreIsNotTakenForANewOne pairs a journal and a catalogue, and then offers each an older copy, a new one and
+// TestAStoreIsNotTakenForANewOne pairs a journal and a catalog, and then offers each an older copy, a new one and
 // another's.
 func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 	catalogtest.Each(t, func(t *testing.T, dsn string) {
@@ -272,7 +272,7 @@ func (s *sharedJournal) Identity() journal.Identity {
 	return s.Store.Identity()
 }
 
-// TestNodesThatStartAtOnceBecomeOnePair has another process pair the new catalogue while this one does: with the same
+// TestNodesThatStartAtOnceBecomeOnePair has another process pair the new catalog while this one does: with the same
 // journal both go on, with another one the later is refused.
 func TestNodesThatStartAtOnceBecomeOnePair(t *testing.T) {
 	for _, same := range []bool{true, false} {

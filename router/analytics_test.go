@@ -53,7 +53,7 @@ func (u *updates) change(id api.UpdateID, f func(*api.Update)) {
 	u.all[id] = up
 }
 
-// analytics stands in for the catalogue's lists. It answers what a test gives it, and keeps what it was asked.
+// analytics stands in for the catalog's lists. It answers what a test gives it, and keeps what it was asked.
 type analytics struct {
 	mu       sync.Mutex
 	rows     []api.QuestionRow

@@ -116,7 +116,7 @@ func (s *Server) principal(ctx context.Context, secret string, client netip.Addr
 	}
 	kind, ok := api.ParseSecret(secret)
 	if !ok {
-		return api.Key{}, errBadKey // mistyped, or no key of ours: no look-up needed
+		return api.Key{}, errBadKey // mistyped, or no key of ours: no lookup needed
 	}
 	key, err := s.keyByHash(ctx, api.HashSecret(secret), client, now)
 	if err == nil && key.Kind != kind {

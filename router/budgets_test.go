@@ -364,7 +364,7 @@ func TestOneAddressTakesAShareOfAKeysMonth(t *testing.T) {
 	}
 }
 
-// solver gives solutions of challenges.
+// solver returns solutions of challenges.
 func (h *house) solver(t *testing.T) func() string {
 	return func() string {
 		t.Helper()

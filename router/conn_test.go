@@ -118,7 +118,7 @@ func TestAnEmptyLineBehindAQuestionIsNoRequest(t *testing.T) {
 			body(t, head(t, r))
 		})
 	}
-	// More than that is none: the connection ends, and is not read for ever.
+	// More than that is none: the connection ends, and is not read forever.
 	h := onSockets(t)
 	logs := h.slow()
 	c := h.dial()

@@ -1,4 +1,4 @@
-// Package router is the HTTP edge: it decodes, authorises, limits, asks and encodes, and holds no state that a
+// Package router is the HTTP edge: it decodes, authorizes, limits, asks and encodes, and holds no state that a
 // restart would miss.
 //
 // # What each key may do

@@ -34,7 +34,7 @@ type EvaluatedAnswer struct {
 	Degraded []string `json:"degraded,omitempty"`
 }
 
-// An EvaluatedSource is a place that the answer cites. The path is empty where the index has no such page any more.
+// An EvaluatedSource is a place that the answer cites. The path is empty if the index no longer has the page.
 type EvaluatedSource struct {
 	Path   string `json:"path,omitempty"`
 	Anchor string `json:"anchor,omitempty"`

@@ -424,7 +424,7 @@ func (j *jobs) prompts(id api.JobID) []string {
 type claims struct {
 	mu     sync.Mutex
 	held   map[string]journal.Claim
-	hidden bool // look-ups find nothing, as when two requests race
+	hidden bool // lookups find nothing, as when two requests race
 }
 
 func (c *claims) take(claim *journal.Claim) error {

@@ -176,7 +176,7 @@ func (w *writer) step(head bool) (how string, wait bool) {
 	return how, wait
 }
 
-// mustProbe is whether the reader is to be told something that says nothing: it has heard nothing for some time, so
+// mustProbe reports whether the reader is to be told something that says nothing: it has heard nothing for some time, so
 // that somebody between may take the connection for dead, or it may have gone.
 func (w *writer) mustProbe() bool {
 	return w.mayHaveGone() || time.Since(w.last) >= w.server.Bounds.KeepAlive/2
@@ -185,7 +185,7 @@ func (w *writer) mustProbe() bool {
 // probeAgain is after which time a reader is written to a second time that may have gone.
 const probeAgain = time.Second
 
-// mayHaveGone is whether the reader is to be written to, to find out. The end of what it sends ends the request's
+// mayHaveGone reports whether the reader is to be written to, to find out. The end of what it sends ends the request's
 // context, be it that the reader has gone or that it has half closed the connection and reads on. If it has gone,
 // its system answers what is written with the end of the connection, and what is written after that fails.
 func (w *writer) mayHaveGone() bool {

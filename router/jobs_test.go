@@ -210,7 +210,7 @@ func TestARepeatedRequestIsTheSameJob(t *testing.T) {
 
 func TestRequestsThatRaceWithOneKeyMakeOneJob(t *testing.T) {
 	h := build(t)
-	h.jobs.claims.hidden = true // every look-up comes before the first append
+	h.jobs.claims.hidden = true // every lookup comes before the first append
 	ids := make([]string, 8)
 	var wg sync.WaitGroup
 	for i := range ids {
@@ -398,8 +398,8 @@ func TestNobodyIsToldThatNothingHappenedWhereThatIsNotKnown(t *testing.T) {
 	}
 }
 
-// TestWhatWasNotBegunForAClientThatLeftCostsNothing has the clients of a job and of a question leave while their node waits
-// for another one.
+// TestWhatWasNotBegunForAClientThatLeftCostsNothing has the clients of a job and of a question leave while their node
+// waits for another one.
 func TestWhatWasNotBegunForAClientThatLeftCostsNothing(t *testing.T) {
 	h, solve := worked(t)
 	used := h.quotas.total()

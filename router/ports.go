@@ -34,7 +34,7 @@ type Threads interface {
 	Chat(chat string) (api.ThreadID, bool)
 }
 
-// Catalog answers what is asked across actors. It caches: a look-up costs no query on the hot path, and a change made
+// Catalog answers what is asked across actors. It caches: a lookup costs no query on the hot path, and a change made
 // through this process is seen at once.
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)

@@ -76,7 +76,7 @@ func (s *Server) showMetrics(x *exchange, req bunrouter.Request) error {
 	return nil
 }
 
-// forwarded is whether a proxy says that it speaks for somebody.
+// forwarded reports whether a proxy says that it speaks for somebody.
 func forwarded(h http.Header) bool {
 	return len(h.Values("X-Forwarded-For"))+len(h.Values("Forwarded"))+len(h.Values("X-Real-Ip")) > 0
 }

@@ -41,7 +41,8 @@ func (s *Server) challenge(x *exchange, _ bunrouter.Request) error {
 const pressedProof = 200_000
 
 // proven refuses a question without a proof of work if its project asks for one, or if the client's network has asked
-// as many as it may without one. A server's own key needs none: it is of no use to somebody who finds it in a page. A solution that the grant does not keep can be used again.
+// as many as it may without one. A server's own key needs none: it is of no use to somebody who finds it in a page. A
+// solution that the grant does not keep can be used again.
 func (s *Server) proven(g *grant.Grant, x *exchange, req *http.Request, uses []quota.Use, unproven int) error {
 	if ofServer(x.key) || x.project.Options.ProofOfWork == 0 && !s.pressed(uses, unproven) {
 		return nil
@@ -59,7 +60,7 @@ func (s *Server) proven(g *grant.Grant, x *exchange, req *http.Request, uses []q
 	return nil
 }
 
-// pressed is whether a network has asked as many questions today as it may without a proof of work.
+// pressed reports whether a network has asked as many questions today as it may without a proof of work.
 func (s *Server) pressed(uses []quota.Use, unproven int) bool {
 	if unproven < 0 {
 		return false

@@ -85,7 +85,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 	}
 }
 
-// said gives the status and the text of an answer.
+// said returns the status and the text of an answer.
 func (h *house) said(method, path, key, body string, headers ...string) (int, string) {
 	h.t.Helper()
 	res := h.do(method, path, key, body, headers...)

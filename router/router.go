@@ -263,14 +263,14 @@ type route struct {
 	serve           func(x *exchange, req bunrouter.Request) error
 }
 
-// early is whether its requests are refused before anything is done for them, if those who come would wait for too
+// early reports whether its requests are refused before anything is done for them, if those who come would wait for too
 // long.
 func (r *route) early() bool { return r.readers() && r.method == http.MethodPost }
 
-// readers is whether readers call it, with an assistant key.
+// readers reports whether readers call it, with an assistant key.
 func (r *route) readers() bool { return r.access == assistant || r.access == asking }
 
-// takes is whether requests of a method may be its.
+// takes reports whether requests of a method may be its.
 func (r *route) takes(method string) bool {
 	return r.method == method || r.method == http.MethodGet && method == http.MethodHead
 }
@@ -283,7 +283,7 @@ func (x *exchange) at(r *route) {
 	}
 }
 
-// crossOrigin is whether browsers call it from pages of other origins.
+// crossOrigin reports whether browsers call it from pages of other origins.
 func (r *route) crossOrigin() bool { return r.readers() || r.access == tools }
 
 // An access is what a caller must show.
@@ -482,7 +482,7 @@ func param(req bunrouter.Request, name string) string {
 	return unescape(v)
 }
 
-// Retire says that the service is not ready any more, while it goes on to take work: other nodes take what comes next.
+// Retire says that the service is no longer ready, while it goes on to take work: other nodes take what comes next.
 // Streams end that wait for nothing that was asked.
 func (s *Server) Retire() { s.retire() }
 

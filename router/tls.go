@@ -149,7 +149,7 @@ func (l *tlsListener) refuse(c net.Conn, err error) {
 var plainRefused = refusal(http.StatusBadRequest, "invalid_request",
 	"this address speaks HTTPS: begin the URL with https://")
 
-// isMethod is whether a connection begins like a request of plain HTTP.
+// isMethod reports whether a connection begins like a request of plain HTTP.
 func isMethod(begin [5]byte) bool {
 	switch string(begin[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET", "PATCH":

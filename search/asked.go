@@ -65,7 +65,7 @@ func (a *asked) has(hash uint32) bool {
 	return ok
 }
 
-// anyOf tells whether a word or a name of a title was asked for.
+// anyOf reports whether a word or a name of a title was asked for.
 func (a *asked) anyOf(title page.WordList) bool {
 	for k := range title.Len() {
 		if a.has(title.At(k)) {

@@ -72,7 +72,7 @@ func (s *snapshot) bridge(w *scratch, groups []group, languages []string) (bridg
 	return bridged, added
 }
 
-// headed tells whether the title or the heading of the first page found has a group's word.
+// headed reports whether the title or the heading of the first page found has a group's word.
 func (s *snapshot) headed(w *scratch, g *group) bool {
 	if len(w.top) == 0 {
 		return false

@@ -219,7 +219,7 @@ func (m *maker) prefixes() []retrieval.Query {
 	return some("prefix", out)
 }
 
-// typos puts one slip into a long word of a title: a letter doubled, left out, swapped with its neighbour or replaced.
+// typos puts one slip into a long word of a title: a letter doubled, left out, swapped with its neighbor or replaced.
 func (m *maker) typos() []retrieval.Query {
 	var out []retrieval.Query
 	for title, files := range m.asked {

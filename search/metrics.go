@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A lookupCount counts what became of look-ups in one kind of cache, of all projects.
+// A lookupCount counts what became of lookups in one kind of cache, of all projects.
 type lookupCount struct{ hits, misses, shared atomic.Uint64 }
 
 func (t *lookupCount) add(hit bool) {

@@ -336,7 +336,7 @@ func newHashSet(n int) *hashSet {
 	return &hashSet{keys: make([]uint32, size), values: make([]uint32, size), mask: uint32(size - 1)}
 }
 
-// put says whether the key is new; one that is there keeps its number.
+// put reports whether the key is new; one that is there keeps its number.
 func (h *hashSet) put(key, value uint32) bool {
 	i := (key * 2654435769) >> 7 & h.mask
 	for h.values[i] != 0 {

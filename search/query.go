@@ -190,7 +190,7 @@ func (p *queryParser) typedWord(t analysis.Token, weight float32) error {
 	return nil
 }
 
-// known tells whether some document has a term.
+// known reports whether some document has a term.
 func (p *queryParser) known(term string) (bool, error) {
 	found, err := p.decode(p.ctx, term)
 	return err == nil && (len(found.sections) > 0 || len(found.pages) > 0), err
@@ -376,7 +376,7 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// slipsBetween is the number of letters left out, added, replaced or swapped with their neighbour between two words, or
+// slipsBetween is the number of letters left out, added, replaced or swapped with their neighbor between two words, or
 // more than most if there are more.
 func slipsBetween(a []rune, word string, most int) int {
 	var buf [48]rune

@@ -19,7 +19,7 @@ type Query struct {
 	Sections    int     // of one page at most; its best one alone if zero
 	Threshold   float64 // leave out what scores less; 0 to 1
 	Filter      Filter
-	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbours come first
+	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbors come first
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
 	// Everywhere looks in all versions and languages, which readers never see side by side.
 	Everywhere bool `cbor:"-"`

@@ -122,7 +122,7 @@ func (s *Site) Templates() markup.Templates {
 	return markup.Shortcodes | markup.Values | markup.Tags
 }
 
-// Redirects tells whether the site sends readers of an address elsewhere.
+// Redirects reports whether the site sends readers of an address elsewhere.
 func (s *Site) Redirects(address string) bool {
 	return slices.ContainsFunc(s.redirects,
 		func(re *regexp.Regexp) bool { return re.MatchString(strings.Trim(address, "/")) })

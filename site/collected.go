@@ -34,7 +34,7 @@ func (s *Site) openCollected(read func(string) ([]byte, error)) {
 	}
 }
 
-// shownAsCollected is a page's address as Shown names it: below the site's root if it lies there, else whole.
+// shownAsCollected is a page's address as Shown names it: below the site's root if it lies there, otherwise whole.
 func (s *Site) shownAsCollected(address string) string {
 	base := s.origin
 	if s.project.SiteURL != "" {

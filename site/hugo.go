@@ -296,7 +296,7 @@ func (d *decider) hugoBuilds(e *Entry, rel string) Decision {
 	return Decision{Published, "lies in the content folder", d.Config()}
 }
 
-// target tells whether a pattern of a cascade matches. An invalid pattern matches everything, so that nothing is
+// target reports whether a pattern of a cascade matches. An invalid pattern matches everything, so that nothing is
 // published that it may have meant to hold back.
 func (d *decider) target(text, name string) bool {
 	if text == "" {

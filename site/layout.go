@@ -231,8 +231,8 @@ var OtherTags = map[string]string{"cn": "zh-Hans", "jp": "ja", "tw": "zh-Hant", 
 	"cz": "cs", "dk": "da"}
 
 // settle decides which pages readers see who name no version, if the site does not say it: of a page that is there
-// for several versions, the one without a version, else the newest. What a site says holds, unless the version that it
-// names has no pages here: then it is the newest one that has.
+// for several versions, the one without a version, otherwise the newest. What a site says holds, unless the version
+// that it names has no pages here: then it is the newest one that has.
 func settle(pages []Edition) {
 	type family struct{ set, same, language string }
 	groups := map[family][]*Edition{}

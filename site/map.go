@@ -39,7 +39,7 @@ func Relative(docsDir, p string) (string, bool) {
 	return strings.Repeat("../", up) + p, true
 }
 
-// Concerns tells whether a file, named as Open knows it, says something of the site as a whole.
+// Concerns reports whether a file, named as Open knows it, says something of the site as a whole.
 func Concerns(p string) bool {
 	return (Configures(p) != "" || Lays(p)) && !slices.Contains(strings.Split(path.Dir(p), "/"), "node_modules")
 }
@@ -111,7 +111,7 @@ func (m *Map) Add(p Page, shown bool) {
 	}
 }
 
-// Shows tells whether a file is a page of the site.
+// Shows reports whether a file is a page of the site.
 func (m *Map) Shows(file string) bool {
 	at, known := m.pages[file]
 	return known && !at.hidden

@@ -18,7 +18,7 @@ var (
 	group     = regexp.MustCompile(`^\([^()]+\)$`)
 )
 
-// openNext recognises a site of Next.js by its configuration, by folders of names in parentheses, or by numbered
+// openNext recognizes a site of Next.js by its configuration, by folders of names in parentheses, or by numbered
 // folders.
 func (s *Site) openNext(files []string, read func(string) ([]byte, error)) {
 	if s.Kind != "" && s.Kind != api.SiteNext {

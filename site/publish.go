@@ -21,7 +21,7 @@ const (
 	LeftOut   State = "left out"  // not shown at all
 )
 
-// IsPage tells whether readers find the file at an address of its own.
+// IsPage reports whether readers find the file at an address of its own.
 func (s State) IsPage() bool { return s == Published || s == Unlisted }
 
 // A Decision is what becomes of a file, and why.

@@ -97,7 +97,7 @@ func (s *Site) spreads(file string, m map[string]any, deciding ...string) {
 		s.unknown(file, "takes in settings that are computed")
 		return
 	}
-	s.warn(file, "takes in settings that are computed; set --site-url where they name the address")
+	s.warn(file, "takes in settings that are computed; set --site-url if they name the address")
 }
 
 // object is a value as an object, and text as a text; nothing of another kind.

@@ -19,7 +19,7 @@ import (
 	"docent/site/anchor"
 )
 
-// A Site is how the generator of a documentation site names its pages. It is recognised by its files, and decides where
+// A Site is how the generator of a documentation site names its pages. It is recognized by its files, and decides where
 // a reader finds a page; the project's SiteURL is where the documentation folder itself is shown. Paths are relative to
 // the documentation folder; those of files above it begin with "../".
 type Site struct {
@@ -98,7 +98,7 @@ func (s *Site) unknown(file, format string, args ...any) {
 func (s *Site) withhold(format string, args ...any) {
 	if len(s.project.Include)+len(s.project.Exclude) == 0 && s.broken == nil {
 		s.broken = &api.StateError{Kind: api.ErrConflict, Reason: fmt.Sprintf(format, args...) +
-			"; mend it, or say what is public: with --include or --exclude, in the console with \"Include\" or \"Leave out\" (--include '**' where everything is)"}
+			"; mend it, or say what is public: with --include or --exclude, in the console with \"Include\" or \"Leave out\" (--include '**' if everything is)"}
 	}
 }
 
@@ -154,7 +154,7 @@ type Page struct {
 	Aliases []string // older addresses that lead to it
 }
 
-// Open recognises the generator and reads its configuration. What a project says of itself goes before what its files
+// Open recognizes the generator and reads its configuration. What a project says of itself goes before what its files
 // say.
 func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site {
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
@@ -236,7 +236,7 @@ func (s *Site) kindOf(file string, files []string) api.SiteKind {
 	return kind
 }
 
-// speaks tells whether a file says by itself which generator makes the site.
+// speaks reports whether a file says by itself which generator makes the site.
 func speaks(file string) bool {
 	switch base := path.Base(file); {
 	case base == ".mintignore", strings.HasSuffix(base, "versions.json"), path.Base(path.Dir(file)) == "production",

@@ -143,7 +143,7 @@ func (j *jobs) FollowUp(_ context.Context, id api.JobID, r startjob.Request) (jo
 	return job.Reply{Row: *row, Fresh: !held}, nil
 }
 
-// automations are a catalogue's, without anything that runs them.
+// automations are a catalog's, without anything that runs them.
 type automations struct{ *catalog.Catalog }
 
 func (a automations) AddAutomation(ctx context.Context, n api.Automation) (api.Automation, error) {

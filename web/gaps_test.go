@@ -152,7 +152,7 @@ func (a *agentStub) Read(name string) (string, error) {
 	return a.secrets[name], nil
 }
 
-// insights gives the pages real topics and reports over the server's catalogue.
+// insights gives the pages real topics and reports over the server's catalog.
 func (h *fixture) insights(deps *web.Deps) {
 	h.t.Helper()
 	h.audience = catalogtest.NewThreads()

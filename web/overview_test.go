@@ -29,7 +29,7 @@ func (c *conditions) Condition(_ context.Context, p api.Project) (projects.Condi
 		Read: time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)}, nil
 }
 
-// figures are a catalogue in which some things have happened.
+// figures are a catalog in which some things have happened.
 type figures struct {
 	*catalog.Catalog
 	mu        sync.Mutex

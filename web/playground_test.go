@@ -323,7 +323,7 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 	}
 }
 
-// The first question of the set-up waits in the queue of readers and counts against their quotas.
+// The first question of the setup waits in the queue of readers and counts against their quotas.
 func TestTheFirstQuestionGoesTheWayOfReaders(t *testing.T) {
 	t.Parallel()
 	const path, ask = "/console/setup/acme/question", "/console/setup/acme/ask"

@@ -18,7 +18,7 @@ import (
 	"docent/persistence/catalog"
 )
 
-// hooks are a catalogue's webhooks, whose receivers answer what a test says.
+// hooks are a catalog's webhooks, whose receivers answer what a test says.
 type hooks struct {
 	*catalog.Catalog
 	desk webhooks.Desk

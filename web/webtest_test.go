@@ -31,7 +31,7 @@ import (
 	"docent/web/projects"
 )
 
-// A fixture is the pages over a real catalogue, with stand-ins for what reaches outside, and what a test may look at and
+// A fixture is the pages over a real catalog, with stand-ins for what reaches outside, and what a test may look at and
 // change in them. It has the organizations org-a (projects acme and acme-two) and org-b (project other).
 type fixture struct {
 	hooks    *hooks

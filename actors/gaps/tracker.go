@@ -33,7 +33,7 @@ const (
 )
 
 // A Tracker knows the topics of all projects. What it has read it remembers, so that a page is made without reading it
-// again; it remembers nothing that the catalogue does not have.
+// again; it remembers nothing that the catalog does not have.
 type Tracker struct {
 	Deps
 	mu       sync.Mutex
@@ -236,7 +236,7 @@ func digestOf(marks []insights.QuestionMark, stored []api.Gap) uint64 {
 	return h.Sum64()
 }
 
-// read gives the questions that are marked: from memory if they have not changed.
+// read returns the questions that are marked: from memory if they have not changed.
 func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.ProjectID, marks []insights.QuestionMark) (
 	[]topics.Question, error) {
 	known := m.open

@@ -110,7 +110,7 @@ type Reply struct {
 
 	// For a Watch that asks for it: the log beyond After as far as it is kept. It is for reading only.
 	Log     []Entry
-	Omitted uint64 // entries up to this event are not kept any more; 0 if After is beyond it
+	Omitted uint64 // entries up to this event are no longer kept; 0 if After is beyond it
 
 	// For a Watch that asks for it: the edit in hand; nil if nothing is new, or nothing is edited.
 	Edits *Edits

@@ -221,7 +221,7 @@ func (s *life) happens(msg any, ev Event) {
 	}
 }
 
-// mustKeep says whether a message is a step that has to be kept: the next one of the run in hand.
+// mustKeep reports whether a message is a step that has to be kept: the next one of the run in hand.
 func (s *life) mustKeep(msg any) (agent.Step, bool) {
 	m, ok := msg.(stepped)
 	if !ok || s.State.phase != editing || m.attempt != s.State.attempt {
@@ -265,7 +265,7 @@ func (s *life) own(msg any) {
 	}
 }
 
-// published says whether a branch has the edit of an instruction.
+// published reports whether a branch has the edit of an instruction.
 func (s *life) published(id string) bool {
 	for _, commits := range s.commits {
 		if slices.ContainsFunc(commits, func(c string) bool { return strings.HasPrefix(c, id+" on ") }) {

@@ -17,7 +17,7 @@ import (
 
 // What an instruction may cost before it is given up.
 const (
-	maxInterrupted = 8   // runs that ended with the process: an instruction that kills it must not do so for ever
+	maxInterrupted = 8   // runs that ended with the process: an instruction that kills it must not do so forever
 	maxPanicked    = 3   // runs that failed in the program
 	maxStale       = 5   // times that the branch moved between edit and publication
 	maxWaiting     = 100 // instructions that wait
@@ -94,7 +94,7 @@ type state struct {
 	earlier   []agent.Instruction
 	log       []Entry
 	logBytes  int    // size of the entries
-	dropped   uint64 // the last event whose entry is not kept any more
+	dropped   uint64 // the last event whose entry is no longer kept
 	createdAt time.Time
 	updatedAt time.Time
 	archived  time.Time
@@ -335,7 +335,7 @@ func (s state) progressed(msg progressed, now time.Time) []Event {
 // current reports whether a result is of the work in hand.
 func (s state) current(attempt int) bool { return s.phase != idle && attempt == s.attempt }
 
-// follows tells whether a step comes next: one that came before, or that leaves one out, does not.
+// follows reports whether a step comes next: one that came before, or that leaves one out, does not.
 func (s state) follows(step agent.Step) bool {
 	if len(s.steps) == 0 {
 		return step.Number == 1
@@ -357,7 +357,7 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 	if err := cmd.Project.MayBeEdited(); err != nil {
 		return nil, err
 	}
-	at := now // neighbours in a listing, which is in the order of ids, are in the order of these times as well
+	at := now // neighbors in a listing, which is in the order of ids, are in the order of these times as well
 	if !cmd.At.IsZero() && cmd.At.Before(now) && now.Sub(cmd.At) < time.Minute {
 		at = cmd.At
 	}

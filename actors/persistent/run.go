@@ -158,7 +158,7 @@ func (r *Run) Rest(ctx context.Context, n int) error {
 }
 
 // Counted makes the journal count a run that may have been broken off before, once the run's turn has come, so that
-// work that kills the process does not do so for ever. It returns when the work may begin.
+// work that kills the process does not do so forever. It returns when the work may begin.
 func (r *Run) Counted(ctx context.Context) error {
 	if r.begin == nil {
 		return nil

@@ -123,7 +123,7 @@ func TestAResultOfAnEarlierIncarnationIsNotListenedTo(t *testing.T) {
 	}
 }
 
-// prepared is whether a turn says that it needs this machine's processors no more.
+// prepared reports whether a turn says that it needs this machine's processors no more.
 func prepared(turn Turn) bool {
 	select {
 	case <-turn.Prepared:

@@ -147,7 +147,7 @@ func (n *notes) before(later []string) []string {
 	return slices.Concat(n.list, later)
 }
 
-// tooDear is whether rewriting would take too much of what the answer may use.
+// tooDear reports whether rewriting would take too much of what the answer may use.
 func (e *effect) tooDear(r *reading) bool {
 	most := e.deps.Budget.Tokens
 	return most > 0 && r.q.Tokens() > most/4

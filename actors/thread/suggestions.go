@@ -53,7 +53,7 @@ func (e *effect) suggestions(ctx context.Context, w *writer) string {
 // suggestedURL keeps an address within its brackets.
 var suggestedURL = strings.NewReplacer("[", "%5B", "]", "%5D", "(", "%28", ")", "%29", "\n", "", " ", "%20")
 
-// answered is whether the documentation answers a question, with what a section says.
+// answered reports whether the documentation answers a question, with what a section says.
 func (e *effect) answered(ctx context.Context, question string, section candidate) bool {
 	var q search.Query
 	if e.exchange.Wanted != nil {
@@ -163,7 +163,7 @@ func plural(word string) bool {
 		!strings.HasSuffix(word, "lytics")
 }
 
-// isEnglish is whether a question has words that only English ones are asked with.
+// isEnglish reports whether a question has words that only English ones are asked with.
 func isEnglish(question string) bool {
 	for word := range strings.FieldsFuncSeq(strings.ToLower(question), func(r rune) bool { return !unicode.IsLetter(r) }) {
 		if questionWords[word] || englishWords[word] {

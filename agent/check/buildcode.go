@@ -174,7 +174,7 @@ func ownModule(m string) bool {
 var quotedText = regexp.MustCompile(
 	"\"(?:[^\"\\\\\n]|\\\\.)*\"|'(?:[^'\\\\\n]|\\\\.)*'|/\\*(?s:.*?)\\*/|(^|[=([{,:?]\\s*)`(?:[^`\\\\$]|\\\\.)*`")
 
-// calls tells whether code may call something. What has no parenthesis and no template outside of strings and comments
+// calls reports whether code may call something. What has no parenthesis and no template outside of strings and comments
 // only holds values, components and names.
 func calls(code string) bool {
 	return strings.ContainsAny(quotedText.ReplaceAllString(code, "$1"), "(`")

@@ -64,7 +64,7 @@ func (c *Checker) deletions(changes []workspace.Change) ([]deletion, error) {
 	return out, nil
 }
 
-// bare tells whether a page says nothing: headings, comments and front matter are no content.
+// bare reports whether a page says nothing: headings, comments and front matter are no content.
 func bare(name string, src []byte) bool {
 	p := markup.Parse(name, src)
 	if len(p.Code) > 0 || len(p.Links) > 0 || len(p.Tags) > 0 {
@@ -155,7 +155,7 @@ func (c *Checker) wanted() rules.Deletions {
 	return *c.want
 }
 
-// Asks tells whether the instruction asks for a file of the base to be deleted.
+// Asks reports whether the instruction asks for a file of the base to be deleted.
 func (c *Checker) Asks(file string) (bool, error) {
 	base, err := c.base()
 	if err != nil {
@@ -165,7 +165,7 @@ func (c *Checker) Asks(file string) (bool, error) {
 	return names(w, base, d) || inWords(w, base, []deletion{d}), nil
 }
 
-// names tells whether the instruction names a file as one to delete.
+// names reports whether the instruction names a file as one to delete.
 func names(w rules.Deletions, base *pages.Site, d deletion) bool {
 	is := func(name string) bool { return base.Called(name, d.path) }
 	if slices.ContainsFunc(w.Kept, is) {
@@ -183,7 +183,7 @@ func names(w rules.Deletions, base *pages.Site, d deletion) bool {
 	})
 }
 
-// inWords tells whether the instruction asks for pages to be deleted that it describes and does not name.
+// inWords reports whether the instruction asks for pages to be deleted that it describes and does not name.
 func inWords(w rules.Deletions, base *pages.Site, list []deletion) bool {
 	if slices.ContainsFunc(list, func(d deletion) bool {
 		return !workspace.IsPage(d.path) || slices.ContainsFunc(w.Kept,

@@ -21,7 +21,7 @@ func blockText(text, eol string) string {
 	return strings.Join(lines, eol)
 }
 
-// insertBlock gives the edit that makes text a block of its own at a line's start.
+// insertBlock returns the edit that makes text a block of its own at a line's start.
 func insertBlock(src []byte, at int, text string) markup.Edit {
 	eol := pages.EOL(src)
 	var b strings.Builder

@@ -21,7 +21,7 @@ type bounds struct {
 	followed map[string]bool // pages outside whose links follow what was renamed
 }
 
-// within gives the regions of a page that may be changed; whole tells that there are no others.
+// within returns the regions of a page that may be changed; whole tells that there are no others.
 func (b *bounds) within(p *markup.Page) (regions []markup.Span, whole bool) {
 	if b == nil || len(b.scope.Parts) == 0 {
 		return nil, true
@@ -59,7 +59,7 @@ func joined(spans []markup.Span) []markup.Span {
 	return out
 }
 
-// clip gives what of the spans, which are in order, lies in regions, which are in order and apart.
+// clip returns what of the spans, which are in order, lies in regions, which are in order and apart.
 func clip(spans, regions []markup.Span) []markup.Span {
 	var out []markup.Span
 	first := 0
@@ -211,7 +211,7 @@ func (r *Run) outside(t workspace.Touched) error {
 	return nil
 }
 
-// onlyWithin tells whether a text can have come from another one by changes in some regions of it alone.
+// onlyWithin reports whether a text can have come from another one by changes in some regions of it alone.
 func onlyWithin(old, now []byte, regions []markup.Span) bool {
 	at := 0
 	for i, s := range regions {
@@ -263,7 +263,7 @@ func (r *Run) follow(p *markup.Page, edits []markup.Edit) error {
 	return r.edit(p, edits, "links rewritten", len(edits))
 }
 
-// expand gives the pages that a path, a folder or a pattern names.
+// expand returns the pages that a path, a folder or a pattern names.
 func (r *Run) expand(in Place) ([]string, error) {
 	name := strings.TrimPrefix(strings.TrimPrefix(in.Name, "./"), "/")
 	if in.Name == "" {

@@ -80,7 +80,7 @@ func (o *DeleteSection) Run(r *Run) error {
 
 var footnote = regexp.MustCompile(`(?m)^ {0,3}\[(\^[^\]\s]+)\]:`)
 
-// keepDefinitions gives the edits that carry definitions of links and footnotes which other parts of the page use over
+// keepDefinitions returns the edits that carry definitions of links and footnotes which other parts of the page use over
 // to its end.
 func keepDefinitions(p *markup.Page, cut markup.Span) ([]markup.Edit, int) {
 	eol := pages.EOL(p.Src)
@@ -349,7 +349,7 @@ func (o *DeleteText) cut(r *Run, p *markup.Page, at markup.Span) cut {
 	}
 }
 
-// renumbered gives the edits that keep a numbered list counting on when one of its items goes.
+// renumbered returns the edits that keep a numbered list counting on when one of its items goes.
 func renumbered(p *markup.Page, gone markup.Span) []markup.Edit {
 	marker := func(s markup.Span) (number, column int, at markup.Span) {
 		end := s.Start

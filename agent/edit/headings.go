@@ -40,7 +40,7 @@ var (
 	attributeAnchor = regexp.MustCompile(`^[\p{L}\p{N}_.:’/$+@,;()!*%=?~-]+$`)
 )
 
-// pins gives the edits that keep anchors alive which links lead to and which the new words of a heading would end.
+// pins returns the edits that keep anchors alive which links lead to and which the new words of a heading would end.
 func (r *Run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 	if !workspace.IsPage(before.Path) || len(before.Headings) != len(now.Headings) {
 		return nil, nil

@@ -130,7 +130,7 @@ type followingLink struct {
 	file string // that it is to lead to; empty if it leads nowhere
 }
 
-// linksThatFollow gives the page that moves and the links that have to follow it.
+// linksThatFollow returns the page that moves and the links that have to follow it.
 func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []followingLink, err error) {
 	all, err := r.Site.All()
 	if err != nil {

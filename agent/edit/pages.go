@@ -173,7 +173,7 @@ func (r *Run) unlink(f string, links []pages.Inbound, entries map[*markup.Page][
 	return nil
 }
 
-// unlinked gives the edits that leave the text of a link.
+// unlinked returns the edits that leave the text of a link.
 func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
 	text := func(l markup.Link) []markup.Edit {
 		return []markup.Edit{{Span: markup.Span{Start: l.Span.Start, End: l.Inner.Start}},

@@ -113,7 +113,7 @@ func (r *Run) dropFromPrograms(page string) error {
 var tables = regexp.MustCompile(
 	`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml)|[^/]*\.rst)$`)
 
-// stillNamed says which files name a page that is not there any more. id is its name in programs.
+// stillNamed says which files name a page that is no longer there. id is its name in programs.
 func (r *Run) stillNamed(page, id string) {
 	const most = 2000
 	config, err := r.Files.Read(r.Site.NavigationFile())
@@ -135,7 +135,7 @@ func (r *Run) stillNamed(page, id string) {
 	}
 }
 
-// mayName tells whether a file may list pages and was not edited by this operation. known says that it lists some.
+// mayName reports whether a file may list pages and was not edited by this operation. known says that it lists some.
 func (r *Run) mayName(f string, known bool) bool {
 	rel, ok := site.Relative(r.Files.DocsDir, f)
 	switch {
@@ -167,7 +167,7 @@ func (r *Run) namesFrom(f, page, id string) (names []string) {
 	return slices.Compact(names)
 }
 
-// namesAny tells whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of
+// namesAny reports whether a file names one of some paths as a whole: in quotes, on a line of its own, or in a list of
 // YAML.
 func namesAny(file, src string, names []string) bool {
 	quoted := slices.Contains([]string{".json", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx", ".toml"},

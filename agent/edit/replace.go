@@ -14,7 +14,7 @@ func hasMarkup(s string) bool {
 	return strings.ContainsAny(s, "\n`<>{}[]") || strings.Contains(s, "**") || strings.HasPrefix(s, "#")
 }
 
-// AddressLike tells whether a text is an address and not words.
+// AddressLike reports whether a text is an address and not words.
 func AddressLike(s string) bool {
 	return strings.Contains(s, "://") || strings.HasPrefix(s, "/") && len(s) > 1 || strings.HasPrefix(s, "www.") ||
 		strings.HasPrefix(s, "#") && !strings.Contains(s, " ")

@@ -161,7 +161,7 @@ func (m Manner) and(n Manner) Manner {
 		n.IgnoreCase, m.ExactCase || n.ExactCase}
 }
 
-// Placed tells whether the scope says where: in which pages, or that it is everywhere.
+// Placed reports whether the scope says where: in which pages, or that it is everywhere.
 func (s *Scope) Placed() bool { return len(s.In) > 0 || s.All }
 
 // elsewhere is a scope for doing something again: in the places of the second, in the parts and the manner of both.
@@ -171,7 +171,7 @@ func (s Scope) elsewhere(now Scope) Scope {
 	return now
 }
 
-// has tells whether the scope is confined to a kind of part.
+// has reports whether the scope is confined to a kind of part.
 func (s *Scope) has(kinds ...string) bool {
 	for _, list := range s.Parts {
 		for _, p := range list {

@@ -21,7 +21,7 @@ type hit struct {
 	text string // what is to stand there
 }
 
-// A finder gives the hits in a stretch of the source, which it sees whole so that it can look at the neighbours.
+// A finder gives the hits in a stretch of the source, which it sees whole so that it can look at the neighbors.
 type finder func(src []byte, at markup.Span) []hit
 
 // A reach says which parts of a page a text operation may touch.
@@ -300,7 +300,7 @@ func wrapping(text string) string {
 	return b.String()
 }
 
-// inWord tells whether a match is part of a longer word, as a reader sees it: marks of emphasis do not divide words.
+// inWord reports whether a match is part of a longer word, as a reader sees it: marks of emphasis do not divide words.
 func inWord(src []byte, sp, at markup.Span) bool {
 	first, _ := utf8.DecodeRune(src[sp.Start:sp.End])
 	last, _ := utf8.DecodeLastRune(src[sp.Start:sp.End])
@@ -391,7 +391,7 @@ func caseLike(seen, from, to string) string {
 	return to
 }
 
-// codeLike tells whether the word around a match is a path, an address, a flag or an identifier.
+// codeLike reports whether the word around a match is a path, an address, a flag or an identifier.
 func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	before, after := wordAround(src, sp, at)
 	if bytes.HasPrefix(before, []byte("-")) || bytes.HasPrefix(before, []byte("/")) ||
@@ -426,7 +426,7 @@ func codeLike(src []byte, sp, at markup.Span, slashed, hyphened bool) bool {
 	return false
 }
 
-// wordAround gives what stands before and behind a match without a blank between, but for quotes and marks of
+// wordAround returns what stands before and behind a match without a blank between, but for quotes and marks of
 // sentences.
 func wordAround(src []byte, sp, at markup.Span) (before, after []byte) {
 	a, b := sp.Start, sp.End

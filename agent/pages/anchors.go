@@ -10,7 +10,7 @@ import (
 	"docent/site/markup"
 )
 
-// Anchors gives everything that a fragment may name on a page. The site generators' rules for slugs differ, so every
+// Anchors returns everything that a fragment may name on a page. The site generators' rules for slugs differ, so every
 // common one is accepted.
 func (s *Site) Anchors(p *markup.Page, depth int) map[string]bool {
 	if a, ok := s.marked[p]; ok {
@@ -128,7 +128,7 @@ func Slugs(text string) []string {
 	return slices.Compact(out)
 }
 
-// TakesIDs tells whether the site's generator reads {#id} behind a heading.
+// TakesIDs reports whether the site's generator reads {#id} behind a heading.
 func (s *Site) TakesIDs() bool {
 	return s.Generator.Kind == api.SiteMintlify || s.Generator.Kind == api.SiteDocusaurus ||
 		s.Generator.Kind == api.SiteVitePress || s.Generator.Kind == api.SiteHugo

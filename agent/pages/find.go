@@ -15,7 +15,7 @@ import (
 	"docent/api"
 )
 
-// Called tells whether a name means a file: its path or address, a folder that it is in, or a glob.
+// Called reports whether a name means a file: its path or address, a folder that it is in, or a glob.
 func (s *Site) Called(name, file string) bool {
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
 	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" {
@@ -40,7 +40,7 @@ func (s *Site) Called(name, file string) bool {
 	return s.Titled(name, file)
 }
 
-// Titled tells whether a name is the title of a page, or what its file is called.
+// Titled reports whether a name is the title of a page, or what its file is called.
 func (s *Site) Titled(name, file string) bool {
 	if SameFold(Humanise(workspace.Stem(path.Base(file))), name) || SameFold(workspace.Stem(path.Base(file)), name) {
 		return true
@@ -201,7 +201,7 @@ func (s *Site) Show(p string) string {
 	return strings.TrimPrefix(p, s.Files.DocsDir+"/")
 }
 
-// Matching gives the pages that a pattern fits.
+// Matching returns the pages that a pattern fits.
 func (s *Site) Matching(said, pattern string) ([]string, error) {
 	for _, seg := range strings.Split(pattern, "/") {
 		if seg == ".." || strings.EqualFold(seg, ".git") {
@@ -221,7 +221,7 @@ func (s *Site) Matching(said, pattern string) ([]string, error) {
 	return out, nil
 }
 
-// Below gives the pages of a folder, and whether there is one.
+// Below returns the pages of a folder, and whether there is one.
 func (s *Site) Below(folder string) (pages []string, dir bool) {
 	if workspace.CleanPath(folder) != nil {
 		return nil, false
@@ -243,7 +243,7 @@ func (s *Site) Below(folder string) (pages []string, dir bool) {
 	return pages, dir
 }
 
-// SameFold tells whether two texts are the same but for case and the blanks around them.
+// SameFold reports whether two texts are the same but for case and the blanks around them.
 func SameFold(a, b string) bool { return strings.EqualFold(strings.TrimSpace(a), strings.TrimSpace(b)) }
 
 // Humanise makes a title of the name of a file.

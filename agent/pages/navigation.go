@@ -356,7 +356,7 @@ func noGroup[E any](group string, list []E, name func(e E) string) error {
 	return say.Refuse("the navigation has no group %s; it has %s", say.Quote(group), say.List(names))
 }
 
-// insertElement writes an element of an array at an index, laid out like its neighbours.
+// insertElement writes an element of an array at an index, laid out like its neighbors.
 func (n *Navigation) insertElement(g groupAt, i int, text string) markup.Edit {
 	els := g.array.Elements
 	point := func(at int, s string) markup.Edit {
@@ -472,7 +472,7 @@ func (n *Navigation) Rename(from, to string) (entries, addresses int, err error)
 	return entries, addresses, n.apply(edits)
 }
 
-// leadsTo tells whether an address without prefix is that of a file, which need not be there any more.
+// leadsTo reports whether an address without prefix is that of a file, which need not be there any more.
 func leadsTo(at, file string) bool {
 	return at == file || at == workspace.Stem(file) || workspace.IsIndex(file) && at == path.Dir(file)
 }

@@ -11,7 +11,7 @@ import (
 	"docent/site/markup"
 )
 
-// Repair gives the destination that a broken link must have meant, if exactly one is certain.
+// Repair returns the destination that a broken link must have meant, if exactly one is certain.
 func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
 	if l.Kind == markup.ImportLink {
 		return "", false
@@ -66,7 +66,7 @@ func squash(s string) string {
 	return b.String()
 }
 
-// meant gives the one page that a path must have meant: the same but for case or separators, or moved to another folder
+// meant returns the one page that a path must have meant: the same but for case or separators, or moved to another folder
 // with its name, which no other page has, and the rest of its path kept but for one folder. called says what a page's
 // path is: that of its file, or its address.
 func (s *Site) meant(want string, called func(file string) string) (string, bool) {
@@ -104,7 +104,7 @@ func (s *Site) meant(want string, called func(file string) string) (string, bool
 	return "", false
 }
 
-// oneFolder tells whether two paths differ in one folder only: another one, one more or one less.
+// oneFolder reports whether two paths differ in one folder only: another one, one more or one less.
 func oneFolder(a, b string) bool {
 	x, y := strings.Split(a, "/"), strings.Split(b, "/")
 	if len(x) < len(y) {
@@ -132,7 +132,7 @@ var locale = regexp.MustCompile(
 // isLocale tells the name of a folder that holds the pages of one language.
 func isLocale(folder string) bool { return locale.MatchString(strings.ToLower(folder)) }
 
-// English tells whether a page may be read as English.
+// English reports whether a page may be read as English.
 func English(p *markup.Page) bool {
 	for _, f := range strings.Split(path.Dir(p.Path), "/") {
 		if isLocale(f) && !strings.HasPrefix(strings.ToLower(f), "en") {

@@ -31,7 +31,7 @@ type Site struct {
 	own       string // public address of the documentation folder; empty if not known
 	base      string // the path of that
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
-	dots      *bool  // links to neighbours begin with "./"; nil when not counted yet
+	dots      *bool  // links to neighbors begin with "./"; nil when not counted yet
 
 	listed   []string // the pages; for which list of files that holds
 	listedOf *string
@@ -60,7 +60,7 @@ func (s *Site) At(ws *workspace.Workspace) (*Site, error) {
 	return &other, nil
 }
 
-// configures tells whether a file says how the site is made.
+// configures reports whether a file says how the site is made.
 func (s *Site) configures(p string) bool {
 	rel, ok := site.Relative(s.Files.DocsDir, p)
 	return ok && site.Concerns(rel)
@@ -234,7 +234,7 @@ func rooted(pages []*markup.Page) (dests []string) {
 	return dests
 }
 
-// slashed tells whether links to pages end in a slash.
+// slashed reports whether links to pages end in a slash.
 func (s *Site) slashed() bool {
 	if s.ends == nil {
 		n := 0
@@ -266,7 +266,7 @@ func under(prefix, dest string) (string, bool) {
 	return strings.CutPrefix(d, prefix+"/")
 }
 
-// editable tells whether a file is a page of the documentation.
+// editable reports whether a file is a page of the documentation.
 func (s *Site) editable(p string) bool {
 	return workspace.IsPage(p) && s.Files.InDocs(p) && s.Files.Writable(p) == nil
 }

@@ -31,7 +31,7 @@ func (g *Titles) load() bool {
 	return g.Err == nil
 }
 
-// Exactly gives the pages that have this title or name.
+// Exactly returns the pages that have this title or name.
 func (g *Titles) Exactly(words string) (out []string) {
 	if !g.load() {
 		return nil
@@ -44,7 +44,7 @@ func (g *Titles) Exactly(words string) (out []string) {
 	return out
 }
 
-// Like gives the pages whose titles share the most words.
+// Like returns the pages whose titles share the most words.
 func (g *Titles) Like(words string) (out []string) {
 	if !g.load() {
 		return nil
@@ -80,7 +80,7 @@ func (g *Titles) Like(words string) (out []string) {
 	return out
 }
 
-// Mentioned gives a page whose title or name stands in a sentence: then the sentence may say where an instruction is
+// Mentioned returns a page whose title or name stands in a sentence: then the sentence may say where an instruction is
 // meant.
 func (g *Titles) Mentioned(sentence string) string {
 	if !g.load() {

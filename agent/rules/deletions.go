@@ -95,7 +95,7 @@ type deletionReader struct {
 	out     Deletions
 }
 
-// asks tells whether the word at i asks for something to be deleted.
+// asks reports whether the word at i asks for something to be deleted.
 func (r *deletionReader) asks(i int) bool {
 	low := r.toks[i].low
 	return deleteVerbs[low] || i > 0 &&
@@ -175,7 +175,7 @@ func addNames(list []string, toks []token) []string {
 	return list
 }
 
-// negated tells whether the last words before a verb turn it around.
+// negated reports whether the last words before a verb turn it around.
 func negated(before []token) bool {
 	for k := len(before) - 1; k >= 0 && k >= len(before)-3 && before[k].kind == word; k-- {
 		if negations[before[k].low] {

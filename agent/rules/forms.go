@@ -95,8 +95,8 @@ func (m *Memory) pageOf(c captures, name string) (string, error) {
 	return m.page, nil
 }
 
-// at is where an operation on one page works: the page that it names, else the one that was named last. It has no use
-// for words that say how to compare.
+// at is where an operation on one page works: the page that it names, otherwise the one that was named last. It has no
+// use for words that say how to compare.
 func (m *Memory) at(c captures) (edit.Located, error) {
 	s := readScope(c, m)
 	if s.Manner != (edit.Manner{}) {

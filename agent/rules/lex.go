@@ -28,7 +28,7 @@ const (
 // is tells a mark.
 func (t token) is(sign string) bool { return t.kind == mark && t.text == sign }
 
-// ends tells whether a sentence, a line or an item of a list ends with a token.
+// ends reports whether a sentence, a line or an item of a list ends with a token.
 func (t token) ends() bool {
 	return t.kind == newline || t.kind == mark && strings.Contains(".;!?•", t.text)
 }
@@ -55,7 +55,7 @@ type lexer struct {
 	open      map[string]bool // quotes and fences that are known to have no end; looking for it again would take long
 }
 
-// add gives the end of the token, and keeps what the next one finds before it.
+// add returns the end of the token, and keeps what the next one finds before it.
 func (l *lexer) add(t token, prev rune) int {
 	l.toks = append(l.toks, t)
 	l.atLine, l.prev = false, prev
@@ -234,7 +234,7 @@ func fenced(s string, i int, open map[string]bool) (end int, text, info string, 
 	return 0, "", "", false
 }
 
-// listMark gives the length of a list item's marker.
+// listMark returns the length of a list item's marker.
 func listMark(s string) int {
 	if len(s) > 1 && (s[0] == '-' || s[0] == '*' || s[0] == '+') && s[1] == ' ' {
 		return 1

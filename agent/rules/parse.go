@@ -202,7 +202,7 @@ func (p *parser) instructionIn(rest int) (pos int, found bool) {
 	return 0, !p.within()
 }
 
-// ends tells whether an operation may end before the token at pos.
+// ends reports whether an operation may end before the token at pos.
 func (p *parser) ends(pos int) bool {
 	if pos >= len(p.toks) {
 		return true
@@ -302,12 +302,12 @@ func (p *parser) lead(pos int, m *Memory) (to, until int, ok bool) {
 	return to, until, true
 }
 
-// colon tells whether a colon stands right before or behind the border of two tokens.
+// colon reports whether a colon stands right before or behind the border of two tokens.
 func (p *parser) colon(at int) bool {
 	return p.toks[at-1].is(":") || at < len(p.toks) && p.toks[at].is(":")
 }
 
-// ended tells whether a sentence, a line or an item of a list ends between two tokens.
+// ended reports whether a sentence, a line or an item of a list ends between two tokens.
 func (p *parser) ended(from, to int) bool {
 	return slices.ContainsFunc(p.toks[from:to], token.ends)
 }

@@ -195,10 +195,10 @@ var captureKinds = map[string]func(src string, t token) (text string, ok bool){
 	"rest": nil, "paths": nil, "places": nil, // more than one token
 }
 
-// isFree tells whether a token is no word of the grammar.
+// isFree reports whether a token is no word of the grammar.
 func (t token) isFree() bool { return t.kind == literalText || t.kind == word && !reserved[t.low] }
 
-// isContent tells whether a token is a literal or a fenced block that only wraps Markdown.
+// isContent reports whether a token is a literal or a fenced block that only wraps Markdown.
 func (t token) isContent() bool {
 	if t.kind == block {
 		switch strings.ToLower(t.info) {
@@ -257,7 +257,7 @@ func (p *parser) low(i int) string {
 	return ""
 }
 
-// isPlace tells whether a token may name a page or a folder, behind one of these nouns or not.
+// isPlace reports whether a token may name a page or a folder, behind one of these nouns or not.
 func isPlace(t token, noun bool) bool {
 	if t.kind != word && t.kind != literalText {
 		return false

@@ -59,7 +59,7 @@ var (
 
 func isOrder(w string) bool { return verbs[w] || orders[w] }
 
-// ordered tells whether a sentence may ask for something.
+// ordered reports whether a sentence may ask for something.
 func ordered(toks []token) bool {
 	for i, t := range toks {
 		if t.kind == word && isOrder(t.low) && (i == 0 || !nounMarkers[toks[i-1].low]) {
@@ -156,7 +156,7 @@ func (p *parser) courtesy(pos int) int {
 	return pos
 }
 
-// stops tells whether a mark, a line end or the end of the prompt is at i.
+// stops reports whether a mark, a line end or the end of the prompt is at i.
 func (p *parser) stops(i int) bool {
 	return i >= len(p.toks) || p.toks[i].kind == newline || p.toks[i].kind == mark
 }
@@ -227,7 +227,7 @@ func (p *parser) signature(pos int) int {
 	return len(p.toks)
 }
 
-// isContext tells whether a sentence states something and asks for nothing: it begins like a statement, has no word of
+// isContext reports whether a sentence states something and asks for nothing: it begins like a statement, has no word of
 // an order, of a wish or of a limit, quotes nothing, and names no place.
 func isContext(toks []token) bool {
 	if len(toks) < 2 || len(toks) > 60 {
@@ -251,7 +251,7 @@ func isContext(toks []token) bool {
 // straight writes an apostrophe as it is typed.
 func straight(w string) string { return strings.ReplaceAll(w, "’", "'") }
 
-// beginsWithName tells whether a sentence is about something with a name: Acme Cloud is …
+// beginsWithName reports whether a sentence is about something with a name: Acme Cloud is …
 func beginsWithName(toks []token) bool {
 	for i, t := range toks {
 		if auxiliary[t.low] {

@@ -28,7 +28,7 @@ func IsIndex(p string) bool {
 	return false
 }
 
-// Globbed tells whether a name fits a pattern, in which ** stands for any folders.
+// Globbed reports whether a name fits a pattern, in which ** stands for any folders.
 func Globbed(pattern, name string) bool {
 	ok, err := doublestar.Match(pattern, name)
 	return err == nil && ok
@@ -46,7 +46,7 @@ var TextExts = map[string]bool{
 	".vue": true, ".css": true, ".svg": true,
 }
 
-// PathLike tells whether a word can only be meant as a path.
+// PathLike reports whether a word can only be meant as a path.
 func PathLike(s string) bool {
 	if s == "" || strings.ContainsAny(s, "\n\"") || strings.Contains(s, "://") ||
 		strings.Contains(s, " ") && !TextExts[strings.ToLower(path.Ext(s))] {
@@ -140,7 +140,7 @@ func CleanPath(p string) error {
 	return nil
 }
 
-// IsText tells whether a content can be edited as text.
+// IsText reports whether a content can be edited as text.
 func IsText(b []byte) bool {
 	return utf8.Valid(b) && bytes.IndexByte(b, 0) < 0
 }

@@ -116,7 +116,7 @@ func (w *Workspace) fold(p string) {
 	}
 }
 
-// Exists tells whether a file is there now.
+// Exists reports whether a file is there now.
 func (w *Workspace) Exists(p string) bool {
 	if o, ok := w.over[p]; ok {
 		return !o.deleted
@@ -146,7 +146,7 @@ func (w *Workspace) List() []string {
 	return out
 }
 
-// Read gives a file as it is now.
+// Read returns a file as it is now.
 func (w *Workspace) Read(p string) ([]byte, error) {
 	if o, ok := w.over[p]; ok {
 		if o.deleted {
@@ -157,7 +157,7 @@ func (w *Workspace) Read(p string) ([]byte, error) {
 	return w.Original(p)
 }
 
-// Original gives a file as the base tree has it.
+// Original returns a file as the base tree has it.
 func (w *Workspace) Original(p string) ([]byte, error) {
 	if b, ok := w.cache[p]; ok {
 		return b, nil
@@ -183,7 +183,7 @@ func (w *Workspace) Original(p string) ([]byte, error) {
 	return b, nil
 }
 
-// Raw gives a file as it is now, whatever its size.
+// Raw returns a file as it is now, whatever its size.
 func (w *Workspace) Raw(p string) ([]byte, error) {
 	if o, ok := w.over[p]; ok {
 		return o.content, nil
@@ -191,7 +191,7 @@ func (w *Workspace) Raw(p string) ([]byte, error) {
 	return w.Tree.Read(w.ctx, p)
 }
 
-// Parse gives the page that a file's content is. Runs share those of files that are as the repository has them.
+// Parse returns the page that a file's content is. Runs share those of files that are as the repository has them.
 func (w *Workspace) Parse(p string, src []byte) *markup.Page {
 	name, shared := w.named(p)
 	if _, edited := w.over[p]; edited || !shared {
@@ -219,7 +219,7 @@ func (w *Workspace) BaseFile(p string) (api.File, bool) {
 	return f, ok
 }
 
-// Had tells whether the base has a file.
+// Had reports whether the base has a file.
 func (w *Workspace) Had(p string) bool { _, ok := w.Base[p]; return ok }
 
 // First is where a file was in the base.
@@ -261,7 +261,7 @@ func (w *Workspace) State() string {
 // A Saved is what the edits were at some time.
 type Saved map[string]overlay
 
-// Save gives the edits as they are now.
+// Save returns the edits as they are now.
 func (w *Workspace) Save() Saved { return maps.Clone(w.over) }
 
 // Restore takes the edits back to what they were.
@@ -342,7 +342,7 @@ func differing(a, b []byte) int64 {
 	return int64(max(len(a), len(b)))
 }
 
-// InDocs tells whether a path lies in the documentation's folder.
+// InDocs reports whether a path lies in the documentation's folder.
 func (w *Workspace) InDocs(p string) bool {
 	return w.DocsDir == "" || strings.HasPrefix(p, w.DocsDir+"/")
 }
@@ -386,7 +386,7 @@ func (w *Workspace) Writable(p string) error {
 	return nil
 }
 
-// IsDir tells whether a folder is there now: it has files.
+// IsDir reports whether a folder is there now: it has files.
 func (w *Workspace) IsDir(p string) bool {
 	if p == "" {
 		return true
@@ -396,7 +396,7 @@ func (w *Workspace) IsDir(p string) bool {
 	return i < len(list) && strings.HasPrefix(list[i], p+"/")
 }
 
-// There tells whether a file or a folder is there now.
+// There reports whether a file or a folder is there now.
 func (w *Workspace) There(p string) bool { return w.Exists(p) || w.IsDir(p) }
 
 // Write lays new content over a path.

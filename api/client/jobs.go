@@ -38,7 +38,7 @@ type Event struct {
 	Job *Job `json:"-"`
 }
 
-// EventEnd is the type of the last event: the job is not active any more.
+// EventEnd is the type of the last event: the job is no longer active.
 const EventEnd = "end"
 
 // A ToolUse is one that a language model made.
@@ -151,7 +151,7 @@ func (c *Client) readEvents(
 func handOver(name, data string, yield func(Event) bool) (left bool, err error) {
 	e := Event{Raw: []byte(data)}
 	switch name {
-	case "omitted": // early events that are not kept any more
+	case "omitted": // early events that are no longer kept
 		return false, nil
 	case EventEnd:
 		e.Type, e.Job = EventEnd, new(Job)

@@ -260,7 +260,7 @@ func TestExamplesOfStreamsAreAsTheirEventsSay(t *testing.T) {
 	}
 }
 
-// compiled gives the document and its schemas by where they stand.
+// compiled returns the document and its schemas by where they stand.
 func compiled(t *testing.T) (map[string]any, func(at string) *jsonschema.Schema) {
 	t.Helper()
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.JSON()))

@@ -322,7 +322,7 @@ func (r *Reader) next(p *Part) {
 	r.offset += int(mark)
 }
 
-// Rest says whether the reader wants to hear of the log's end alone for now, and not of every part: it will come by
+// Rest reports whether the reader wants to hear of the log's end alone for now, and not of every part: it will come by
 // itself.
 func (r *Reader) Rest(resting bool) {
 	l := r.log

@@ -201,8 +201,8 @@ func TestCommandsForAFileAreRefusedOnANode(t *testing.T) {
 	c.Data, c.Journal = singleNode(t), config.JournalPostgres
 	_, inspected := operator.InspectHere(t.Context(), c, operator.OpJournalCheck, nil, nil)
 	_, compacted := operator.CompactJournal(c)
-	_, repaired := operator.RepairJournal(c, nil, true, nil)
-	for what, err := range map[string]error{"check": inspected, "compact": compacted, "repair": repaired} {
+	_, dropped := operator.DropStreams(c, nil, true)
+	for what, err := range map[string]error{"check": inspected, "compact": compacted, "drop": dropped} {
 		var refused *stores.InFileError
 		if !errors.As(err, &refused) {
 			t.Errorf("%s: %v", what, err)

@@ -166,7 +166,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 		!strings.Contains(out, "nothing is wrong") {
 		t.Errorf("%v\n%s", err, out)
 	}
-	if _, err := tryDocent(t, "journal", "repair", "--data", data, "--yes"); err == nil ||
+	if _, err := tryDocent(t, "journal", "drop", "--data", data, "--yes", string(bad.thread)); err == nil ||
 		!strings.Contains(err.Error(), "stop the server") {
 		t.Errorf("a repair beside a running server: %v", err)
 	}
@@ -212,20 +212,20 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	}
 	server.stop()
 
-	if _, err := tryDocent(t, "journal", "repair", "--data", data); err == nil || !strings.Contains(err.Error(), "--yes") {
+	if _, err := tryDocent(t, "journal", "drop", "--data", data, string(bad.thread)); err == nil || !strings.Contains(err.Error(), "--yes") {
 		t.Errorf("without --yes: %v", err)
 	}
-	done := decodeOutput[operator.JournalRepaired](t, docent(t, "journal", "repair", "--data", data, "--yes", "--json"))
-	if len(done.Repairs) != 1 || !done.Repairs[0].Lost || done.Repairs[0].Stream != "thread/"+string(bad.thread) {
+	done := decodeOutput[operator.JournalDropped](t, docent(t, "journal", "drop", "--data", data, "--yes", "--json", string(bad.thread)))
+	if len(done.Dropped) != 1 || done.Dropped[0].Why == "" || done.Dropped[0].Stream != "thread/"+string(bad.thread) {
 		t.Errorf("%+v", done)
 	}
 	kept, err := os.ReadFile(done.Kept)
-	if err != nil || bytes.Count(kept, []byte("\n")) != done.Repairs[0].Records ||
+	if err != nil || bytes.Count(kept, []byte("\n")) != done.Dropped[0].Records ||
 		!bytes.Contains(kept, []byte(bad.thread)) {
 		t.Errorf("%v: kept %s", err, kept)
 	}
 	if out, err := tryDocent(t, "journal", "check", "--data", data); err != nil {
-		t.Errorf("after the repair: %v\n%s", err, out)
+		t.Errorf("after the drop: %v\n%s", err, out)
 	}
 	small := decodeOutput[operator.JournalCompacted](t, docent(t, "journal", "compact", "--data", data, "--json"))
 	if st, err := os.Stat(filepath.Join(data, datadir.Journal)); err != nil || st.Size() != small.After ||
@@ -234,7 +234,7 @@ func TestDamageIsNamedAndRepaired(t *testing.T) {
 	}
 	server.start()
 	if _, err := ask(t.Context(), server.client(p.assistant), p, string(good.thread), "And pier two?"); err != nil {
-		t.Errorf("another thread after the repair: %v", err)
+		t.Errorf("another thread after the drop: %v", err)
 	}
 }
 

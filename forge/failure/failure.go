@@ -46,7 +46,7 @@ func Misconfigured(format string, args ...any) *Error {
 	return &Error{Kind: ErrMisconfigured, Say: fmt.Sprintf(format, args...)}
 }
 
-// Declined says whether a push was not let onto its branch.
+// Declined reports whether a push was not let onto its branch.
 func Declined(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Declined

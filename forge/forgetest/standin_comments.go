@@ -172,7 +172,7 @@ func (s *StandIn) review(id int64) *StandInReview {
 	return nil
 }
 
-// seen says whether a comment has appeared.
+// seen reports whether a comment has appeared.
 func (s *StandIn) seen(c *StandInComment) bool {
 	r := s.review(c.Review)
 	return r == nil || !r.Pending

@@ -187,7 +187,7 @@ func (s *Store) diffFile(f *FileDiff, c Difference, full bool) error {
 	return nil
 }
 
-// Textual says whether the entry's content can be shown: a file, or nothing.
+// Textual reports whether the entry's content can be shown: a file, or nothing.
 func (e Entry) Textual() bool { return e.Hash.IsZero() || e.IsFile() }
 
 // moved files: by index into the differences.

@@ -36,7 +36,7 @@ func (s *Store) History(head plumbing.Hash, limit int) ([]plumbing.Hash, error) 
 	return out, nil
 }
 
-// Contains says whether a commit is the head or one of the commits before it.
+// Contains reports whether a commit is the head or one of the commits before it.
 func (s *Store) Contains(head, want plumbing.Hash) (bool, error) {
 	const far = 10_000
 	list, err := s.History(head, far)

@@ -48,7 +48,7 @@ func (s *Store) Receive(r io.Reader, whole func() error) error {
 	if err := whole(); err != nil {
 		if fresh {
 			err = errors.Join(err, s.removePack(name))
-			s.cache.Clear() // what was read of it is not here any more
+			s.cache.Clear() // what was read of it is no longer here
 		}
 		return err
 	}

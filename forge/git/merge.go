@@ -120,7 +120,7 @@ func uniqueInBoth(a, b []string, a0, a1, b0, b1 int) [][2]int {
 	return run
 }
 
-// Merge merges two descendants of one text. It is false if both changed the same or neighbouring lines differently.
+// Merge merges two descendants of one text. It is false if both changed the same or neighboring lines differently.
 func Merge(base, ours, theirs []byte) ([]byte, bool) {
 	switch {
 	case bytes.Equal(ours, theirs), bytes.Equal(base, theirs):

@@ -79,7 +79,7 @@ type Entry struct {
 	Hash plumbing.Hash
 }
 
-// IsDir says whether the entry is a folder, IsFile whether it is a file: a link or a submodule is neither.
+// IsDir reports whether the entry is a folder, IsFile whether it is a file: a link or a submodule is neither.
 func (e Entry) IsDir() bool  { return e.Mode == filemode.Dir }
 func (e Entry) IsFile() bool { return e.Mode.IsFile() && e.Mode != filemode.Symlink }
 

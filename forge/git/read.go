@@ -150,7 +150,7 @@ func (d *Disk) readIndex(name string) (*idxfile.MemoryIndex, error) {
 
 type stater interface{ Stat() (fs.FileInfo, error) }
 
-// Has says whether an object is there, whole or not.
+// Has reports whether an object is there, whole or not.
 func (s *Store) Has(hash plumbing.Hash) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -485,7 +485,7 @@ func (d *Disk) patch(base, delta []byte, limit func(int64) error) ([]byte, error
 	return packfile.PatchDelta(base, delta)
 }
 
-// forget makes the next look-up list the packs again. Called under the lock.
+// forget makes the next lookup list the packs again. Called under the lock.
 func (s *Store) forget() { s.indexed = nil }
 
 // Trees and commits are read again and again; of files only small ones are kept.

@@ -103,7 +103,7 @@ func (s *Store) made() ([]ownPack, error) {
 	return list, nil
 }
 
-// hasPack says whether a pack and its index are there.
+// hasPack reports whether a pack and its index are there.
 func (s *Store) hasPack(name string) bool {
 	for _, ext := range []string{".idx", ".pack"} {
 		if _, err := os.Lstat(s.packPath(name, ext)); err != nil {

@@ -291,7 +291,7 @@ func textsIn(raw json.RawMessage, depth int) []string {
 	return nil
 }
 
-// limit says whether an answer asks for fewer requests, and for how long none is welcome.
+// limit reports whether an answer asks for fewer requests, and for how long none is welcome.
 func (c *client) limit(status int, h http.Header, text string) (time.Duration, bool) {
 	const atLeast, atMost = time.Second, 2 * time.Hour
 	words := strings.ToLower(text)

@@ -73,7 +73,7 @@ func (c *client) pages(list func(page int) (fresh int, more bool, err error)) er
 // unseen remembers what has been listed.
 type unseen map[int64]bool
 
-// first says whether an id is met for the first time.
+// first reports whether an id is met for the first time.
 func (u unseen) first(id int64) bool {
 	if u[id] {
 		return false
@@ -110,7 +110,7 @@ func (c *client) judged(
 	return list, nil
 }
 
-// answeredAlready says whether one of the comments is the reply with the key. A mark counts if its author may write:
+// answeredAlready reports whether one of the comments is the reply with the key. A mark counts if its author may write:
 // anybody can type one.
 func (c *client) answeredAlready(
 	ctx context.Context, list []Comment, key string, may func(ctx context.Context, account string) (bool, error),
@@ -137,7 +137,7 @@ type verdict struct {
 
 const verdictLasts = time.Minute
 
-// writer says whether the host lets an account write to the repository. What it says holds for a minute; a question
+// writer reports whether the host lets an account write to the repository. What it says holds for a minute; a question
 // that fails is answered with an error, so that nobody may write meanwhile and nothing is passed over permanently.
 func (c *client) writer(
 	ctx context.Context, account string, may func(ctx context.Context, account string) (bool, error),

@@ -76,7 +76,7 @@ func (g *gitea) Repository(ctx context.Context) (Repository, error) {
 }
 
 // Find asks for the one between two branches, which tells of closed ones too. There may be an open one beside a closed
-// one, or towards another base: those the list of open ones tells. It is long when many jobs are open, and names the
+// one, or toward another base: those the list of open ones tells. It is long when many jobs are open, and names the
 // pull requests of a branch that is gone otherwise: it is not read for one that is not there.
 func (g *gitea) Find(ctx context.Context, branch, base string, there bool) (Pull, error) {
 	var one giteaPull

@@ -190,7 +190,7 @@ func (g *gitea) mayWrite(ctx context.Context, account string) (bool, error) {
 		return false, err
 	}
 	switch is.Permission {
-	case "owner": // of the repository, its organisation, or the whole server
+	case "owner": // of the repository, its organization, or the whole server
 		return true, nil
 	case "write", "admin":
 		return g.active(ctx, account)
@@ -198,7 +198,7 @@ func (g *gitea) mayWrite(ctx context.Context, account string) (bool, error) {
 	return false, nil
 }
 
-// active says whether an account that may write is in use: one that an administrator has closed keeps its permissions,
+// active reports whether an account that may write is in use: one that an administrator has closed keeps its permissions,
 // and is left out of those whom issues may be assigned to.
 func (g *gitea) active(ctx context.Context, account string) (bool, error) {
 	var list []giteaUser

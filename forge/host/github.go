@@ -244,7 +244,7 @@ func (a *githubApp) accessToken(ctx context.Context, installation int64) (string
 	return t.GetToken(), t.GetExpiresAt().Time, nil
 }
 
-// webLink says whether a link is one that may be shown as one.
+// webLink reports whether a link is one that may be shown as one.
 func webLink(link string) bool {
 	u, err := url.Parse(link)
 	return err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil

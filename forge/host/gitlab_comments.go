@@ -49,7 +49,7 @@ func (g *gitLab) notes(ctx context.Context, number int) ([]Comment, error) {
 var gitlabBot = regexp.MustCompile(
 	`(?i)^((project|group)_\d+_bot(_?[0-9a-f]+)?|ghost|gitlab-security-bot|(support|alert|visual-review|security)-bot)$`)
 
-// ownNote says whether a bot's note bears Docent's mark: its credentials may be a project's.
+// ownNote reports whether a bot's note bears Docent's mark: its credentials may be a project's.
 func (g *gitLab) ownNote(n *gitlab.Note) bool {
 	_, bears := marked(n.Body)
 	return bears && !n.System

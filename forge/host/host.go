@@ -23,8 +23,8 @@ import (
 type Host interface {
 	// Repository says what the credentials may do.
 	Repository(ctx context.Context) (Repository, error)
-	// Find is the open pull request from a branch of the repository, else the youngest; its number is zero if there is
-	// none. There says whether the branch exists on the host.
+	// Find is the open pull request from a branch of the repository, otherwise the youngest; its number is zero if
+	// there is none. There says whether the branch exists on the host.
 	Find(ctx context.Context, branch, base string, there bool) (Pull, error)
 	Get(ctx context.Context, number int) (Pull, error)
 	// Create opens one. If the branch has one already it fails with ErrPullExists.
@@ -77,7 +77,7 @@ type Pull struct {
 	Labels []string
 }
 
-// KeepsPulls says whether a kind of host keeps pull requests itself.
+// KeepsPulls reports whether a kind of host keeps pull requests itself.
 func KeepsPulls(kind api.HostKind) bool {
 	return kind == api.HostGitHub || kind == api.HostGitLab || kind == api.HostGitea
 }
@@ -202,7 +202,7 @@ func Explain(ctx context.Context, host Host, p api.Project, err error) error {
 	return err
 }
 
-// current is the first open one of a branch's pull requests, else the youngest; none of no list.
+// current is the first open one of a branch's pull requests, otherwise the youngest; none of no list.
 func current(pulls []Pull) (best Pull) {
 	for _, p := range pulls {
 		if p.State == api.PullOpen {

@@ -10,7 +10,7 @@ import (
 	"docent/forge/failure"
 )
 
-// answered says whether the host answered with one of these statuses.
+// answered reports whether the host answered with one of these statuses.
 func answered(err error, statuses ...int) bool {
 	var e *failure.Error
 	if !errors.As(err, &e) {
@@ -24,7 +24,7 @@ func answered(err error, statuses ...int) bool {
 	return false
 }
 
-// said says whether the host's own words hold one of these, whatever their case.
+// said reports whether the host's own words hold one of these, whatever their case.
 func said(err error, words ...string) bool {
 	var e *failure.Error
 	if !errors.As(err, &e) {

@@ -167,7 +167,7 @@ func (localLoader) Load(ep *transport.Endpoint) (storer.Storer, error) {
 	return filesystem.NewStorage(osfs.New(dir), cache.NewObjectLRU(4<<20)), nil
 }
 
-// sshAuth takes the private key from the environment variable, else the agent, else the usual key files.
+// sshAuth takes the private key from the environment variable, otherwise the agent, otherwise the usual key files.
 func sshAuth(user, key string) (transport.AuthMethod, error) {
 	if user == "" {
 		user = gitssh.DefaultUsername

@@ -24,7 +24,7 @@ import (
 )
 
 // A forgetful database loses the answer to a call of a function, once for each time that it is told to: the call took
-// place, the connection is gone, and the caller asks again over another one, as the catalogue's connections do.
+// place, the connection is gone, and the caller asks again over another one, as the catalog's connections do.
 type forgetful struct {
 	driver.Connector
 	mu    sync.Mutex

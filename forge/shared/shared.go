@@ -82,7 +82,7 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// made says whether the tables are there, in the form that is known here.
+// made reports whether the tables are there, in the form that is known here.
 func made(ctx context.Context, db querier) (bool, error) {
 	var comment sql.NullString
 	// Not to_regclass: inside a transaction it may remember that there was no such table before the lock was waited for.
@@ -517,7 +517,7 @@ func failed(doing string, err error) error {
 	return fmt.Errorf("%w: %s, in the database: %w", failure.ErrTemporary, doing, err)
 }
 
-// passing says whether an error of PostgreSQL's goes by: connections, resources, shutdowns, conflicts of transactions.
+// passing reports whether an error of PostgreSQL's goes by: connections, resources, shutdowns, conflicts of transactions.
 func passing(code string) bool {
 	for _, class := range []string{"08", "25006", "40", "53", "55P03", "57", "58"} {
 		if strings.HasPrefix(code, class) {

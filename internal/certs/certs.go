@@ -59,7 +59,7 @@ func (k *Keeper) Config() *tls.Config {
 		NextProtos: append([]string{"h2", "http/1.1"}, k.protocols()...)}
 }
 
-// Ready is whether there is a certificate to show.
+// Ready reports whether there is a certificate to show.
 func (k *Keeper) Ready() bool {
 	for _, leaf := range k.held() {
 		if leaf != nil {

@@ -17,7 +17,7 @@ type Glob struct {
 
 var errGlob = errors.New("is no pattern")
 
-// Match tells whether a path matches. The zero Glob matches none.
+// Match reports whether a path matches. The zero Glob matches none.
 func (g Glob) Match(name string) bool { return g.re != nil && g.re.MatchString(name) }
 
 // Compile reads a pattern with *, ?, ** between slashes, classes and, if braces says so, {a,b}.
@@ -125,7 +125,7 @@ func Globs(texts ...string) []Glob {
 	return out
 }
 
-// Any tells whether one of the patterns matches.
+// Any reports whether one of the patterns matches.
 func Any(patterns []Glob, name string) bool {
 	return slices.ContainsFunc(patterns, func(g Glob) bool { return g.Match(name) })
 }

@@ -114,7 +114,7 @@ func (g *GitIgnore) Add(folder, text string) {
 	}
 }
 
-// Ignores tells whether a file or a folder is left out, if none of the folders above it is.
+// Ignores reports whether a file or a folder is left out, if none of the folders above it is.
 func (g *GitIgnore) Ignores(name string, folder bool) bool {
 	for i := len(g.lists) - 1; i >= 0; i-- {
 		rel, below := strings.CutPrefix(name, g.lists[i].folder)

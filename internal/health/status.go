@@ -139,7 +139,7 @@ type Journal struct {
 	CommitP50   float64   `json:"commitP50Seconds"`
 	CommitP99   float64   `json:"commitP99Seconds"`
 	AppendP99   float64   `json:"appendP99Seconds"`
-	Listed      uint64    `json:"listedPosition"` // that the catalogue's listings reflect
+	Listed      uint64    `json:"listedPosition"` // that the catalog's listings reflect
 }
 
 // A Catalog is how the store of what is asked across actors stands.
@@ -202,7 +202,7 @@ type Copy struct {
 	Began    time.Time `json:"beganAt"`
 	Seconds  float64   `json:"seconds"`
 	Position uint64    `json:"journalPosition,omitempty"`
-	Bytes    int64     `json:"bytes,omitempty"` // of the journal and the catalogue
+	Bytes    int64     `json:"bytes,omitempty"` // of the journal and the catalog
 	Error    string    `json:"error,omitempty"`
 }
 

@@ -63,7 +63,7 @@ func (t *Tail) Handler(level slog.Level) slog.Handler {
 	return &tailHandler{tail: t, level: max(level, slog.LevelInfo)}
 }
 
-// Newest gives at most n records of a level and above, the newest first.
+// Newest returns at most n records of a level and above, the newest first.
 func (t *Tail) Newest(n int, level slog.Level) []Record {
 	t.mu.Lock()
 	slots := slices.Concat(t.warnings.slots, t.info.slots)

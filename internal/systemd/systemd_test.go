@@ -33,7 +33,7 @@ func (r *record) send(state string) error {
 	return nil
 }
 
-// take gives what was told since the last time.
+// take returns what was told since the last time.
 func (r *record) take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -1,8 +1,8 @@
 // Package task describes work that comes due by itself: no request asks for it, and nobody waits for its answer.
 //
-// A task keeps nothing of its own on disk. What is due stands in the table that it works on, and Handle reads it from there:
-// a process that dies loses a timer, and the next one finds the same rows. So work is done at least once, and what it does
-// outside bears a key by which it is done once. Package actors runs tasks, each as an actor.
+// A task keeps nothing of its own on disk. What is due stands in the table that it works on, and Handle reads it from
+// there: a process that dies loses a timer, and the next one finds the same rows. So work is done at least once, and
+// what it does outside bears a key by which it is done once. Package actors runs tasks, each as an actor.
 package task
 
 import (
@@ -23,11 +23,11 @@ type Task struct {
 	Place string
 
 	// Handle does what is due, and returns after how long it is to be called again: at once for 0, never for Done. An
-	// error counts as an attempt, and the next one, a number higher, comes after the task's pause or after again, whichever
-	// is longer. A panic is an error.
+	// error counts as an attempt, and the next one, a number higher, comes after the task's pause or after again,
+	// whichever is longer. A panic is an error.
 	Handle func(ctx context.Context, attempt int) (again time.Duration, err error)
 
-	// Pause is how long after so many failures in a row the next attempt comes; 200 ms, doubling to 10 s, if nil.
+	// Pause is how long after so many failures in a row the next attempt comes; default 200 ms, doubling to 10 s.
 	Pause func(failures int) time.Duration
 }
 

@@ -103,7 +103,7 @@ func At(ctx context.Context) Span {
 	return Span{trace.SpanFromContext(ctx)}
 }
 
-// On is whether somebody will see what is said of the span.
+// On reports whether somebody will see what is said of the span.
 func (s Span) On() bool { return s.span != nil }
 
 // Str says something of the span. Texts of users and secrets are never said: ids and names of the configuration are.
@@ -127,7 +127,7 @@ func (s Span) Seconds(key string, value time.Duration) {
 	}
 }
 
-// Bool says whether.
+// Bool reports whether.
 func (s Span) Bool(key string, value bool) {
 	if s.span != nil {
 		s.span.SetAttributes(attribute.Bool(key, value))
@@ -275,7 +275,7 @@ func (t *Tracer) Durable(carried, key string) Durable {
 	return Durable{tracer: t, parent: parent, at: derived(parent, key)}
 }
 
-// On is whether there is a span.
+// On reports whether there is a span.
 func (d Durable) On() bool { return d.tracer != nil }
 
 // Below is a durable span under this one.

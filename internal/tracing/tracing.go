@@ -71,7 +71,7 @@ func New(c Config) (*Tracer, error) {
 		resource.WithAttributes(attribute.String("service.name", "docent"), attribute.String("service.version", c.Version)),
 		resource.WithTelemetrySDK(), resource.WithFromEnv())
 	if err != nil {
-		c.Log.Warn("traces say less of where they are from", "error", err)
+		c.Log.Warn("traces lack details of their origin", "error", err)
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { c.Log.Debug("opentelemetry", "error", err) }))
 	t := &Tracer{began: time.Now(), tell: c.Tell, sender: newSender(exporter, o, c.Log)}
@@ -112,5 +112,5 @@ func (t *Tracer) Collect(ch chan<- prometheus.Metric) {
 }
 
 var spansDesc = prometheus.NewDesc("docent_trace_spans_total",
-	"Spans of traces by what became of them: sent, failed where the collector did not take them, dropped where the queue was full.",
+	"Spans of traces by what became of them: sent, failed if the collector did not take them, dropped if the queue was full.",
 	[]string{"result"}, nil)

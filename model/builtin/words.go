@@ -125,7 +125,7 @@ func terms(text string) []term { return appendAll(make([]term, 0, 16), text) }
 // An analyzed word is a word, as it is written, with its terms. It is shared and never changes.
 type analyzed struct {
 	terms       []term
-	fingerprint uint64 // the same however the word is capitalised
+	fingerprint uint64 // the same however the word is capitalized
 }
 
 // analyses keeps analyzed words: readers and documentation use the same few thousand. It starts over rather than grow

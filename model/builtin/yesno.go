@@ -88,7 +88,7 @@ func yesNo(question, project string) (*lineAsked, map[string]bool) {
 	return a, aroundYesNo
 }
 
-// plainly is "Yes." or "No." if a line that has all of a question says so without doubt, else empty.
+// plainly is "Yes." or "No." if a line that has all of a question says so without doubt, otherwise empty.
 func plainly(question, project, line string) string {
 	line = strings.TrimLeft(line, " -*+>")
 	if begins(line) != "" || countWords(line) > longPlain || doubts.MatchString(line) {

@@ -179,7 +179,7 @@ func (f *fact) in(t *Text) []posting {
 type place struct {
 	text     *Text
 	sentence int
-	share    float64 // of the claim's words and facts that the sentence has with its neighbours
+	share    float64 // of the claim's words and facts that the sentence has with its neighbors
 	own      float64 // that the sentence has by itself
 }
 
@@ -230,7 +230,7 @@ const factWeight = 1.5
 
 // places finds where the texts have most of the claim, and what share of it they have altogether.
 //
-// Best is the place with its neighbours, top the sentence by itself.
+// Best is the place with its neighbors, top the sentence by itself.
 func (c *Claim) places(texts []*Text) (best, top place, whole float64) {
 	total := float64(len(c.terms)) + factWeight*float64(len(c.facts))
 	have := make([]bool, len(c.terms)+len(c.facts))
@@ -248,7 +248,7 @@ func (c *Claim) places(texts []*Text) (best, top place, whole float64) {
 		for i := range c.facts {
 			note(len(c.terms)+i, c.facts[i].in(t), factWeight)
 		}
-		// The few sentences that have most are looked at with their neighbours.
+		// The few sentences that have most are looked at with their neighbors.
 		for range 3 {
 			at, most := int32(-1), 0.0
 			for s, n := range counts {
@@ -280,7 +280,7 @@ func (c *Claim) places(texts []*Text) (best, top place, whole float64) {
 	return best, top, n / total
 }
 
-// near is how much of the claim a sentence has with its neighbours and with what the text is called.
+// near is how much of the claim a sentence has with its neighbors and with what the text is called.
 func (c *Claim) near(t *Text, sentence int) float64 {
 	first, last := max(1, sentence-1), sentence+1
 	n := 0.0

@@ -165,7 +165,7 @@ func (r *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 	return result, k.end(ctx, &result)
 }
 
-// Chat holds a conversation with tools. Nothing of a failed try is used, so a try that broke off half-way is repeated
+// Chat holds a conversation with tools. Nothing of a failed try is used, so a try that broke off halfway is repeated
 // too.
 func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	var text strings.Builder

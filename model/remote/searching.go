@@ -346,7 +346,7 @@ func (a *answering) show(found []model.Found) string {
 	return b.String()
 }
 
-// noTools recognises the errors of servers that take no tools, with this model or as they were started.
+// noTools recognizes the errors of servers that take no tools, with this model or as they were started.
 func noTools(err error) bool {
 	var f *Failure
 	if !errors.As(err, &f) || f.cause != nil {

@@ -58,7 +58,7 @@ func schema(t model.Tool) json.RawMessage {
 	return t.Schema
 }
 
-// meaning recognises the providers' answers that a caller can do something about: there is no common code for them,
+// meaning recognizes the providers' answers that a caller can do something about: there is no common code for them,
 // and some servers give only a sentence.
 func meaning(kind, text string) error {
 	kind, text = strings.ToLower(kind), strings.ToLower(text)

@@ -122,7 +122,7 @@ func (s *Model) Window() int {
 	return cmp.Or(s.script.Window, defaultWindow)
 }
 
-// Chat gives the next reply of the script.
+// Chat returns the next reply of the script.
 func (s *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	if backoff.Sleep(ctx, s.script.First) != nil {
 		return model.Reply{Model: s.name}, ctx.Err()
@@ -195,7 +195,7 @@ func (r *playback) give() error {
 	return nil
 }
 
-// play gives the pieces that are due, and says when it wants to go on.
+// play returns the pieces that are due, and says when it wants to go on.
 func (r *playback) play(now time.Time) (next time.Time, again bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

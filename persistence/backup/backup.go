@@ -26,7 +26,7 @@ type Report struct {
 	Began        time.Time `json:"beganAt"` // everything acknowledged before is in it
 	Position     uint64    `json:"journalPosition"`
 	JournalBytes int64     `json:"journalBytes"`
-	CatalogBytes int64     `json:"catalogBytes"` // 0 if the catalogue is on PostgreSQL
+	CatalogBytes int64     `json:"catalogBytes"` // 0 if the catalog is on PostgreSQL
 	Repositories int       `json:"repositories"`
 	Files        int       `json:"repositoryFiles"`
 	Uploads      int       `json:"uploads,omitempty"` // zips of sources; what is collected elsewhere is collected again
@@ -39,7 +39,7 @@ type Source struct {
 	Version      string // of the program
 	Repositories Repositories
 	Journal      func(ctx context.Context, w io.Writer) error // writes the journal as it is at the first write
-	Catalog      func(ctx context.Context, path string) error // copies the catalogue; nil if it is on PostgreSQL
+	Catalog      func(ctx context.Context, path string) error // copies the catalog; nil if it is on PostgreSQL
 	Notes        []string                                     // what else to know when restoring it
 }
 

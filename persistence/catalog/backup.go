@@ -11,7 +11,7 @@ import (
 	"docent/internal/disk"
 )
 
-// Backup writes a consistent copy of a SQLite catalogue to a new file at path, while others read and write. The file is
+// Backup writes a consistent copy of a SQLite catalog to a new file at path, while others read and write. The file is
 // there in full or not at all.
 func (c *Catalog) Backup(ctx context.Context, path string) error {
 	if c.Path == "" {

@@ -17,7 +17,7 @@ import (
 	"docent/persistence/catalog/work"
 )
 
-// The parts of a catalogue, under names that tell them apart when they are embedded.
+// The parts of a catalog, under names that tell them apart when they are embedded.
 type (
 	PeopleStore  = people.Store
 	WorkStore    = work.Store
@@ -36,7 +36,7 @@ type Catalog struct {
 	*NodeStore
 }
 
-// Open opens the catalogue and brings its schema up to date (database.Open).
+// Open opens the catalog and brings its schema up to date (database.Open).
 func Open(ctx context.Context, dsn string, o Options) (*Catalog, error) {
 	db, err := database.Open(ctx, dsn, o, people.Part, work.Part, insights.Part, listing.Part)
 	if err != nil {

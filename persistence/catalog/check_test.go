@@ -20,7 +20,7 @@ import (
 	"docent/persistence/catalog/people"
 )
 
-// withOneOfEach gives a catalogue a row in every table that carries checksums.
+// withOneOfEach gives a catalog a row in every table that carries checksums.
 func withOneOfEach(t *testing.T, c *catalog.Catalog) (key api.Key, pull api.PullRequest) {
 	t.Helper()
 	catalogtest.AddOrganization(t, c, "acme")
@@ -160,7 +160,7 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 	})
 }
 
-// TestAnOlderCatalogGetsItsChecksums takes from a catalogue what the checksums' migration and those after it brought,
+// TestAnOlderCatalogGetsItsChecksums takes from a catalog what the checksums' migration and those after it brought,
 // and opens it again.
 func TestAnOlderCatalogGetsItsChecksums(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
@@ -229,7 +229,7 @@ func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 	}
 }
 
-// TestAFlippedBitInTheFileIsFound flips bits where rows stand in the file of a SQLite catalogue: each is found by the
+// TestAFlippedBitInTheFileIsFound flips bits where rows stand in the file of a SQLite catalog: each is found by the
 // open or by the check, or changes no row.
 func TestAFlippedBitInTheFileIsFound(t *testing.T) {
 	p := catalogtest.Place{T: t, DSN: "sqlite:" + t.TempDir() + "/catalog.db"}

@@ -18,22 +18,22 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// A CopiedTable is a table of the catalogue whose rows were copied, and found the same afterwards.
+// A CopiedTable is a table of the catalog whose rows were copied, and found the same afterwards.
 type CopiedTable struct {
 	Name string `json:"table"`
 	Rows int    `json:"rows"`
 }
 
-// An OccupiedError refuses to copy into a catalogue that holds something else.
+// An OccupiedError refuses to copy into a catalog that holds something else.
 type OccupiedError struct{ Table string }
 
 func (e *OccupiedError) Error() string {
 	return "the catalogue to copy to is in use: its table " + e.Table + " holds other rows than the one to copy from"
 }
 
-// CopyToPostgres copies a SQLite catalogue into one on PostgreSQL that was just made (Open), within a transaction, and
+// CopyToPostgres copies a SQLite catalog into one on PostgreSQL that was just made (Open), within a transaction, and
 // compares every table afterwards. Identities, positions and checksums stay as they are: the copy takes the
-// catalogue's place beside the same journal. A catalogue that holds the same rows already is left alone; one that
+// catalog's place beside the same journal. A catalog that holds the same rows already is left alone; one that
 // holds others is refused with an *OccupiedError.
 func CopyToPostgres(ctx context.Context, from *Catalog, tx pgx.Tx) ([]CopiedTable, error) {
 	lite, err := from.Read.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
@@ -44,7 +44,7 @@ func CopyToPostgres(ctx context.Context, from *Catalog, tx pgx.Tx) ([]CopiedTabl
 	return copyTables(ctx, &liteTables{tx: lite}, &pgTables{tx: tx}, from)
 }
 
-// CopyFromPostgres is CopyToPostgres the other way round: into a SQLite catalogue that was just made.
+// CopyFromPostgres is CopyToPostgres the other way round: into a SQLite catalog that was just made.
 func CopyFromPostgres(ctx context.Context, tx pgx.Tx, to *Catalog) (done []CopiedTable, err error) {
 	err = to.InTx(ctx, "copy", func(ctx context.Context, lite bun.Tx) error {
 		if _, err := lite.ExecContext(ctx, "PRAGMA defer_foreign_keys = 1"); err != nil {
@@ -69,11 +69,11 @@ type tables interface {
 // A copiedColumn has the type that PostgreSQL calls it by; empty if that is not known.
 type copiedColumn struct{ name, kind string }
 
-// made are tables that hold rows in a new catalogue.
+// made are tables that hold rows in a new catalog.
 var made = []string{"organizations", "settings", "stores", "projections"}
 
-// copied says whether a table's rows are copied. The texts of questions are another kind of table in each database, and
-// made from the questions; large values and leases of nodes are PostgreSQL's alone.
+// copied reports whether a table's rows are copied. The texts of questions are another kind of table in each database,
+// and made from the questions; large values and leases of nodes are PostgreSQL's alone.
 func copied(table string) bool {
 	return !strings.HasPrefix(table, "bun_") && !strings.HasPrefix(table, "question_texts") && table != "text_queue"
 }

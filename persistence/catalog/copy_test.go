@@ -13,7 +13,7 @@ import (
 	"docent/persistence/catalog/catalogtest"
 )
 
-// A catalogue goes to PostgreSQL and back, and every row arrives as it was: those that carry checksums, those of the
+// A catalog goes to PostgreSQL and back, and every row arrives as it was: those that carry checksums, those of the
 // listings, and what each store knows of the other.
 func TestACopiedCatalogueIsTheSameThereAndBack(t *testing.T) {
 	t.Parallel()

@@ -48,7 +48,7 @@ func TestShardsOfAKilledNodeAreTakenOver(t *testing.T) {
 		}
 	}
 	c.heal() // what has survived finds out that it was given up
-	until(t, "c learns of it", func() bool { return closed(c.Given()) })
+	until(t, "c learns of it", func() bool { return closed(c.Evicted()) })
 	if err := c.Check(t.Context(), name); !errors.Is(err, api.ErrUnavailable) {
 		t.Errorf("a node that was given up answers %v", err)
 	}
@@ -71,7 +71,7 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 	var both atomic.Bool
 	watch := func(p *peer) {
 		p.Handle(cluster.Handler{Gained: func(shards []int) {
-			if slices.Contains(shards, cluster.Shard(name)) && c.Here(name) {
+			if slices.Contains(shards, cluster.Shard(name)) && c.Owns(name) {
 				both.Store(true)
 			}
 		}})
@@ -105,7 +105,7 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 		t.Errorf("a node that is cut off answers %v to somebody who has left", err)
 	}
 	c.heal()
-	until(t, "c learns of it", func() bool { return closed(c.Given()) })
+	until(t, "c learns of it", func() bool { return closed(c.Evicted()) })
 	conn, err := pgx.Connect(t.Context(), c.dsn)
 	if err != nil {
 		t.Fatal(err)
@@ -137,7 +137,7 @@ func TestNobodyIsGivenUpForADatabaseThatIsAway(t *testing.T) {
 				}
 			}
 			for i, p := range peers {
-				until(t, "the nodes act on nothing", func() bool { return !p.Here(names[i]) })
+				until(t, "the nodes act on nothing", func() bool { return !p.Owns(names[i]) })
 			}
 			time.Sleep(10 * beat) // longer than a node is waited for
 			for i, p := range peers {
@@ -150,7 +150,7 @@ func TestNobodyIsGivenUpForADatabaseThatIsAway(t *testing.T) {
 				if err := p.Check(t.Context(), names[i]); err != nil {
 					t.Errorf("%s answers %v once the database is back", p.Self().Name, err)
 				}
-				if closed(p.Given()) {
+				if closed(p.Evicted()) {
 					t.Errorf("%s was given up: %s", p.Self().Name, p.Reason())
 				}
 				until(t, "the node learns again what it runs", func() bool { return p.again.Load() > 0 })
@@ -177,11 +177,11 @@ func TestAnswersWithoutAnOwnerAreUnavailable(t *testing.T) {
 	if err := m.Check(t.Context(), "job/a"); !errors.As(err, &busy) || busy.RetryAfter < time.Second {
 		t.Errorf("without an owner: %v", err)
 	}
-	if m.Here("job/a") {
+	if m.Owns("job/a") {
 		t.Error("it runs what it was not given")
 	}
 	m.Handle(cluster.Handler{})
-	until(t, "it runs everything", func() bool { return m.Here("job/a") })
+	until(t, "it runs everything", func() bool { return m.Owns("job/a") })
 }
 
 // A node holds a lock that the others need, in a transaction of any of its connections, and is stopped.
@@ -364,7 +364,7 @@ func TestWhatRunsAloneRunsOnce(t *testing.T) {
 	defer cancel()
 	alone := func(p *peer) {
 		all.Go(func() {
-			p.Alone(ctx, "task/one", func(ctx context.Context) {
+			p.RunExclusive(ctx, "task/one", func(ctx context.Context) {
 				if running.Add(1) > 1 {
 					t.Error("two at once")
 				}
@@ -528,7 +528,7 @@ func TestNeverTwoNodesWriteTheSame(t *testing.T) {
 	}
 	for _, n := range nodes {
 		before := written.Load()
-		until(t, "it is written on", func() bool { return written.Load() > before && !closed(n.Given()) })
+		until(t, "it is written on", func() bool { return written.Load() > before && !closed(n.Evicted()) })
 	}
 	cancel()
 	for _, n := range nodes {
@@ -559,5 +559,5 @@ func TestNeverTwoNodesWriteTheSame(t *testing.T) {
 
 // gone reports whether the node has left or was given up.
 func (p *peer) gone() bool {
-	return p.left || closed(p.Given())
+	return p.left || closed(p.Evicted())
 }

@@ -148,8 +148,8 @@ func (m *Members) Nodes() []Node {
 	return list
 }
 
-// Here reports whether this node runs what has the name, now. It never waits.
-func (m *Members) Here(name string) bool {
+// Owns reports whether this node runs what has the name, now. It never waits.
+func (m *Members) Owns(name string) bool {
 	return m == nil || m.here(Shard(name))
 }
 
@@ -214,7 +214,7 @@ func (m *Members) busy() error {
 	return &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: max(m.config.Beat, time.Second)}
 }
 
-// Changed is closed when Check, Here or Owner may say something else than before.
+// Changed is closed when Check, Owns or Owner may say something else than before.
 func (m *Members) Changed() <-chan struct{} {
 	if m == nil {
 		return nil
@@ -238,9 +238,9 @@ func (m *Members) owner(shard int) (Node, bool) {
 	return n, ok
 }
 
-// Given is closed when the other nodes have given this one up: it can write nothing any more, and its actors live
+// Evicted is closed when the other nodes have given this one up: it can write nothing any more, and its actors live
 // elsewhere. The process ends then, and is started again as another node; see decision 0044.
-func (m *Members) Given() <-chan struct{} {
+func (m *Members) Evicted() <-chan struct{} {
 	if m == nil {
 		return nil
 	}

@@ -318,7 +318,7 @@ func owned(t *testing.T, p *peer) (name string) {
 	t.Helper()
 	until(t, "the node runs something", func() bool {
 		for i := range 10_000 {
-			if name = "thread/" + string(rune('a'+i%26)) + time.Duration(i).String(); p.Here(name) {
+			if name = "thread/" + string(rune('a'+i%26)) + time.Duration(i).String(); p.Owns(name) {
 				return true
 			}
 		}
@@ -385,11 +385,11 @@ func TestANodeJoinsWhoseTablesSomebodyLocks(t *testing.T) {
 
 func TestAServerThatIsAloneRunsEverything(t *testing.T) {
 	var m *cluster.Members
-	if !m.Here("job/a") || m.Check(t.Context(), "job/a") != nil || m.Nodes() != nil || m.Fence() != "" || m.Given() != nil {
+	if !m.Owns("job/a") || m.Check(t.Context(), "job/a") != nil || m.Nodes() != nil || m.Fence() != "" || m.Evicted() != nil {
 		t.Error("no members do not run everything")
 	}
 	ran := false
-	m.Alone(t.Context(), "task/a", func(context.Context) { ran = true })
+	m.RunExclusive(t.Context(), "task/a", func(context.Context) { ran = true })
 	if !ran {
 		t.Error("nothing ran alone")
 	}

@@ -162,7 +162,7 @@ func TestANodeThatIsCutOffFromItsPeersHandsItsShardsOver(t *testing.T) {
 				until(t, "all say that c is isolated, and nobody else", func() bool { return strings.Join(isolatedNames(p), " ") == "c" })
 			}
 			until(t, "the others serve", func() bool { return a.Serving() == nil && b.Serving() == nil })
-			if closed(c.Given()) {
+			if closed(c.Evicted()) {
 				t.Error("it was given up")
 			}
 			cut(n, false)
@@ -213,7 +213,7 @@ func TestANodeWhoseBeatsTheDatabaseRefusesDoesNotServe(t *testing.T) {
 	g.exec(`ALTER DATABASE "` + name + `" RESET default_transaction_read_only`)
 	for _, p := range []*peer{a, b} {
 		until(t, "it serves again", func() bool { return p.Serving() == nil })
-		if closed(p.Given()) {
+		if closed(p.Evicted()) {
 			t.Errorf("%s was given up: %s", p.Self().Name, p.Reason())
 		}
 	}

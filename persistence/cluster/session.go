@@ -255,7 +255,7 @@ func kept(conn *pgx.Conn, err error, m *Members) error {
 	return nil
 }
 
-// locked is whether somebody else held a lock for too long.
+// locked reports whether somebody else held a lock for too long.
 func locked(err error) bool {
 	const lockTimeout = "55P03"
 	var refused *pgconn.PgError

@@ -11,7 +11,7 @@ import (
 	"docent/internal/disk"
 )
 
-// Format is the number of the form in which this version keeps a data directory: the journal's events, the catalogue, the
+// Format is the number of the form in which this version keeps a data directory: the journal's events, the catalog, the
 // repositories and what was collected. A release that writes something which the one before would misread raises it; see
 // docs/operate/upgrade.mdx. Version 2 has reader secrets, which version 1 would remove.
 const Format = 2

@@ -86,7 +86,7 @@ func BenchmarkAppend(b *testing.B) {
 var benchWriters = []int{1, 16, 256, 1024}
 
 // BenchmarkAppendSideBySide answers how the stores compare on a machine that others use as well, where one figure after
-// another says more of the neighbours than of the store. All stores are open at once and take turns of a sixteenth of a
+// another says more of the neighbors than of the store. All stores are open at once and take turns of a sixteenth of a
 // second, so that a slow moment meets all of them; each benchmark iteration is such a round. It prints the median of
 // each store's rate and 99th percentile, and the median over the rounds of the ratios within a round.
 //

@@ -39,7 +39,7 @@ func (j *Journal) Check(yield func(Problem) bool) error { return yieldProblems(j
 
 // Check checks a file that no process has open, without changing it: its pages, and what Journal.Check verifies.
 func Check(path string, yield func(Problem) bool) error {
-	in, err := inspect(path, false)
+	in, err := inspect(path)
 	if errors.Is(err, ErrCorrupt) {
 		yield(Problem{Err: err})
 		return nil // the rest cannot be read safely

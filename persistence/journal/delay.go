@@ -40,7 +40,7 @@ func (a *arrivals) came(now time.Time) {
 	a.last = now
 }
 
-// expected says whether another one is to be expected within a time.
+// expected reports whether another one is to be expected within a time.
 func (a *arrivals) expected(within time.Duration, now time.Time) bool {
 	return a.gap < within && now.Sub(a.last) < within
 }

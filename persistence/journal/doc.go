@@ -4,7 +4,7 @@
 // Here they are kept in one bbolt file, for one process. Package postgres keeps them in a database, for several. What
 // both promise is Store.
 //
-// The package has some 4,400 lines: loading, committing, checking and repairing know the same records and the same
+// The package has some 4,400 lines: loading, committing, checking and dropping know the same records and the same
 // index, so packages of their own would export all of it to each other.
 package journal
 

@@ -214,7 +214,7 @@ func TestNothingAcknowledgedIsLostWhenTheFileCannotGrow(t *testing.T) {
 	t.Logf("%s", out)
 }
 
-// storyWithFault says whether the fault came to pass. What begins the fault returns what ends it and says whether it
+// storyWithFault reports whether the fault came to pass. What begins the fault returns what ends it and says whether it
 // did.
 func storyWithFault(t *testing.T, fail int, begin func(*Journal) (heal func() bool)) bool {
 	path := filepath.Join(t.TempDir(), "journal.db")

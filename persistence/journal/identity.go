@@ -10,19 +10,19 @@ import (
 	"docent/api"
 )
 
-// A Identity says which journal this is, and what it knows of the catalogue that it works with.
+// A Identity says which journal this is, and what it knows of the catalog that it works with.
 type Identity struct {
 	ID       string
-	Catalog  string // the identity of the catalogue that it works with; empty if there is none yet
-	Revision uint64 // the last change of the catalogue that it has heard of
+	Catalog  string // the identity of the catalog that it works with; empty if there is none yet
+	Revision uint64 // the last change of the catalog that it has heard of
 	Position uint64 // of its last event
-	Seen     uint64 // the position that the catalogue had seen, as far as the journal has heard
+	Seen     uint64 // the position that the catalog had seen, as far as the journal has heard
 }
 
-// hearEvery is the least time between two writes of what the journal has heard of the catalogue.
+// hearEvery is the least time between two writes of what the journal has heard of the catalog.
 const hearEvery = time.Second
 
-// Hear makes the journal remember, about once a second and at the end, how far the catalogue's changes have come, until
+// Hear makes the journal remember, about once a second and at the end, how far the catalog's changes have come, until
 // stop is closed. Is what the journal says of itself already.
 func (j *Journal) Hear(is Identity, revision func() uint64, stop <-chan struct{}) {
 	Hear(j.log, j.Remember, is, revision, stop)
@@ -91,7 +91,7 @@ func (j *Journal) Identity() Identity {
 	return is
 }
 
-// Remember stores the journal's identity, and what it knows of the catalogue.
+// Remember stores the journal's identity, and what it knows of the catalog.
 func (j *Journal) Remember(is Identity) error {
 	err := j.do(func(c *commit) error { return c.put(c.tx.Bucket(bucketMeta), metaIdentity, is.encode()) })
 	if err != nil {

@@ -42,15 +42,15 @@ func (j *Journal) Streams(yield func(stream string, rec Recovered) bool) error {
 // Inspect looks at a file that no process has open. Damage of its pages, after which the rest cannot be read
 // safely, is an error that wraps ErrCorrupt.
 func Inspect(path string) (*Inspection, error) {
-	in, err := inspect(path, true)
+	in, err := inspect(path)
 	if err != nil {
 		return nil, fmt.Errorf("inspect journal %s: %w", path, err)
 	}
 	return in, nil
 }
 
-func inspect(path string, acceptDamage bool) (*Inspection, error) {
-	o := Options{LockTimeout: defaultLockTimeout, AcceptDamage: acceptDamage}
+func inspect(path string) (*Inspection, error) {
+	o := Options{LockTimeout: defaultLockTimeout}
 	if _, err := verifyFile(path, &o); err != nil {
 		return nil, err
 	}

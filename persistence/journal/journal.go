@@ -33,10 +33,6 @@ type Options struct {
 	CheckpointEvery time.Duration
 	// OpenFile opens the file; default os.OpenFile.
 	OpenFile func(name string, flag int, perm os.FileMode) (*os.File, error)
-	// AcceptDamage opens a journal in spite of damage that could hide acknowledged events: a damaged meta page, after
-	// which the last commit may be missing, entries that are fewer than they should be, and a damaged state. Its one use
-	// is Repair.
-	AcceptDamage bool
 	// UnsafeNoSync acknowledges before the disk has anything. For tests and measurements only.
 	UnsafeNoSync bool
 
@@ -85,7 +81,7 @@ type Journal struct {
 	commitMu sync.Mutex // held over each commit
 	position atomic.Uint64
 	trimmed  atomic.Uint64
-	known    atomic.Pointer[Identity] // its id and what it remembers of the catalogue
+	known    atomic.Pointer[Identity] // its id and what it remembers of the catalog
 
 	// The committer alone changes what indexMu guards, so it reads without the lock.
 	indexMu sync.RWMutex

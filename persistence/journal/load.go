@@ -74,32 +74,15 @@ func (j *Journal) loadIndex(tx *bbolt.Tx, entries map[string]uint64) error {
 	return j.loadMarks(tx)
 }
 
-// accept logs what is damaged and goes on, if the options allow that.
-func (j *Journal) accept(err error) error {
-	if err = fmt.Errorf("%w: %w", ErrCorrupt, err); !j.opts.AcceptDamage {
-		return err
-	}
-	j.log.Error("open a damaged journal", "error", err)
-	return nil
-}
-
 // loadMeta reads the journal's state and identity, and compares the state with how many entries there are.
 func (j *Journal) loadMeta(tx *bbolt.Tx, entries map[string]uint64) (err error) {
 	meta := tx.Bucket(bucketMeta)
 	if j.state, err = decodeState(metaState, meta.Get(metaState)); err != nil {
-		if err := j.accept(fmt.Errorf("the journal's state: %w", err)); err != nil {
-			return err
-		}
-		if j.state, err = guessState(tx, entries); err != nil {
-			return fmt.Errorf("%w: %w", ErrCorrupt, err)
-		}
+		return fmt.Errorf("%w: the journal's state: %w", ErrCorrupt, err)
 	}
 	known, err := decodeIdentity(meta.Get(metaIdentity))
 	if err != nil {
-		if err := j.accept(fmt.Errorf("the journal's identity: %w", err)); err != nil {
-			return err
-		}
-		known = Identity{}
+		return fmt.Errorf("%w: the journal's identity: %w", ErrCorrupt, err)
 	}
 	j.known.Store(&known)
 	for i, name := range countedBuckets {
@@ -107,10 +90,7 @@ func (j *Journal) loadMeta(tx *bbolt.Tx, entries map[string]uint64) (err error) 
 			return fmt.Errorf("%w: bucket %s is missing", ErrCorrupt, name)
 		}
 		if n := entries[string(name)]; n != j.state.counts[i] {
-			if err := j.accept(fmt.Errorf("bucket %s holds %d entries, not %d", name, n, j.state.counts[i])); err != nil {
-				return err
-			}
-			j.state.counts[i] = n
+			return fmt.Errorf("%w: bucket %s holds %d entries, not %d", ErrCorrupt, name, n, j.state.counts[i])
 		}
 	}
 	j.position.Store(j.state.position)
@@ -186,10 +166,6 @@ func (j *Journal) loadTails(tx *bbolt.Tx) error {
 			continue
 		}
 		pos := keyPosition(k)
-		if pos > j.state.position && j.opts.AcceptDamage {
-			j.state.position = pos
-			j.position.Store(pos)
-		}
 		if pos > j.state.position {
 			return fmt.Errorf("%w: an event stands at position %d, after the last, %d", ErrCorrupt, pos, j.state.position)
 		}

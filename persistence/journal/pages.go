@@ -86,7 +86,7 @@ func verifyFile(path string, o *Options) (*pageWalk, error) {
 	}
 	defer unmap()
 	w := &pageWalk{data: data}
-	err = guard(func() error { return w.file(o.AcceptDamage) })
+	err = guard(func() error { return w.file() })
 	w.data = nil
 	if err != nil {
 		if errors.Is(err, ErrCorrupt) {
@@ -128,8 +128,8 @@ func readMeta(page []byte) (boltMeta, error) {
 }
 
 // file walks over the whole file.
-func (w *pageWalk) file(acceptDamage bool) error {
-	if err := w.readMetas(acceptDamage); err != nil {
+func (w *pageWalk) file() error {
+	if err := w.readMetas(); err != nil {
 		return err
 	}
 	w.seen = make([]uint64, w.meta.high/64+1)
@@ -152,7 +152,7 @@ func (w *pageWalk) file(acceptDamage bool) error {
 }
 
 // readMetas reads both meta pages and takes that of the last commit.
-func (w *pageWalk) readMetas(acceptDamage bool) error {
+func (w *pageWalk) readMetas() error {
 	m0, err0 := readMeta(w.data)
 	size := m0.pageSize
 	if err0 != nil {
@@ -162,16 +162,15 @@ func (w *pageWalk) readMetas(acceptDamage bool) error {
 		return errors.New("the file is cut off")
 	}
 	m1, err1 := readMeta(w.data[size:])
-	whole := err0 == nil && err1 == nil
 	// The last commit may be in a damaged one, or an older one: which it is cannot be told.
-	if err0 != nil && err1 != nil || !whole && !acceptDamage {
-		return cmp.Or(err0, err1)
+	if err := cmp.Or(err0, err1); err != nil {
+		return err
 	}
-	if w.meta = m0; err0 != nil || whole && m1.tx >= m0.tx {
+	if w.meta = m0; m1.tx >= m0.tx {
 		w.meta = m1
 	}
 	for id := range uint64(2) {
-		if got := order.Uint64(w.data[int(id)*size:]); whole && got != id {
+		if got := order.Uint64(w.data[int(id)*size:]); got != id {
 			return fmt.Errorf("meta page %d calls itself %d", id, got)
 		}
 	}

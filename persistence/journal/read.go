@@ -135,7 +135,7 @@ func (j *Journal) event(events *bbolt.Bucket, pos uint64, stream string, seq uin
 	return r.event, nil
 }
 
-// LoadSince gives a stream's events after a position of the log, and the sequence of the first of them. There are none
+// LoadSince returns a stream's events after a position of the log, and the sequence of the first of them. There are none
 // if the stream has none there, or they were removed: what Load gives is true in any case.
 func (j *Journal) LoadSince(stream string, pos uint64) (first uint64, events []Event, err error) {
 	j.indexMu.RLock()

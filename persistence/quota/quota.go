@@ -271,7 +271,7 @@ func total(slots []slot) (n int) {
 	return n
 }
 
-// room says whether at most most uses count, and if not, after which time that will be so.
+// room reports whether at most most uses count, and if not, after which time that will be so.
 func (c *counter) room(w Window, now time.Time, most int) (time.Duration, bool) {
 	if most < 0 { // no use will ever be free
 		return w.reset(now), false

@@ -473,7 +473,7 @@ func (f *Forwarder) finish(a *attempt) {
 	delete(f.open, a)
 }
 
-// member is whether a node is there.
+// member reports whether a node is there.
 func (f *Forwarder) member(id string) bool {
 	return slices.ContainsFunc(f.Members.Nodes(), func(n cluster.Node) bool { return n.ID == id })
 }

@@ -66,7 +66,7 @@ type metrics struct {
 
 func (m *metrics) init(f *Forwarder) {
 	m.requests = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_forwarded_requests_total",
-		Help: "Requests sent to the node that runs their job or thread, by outcome: answered; again where another node had to " +
+		Help: "Requests sent to the node that runs their job or thread, by outcome: answered; again if another node had to " +
 			"be looked for; refused if none could answer; broken if the answer, or whether there is one, was lost with a node."},
 		[]string{"outcome"})
 	for _, outcome := range []string{outcomeAnswered, outcomeAgain, outcomeRefused, outcomeBroken} {

@@ -20,7 +20,7 @@ const (
 type (
 	createInput struct {
 		Prompt string `json:"prompt" jsonschema:"what to change in the documentation"`
-		Model  string `json:"model,omitempty" jsonschema:"a model of this server; the project's where left out"`
+		Model  string `json:"model,omitempty" jsonschema:"a model of this server; default: the project's"`
 		Draft  bool   `json:"draft,omitempty" jsonschema:"open the pull request as a draft"`
 		DryRun bool   `json:"dryRun,omitempty" jsonschema:"publish nothing; job_diff shows what would change"`
 		Key    string `json:"idempotencyKey,omitempty" jsonschema:"a request that comes again with the same key makes no second job"`
@@ -38,8 +38,8 @@ type (
 		Wait int    `json:"wait,omitempty" jsonschema:"seconds to wait for the job to change, 0 to 60"`
 	}
 	listInput struct {
-		Status string `json:"status,omitempty" jsonschema:"active, completed or failed; any where left out"`
-		Limit  int    `json:"limit,omitempty" jsonschema:"1 to 100; 20 where left out"`
+		Status string `json:"status,omitempty" jsonschema:"active, completed or failed; default: any"`
+		Limit  int    `json:"limit,omitempty" jsonschema:"1 to 100; default: 20"`
 	}
 	diffOutput struct {
 		Files []client.FileChange `json:"files"`

@@ -27,11 +27,11 @@ const (
 type (
 	searchInput struct {
 		Query    string `json:"query" jsonschema:"what to look for: words, a question, a name from the code"`
-		Limit    int    `json:"limit,omitempty" jsonschema:"at most so many sections, 1 to 20; 5 where left out"`
-		Version  string `json:"version,omitempty" jsonschema:"version of the documentation, such as 2.1; the current one where left out"`
+		Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of sections, 1 to 20; default: 5"`
+		Version  string `json:"version,omitempty" jsonschema:"version of the documentation, such as 2.1; default: the current one"`
 		Language string `json:"language,omitempty" jsonschema:"language of the pages, such as en or pt-BR"`
 		// labels of the project's sources
-		Sources []string `json:"sources,omitempty" jsonschema:"only these sources of the documentation, by the labels that sections have, such as docs or blog; all where left out"`
+		Sources []string `json:"sources,omitempty" jsonschema:"only these sources of the documentation, by the labels that sections have, such as docs or blog; default: all"`
 	}
 	section struct {
 		Title   string  `json:"title"`
@@ -41,7 +41,7 @@ type (
 		Content string  `json:"content"`
 		Score   float64 `json:"score"`
 		Version string  `json:"version,omitempty"`
-		Source  string  `json:"source,omitempty" jsonschema:"label of the source, where there are several"`
+		Source  string  `json:"source,omitempty" jsonschema:"label of the source, if there are several"`
 	}
 	searchOutput struct {
 		Sections []section `json:"sections"`
@@ -58,15 +58,15 @@ type (
 	askInput struct {
 		Question string `json:"question"`
 		Thread   string `json:"thread,omitempty" jsonschema:"threadId of an earlier answer, to continue its conversation"`
-		Key      string `json:"threadKey,omitempty" jsonschema:"threadKey of that answer, where it had one"`
-		Version  string `json:"version,omitempty" jsonschema:"version of the documentation; the current one where left out"`
+		Key      string `json:"threadKey,omitempty" jsonschema:"threadKey of that answer, if it had one"`
+		Version  string `json:"version,omitempty" jsonschema:"version of the documentation; default: the current one"`
 		Language string `json:"language,omitempty" jsonschema:"language of the pages"`
 	}
 
 	feedbackInput struct {
 		Thread  string `json:"threadId"`
 		Message string `json:"messageId"`
-		Key     string `json:"threadKey,omitempty" jsonschema:"where the answer had one"`
+		Key     string `json:"threadKey,omitempty" jsonschema:"if the answer had one"`
 		Helpful bool   `json:"helpful"`
 		Comment string `json:"comment,omitempty" jsonschema:"what was missing or wrong"`
 	}
@@ -87,7 +87,7 @@ func (t tools) addReader(server *mcp.Server) {
 	mcp.AddTool(server, &mcp.Tool{Name: "read_page", Annotations: reading("Read a page"),
 		Description: "Read one page of the documentation whole, as Markdown."}, t.readPage)
 	mcp.AddTool(server, &mcp.Tool{Name: "ask", Annotations: &mcp.ToolAnnotations{Title: "Ask a question"},
-		Description: "Get an answer to a question from the documentation, with the pages that it is from. It says so where the " +
+		Description: "Get an answer to a question from the documentation, with the pages that it is from. It says so if the " +
 			"documentation has no answer."}, t.ask)
 	mcp.AddTool(server, &mcp.Tool{Name: "feedback", Annotations: &mcp.ToolAnnotations{Title: "Rate an answer",
 		IdempotentHint: true},

@@ -32,7 +32,7 @@ const (
 	// window is the time that the measured rate looks back. What was assumed before counts for a third after it, and for
 	// an eighth after two: a burst is answered the faster the more of it has come.
 	window = time.Second
-	// forget is the time in which most of a measured rate is forgotten while nobody waits: neighbours come and go.
+	// forget is the time in which most of a measured rate is forgotten while nobody waits: neighbors come and go.
 	forget = 5 * time.Second
 	// tick is how often the queue is looked at while somebody waits.
 	tick = 50 * time.Millisecond

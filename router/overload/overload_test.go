@@ -217,7 +217,7 @@ func TestPastSaturationTheMachineStaysBusyAndAnswersInTime(t *testing.T) {
 	}
 }
 
-// A measured rate is that of the last queue: if that was long ago, the machine may have lost its neighbours since.
+// A measured rate is that of the last queue: if that was long ago, the machine may have lost its neighbors since.
 func TestAMachineThatWasSlowIsGivenAnotherChance(t *testing.T) {
 	run(t, plain, 100, func(m *machine) {
 		m.press(200, 10*time.Second)

@@ -87,7 +87,7 @@ type takeable struct{ *Pool }
 // Attach lets the pool take connections of the http.Server. It is called once, before the server serves anything.
 // Shutdown of the http.Server closes connections that wait for their next request, and does not wait for answers.
 func (p *Pool) Attach(server *http.Server) {
-	p.idleTime = 1 << 61 // for ever, almost
+	p.idleTime = 1 << 61 // forever, almost
 	if server.IdleTimeout != 0 {
 		p.idleTime = server.IdleTimeout
 	} else if server.ReadTimeout != 0 {

@@ -45,7 +45,7 @@ func DarkAccent(w api.Widget) string {
 	return Readable(w.Accent, DarkPaper, DarkSoft)
 }
 
-// Contrast is the ratio of contrast of two colours such as #0b57d0, as WCAG defines it: from 1 to 21.
+// Contrast is the ratio of contrast of two colors such as #0b57d0, as WCAG defines it: from 1 to 21.
 func Contrast(a, b string) float64 {
 	x, y := luminance(a)+0.05, luminance(b)+0.05
 	return max(x, y) / min(x, y)
@@ -84,7 +84,7 @@ func Readable(colour string, behind ...string) string {
 func channels(colour string) [3]int {
 	n, err := strconv.ParseUint(strings.TrimPrefix(colour, "#"), 16, 24)
 	if err != nil {
-		return [3]int{} // a project's colours are checked before they are stored
+		return [3]int{} // a project's colors are checked before they are stored
 	}
 	return [3]int{int(n >> 16), int(n >> 8 & 255), int(n & 255)}
 }

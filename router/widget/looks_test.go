@@ -44,7 +44,7 @@ func TestAnAccentCanBeReadInTheDark(t *testing.T) {
 	}
 }
 
-// What is computed with are the widget's own colours.
+// What is computed with are the widget's own colors.
 func TestThePapersAreThoseOfTheStyles(t *testing.T) {
 	t.Parallel()
 	styles, err := os.ReadFile(filepath.Join("src", "styles.ts"))

@@ -164,7 +164,7 @@ func isCJK(r rune) bool {
 	return r >= 0x2E80 && (r == longVowel || unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul))
 }
 
-// IsWord tells whether a character is part of a word.
+// IsWord reports whether a character is part of a word.
 func IsWord(r rune) bool {
 	if r < utf8.RuneSelf {
 		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_'
@@ -323,7 +323,7 @@ func pluralOfCapitals(rest string, begin, at int) bool {
 	return len(rest) == 2 || !isWordByte(rest[2])
 }
 
-// bigrams emits each two neighbouring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
+// bigrams emits each two neighboring characters of a run of Chinese, Japanese or Korean text, which has no spaces.
 func (a *Analyser) bigrams(text string, i, at int, emit func(Token)) (int, int) {
 	run := i
 	for run < len(text) {
@@ -422,7 +422,7 @@ func setOf(words string) map[string]bool {
 	return m
 }
 
-// Dropped tells whether a word says how something is asked.
+// Dropped reports whether a word says how something is asked.
 func Dropped(word string) bool {
 	if first, _ := utf8.DecodeRuneInString(word); isCJK(first) {
 		return asksInCJK(word)
@@ -438,8 +438,8 @@ var (
 	askingSigns = "何怎么麼吗嗎呢哪请請"
 )
 
-// asksInCJK tells whether a pair of characters says how something is asked: so does one of Hiragana alone, the script of
-// Japanese grammar.
+// asksInCJK reports whether a pair of characters says how something is asked: so does one of Hiragana alone, the script
+// of Japanese grammar.
 func asksInCJK(pair string) bool {
 	grammar := true
 	for _, r := range pair {

@@ -247,7 +247,7 @@ func (c *linkChecker) dead(paths []string) string {
 	return "there is no such page"
 }
 
-// lives tells whether the site shows something at an address that belongs to no page.
+// lives reports whether the site shows something at an address that belongs to no page.
 func (c *linkChecker) lives(name string) bool {
 	kind := c.where.Kind
 	if kind == api.SiteDocusaurus {
@@ -258,7 +258,7 @@ func (c *linkChecker) lives(name string) bool {
 	return name == "" || c.folders[name] && (kind == api.SiteHugo || kind == api.SiteDocusaurus) || c.where.Redirects(name)
 }
 
-// isFile tells whether a path is that of a file which is no page: a download, or a page that a program makes.
+// isFile reports whether a path is that of a file which is no page: a download, or a page that a program makes.
 func (c *linkChecker) isFile(p string) bool {
 	p = strings.Trim(path.Clean("/"+p), "/")
 	for _, folder := range []string{"", "static", "public", "src/pages", "pages"} {

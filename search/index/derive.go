@@ -61,7 +61,7 @@ func (u *Update) derive() []*page.Record {
 			if derived == r.Derived {
 				continue
 			}
-			// Known content, new neighbours. The old generation keeps its own record.
+			// Known content, new neighbors. The old generation keeps its own record.
 			clone := *r
 			clone.Sections = nil
 			r, src = &clone, &page.Source{}

@@ -128,7 +128,7 @@ func (u *Update) begin(ctx context.Context, progress func(done, total int)) erro
 // Report says what the update does to the index.
 func (u *Update) Report() Report { return u.report }
 
-// Changed tells whether a new generation has to be made.
+// Changed reports whether a new generation has to be made.
 func (u *Update) Changed() bool {
 	return u.old == nil || len(u.todo)+len(u.report.Added)+len(u.report.Modified)+len(u.report.Removed) > 0 ||
 		len(u.old.Records) != len(u.records) ||

@@ -16,7 +16,7 @@ const (
 	exampleLevels   = 6       // of objects within objects
 )
 
-// example shows a call of an operation: the author's own sample if there is one, else a request that follows from
+// example shows a call of an operation: the author's own sample if there is one, otherwise a request that follows from
 // what is said of the parameters and the body, and the first response that succeeds.
 func (w *apiWriter) example(o operation, params []map[string]any, bodies []any) {
 	if !strings.HasPrefix(strings.TrimLeft(strings.SplitN(o.call, " ", 2)[1], " "), "/") {

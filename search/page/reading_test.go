@@ -201,7 +201,7 @@ func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
 func TestOtherFormatsReadAsGolden(t *testing.T) { readAsGolden(t, "testdata/reading", 6) }
 
 // Twelve pages of a real site, picked for what they have in components, imports, code in attributes and tables, read as
-// golden. The pages are Mintlify's; their licence lies beside them.
+// golden. The pages are Mintlify's; their license lies beside them.
 func TestDifficultPagesReadAsGolden(t *testing.T) { readAsGolden(t, "testdata/mintlify", 12) }
 
 func readAsGolden(t *testing.T, folder string, least int) {

@@ -27,7 +27,7 @@ type Source struct {
 	count    int // of the passages that were forgotten
 }
 
-// Held tells whether the source still has the page's text.
+// Held reports whether the source still has the page's text.
 func (s *Source) Held() bool { return s.passages != nil }
 
 // Forget lets go of the page's text.

@@ -106,7 +106,7 @@ func (s *Reader) take(ctx context.Context, p api.Project) (changed bool, err err
 	return s.Nodes.Take(ctx, p, s.CollectedDir(p.ID))
 }
 
-// collected is whether there are pages of a source.
+// collected reports whether there are pages of a source.
 func (s *Reader) collected(id api.ProjectID) bool {
 	_, collected := s.LastCollection(id)
 	_, err := os.Stat(filepath.Join(s.CollectedDir(id), PagesDir))

@@ -4,5 +4,5 @@
 //
 // One project is read by one goroutine at a time, and few projects at once. What ends the process while it reads a
 // source twice is left out until that source changes (Guard). An update that a client asked for is stored in the
-// catalogue before the client hears of it, and is begun again by the next server if this one dies in it (Updates).
+// catalog before the client hears of it, and is begun again by the next server if this one dies in it (Updates).
 package sources

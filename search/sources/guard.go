@@ -107,7 +107,7 @@ func (g *Guard) save(e *readEntry) {
 	}
 }
 
-// leftOut tells whether a source must not be read: it ended the process too often in the state in which it would be
+// leftOut reports whether a source must not be read: it ended the process too often in the state in which it would be
 // read now.
 func (e *readEntry) leftOut(commit, version string, now time.Time) bool {
 	if e.Commit != commit || e.Version != version || commit == "" && now.Sub(e.At) >= retryUnknown {

@@ -31,7 +31,7 @@ type Look struct {
 }
 
 // Look reads a source before there is a project: whether it can be read, and what would be public. The project's id
-// names the repository that it is read into; nothing is stored in the catalogue.
+// names the repository that it is read into; nothing is stored in the catalog.
 func (s *Reader) Look(ctx context.Context, p api.Project, progress Progress) (Look, error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
@@ -132,7 +132,7 @@ func (s *Reader) look(ctx context.Context, p api.Project, progress Progress) (l 
 }
 
 // guessDocsDir is the folder that holds the documentation if its files tell: that of Mintlify's configuration, which
-// lies beside the pages, or one that is called so if no generator is recognised and other folders hold pages too.
+// lies beside the pages, or one that is called so if no generator is recognized and other folders hold pages too.
 func guessDocsDir(p api.Project, c search.Check) (dir, from string) {
 	if p.DocsDir != "" {
 		return p.DocsDir, ""

@@ -233,7 +233,7 @@ func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
 	return whole && s.follows.idle(), nil
 }
 
-// idle is whether nothing is being read that another node has turned.
+// idle reports whether nothing is being read that another node has turned.
 func (f *following) idle() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -325,13 +325,13 @@ func (s *Reader) CatchUp(ctx context.Context) error {
 }
 
 // dropRemoved drops the indexes of sources that another node has removed. It reports whether it could look: what is being
-// added here is not in the catalogue yet.
+// added here is not in the catalog yet.
 func (s *Reader) dropRemoved(ctx context.Context) bool {
 	if !s.adding.TryLock() {
 		return false
 	}
 	defer s.adding.Unlock()
-	held := s.Index.Projects() // before the catalogue is asked: what is indexed from now on is there
+	held := s.Index.Projects() // before the catalog is asked: what is indexed from now on is there
 	used, err := s.used(ctx)
 	if err != nil {
 		return false

@@ -33,7 +33,7 @@ type Project struct {
 	Open string `json:"open,omitempty"`
 }
 
-// Add reads and indexes the documentation before the project is in the catalogue: a source that cannot be read
+// Add reads and indexes the documentation before the project is in the catalog: a source that cannot be read
 // leaves no project behind.
 func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	s.adding.Lock()
@@ -169,7 +169,7 @@ func pageFolders(pages []string) string {
 	return strings.Join(said, ", ")
 }
 
-// readAlike is whether two projects' settings differ in nothing that decides what is read and indexed of the
+// readAlike reports whether two projects' settings differ in nothing that decides what is read and indexed of the
 // documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv

@@ -48,7 +48,7 @@ func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	return reader
 }
 
-// addProject puts a project with one page into the catalogue.
+// addProject puts a project with one page into the catalog.
 func addProject(t *testing.T, reader *Reader, id api.ProjectID) api.Project {
 	t.Helper()
 	source := t.TempDir()
@@ -114,7 +114,7 @@ func TestAReadingThatIsCalledOffDoesNotWaitForItsTurn(t *testing.T) {
 	}
 }
 
-// The folder of a project that is removed, or that has another source by now, is not watched any more.
+// The folder of a project that is removed, or that has another source by now, is no longer watched.
 func TestAFolderIsWatchedAsLongAsAProjectComesFromIt(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))

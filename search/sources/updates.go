@@ -26,8 +26,8 @@ const (
 	updateFiles    = 1000 // files of each kind that an update names
 )
 
-// Updates read documentation again when a client asks for it. An update that was accepted is in the catalogue before
-// the client hears of it; what the catalogue has as open is pending, for this server or the next. The updates of a
+// Updates read documentation again when a client asks for it. An update that was accepted is in the catalog before
+// the client hears of it; what the catalog has as open is pending, for this server or the next. The updates of a
 // project come one after the other, and a request that comes while one waits to begin gets that one.
 type Updates struct {
 	reader *Reader
@@ -61,7 +61,7 @@ func (u *Updates) Close() error {
 func (u *Updates) Resume() {
 	u.work.Go("search/sources.Resume", func() {
 		for u.ctx.Err() == nil {
-			var again <-chan time.Time // never, if the catalogue could be read
+			var again <-chan time.Time // never, if the catalog could be read
 			if u.insist("list the updates that have not ended", u.beginPending) != nil {
 				again = time.After(10 * time.Second)
 			}
@@ -104,7 +104,7 @@ func (u *Updates) Status(ctx context.Context, id api.UpdateID) (api.Update, erro
 	return u.reader.Catalog.Update(ctx, id)
 }
 
-// beginPending begins the updates that the catalogue has as open, at most one of a project at a time.
+// beginPending begins the updates that the catalog has as open, at most one of a project at a time.
 func (u *Updates) beginPending() error {
 	open, err := u.reader.Catalog.OpenUpdates(u.ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func (u *Updates) beginPending() error {
 		u.work.Go("search/sources.beginPending", func() {
 			stored := u.carryOut(run)
 			u.mu.Lock()
-			delete(u.running, up.Project) // the catalogue says the same now
+			delete(u.running, up.Project) // the catalog says the same now
 			u.mu.Unlock()
 			if stored {
 				u.Wake() // the project's next one
@@ -131,12 +131,12 @@ func (u *Updates) beginPending() error {
 	return nil
 }
 
-// here is whether this node carries out a project's updates.
+// here reports whether this node carries out a project's updates.
 func (u *Updates) here(project api.ProjectID) bool {
 	return u.Here == nil || u.Here("task/update/"+string(project))
 }
 
-// carryOut brings an update to its end, unless the server stops before. It says whether the catalogue has the end.
+// carryOut brings an update to its end, unless the server stops before. It says whether the catalog has the end.
 func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	up := run.view()
 	if !u.here(up.Project) {

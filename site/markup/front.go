@@ -94,7 +94,7 @@ var frontKey = regexp.MustCompile(`^[A-Za-z_][\w.-]*$`)
 var textKeys = map[string]bool{"title": true, "description": true, "sidebarTitle": true, "sidebar_label": true,
 	"summary": true, "subtitle": true, "slug": true}
 
-// SetFront gives the edits that set a key of the front matter to value, leaving every other byte as it is; a page
+// SetFront returns the edits that set a key of the front matter to value, leaving every other byte as it is; a page
 // without front matter gets one. A value that reads as a number, a boolean or a [list] is written as such, unless the
 // key holds text now or always does.
 func (p *Page) SetFront(key, value string) ([]Edit, error) {
@@ -178,7 +178,7 @@ func (p *Page) FrontValue(key string) (Span, bool) {
 	return Span{keyEnd + blank, keyEnd + len(val)}, true
 }
 
-// RemoveFront gives the edits that remove a key of the front matter with its value.
+// RemoveFront returns the edits that remove a key of the front matter with its value.
 func (p *Page) RemoveFront(key string) ([]Edit, error) {
 	if err := p.frontEditable(key); err != nil {
 		return nil, err
@@ -417,7 +417,7 @@ func (p *Page) FrontPaths(key string) []string {
 	return out
 }
 
-// SetNested gives the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is.
+// SetNested returns the edit that sets a value below others, named as by FrontPaths, leaving every other byte as it is.
 // If was is not empty, it must be the value now.
 func (p *Page) SetNested(path, value, was string) ([]Edit, error) {
 	if p.Front.Kind != "yaml" {
@@ -503,7 +503,7 @@ func nestedNode(n *yaml.Node, path string) *yaml.Node {
 	return nil
 }
 
-// sameNodes tells whether two trees of nodes hold the same values.
+// sameNodes reports whether two trees of nodes hold the same values.
 func sameNodes(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && a.Tag == b.Tag && slices.EqualFunc(a.Content, b.Content, sameNodes)
 }

@@ -214,7 +214,7 @@ func (s *scanner) leafText(ls *leafScan) {
 	}
 }
 
-// continues tells whether the line at pos belongs to the paragraph before it, where its content begins, and whether it
+// continues reports whether the line at pos belongs to the paragraph before it, where its content begins, and whether it
 // is the underline of a heading.
 func (s *scanner) continues(pos int, raw bool) (ok bool, at, level, after int) {
 	end, next := s.lineEnd(pos)
@@ -248,7 +248,7 @@ func (s *scanner) baseOf(col, quotes int) int {
 	return 0
 }
 
-// interrupts tells whether a paragraph ends before a line whose content begins at j; outside says that the line lacks
+// interrupts reports whether a paragraph ends before a line whose content begins at j; outside says that the line lacks
 // marks of the block quotes that the paragraph is in.
 func (s *scanner) interrupts(j, end, col int, near, outside bool) bool {
 	line := s.src[j:end]
@@ -625,7 +625,7 @@ func (s *scanner) definedTarget(k, le int) (dest Span, after int) {
 	return Span{k, m}, m
 }
 
-// isTitle tells whether the rest of a definition's line is its title, or empty.
+// isTitle reports whether the rest of a definition's line is its title, or empty.
 func isTitle(rest []byte) bool {
 	if len(rest) == 0 {
 		return true

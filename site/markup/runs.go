@@ -209,7 +209,7 @@ func newlineBefore(src []byte, i int) bool {
 	return i == 0 || src[i-1] == '\n'
 }
 
-// newlineAt tells whether a line ends right here.
+// newlineAt reports whether a line ends right here.
 func newlineAt(src []byte, i int) bool {
 	return i < len(src) && src[i] == '\n' || i+1 < len(src) && src[i] == '\r' && src[i+1] == '\n'
 }

@@ -358,7 +358,7 @@ func (s *scanner) closeItems(pos int) {
 	}
 }
 
-// rawBlock tells whether a block of raw HTML ends with the line on which the construct at i does, not with a blank
+// rawBlock reports whether a block of raw HTML ends with the line on which the construct at i does, not with a blank
 // line.
 func rawBlock(b []byte) bool {
 	if bytes.HasPrefix(b, []byte("<!--")) {
@@ -379,7 +379,7 @@ func (s *scanner) base() int {
 	return s.list[len(s.list)-1]
 }
 
-// listMarker tells whether a list item begins at i: the marker's length in bytes and its width.
+// listMarker reports whether a list item begins at i: the marker's length in bytes and its width.
 func (s *scanner) listMarker(i, end int) (n, width int, ok bool) {
 	c := s.src[i]
 	if c == '-' || c == '*' || c == '+' {
@@ -425,7 +425,7 @@ func (s *scanner) isRule(i, end int) bool {
 	return n >= 3
 }
 
-// fenceRun gives the length of a fence that opens at i, or 0.
+// fenceRun returns the length of a fence that opens at i, or 0.
 func (s *scanner) fenceRun(i, end int) (int, byte) {
 	c := s.src[i]
 	if c != '`' && c != '~' {
@@ -550,7 +550,7 @@ func (s *scanner) container(i, end, next int) int {
 	return next
 }
 
-// admonition gives the length of a Python-Markdown block's opening before its title.
+// admonition returns the length of a Python-Markdown block's opening before its title.
 func admonition(line []byte) int {
 	for _, m := range []string{"!!!", "???+", "???", "===!", "===+", "==="} {
 		if bytes.HasPrefix(line, []byte(m)) {
@@ -664,7 +664,7 @@ func (s *scanner) esm(start int) int {
 	return end
 }
 
-// esmEnd gives the end of the block, or -1, and its first blank line.
+// esmEnd returns the end of the block, or -1, and its first blank line.
 func (s *scanner) esmEnd(start int, plain bool) (end, blank int) {
 	depth := jsDepth{plain: plain}
 	blank = -1
@@ -720,7 +720,7 @@ func init() {
 	}
 }
 
-// htmlBlock tells whether a block of raw HTML begins at i, in Markdown.
+// htmlBlock reports whether a block of raw HTML begins at i, in Markdown.
 func (s *scanner) htmlBlock(i, end int) bool {
 	j := i + 1
 	if j < end && (s.src[j] == '!' || s.src[j] == '?') {

@@ -158,7 +158,7 @@ func regexpEnd(b []byte, i int) int {
 	return 0
 }
 
-// jsEnd gives the position after the brace that closes the one at i, or -1. What is read in vain is taken from a
+// jsEnd returns the position after the brace that closes the one at i, or -1. What is read in vain is taken from a
 // budget, a small multiple of the source, which keeps the whole linear.
 func (s *scanner) jsEnd(i, limit int) int {
 	for _, plain := range []bool{false, true} { // the text of an element may look like a regular expression: [x](/y)

@@ -181,7 +181,7 @@ func squeeze(b *strings.Builder, raw []byte) {
 	}
 }
 
-// Title is the front matter's title, else the first heading, else the name of the file.
+// Title is the front matter's title, otherwise the first heading, otherwise the name of the file.
 func (p *Page) Title() string {
 	if t, ok := p.Front.Values["title"]; ok && t != nil {
 		if s := strings.TrimSpace(fmt.Sprint(t)); s != "" {

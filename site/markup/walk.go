@@ -181,7 +181,7 @@ func (w *walker) reference(b bracket, alive bool) bool {
 	return true
 }
 
-// sign tells whether brackets are the mark of a footnote, of an alert or of a task.
+// sign reports whether brackets are the mark of a footnote, of an alert or of a task.
 func (w *walker) sign(b bracket, in []byte) bool {
 	if in[0] == '^' {
 		return true
@@ -491,7 +491,7 @@ func (s *scanner) emphasis(delims []delimiter) {
 	}
 }
 
-// pairs tells whether a delimiter opens what another one closes. Of runs that could do both, as in a**b*c, only some
+// pairs reports whether a delimiter opens what another one closes. Of runs that could do both, as in a**b*c, only some
 // do.
 func (o *delimiter) pairs(d *delimiter) bool {
 	if o.ch != d.ch || d.ch == '~' {

@@ -1,5 +1,5 @@
 // Package assets holds the styles, scripts and pictures of the pages, embedded. Each is served under a name with the
-// hash of its content, so that browsers may keep it for ever.
+// hash of its content, so that browsers may keep it forever.
 package assets
 
 import (

@@ -102,7 +102,8 @@ func (s *Server) guard(r Route) bunrouter.HandlerFunc {
 	}
 }
 
-// inOneMemory is whether a page shows or changes what one process remembers: drafts of projects, and tasks on sources.
+// inOneMemory reports whether a page shows or changes what one process remembers: drafts of projects, and tasks on
+// sources.
 func inOneMemory(pattern string) bool {
 	return strings.HasPrefix(pattern, "/console/setup") || strings.HasPrefix(pattern, ProjectPath+"/sources")
 }

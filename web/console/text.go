@@ -58,11 +58,11 @@ func AnsweredPercent(d catalog.Day) int {
 	return -1
 }
 
-// A Concern is something that needs somebody, with the place where it is put right.
+// A Concern is something that needs somebody, with the place where it is fixed.
 type Concern struct {
 	Bad  bool // it has already cost something; else it may
 	Text string
-	Path string // where it is put right; empty if that is elsewhere
+	Path string // where it is fixed; empty if that is elsewhere
 	Do   string // what the link says
 }
 

@@ -304,7 +304,7 @@ const askedField = "asked"
 // errAskedOne means that the second of two configurations is to be asked by itself: another node runs its thread.
 var errAskedOne = errors.New("one of two configurations was asked")
 
-// tried finds an answer that was asked for in the playground: the newest to a question, else the newest of all.
+// tried finds an answer that was asked for in the playground: the newest to a question, otherwise the newest of all.
 func (s *handler) tried(ctx context.Context, v *console.Visit, id api.ThreadID, question string) (thread.Conversation,
 	thread.Exchange, error) {
 	c, err := s.Tries.Read(ctx, id, thread.Read{Project: v.Project.ID})

@@ -74,7 +74,7 @@ const byLink = "one-time link"
 var errDisabled = &api.StateError{Kind: api.ErrForbidden,
 	Reason: "this account is disabled; an owner of the organization can enable it"}
 
-// start is where the operator begins: the set-up while there is nothing to look at.
+// start is where the operator begins: the setup while there is nothing to look at.
 func (s *handler) start(v *console.Visit) string {
 	all, err := s.Catalog.Projects(v.Context())
 	if err != nil || len(all) > 0 {

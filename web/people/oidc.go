@@ -15,7 +15,7 @@ import (
 	"docent/web/oidc"
 )
 
-// Newcomers says who may sign in with the provider without having been invited: people with a verified e-mail address of
+// Newcomers says who may sign in with the provider without having been invited: people with a verified email address of
 // one of the domains. They get that role in that organization.
 type Newcomers struct {
 	Domains []string

@@ -52,7 +52,7 @@ func (s *handler) loginPage(v *console.Visit, status int, view loginView) error 
 	return s.RenderStatus(v, status, "login", "Sign in", view)
 }
 
-// login signs in with an e-mail address and a password, or with an admin key.
+// login signs in with an email address and a password, or with an admin key.
 func (s *handler) login(v *console.Visit) error {
 	bounds := []catalog.Bound{bound("address "+api.Network(v.Client), maxOfAddress)}
 	byKey := v.Form.Has("key")

@@ -30,7 +30,7 @@ type siteForm struct {
 // newSiteForm is the form, filled in with what was sent.
 func newSiteForm(sent url.Values, problems map[string]string) siteForm {
 	f := siteForm{Open: sent != nil, Fields: []console.Field{
-		{Name: "address", Label: "Address where reading begins", Kind: "url", Required: true,
+		{Name: "address", Label: "Start address", Kind: "url", Required: true,
 			Hint: "Such as https://docs.example.com/. Sites of this machine and of private networks are the operator's to add, by command."},
 		{Name: "label", Label: "Label of the site", Hint: "A word such as blog; answers and commands name the source by it. Not needed for a preview."},
 		{Name: "prefix", Label: "Only pages below", Hint: "A path such as /docs/. Default: the path of the address."},

@@ -93,7 +93,7 @@ type overviewView struct {
 	New       bool // nothing was asked yet
 }
 
-// asked counts what was asked in a project from a time ago until another. The catalogue remembers the counts of what is
+// asked counts what was asked in a project from a time ago until another. The catalog remembers the counts of what is
 // past, so that a part that is live may ask again and again.
 func (s *handler) asked(ctx context.Context, id api.ProjectID, from, to time.Duration) (sum catalog.Day, err error) {
 	now := s.Now()
@@ -196,7 +196,7 @@ func (s *handler) overviewOf(ctx context.Context, p api.Project) (*overviewView,
 	return o, nil
 }
 
-// judge says what needs somebody, and where it is put right.
+// judge says what needs somebody, and where it is fixed.
 func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catalog.Day, jobs []api.JobRow,
 	updates []api.Update) {
 	add := func(bad bool, page, do, format string, args ...any) {

@@ -179,7 +179,7 @@ type SourceState struct {
 	Author  string
 	At      time.Time
 	Address string    // public URL of the pages
-	LeftOut string    // why the source is not read any more; empty as a rule
+	LeftOut string    // why the source is no longer read; empty as a rule
 	Looked  time.Time // when the source was last looked at; zero if the server has not yet
 	Failed  string    // why that failed
 }

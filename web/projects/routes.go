@@ -1,4 +1,4 @@
-// Package projects provides the pages about projects: their overview, set-up, sources, settings, keys, widget, webhooks
+// Package projects provides the pages about projects: their overview, setup, sources, settings, keys, widget, webhooks
 // and automations.
 package projects
 

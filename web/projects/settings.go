@@ -36,7 +36,7 @@ func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, pr
 	view := settingsView{Groups: s.settingGroups(v, form), Base: v.Base(), MayWrite: v.May(console.Owner), Wrong: wrong,
 		Same: []string{setCommand(v.Project), "docent project remove " + string(v.Project.ID)}}
 	for i := range view.Groups {
-		if problems == nil {
+		if len(problems) == 0 {
 			break
 		}
 		rest := map[string]string{}
@@ -102,7 +102,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 		{"Pull requests", "", []console.Field{
 			f.text("labels", "Labels", p.Labels, "Separated by commas."),
 			f.check("direct", "Commit to the branch itself",
-				"A pull request is opened only where the branch is protected. Not on the built-in host.", p.Direct),
+				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
 			{Name: "review", Label: "Comments that are instructions", Kind: "select",
 				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
 				Hint:    "On pull requests of GitHub, GitLab, Gitea and Forgejo, by people who may write to the repository."},
@@ -130,7 +130,7 @@ func (f settingsForm) source(operates bool) fieldGroup {
 			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
 			{Name: "host", Label: "Code host", Kind: "select", Value: string(p.Host),
 				Options: hostOptions(f.value("host", string(p.Host)))},
-			f.text("hostUrl", "Address of the code host", p.HostURL, "Where it is not the public one."),
+			f.text("hostUrl", "Address of the code host", p.HostURL, "If it is not the public one."),
 			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
 			f.text("tokenEnv", "Variable with the token", p.TokenEnv,
 				"The name of an environment variable of the server. It takes the place of a token that is stored."),
@@ -170,7 +170,7 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
 			Hint: "The server's configuration names the models."},
 		f.text("deflection", "Where to send readers", p.Deflection,
-			"An e-mail address or URL that is offered where the documentation does not answer."),
+			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
 		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),

@@ -24,7 +24,7 @@ import (
 // draftsKept is how many projects may be on their way at once.
 const draftsKept = 50
 
-// A draft is a project that is on its way into the catalogue. It is kept in memory: after a restart the project is
+// A draft is a project that is on its way into the catalog. It is kept in memory: after a restart the project is
 // there, or the wizard begins again.
 type draft struct {
 	ID       api.ProjectID
@@ -197,7 +197,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "kind",
 				Label: "Code host",
 				Kind:  "select",
-				Hint:  "Say it where the address does not tell, as with a GitLab of your own.",
+				Hint:  "Choose it if the address does not tell, as with your own GitLab.",
 				Options: []console.Option{
 					host("", "recognise it"),
 					host("github", "GitHub Enterprise Server"),
@@ -214,7 +214,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 		}
 		view.Newcomer, view.Shortest = len(people) == 0, password.Shortest
 	}
-	if problems != nil {
+	if len(problems) > 0 {
 		view.Problems = console.PlaceFaults(view.Fields, problems)
 		rest := map[string]string{}
 		for _, p := range view.Problems {
@@ -429,7 +429,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	if u, err := url.Parse(look.Check.Address); err == nil && u.Hostname() != "" {
 		domain = u.Hostname()
 	}
-	siteHint := "Where readers find the pages: sources in answers link there."
+	siteHint := "Public URL of your docs. Sources in answers link here."
 	if look.Check.Address != "" {
 		siteHint += " Found in " + look.Check.AddressFrom + "; leave it empty to follow that."
 	} else {
@@ -471,7 +471,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Hint:  "Patterns as in .gitignore, one in each line. A pattern that begins with ! brings back what the site leaves out.",
 			},
 		}}
-	if problems != nil {
+	if len(problems) > 0 {
 		rest := map[string]string{}
 		for _, p := range console.PlaceFaults(view.Fields, problems) {
 			name, text, _ := strings.Cut(p, " ")

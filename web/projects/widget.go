@@ -42,7 +42,7 @@ func (s *handler) widgetPage(v *console.Visit, status int, p api.Project, proble
 	view := widgetView{Fields: widgetFields(p.Widget), Path: widgetPath(v), MayWrite: v.May(console.Owner), Shown: map[string]string{},
 		Tag: s.widgetTag(v), Same: []string{widgetCommand(p)}}
 	view.Problems = console.PlaceFaults(view.Fields, problems)
-	if problems == nil {
+	if len(problems) == 0 {
 		view.Shown = widget.Settings(p)
 		view.Contrast = contrasts(p.Widget)
 	}
@@ -101,7 +101,7 @@ func (s *handler) previewWidget(v *console.Visit) error {
 
 func (s *handler) changeWidget(v *console.Visit) error {
 	p, problems := filledIn(v.Project, v.Form)
-	if problems != nil {
+	if len(problems) > 0 {
 		return s.widgetPage(v, http.StatusBadRequest, p, problems)
 	}
 	if !reflect.DeepEqual(p.Widget, v.Project.Widget) {
@@ -117,7 +117,7 @@ func (s *handler) changeWidget(v *console.Visit) error {
 	return v.Done(widgetPath(v), "The widget's looks are stored. Pages show them within five minutes.")
 }
 
-// contrasts say whether the colours can be read.
+// contrasts say whether the colors can be read.
 func contrasts(w api.Widget) (out []contrastLine) {
 	say := func(where, colour, from string, behind ...string) {
 		least := widget.Least(colour, behind...)

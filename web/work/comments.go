@@ -105,7 +105,7 @@ func became(b job.Became) (result console.Badge, said, commit string) {
 	return result, b.Text, b.Commit
 }
 
-// remarks gives the comments on a file's lines, and the form for one if the address asks for it.
+// remarks returns the comments on a file's lines, and the form for one if the address asks for it.
 func (p *pullView) remarks(v *console.Visit, f *fileView) func(at string) ([]commentView, *askView) {
 	at := map[string][]*commentView{}
 	for _, list := range [][]commentView{p.Comments, p.Drafts} {

@@ -43,7 +43,7 @@ type jobLive struct {
 	jobLine
 	Moments []moment
 	Earlier bool // there are more moments than are shown
-	Omitted bool // the oldest are not kept any more
+	Omitted bool // the oldest are no longer kept
 	Files   []fileView
 	Shown   int  // files of the diff
 	Growing bool // the diff is of an edit that goes on

@@ -34,7 +34,7 @@ type clusters struct {
 	list []*cluster
 	with [][]share // by number of the term
 
-	// What a look-up adds up, by cluster, and which of them it has touched.
+	// What a lookup adds up, by cluster, and which of them it has touched.
 	score, known []float64
 	touched      []int32
 }

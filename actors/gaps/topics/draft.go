@@ -39,12 +39,12 @@ func Draft(t *Topic, near *Near, conversations string) string {
 		if near.Heading != "" && near.Heading != near.Title {
 			place += ", in its section “" + line(near.Heading) + "”"
 		}
-		fmt.Fprintf(&b, "The page that comes closest is %s (“%s”). Extend that page, or add a page beside it where the topic does not fit there.\n",
+		fmt.Fprintf(&b, "The page that comes closest is %s (“%s”). Extend that page, or add a page beside it if the topic does not fit there.\n",
 			place, line(near.Title))
 	} else {
 		b.WriteString("No page comes close: add one where readers would look for it, and put it into the navigation.\n")
 	}
-	b.WriteString("State only what the documentation or its sources show. Where a fact is missing, say in the pull request which one, and do not guess.\n")
+	b.WriteString("State only what the documentation or its sources show. If a fact is missing, say in the pull request which one, and do not guess.\n")
 	if conversations != "" {
 		fmt.Fprintf(&b, "\nThe conversations: %s\n", conversations)
 	}

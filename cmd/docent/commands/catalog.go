@@ -12,7 +12,7 @@ import (
 
 func newCatalogCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "catalog", Short: "Check, repair and rebuild the catalogue"}
+	cmd := &cobra.Command{Use: "catalog", Short: "Check and rebuild the catalogue"}
 	cli.OperatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{
 		Use: "check", Short: "Check everything that only the catalogue holds, and report damage; the server may run",

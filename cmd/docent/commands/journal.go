@@ -3,7 +3,6 @@ package commands
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,7 +16,7 @@ import (
 
 func newJournalCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog, Here: operator.InspectHere}
-	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect and repair the event journal"}
+	cmd := &cobra.Command{Use: "journal", Short: "Check, inspect, compact, and copy the event journal"}
 	cli.OperatorFlags(cmd, o)
 	check := &cobra.Command{
 		Use: "check", Short: "Check the whole journal and report damage; the server may run", Args: cobra.NoArgs,
@@ -49,41 +48,30 @@ func newJournalCommand(prog cli.Program) *cobra.Command {
 		},
 	}
 	var yes bool
-	var aside []string
-	repair := &cobra.Command{
-		Use: "repair", Short: "Take damaged records out of the journal, so that the rest works; the server must be stopped",
-		Args: cobra.NoArgs,
-		Long: "Take damaged records out of the journal, so that the rest works. The server must be stopped.\n\n" +
-			"A job or thread whose snapshot still holds everything is repaired. Any other one with damage is removed as a whole: the\n" +
-			"server then does not know it. What is taken out is first written unchanged to a file in the folder set-aside of the data\n" +
-			"directory. Without --yes nothing is changed: the command says what is damaged.",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+	drop := &cobra.Command{
+		Use: "drop ID...", Short: "Take jobs or threads out of the journal, damaged or not; the server must be stopped",
+		Args: cobra.MinimumNArgs(1), SuggestFor: []string{"repair"},
+		Long: "Take jobs or threads out of the journal, damaged or not: the server then does not know them. Their records are first written\n" +
+			"unchanged to a file in the folder set-aside of the data directory. Restore a backup instead if there is a recent one: other\n" +
+			"damage cannot be taken out. Without --yes nothing is changed.",
+		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := o.Load(cmd)
 			if err != nil {
 				return err
 			}
-			for i, name := range aside {
-				if aside[i], err = streamName(name); err != nil {
+			for i, name := range args {
+				if args[i], err = streamName(name); err != nil {
 					return err
 				}
 			}
-			done, err := operator.RepairJournal(c, aside, yes, func(problem string) { fmt.Fprintln(cmd.ErrOrStderr(), problem) })
-			switch {
-			case err != nil:
+			done, err := operator.DropStreams(c, args, yes)
+			if err != nil {
 				return err
-			case !yes:
-				_, err = fmt.Fprintln(cmd.OutOrStdout(), "nothing is damaged")
-			case o.JSON:
-				err = cli.PrintJSON(cmd.OutOrStdout(), done)
-			default:
-				err = printRepaired(cmd.OutOrStdout(), done)
 			}
-			return err
+			return o.Did(cmd, done, "%s: taken out; the records are in %s", strings.Join(args, ", "), done.Kept)
 		},
 	}
-	repair.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
-	repair.Flags().StringArrayVar(&aside, "stream", nil,
-		"also take out this job or thread, damaged or not (may be given more than once)")
+	drop.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
 	compact := &cobra.Command{
 		Use: "compact", Short: "Give the journal's free space back to the disk; the server must be stopped",
 		Args: cobra.NoArgs,
@@ -101,7 +89,7 @@ func newJournalCommand(prog cli.Program) *cobra.Command {
 			return o.Did(cmd, done, "the journal had %d bytes and has %d", done.Before, done.After)
 		},
 	}
-	cmd.AddCommand(check, show, repair, compact, newAdoptCommand(o), newJournalCopyCommand(o))
+	cmd.AddCommand(check, show, drop, compact, newAdoptCommand(o), newJournalCopyCommand(o))
 	return cmd
 }
 
@@ -156,21 +144,4 @@ func printReport(cmd *cobra.Command, asJSON bool, r operator.JournalReport) erro
 		return errors.New("one thing is wrong in the journal")
 	}
 	return fmt.Errorf("%d things are wrong in the journal", r.Found)
-}
-
-func printRepaired(out io.Writer, done operator.JournalRepaired) error {
-	for _, r := range done.Repairs {
-		what := "kept whole"
-		if r.Lost {
-			what = "LOST"
-		}
-		fmt.Fprintf(out, "%s %s: %s (%s, %d records taken out)\n", r.Bucket, r.Stream, r.What, what, r.Records)
-	}
-	switch {
-	case len(done.Repairs) == 0:
-		fmt.Fprintln(out, "nothing was damaged")
-	case done.Kept != "":
-		fmt.Fprintf(out, "what was taken out stands in %s, a record a line\n", done.Kept)
-	}
-	return nil
 }

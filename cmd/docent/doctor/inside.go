@@ -97,7 +97,7 @@ func (o Inside) journalFinding(context.Context) Finding {
 	case s.Down:
 		return Wrong("make room on the disk, or mount it writable", "it cannot be written to: the disk is full, read-only or broken")
 	case s.Damaged > 0:
-		return Wrong("docent journal check says what; docent journal repair, with the server stopped, takes it out", "%d streams are damaged", s.Damaged)
+		return Wrong("docent journal check says what; restore a backup, or give them up with docent journal drop and the server stopped", "%d streams are damaged", s.Damaged)
 	}
 	return Fine("it can be written to, at position %d", s.Position)
 }

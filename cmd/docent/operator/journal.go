@@ -108,7 +108,10 @@ func (j *inspected) report() (JournalReport, error) {
 	err := j.check(func(p journal.Problem) bool {
 		shown := journalProblem{Bucket: p.Bucket, Stream: p.Stream, Sequence: p.Seq, Position: p.Position,
 			Problem: p.Err.Error(),
-			Advice:  "`docent journal repair` takes it out, so that the rest works"}
+			Advice:  "restore a backup; the rest works meanwhile"}
+		if p.Stream != "" && (p.Bucket == "events" || p.Bucket == "snapshots") {
+			shown.Advice = "restore a backup, or give it up: docent journal drop " + p.Stream + "; the rest works meanwhile"
+		}
 		if j.Inspection == nil {
 			shown.Advice = "restore a backup: what stands in the file cannot be read safely"
 		}
@@ -128,7 +131,7 @@ func (j *inspected) report() (JournalReport, error) {
 		r.Streams++
 		if err := understood(stream, rec); err != nil {
 			p := journalProblem{Bucket: "events", Stream: stream, Sequence: rec.Seq, Problem: err.Error(),
-				Advice: "its actor is quarantined and the rest works; it may have been written by a newer version of docent. `docent journal repair --stream " + stream + "` takes it out"}
+				Advice: "its actor is quarantined and the rest works; it may have been written by a newer version of docent. `docent journal drop " + stream + "` takes it out"}
 			var at *persistent.RecoverError
 			if errors.As(err, &at) {
 				p.Sequence = at.Seq

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"docent/cmd/docent/config"
@@ -21,10 +22,10 @@ import (
 	"docent/persistence/journal"
 )
 
-// JournalRepaired says what was taken out of a journal.
-type JournalRepaired struct {
-	Kept    string             `json:"kept,omitempty"` // the file that holds what was taken out
-	Repairs []journal.Repaired `json:"repairs"`
+// JournalDropped says what was taken out of a journal.
+type JournalDropped struct {
+	Kept    string            `json:"kept,omitempty"` // the file that holds what was taken out
+	Dropped []journal.Dropped `json:"dropped"`
 }
 
 // hasJournal says that a data directory has none.
@@ -69,13 +70,13 @@ func CompactJournal(c config.Config) (done JournalCompacted, err error) {
 	return done, err
 }
 
-// RepairJournal takes damaged records and the named streams out of a journal's file. The server must be stopped. Unless
-// yes is set, it changes nothing and only reports what is damaged; it then fails if there is anything to take out.
-func RepairJournal(c config.Config, aside []string, yes bool, report func(problem string)) (done JournalRepaired, err error) {
+// DropStreams takes jobs and threads out of a journal's file, damaged or not. The server must be stopped. Unless yes is set, it
+// changes nothing and only says what would be dropped.
+func DropStreams(c config.Config, streams []string, yes bool) (done JournalDropped, err error) {
 	if c.Shared() {
-		return done, stores.InFile("repair it", "put the database back from its own backup or replica")
+		return done, stores.InFile("drop a stream of it", "put the database back from its own backup or replica")
 	}
-	dir, err := openStopped(c, "journal repair")
+	dir, err := openStopped(c, "journal drop")
 	if err != nil {
 		return done, err
 	}
@@ -83,35 +84,25 @@ func RepairJournal(c config.Config, aside []string, yes bool, report func(proble
 	if err := hasJournal(dir.Path); err != nil {
 		return done, err
 	}
+	path := dir.File(datadir.Journal)
 	if !yes {
-		path := dir.File(datadir.Journal)
-		found := 0
-		err := journal.Check(path, func(p journal.Problem) bool {
-			found++
-			report(path + ": " + p.String())
-			return true
-		})
-		if err == nil && found+len(aside) > 0 {
-			err = fmt.Errorf("%d damaged and %d named: nothing was changed; make a copy of %s and run this again with --yes",
-				found, len(aside), path)
-		}
-		return done, err
+		return done, fmt.Errorf("nothing was changed; make a copy of %s and run this again with --yes to drop %s", path,
+			strings.Join(streams, ", "))
 	}
-	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: slog.New(slog.DiscardHandler),
-		AcceptDamage: true})
+	j, err := journal.Open(path, journal.Options{Log: slog.New(slog.DiscardHandler)})
 	if errors.Is(err, journal.ErrCorrupt) {
-		return done, fmt.Errorf("%w: this is more than can be repaired here; restore a backup", err)
+		return done, fmt.Errorf("%w: restore a backup", err)
 	}
 	if err != nil {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, j.Close()) }()
 	keep := &keeper{folder: dir.File(datadir.SetAside), name: "journal"}
-	repairs, err := j.Repair(aside, keep.add, keep.close)
+	dropped, err := j.Drop(streams, keep.add, keep.close)
 	if err != nil {
 		return done, errors.Join(err, keep.discard())
 	}
-	return JournalRepaired{keep.path, repairs}, nil
+	return JournalDropped{keep.path, dropped}, nil
 }
 
 // A keeper writes records that are taken out to a file, as they stand.
@@ -167,7 +158,7 @@ func (k *keeper) close() error {
 	return errors.Join(k.buffer.Flush(), k.file.Sync(), k.file.Close(), disk.SyncFolder(k.folder))
 }
 
-// discard removes the file of a repair that did not take place.
+// discard removes the file of a drop that did not take place.
 func (k *keeper) discard() error {
 	if k.file == nil {
 		return nil

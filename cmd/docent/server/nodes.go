@@ -17,12 +17,13 @@ import (
 
 // join makes this server a node of the cluster that its database is of. It runs nothing before run.
 //
-// The order at the start of a node: catalog, indexes, repositories; the listener for other nodes, which says who it is; its
-// row among the members, refused where the others have another secret or do not reach it; the journal, whose appends bear
-// the row's id; actors; the edge, and before it router/forward; the commits that the others follow, for 20 s at most; other
-// nodes' requests. Only then is it ready, takes shards, and wakes what is pending in them. Its stop: not ready any more;
-// streams end, or are cut at half of the drain; shards are handed over, 16 at a time, each after its actors have ended;
-// what still comes is forwarded for a second; the listener closes; the row says that it left; the rest as on one server.
+// The order at the start of a node: catalog, indexes, repositories; the listener for other nodes, which says who it is;
+// its row among the members, refused where the others have another secret or do not reach it; the journal, whose
+// appends bear the row's id; actors; the edge, and before it router/forward; the commits that the others follow, for 20
+// s at most; other nodes' requests. Only then is it ready, takes shards, and wakes what is pending in them. Its stop:
+// not ready any more; streams end, or are cut at half of the drain; shards are handed over, 16 at a time, each after
+// its actors have ended; what still comes is forwarded for a second; the listener closes; the row says that it left;
+// the rest as on one server.
 func (a *Server) join(ctx context.Context) (err error) {
 	c := &a.config
 	if !c.Shared() {
@@ -53,7 +54,8 @@ func (a *Server) join(ctx context.Context) (err error) {
 	return nil
 }
 
-// ready is nil while what readers write is stored. Of several nodes each knows from its beats that the database takes writes.
+// ready is nil while what readers write is stored. Of several nodes each knows from its beats that the database takes
+// writes.
 func (a *Server) ready(ctx context.Context) error {
 	if err := a.nodes.Serving(); err != nil {
 		return err
@@ -69,9 +71,9 @@ func (a *Server) newIDs() *api.IDs {
 	return &api.IDs{Mine: func(prefix, id string) bool {
 		switch prefix {
 		case api.JobPrefix:
-			return a.nodes.Here(job.Stream(api.JobID(id)))
+			return a.nodes.Owns(job.Stream(api.JobID(id)))
 		case api.ThreadPrefix:
-			return a.nodes.Here(thread.Stream(api.ThreadID(id)))
+			return a.nodes.Owns(thread.Stream(api.ThreadID(id)))
 		default:
 			return true
 		}

@@ -1,5 +1,5 @@
-// Package server runs a server: it opens the stores, starts the actors, and wires the pages, the API and everything that works in the
-// background.
+// Package server runs a server: it opens the stores, starts the actors, and wires the pages, the API and everything
+// that works in the background.
 package server
 
 import (
@@ -419,7 +419,7 @@ func (a *Server) startListings() error {
 	for _, l := range list {
 		a.listings = append(a.listings, l.Projector)
 		a.closers = append(a.closers, func() error { l.End(); return nil })
-		a.background(func(ctx context.Context) { a.nodes.Alone(ctx, "task/listing/"+l.Name(), l.Run) })
+		a.background(func(ctx context.Context) { a.nodes.RunExclusive(ctx, "task/listing/"+l.Name(), l.Run) })
 	}
 	return err
 }
@@ -475,7 +475,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 		a.Log.Info("stopping", "drain", a.config.DrainTimeout.Duration)
 	case err = <-failed:
 		err = fmt.Errorf("serve: %w", err)
-	case <-a.nodes.Given():
+	case <-a.nodes.Evicted():
 		return a.givenUp()
 	}
 	a.leaving()

@@ -83,7 +83,7 @@ func (a *Server) here() func(name string) bool {
 	if a.nodes == nil {
 		return nil
 	}
-	return a.nodes.Here
+	return a.nodes.Owns
 }
 
 // knownJobs are the jobs of all nodes. What another one runs can be read here, from the journal; a request that works on
@@ -99,7 +99,7 @@ func (a *Server) knownJobs() knownJobs { return knownJobs{a.System.Jobs(), a.nod
 // Ask is actors.Jobs.Ask.
 func (j knownJobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
 	read, is := cmd.(job.Read)
-	if !is || j.nodes.Here(job.Stream(id)) {
+	if !is || j.nodes.Owns(job.Stream(id)) {
 		return j.Jobs.Ask(ctx, id, cmd)
 	}
 	recovered, err := j.journal.Load(job.Stream(id))
@@ -127,7 +127,7 @@ func (a *Server) knownThreads() knownThreads {
 
 // Read is actors.Threads.Read.
 func (k knownThreads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error) {
-	if !api.ValidID(api.ThreadPrefix, string(id)) || k.nodes.Here(thread.Stream(id)) {
+	if !api.ValidID(api.ThreadPrefix, string(id)) || k.nodes.Owns(thread.Stream(id)) {
 		return k.Threads.Read(ctx, id, cmd)
 	}
 	recovered, err := k.journal.Load(thread.Stream(id))

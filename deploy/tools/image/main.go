@@ -1,5 +1,5 @@
-// Command image makes Docent's container image of binaries that are built: from scratch, for each platform that there is a
-// binary for, without a container engine. The same binaries and the same flags make the same bits.
+// Command image makes Docent's container image of binaries that are built: from scratch, for each platform that there
+// is a binary for, without a container engine. The same binaries and the same flags make the same bits.
 package main
 
 import (
@@ -21,7 +21,7 @@ func main() {
 	flag.StringVar(&r.version, "version", "", "version of the release")
 	flag.StringVar(&r.revision, "revision", "", "commit that the binaries are built from")
 	flag.StringVar(&r.source, "source", "", "address of the source code")
-	flag.StringVar(&r.name, "name", "docent", "name that the image has where an archive is loaded, without the version")
+	flag.StringVar(&r.name, "name", "docent", "name that the image gets when an archive is loaded, without the version")
 	created := flag.Int64("created", 0, "time of the commit in seconds since 1970, which all in the image bears")
 	out := flag.String("out", "", "folder to write to")
 	flag.Usage = func() {

@@ -1,4 +1,4 @@
-// Package catalogtest gives tests databases for catalogues: a SQLite file, and a schema of PostgreSQL if there is a
+// Package catalogtest gives tests databases for catalogs: a SQLite file, and a schema of PostgreSQL if there is a
 // server.
 package catalogtest
 
@@ -15,7 +15,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 )
 
-// Each runs a test with the DSN of an empty SQLite catalogue, and with that of an empty one on PostgreSQL if there
+// Each runs a test with the DSN of an empty SQLite catalog, and with that of an empty one on PostgreSQL if there
 // is a server.
 func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	t.Run("sqlite", func(t *testing.T) {

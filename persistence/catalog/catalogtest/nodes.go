@@ -7,7 +7,7 @@ import (
 	"docent/persistence/catalog"
 )
 
-// TwoNodes are catalogues of two nodes on one database. What they remember they remember for an hour, unless the other
+// TwoNodes are catalogs of two nodes on one database. What they remember they remember for an hour, unless the other
 // says that it has changed.
 func TwoNodes(t *testing.T) (a, b *catalog.Catalog) {
 	t.Helper()

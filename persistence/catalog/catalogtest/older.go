@@ -64,7 +64,7 @@ func TablesAfter(t *testing.T, migration string) (tables []string) {
 	return tables
 }
 
-// BackTo takes from a catalogue what the migrations after that one brought, and opens it again.
+// BackTo takes from a catalog what the migrations after that one brought, and opens it again.
 func (p Place) BackTo(t *testing.T, c *catalog.Catalog, migration string) *catalog.Catalog {
 	t.Helper()
 	statements := append(Undo(t, migration), "DELETE FROM bun_migrations WHERE name > '"+migration+"'")

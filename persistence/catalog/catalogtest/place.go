@@ -22,7 +22,7 @@ func EachPlace(t *testing.T, test func(*testing.T, Place)) {
 	Each(t, func(t *testing.T, dsn string) { test(t, Place{T: t, DSN: dsn}) })
 }
 
-// Open opens the catalogue of the place until the test ends.
+// Open opens the catalog of the place until the test ends.
 func (p Place) Open(o catalog.Options) *catalog.Catalog {
 	p.T.Helper()
 	if o.Log == nil {
@@ -65,7 +65,7 @@ func (c *Clock) Add(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// Must gives a value, or ends the test if there is an error.
+// Must returns a value, or ends the test if there is an error.
 func Must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()

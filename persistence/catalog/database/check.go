@@ -146,7 +146,7 @@ func sealAll(ctx context.Context, db bun.IDB, tables []Table) error {
 	return nil
 }
 
-// A Problem is something that is wrong in the catalogue.
+// A Problem is something that is wrong in the catalog.
 type Problem struct {
 	Table string
 	Row   string // empty if it is not one row

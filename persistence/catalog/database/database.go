@@ -1,6 +1,6 @@
-// Package database provides the one SQL database, SQLite or PostgreSQL, of all parts of the catalogue, through bun. It
+// Package database provides the one SQL database, SQLite or PostgreSQL, of all parts of the catalog, through bun. It
 // owns how the database is opened and migrated, transactions and how changes are counted and told to other nodes, the
-// identity of the catalogue, rows with checksums, errors, what is remembered of look-ups, and the organizations and
+// identity of the catalog, rows with checksums, errors, what is remembered of lookups, and the organizations and
 // settings of the installation. Migrations of all parts are here, since they are one sequence.
 package database
 
@@ -28,11 +28,11 @@ import (
 // ErrCorrupt says that a stored row, or the whole file, is damaged.
 var ErrCorrupt = errors.New("a stored record is damaged")
 
-// Options change how a catalogue is kept; the zero value is right for serving.
+// Options change how a catalog is kept; the zero value is right for serving.
 type Options struct {
 	Log *slog.Logger // default slog.Default
 	Now func() time.Time
-	// Stale is how long a look-up may be answered from memory when another process changes the same database: 1 s if
+	// Stale is how long a lookup may be answered from memory when another process changes the same database: 1 s if
 	// zero. A change made through this DB is seen at once.
 	Stale time.Duration
 	// TouchEvery is how often the last use of keys is written: default 5 s.
@@ -55,7 +55,7 @@ type Options struct {
 	CloseWait time.Duration
 }
 
-// A DB is the SQL database of a catalogue. It may be used by many goroutines at once, and a SQLite or PostgreSQL
+// A DB is the SQL database of a catalog. It may be used by many goroutines at once, and a SQLite or PostgreSQL
 // database by several processes. A change that returned without an error is on disk; what a part writes by Every is the
 // exception.
 //
@@ -84,7 +84,7 @@ type DB struct {
 	closed  error
 }
 
-// A Part says what a part of the catalogue brings to its schema, beside the migrations: the tables whose rows carry
+// A Part says what a part of the catalog brings to its schema, beside the migrations: the tables whose rows carry
 // checksums, and what a migration leaves to the program.
 type Part struct {
 	Tables []Table
@@ -99,7 +99,7 @@ type Step struct {
 }
 
 // Open opens the database and brings its schema up to date. The dsn is "sqlite:PATH", for a file that is made
-// if it does not exist, or "postgres://…". Several processes may open the same catalogue at once. Nothing goes on in
+// if it does not exist, or "postgres://…". Several processes may open the same catalog at once. Nothing goes on in
 // the background before Start.
 func Open(ctx context.Context, dsn string, o Options, parts ...Part) (*DB, error) {
 	if o.Log == nil {
@@ -191,7 +191,7 @@ func (db *DB) Close() error {
 	return db.closed
 }
 
-// Ping reports whether the catalogue answers and takes writes: a database that failed over to a replica, or that is
+// Ping reports whether the catalog answers and takes writes: a database that failed over to a replica, or that is
 // guarded, may only be read.
 func (db *DB) Ping(ctx context.Context) error {
 	if db.Postgres() == nil {
@@ -206,7 +206,7 @@ func (db *DB) Ping(ctx context.Context) error {
 	return db.Fail("ask", err)
 }
 
-// String names the catalogue for people, without its password.
+// String names the catalog for people, without its password.
 func (db *DB) String() string { return db.Name }
 
 // InTx runs fn in one transaction on the writing connection.
@@ -295,8 +295,8 @@ func (db *DB) AddOrganization(ctx context.Context, id api.OrgID, name string) er
 	})
 }
 
-// Postgres is the database of a catalogue that is in PostgreSQL, for what else is kept there; nil for SQLite. The
-// catalogue closes it.
+// Postgres is the database of a catalog that is in PostgreSQL, for what else is kept there; nil for SQLite. The
+// catalog closes it.
 func (db *DB) Postgres() *sql.DB {
 	if db.Write.Dialect().Name() != dialect.PG {
 		return nil

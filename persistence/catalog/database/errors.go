@@ -56,7 +56,7 @@ func noRoom(err error) bool {
 	return code == sqlite3.SQLITE_FULL || code == sqlite3.SQLITE_IOERR || code == sqlite3.SQLITE_CANTOPEN
 }
 
-// Fail says what was being done to which catalogue, and sorts the driver's error: damage is ErrCorrupt, what may pass
+// Fail says what was being done to which catalog, and sorts the driver's error: damage is ErrCorrupt, what may pass
 // by itself is api.ErrUnavailable. Errors that are the caller's own pass as they are.
 func (db *DB) Fail(doing string, err error) error {
 	switch {

@@ -8,13 +8,13 @@ import (
 	"github.com/uptrace/bun"
 )
 
-// An Identity says which catalogue this is, and what it knows of the journal that it works with.
+// An Identity says which catalog this is, and what it knows of the journal that it works with.
 type Identity struct {
 	ID       string
 	Revision uint64 // the number of its last change of what stands nowhere else
 	Journal  string // the identity of the journal that it works with; empty if there is none yet
 	Position uint64 // the last position of the journal that it has seen
-	Partial  bool   // a listing was being rebuilt when the catalogue was brought up to date: Position may be too low
+	Partial  bool   // a listing was being rebuilt when the catalog was brought up to date: Position may be too low
 }
 
 type storeRow struct {
@@ -30,7 +30,7 @@ const (
 	storeJournal = "journal"
 )
 
-// identify gives a catalogue its identity, at the migration that brings these.
+// identify gives a catalog its identity, at the migration that brings these.
 func identify(ctx context.Context, db bun.IDB) error {
 	var seen uint64
 	if err := db.NewRaw("SELECT COALESCE(MAX(position), 0) FROM projections").Scan(ctx, &seen); err != nil {
@@ -41,7 +41,7 @@ func identify(ctx context.Context, db bun.IDB) error {
 	return err
 }
 
-// Identity is what the catalogue says of itself now.
+// Identity is what the catalog says of itself now.
 func (db *DB) Identity(ctx context.Context) (is Identity, err error) {
 	var rows []storeRow
 	if err := db.Read.NewSelect().Model(&rows).Scan(ctx); err != nil {
@@ -73,7 +73,7 @@ func (db *DB) Identity(ctx context.Context) (is Identity, err error) {
 // Revision is the number of the last change, of what stands nowhere else, that is known here.
 func (db *DB) Revision() uint64 { return db.revision.Load() }
 
-// RememberJournal makes a journal the one that the catalogue works with. It returns false if another process was faster
+// RememberJournal makes a journal the one that the catalog works with. It returns false if another process was faster
 // with another one.
 func (db *DB) RememberJournal(ctx context.Context, was Identity, id string, position uint64) (bool, error) {
 	var n int64
@@ -121,7 +121,7 @@ func (db *DB) heard(revision uint64) {
 	}
 }
 
-// SeenJournal says up to which position the catalogue has seen a journal, and whether it has worked with one at all.
+// SeenJournal says up to which position the catalog has seen a journal, and whether it has worked with one at all.
 func (db *DB) SeenJournal(ctx context.Context) (position uint64, worked bool, err error) {
 	is, err := db.Identity(ctx)
 	return is.Position, is.Journal != "" || is.Position > 0, err

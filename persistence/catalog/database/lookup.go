@@ -14,7 +14,7 @@ import (
 	"docent/internal/background"
 )
 
-// What a look-up remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room
+// What a lookup remembers is bounded: anyone can ask for names and keys that do not exist. These do not take the room
 // of the others.
 const (
 	maxFound   = 1 << 16
@@ -55,7 +55,7 @@ func newLookup[K comparable, V any](o Options, name func(K) string,
 	return l
 }
 
-// Forget makes every later look-up ask the database.
+// Forget makes every later lookup ask the database.
 func (l *Lookup[K, V]) Forget() {
 	found, err := lru.New[K, found[V]](l.maxFound)
 	missing, also := lru.New[K, time.Time](l.maxMissing)
@@ -102,7 +102,7 @@ func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 	}
 }
 
-// remembered gives what is known of a key now.
+// remembered returns what is known of a key now.
 func (a *answers[K, V]) remembered(key K, now time.Time) (value V, known bool, err error) {
 	if hit, ok := a.found.Get(key); ok && now.Before(hit.until) {
 		return hit.value, true, nil
@@ -117,14 +117,14 @@ var descLookups = prometheus.NewDesc("docent_catalog_lookups_total",
 	"Look-ups of API keys, projects, domains, people and sessions, by what became of them: hit (answered from memory) or miss (asked of the database, or of who is asking it).",
 	[]string{"of", "result"}, nil)
 
-// registered is a look-up as the database knows it.
+// registered is a lookup as the database knows it.
 type registered struct {
 	group, of    string
 	forget       func()
 	hits, misses *atomic.Uint64
 }
 
-// NewLookup makes a look-up that forgets with its group (Forget), and is counted under the name that it is of.
+// NewLookup makes a lookup that forgets with its group (Forget), and is counted under the name that it is of.
 func NewLookup[K comparable, V any](db *DB, group, of string, name func(K) string,
 	load func(context.Context, K) (V, error)) *Lookup[K, V] {
 	l := newLookup(db.options, name, load)

@@ -21,7 +21,7 @@ const (
 	nodeDeaf = 3 * time.Second // after which one that did not answer is not
 )
 
-// otherNodes is what the catalogues of several nodes on one database tell each other. A nil one is that of a single node.
+// otherNodes is what the catalogs of several nodes on one database tell each other. A nil one is that of a single node.
 //
 // What is remembered from the database is forgotten when another node says that it has changed it, and all of it when
 // the connection that hears was lost. While it is lost, nothing is remembered for longer than Options.Stale.
@@ -38,7 +38,7 @@ type otherNodes struct {
 type Message struct {
 	From   string   `json:"from"`
 	Change bool     `json:"change,omitempty"` // of what stands nowhere else
-	Forget []string `json:"forget,omitempty"` // look-ups
+	Forget []string `json:"forget,omitempty"` // lookups
 	// Listing was brought up to Position, or somebody waits for it.
 	Listing  string          `json:"listing,omitempty"`
 	Position uint64          `json:"position,omitempty"`
@@ -60,7 +60,7 @@ const nodeTables = `CREATE TABLE IF NOT EXISTS node_counts (
 	name TEXT COLLATE "C" PRIMARY KEY, taken BIGINT NOT NULL, until_at TIMESTAMPTZ NOT NULL);
 CREATE INDEX IF NOT EXISTS node_counts_until ON node_counts (until_at)`
 
-// openNodes connects the catalogue to other nodes: it announces its changes, and hears of theirs.
+// openNodes connects the catalog to other nodes: it announces its changes, and hears of theirs.
 func (db *DB) openNodes(ctx context.Context, connect func(context.Context) (*pgx.Conn, error)) error {
 	err := db.InTx(ctx, "prepare for several nodes", func(ctx context.Context, tx bun.Tx) error {
 		if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(7234150847)"); err != nil {
@@ -85,7 +85,7 @@ func (db *DB) openNodes(ctx context.Context, connect func(context.Context) (*pgx
 	return nil
 }
 
-// Several says whether several nodes serve from the database.
+// Several reports whether several nodes serve from the database.
 func (db *DB) Several() bool { return db.nodes != nil }
 
 // hearer is a part that acts on what other nodes say.

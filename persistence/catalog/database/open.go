@@ -82,7 +82,7 @@ func (db *DB) openSQLite(ctx context.Context, path string, o Options, steps []St
 func prepareFile(path string) (int64, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
-		var at *fs.PathError // the path is in the catalogue's name already
+		var at *fs.PathError // the path is in the catalog's name already
 		if errors.As(err, &at) {
 			err = at.Err
 		}

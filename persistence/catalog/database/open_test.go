@@ -129,7 +129,7 @@ func TestErrorsNeverShowThePassword(t *testing.T) {
 	}
 }
 
-// TestNewConnectionsHaveTheUserAsGivenNow changes the address that a catalogue is given while it is open: its next
+// TestNewConnectionsHaveTheUserAsGivenNow changes the address that a catalog is given while it is open: its next
 // connections have the user and the password of the address as it is then.
 func TestNewConnectionsHaveTheUserAsGivenNow(t *testing.T) {
 	t.Parallel()

@@ -78,7 +78,7 @@ func (c *cable) set(cut bool) {
 	}
 }
 
-// throughACable makes an empty catalogue's DSN whose connections go through a cable.
+// throughACable makes an empty catalog's DSN whose connections go through a cable.
 func throughACable(t *testing.T) (*cable, string) {
 	t.Helper()
 	u, err := url.Parse(catalogtest.Postgres(t))

@@ -41,7 +41,7 @@ func (db *DB) Watch(project api.ProjectID) (changed <-chan struct{}, stop func()
 	})
 }
 
-// idle is whether nobody watches.
+// idle reports whether nobody watches.
 func (w *watchers) idle() bool { return w.n.Load() == 0 }
 
 // Tell tells those who watch one of the projects that something has changed; with nil, all.

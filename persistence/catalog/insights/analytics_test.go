@@ -497,7 +497,7 @@ func TestSearchesAreCounted(t *testing.T) {
 			t.Errorf("without result: %v, %v", missed, err)
 		}
 
-		// What is old goes; what waits when the catalogue is closed is written.
+		// What is old goes; what waits when the catalog is closed is written.
 		clock.Add(insights.SearchKeep)
 		search("ann", "webhooks", 1)
 		if err := c.Close(); err != nil {

@@ -133,7 +133,7 @@ func BenchmarkAddProject(b *testing.B) {
 	}
 }
 
-// big is a catalogue with half a year of a busy site: 100,000 conversations and 10,000 jobs.
+// big is a catalog with half a year of a busy site: 100,000 conversations and 10,000 jobs.
 var big = sync.OnceValues(func() (*catalog.Catalog, error) {
 	const conversations, jobs = 100_000, 10_000
 	folder, err := os.MkdirTemp("", "docent-bench")

@@ -45,7 +45,7 @@ type Conversation struct {
 	Up, Down   int // ratings; also of answers that were replaced
 }
 
-// filtered is whether more than a time is asked for.
+// filtered reports whether more than a time is asked for.
 func (q ConversationQuery) filtered() bool {
 	return q.Text != "" || q.Page != "" || q.Outcome != "" || q.Rating != "" || q.Channel != "" || q.Caller != ""
 }

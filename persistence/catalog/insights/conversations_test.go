@@ -222,7 +222,7 @@ func TestConversationsSurviveTheirListing(t *testing.T) {
 	})
 }
 
-// A catalogue of the version before is opened with all that its questions say.
+// A catalog of the version before is opened with all that its questions say.
 func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		c, l := p.Open(catalog.Options{}), newThreadLog()

@@ -114,7 +114,7 @@ func (q *quarters) forgetAll() {
 	}
 }
 
-// due says whether a quarter is to be counted.
+// due reports whether a quarter is to be counted.
 func (q *quarters) due(of database.Quarter, now time.Time) bool {
 	k := q.known[of]
 	return k == nil || k.stale && (k.took < quarterQuick || now.Sub(k.read) >= quarterShare*k.took)

@@ -55,7 +55,7 @@ func (s *Store) Held() int {
 func (s *Store) ForgetCounts() { s.reset() }
 
 // Recount counts what has changed again at once, even if counting took long: for what a machine that stood still
-// took five seconds to count, a catalogue waits for a hundred (quarterShare).
+// took five seconds to count, a catalog waits for a hundred (quarterShare).
 func (s *Store) Recount() {
 	s.days.mu.Lock()
 	defer s.days.mu.Unlock()

@@ -119,7 +119,7 @@ func (s *searchLog) room(who searcher, now time.Time) bool {
 // day is a day of UTC.
 const day = 24 * time.Hour
 
-// take gives what has ended by now, or all there is.
+// take returns what has ended by now, or all there is.
 func (s *searchLog) take(now time.Time, all bool) (rows []searchRow, dropped int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

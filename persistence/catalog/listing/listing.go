@@ -1,4 +1,4 @@
-// Package listing keeps copies of what the journal holds in the catalogue, where they can be searched: a projector
+// Package listing keeps copies of what the journal holds in the catalog, where they can be searched: a projector
 // follows the journal and writes the rows of one kind of stream, on one node at a time, and tells the others. It owns
 // the projectors and the listing of jobs; the listing of questions is that of package insights.
 package listing
@@ -40,7 +40,7 @@ func New(db *database.DB) *Store {
 }
 
 // Add registers a listing to be emptied with the others. Changed is called after each change of any listing, and reset
-// when what was counted may not hold any more. It is called before the database is started.
+// when what was counted may no longer hold. It is called before the database is started.
 func (s *Store) Add(of Projection, changed func(*Changes), reset func()) {
 	s.copies, s.observers = append(s.copies, of), append(s.observers, observer{changed, reset})
 }

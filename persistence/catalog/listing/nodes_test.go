@@ -101,7 +101,7 @@ func TestAListingThatAnotherNodeMakesAnewIsNotTakenForWhole(t *testing.T) {
 }
 
 // TestAListingIsNotStoredBeyondTheJournalsEnd has the server lose commits that a projector has read: a node that starts
-// would find a catalogue that has seen more than there is.
+// would find a catalog that has seen more than there is.
 func TestAListingIsNotStoredBeyondTheJournalsEnd(t *testing.T) {
 	t.Parallel()
 	dsn := catalogtest.Postgres(t)

@@ -57,7 +57,7 @@ const (
 
 // A Projection is what a Projector keeps: rows that are copies of the streams of one kind.
 type Projection struct {
-	Name   string        // of its position in the catalogue
+	Name   string        // of its position in the catalog
 	Title  string        // for the log
 	Kind   string        // of its streams, as the log's key for one of them
 	Prefix string        // of its streams' names
@@ -128,7 +128,7 @@ func (of Projection) listed(ctx context.Context, s *Store, after string, n int) 
 	return names, s.db.Fail("read which "+of.Kind+"s are listed", err)
 }
 
-// A Projector keeps a listing in the catalogue up with the journal: that of jobs, or that of the questions that threads
+// A Projector keeps a listing in the catalog up with the journal: that of jobs, or that of the questions that threads
 // have answered. A listing's rows and the position that they reflect are written in one transaction, so that whatever
 // dies, it goes on where it was. A job or thread whose stream is damaged keeps its last rows and is logged; the others
 // go on.
@@ -145,7 +145,7 @@ type Projector struct {
 	work   sync.Mutex // one step at a time: the loop's or a rebuild's
 	begun  bool       // guarded by work, as are the next three
 	first  bool       // step, which may find the whole log
-	stored uint64     // the position in the catalogue
+	stored uint64     // the position in the catalog
 	asOf   time.Time  // of the last write
 
 	mu      sync.Mutex
@@ -172,8 +172,8 @@ func (s *Store) Keep(of Projection, source Source, log *slog.Logger) *Projector 
 	return p
 }
 
-// Run catches up and follows the journal until ctx ends. If the catalogue or the journal cannot be used, it tries
-// again. It must have returned before the catalogue is closed.
+// Run catches up and follows the journal until ctx ends. If the catalog or the journal cannot be used, it tries
+// again. It must have returned before the catalog is closed.
 //
 // Of several nodes on one database, one runs it at a time, and may run it again later. What the others list waits for it.
 func (p *Projector) Run(ctx context.Context) {
@@ -241,7 +241,7 @@ func (p *Projector) rest(ctx context.Context, until time.Time) {
 	}
 }
 
-// awaited is whether somebody waits for the listing.
+// awaited reports whether somebody waits for the listing.
 func (p *Projector) awaited() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

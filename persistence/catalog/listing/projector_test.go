@@ -362,7 +362,7 @@ func TestRebuiltListingIsTheSame(t *testing.T) {
 			return rows
 		}
 		want := all()
-		// What should not be there goes, and what is wrong is put right.
+		// What should not be there goes, and what is wrong is fixed.
 		if _, err := c.Write.Exec("UPDATE jobs SET seq = 1000, status = 'failed' WHERE id < 'job_0100'"); err != nil {
 			t.Fatal(err)
 		}

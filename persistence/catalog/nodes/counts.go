@@ -37,7 +37,7 @@ const countsSwept = time.Minute
 // time it is the database says: the clocks of nodes may differ.
 func (n *Counts) Take(ctx context.Context, window time.Duration, bounds ...Bound) (wait time.Duration, err error) {
 	n.s.sweep()
-	bounds = slices.Clone(bounds) // in one order everywhere: two that wait for each other would wait for ever
+	bounds = slices.Clone(bounds) // in one order everywhere: two that wait for each other would wait forever
 	slices.SortFunc(bounds, func(a, b Bound) int { return strings.Compare(a.Name, b.Name) })
 	over := errors.New("there were too many")
 	err = n.s.db.Write.RunInTx(ctx, nil, func(ctx context.Context, tx bun.Tx) error {

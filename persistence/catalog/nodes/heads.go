@@ -50,7 +50,7 @@ func (s *Shared) sayTurned(ctx context.Context) {
 	}
 }
 
-// Turned receives after another node has turned or removed a source, if the catalogue was opened for several nodes.
+// Turned receives after another node has turned or removed a source, if the catalog was opened for several nodes.
 func (s *Shared) Turned() <-chan struct{} {
 	return s.db.Turned()
 }

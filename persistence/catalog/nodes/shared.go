@@ -21,11 +21,11 @@ import (
 	"docent/persistence/catalog/database"
 )
 
-// Shared is what several nodes have in common beside the rows of the catalogue and the journal: large values by name,
+// Shared is what several nodes have in common beside the rows of the catalog and the journal: large values by name,
 // who is at work on what, and how far each node follows the sources of documentation. It is in PostgreSQL alone.
 type Shared struct{ db *database.DB }
 
-// sharedTables are made when they are first needed: a catalogue that one node uses by itself has none of them. A column
+// sharedTables are made when they are first needed: a catalog that one node uses by itself has none of them. A column
 // that comes later is added with ALTER TABLE … ADD COLUMN IF NOT EXISTS at the end.
 var sharedTables = []string{
 	`SELECT pg_advisory_xact_lock(7234150848)`,
@@ -45,7 +45,7 @@ var sharedTables = []string{
 		used_on DATE NOT NULL DEFAULT CURRENT_DATE)`,
 }
 
-// Shared is what nodes share in this catalogue's database. It fails on SQLite.
+// Shared is what nodes share in this catalog's database. It fails on SQLite.
 func (s *Store) Shared(ctx context.Context) (*Shared, error) {
 	if s.db.Write.Dialect().Name() != dialect.PG {
 		return nil, errors.New("nodes share what is in PostgreSQL: set catalog_dsn to postgres://…")

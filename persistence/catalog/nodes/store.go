@@ -1,4 +1,4 @@
-// Package nodes stores what several nodes share in PostgreSQL, beside the rows of the catalogue and the journal: large
+// Package nodes stores what several nodes share in PostgreSQL, beside the rows of the catalog and the journal: large
 // values, leases, the states of sources that all serve, vectors, and counts that hold for all of them together.
 package nodes
 

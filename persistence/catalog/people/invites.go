@@ -135,9 +135,9 @@ func (s *Store) RevokeInvitation(ctx context.Context, org api.OrgID, id api.Invi
 }
 
 // AcceptInvitation uses up an invitation and lets a person into its organization: one who is there already if p has an
-// id, else a new one. An invitation for an address takes only somebody whose verified address that is; verified is empty
-// if nobody has verified one. If accepting fails the invitation stays open. A person who is in the organization keeps
-// the higher role; one who is not signs in again.
+// id, otherwise a new one. An invitation for an address takes only somebody whose verified address that is; verified is
+// empty if nobody has verified one. If accepting fails the invitation stays open. A person who is in the organization
+// keeps the higher role; one who is not signs in again.
 func (s *Store) AcceptInvitation(ctx context.Context, hash [32]byte, p api.Person, password, verified string) (
 	api.Person, api.Invitation, error) {
 	at, known := database.Stamp(s.db.Now()), p.ID != ""

@@ -190,7 +190,7 @@ func (s *Store) Keys(ctx context.Context, q KeyQuery) ([]api.Key, error) {
 	return keys, err
 }
 
-// RevokeKey ends a key: the next look-up shows it as revoked. A key that is revoked already stays as it is. One that is
+// RevokeKey ends a key: the next lookup shows it as revoked. A key that is revoked already stays as it is. One that is
 // damaged is refused anyway, and is revoked as it stands.
 func (s *Store) RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error {
 	at = database.Stamp(at)

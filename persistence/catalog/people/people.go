@@ -106,7 +106,7 @@ func newMemberRow(person api.PersonID, org api.OrgID, role api.Role, at time.Tim
 func noPerson(id api.PersonID) error { return fmt.Errorf("person %q: %w", id, api.ErrNotFound) }
 
 // AddPerson stores a new person with the roles that are given, and what is kept of the password, which may be nothing.
-// An e-mail address or an identity that another person has is api.ErrConflict.
+// An email address or an identity that another person has is api.ErrConflict.
 func (s *Store) AddPerson(ctx context.Context, p api.Person, password string) (api.Person, error) {
 	p, err := s.fillPerson(p)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Store) withRoles(ctx context.Context, rows []personRow) ([]api.Person, 
 	return out, nil
 }
 
-// People lists everybody who may sign in, by e-mail address.
+// People lists everybody who may sign in, by email address.
 func (s *Store) People(ctx context.Context) ([]api.Person, error) {
 	var rows []personRow
 	if err := s.db.Read.NewSelect().Model(&rows).Order("email").Scan(ctx); err != nil {
@@ -268,7 +268,7 @@ func (s *Store) People(ctx context.Context) ([]api.Person, error) {
 	return s.withRoles(ctx, rows)
 }
 
-// Members lists the people of an organization, by e-mail address.
+// Members lists the people of an organization, by email address.
 func (s *Store) Members(ctx context.Context, org api.OrgID) ([]api.Member, error) {
 	var members []memberRow
 	if err := s.db.Read.NewSelect().Model(&members).Where("org_id = ?", org).Scan(ctx); err != nil {
@@ -487,7 +487,7 @@ func (s *Store) leavesOwner(ctx context.Context, tx bun.Tx, id api.PersonID, org
 	return err
 }
 
-// forgetPeople makes later look-ups of people and of sessions ask the database.
+// forgetPeople makes later lookups of people and of sessions ask the database.
 func (s *Store) forgetPeople() {
 	s.db.Forget(lookPeople, lookSessions)
 }

@@ -145,7 +145,7 @@ func (s *Store) Sessions(ctx context.Context, q api.SessionQuery) ([]api.SignIn,
 	return slices.DeleteFunc(all, func(session api.SignIn) bool { return !session.Live(now) }), err
 }
 
-// EndSession ends a session: the next look-up shows it as ended.
+// EndSession ends a session: the next lookup shows it as ended.
 func (s *Store) EndSession(ctx context.Context, id api.SessionID) error {
 	return s.endWhere(ctx, func(sel *bun.SelectQuery) *bun.SelectQuery { return sel.Where("id = ?", id) })
 }

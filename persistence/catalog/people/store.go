@@ -37,7 +37,7 @@ type Store struct {
 	audited  ascending
 }
 
-// Names of what look-ups forget together, as nodes tell them to each other.
+// Names of what lookups forget together, as nodes tell them to each other.
 const (
 	lookKeys     = "keys"
 	lookProjects = "projects"

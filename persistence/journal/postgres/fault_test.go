@@ -635,7 +635,7 @@ func TestALimitThatManyCrossAtOnceTakesAFewCommits(t *testing.T) {
 		t.Fatal(err)
 	}
 	use := func(i int) (uses []quota.Use) {
-		if i%2 == 0 { // counted towards the second limit as well, even if it is over the first
+		if i%2 == 0 { // counted toward the second limit as well, even if it is over the first
 			uses = append(uses, quota.Use{Name: "narrow", Key: "narrow", Window: quota.SlidingDay, Limit: 1})
 		}
 		return append(uses, quota.Use{Name: "wide", Key: "wide", Window: quota.SlidingHour, Limit: most}) // a month might end just now

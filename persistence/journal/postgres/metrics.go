@@ -109,7 +109,7 @@ func (j *Journal) Moves(ctx context.Context) error {
 }
 
 // Identity is what the journal says of itself now. If the database does not answer, it is what was known last.
-// What the catalogue had seen is left out: it is in the same database and goes back with the journal, while a follower's
+// What the catalog had seen is left out: it is in the same database and goes back with the journal, while a follower's
 // mark may be written after a failover by a node that has yet to notice it. If events of a listing are gone, the
 // listing is rebuilt.
 func (j *Journal) Identity() journal.Identity {
@@ -128,7 +128,7 @@ func (j *Journal) Identity() journal.Identity {
 	return is
 }
 
-// Remember is journal.Journal.Remember. The nodes hear of the catalogue's changes at different times: the last counts.
+// Remember is journal.Journal.Remember. The nodes hear of the catalog's changes at different times: the last counts.
 func (j *Journal) Remember(is journal.Identity) error {
 	err := j.read("remember the catalogue in the journal", func(ctx context.Context) error {
 		conn, err := j.reads.Acquire(ctx)
@@ -136,7 +136,7 @@ func (j *Journal) Remember(is journal.Identity) error {
 			return err
 		}
 		defer conn.Release()
-		if err := j.look(ctx, conn); err != nil { // the catalogue has lost what the journal has
+		if err := j.look(ctx, conn); err != nil { // the catalog has lost what the journal has
 			return err
 		}
 		_, err = conn.Exec(ctx, "UPDATE journal_state SET catalog = $1, revision = CASE WHEN catalog = $1 "+

@@ -414,7 +414,7 @@ func TestRedirectsAreFollowedWithinThePrefixAndNotForEver(t *testing.T) {
 	}
 }
 
-// A calendar has a page for each day for ever, and each leads to the next; a path that goes round in circles grows for
+// A calendar has a page for each day forever, and each leads to the next; a path that goes round in circles grows for
 // ever.
 func TestTrapsEnd(t *testing.T) {
 	t.Parallel()

@@ -128,7 +128,7 @@ func (w *writer) line(l, before *line) {
 	}
 }
 
-// begins tells whether a line begins a paragraph.
+// begins reports whether a line begins a paragraph.
 func (w *writer) begins(l, before *line) bool {
 	if before == nil || len(w.paragraph) == 0 {
 		return true

@@ -198,7 +198,7 @@ func meta(doc *html.Node, names ...string) string {
 // besideTitle separates a page's title from the site's.
 var besideTitle = regexp.MustCompile(`\s+[|•·—–-]\s+|\s+::\s+`)
 
-// titleOf is the page's first heading of level 1, else the title of the document without the site's name.
+// titleOf is the page's first heading of level 1, otherwise the title of the document without the site's name.
 func titleOf(doc *html.Node) string {
 	for _, n := range all(doc, heading1) {
 		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) {

@@ -133,7 +133,7 @@ const (
 	maxStepsEach  = 100
 )
 
-// panelsOf finds the panels of a list of tabs: by the ids that tell them, else by their order.
+// panelsOf finds the panels of a list of tabs: by the ids that tell them, otherwise by their order.
 func panelsOf(list *html.Node, labels []*html.Node, top *html.Node, byID map[string]*html.Node, left *int) []*html.Node {
 	var out []*html.Node
 	taken := map[*html.Node]bool{}
