@@ -176,14 +176,15 @@ func (r *reader) braces(i int) {
 	}
 }
 
-// read writes the blocks, in the order of the page.
-func (r *reader) read() {
-	p := r.page
-	type part struct {
-		markup.Span
-		kind blockKind
-		at   int
-	}
+// A part is one of a page's blocks; at is its place among those of its kind.
+type part struct {
+	markup.Span
+	kind blockKind
+	at   int
+}
+
+// partsOf lists a page's blocks in their order, the outer one first.
+func partsOf(p *markup.Page) []part {
 	parts := make([]part, 0, len(p.Blocks)+len(p.Tables)+len(p.Headings)+len(p.Code))
 	for _, b := range p.Blocks {
 		parts = append(parts, part{b, prose, 0})
@@ -200,6 +201,13 @@ func (r *reader) read() {
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	return parts
+}
+
+// read writes the blocks, in the order of the page.
+func (r *reader) read() {
+	p := r.page
+	parts := partsOf(p)
 	items, done := p.Items, 0
 	inItem := func(at int) bool {
 		for len(items) > 0 && (items[0].End <= at || items[0].Start < done) {

@@ -26,7 +26,6 @@ import (
 	"docent/actors/job"
 	"docent/actors/job/startjob"
 	"docent/actors/persistent"
-	"docent/actors/pulls/outcomes"
 	"docent/actors/pulls/review"
 	"docent/actors/reports"
 	"docent/actors/thread"
@@ -280,9 +279,6 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if a.System, err = actors.Start(ctx, deps); err != nil {
 		return nil, fmt.Errorf("start the actors: %w", err)
 	}
-	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
-	turned := func() { a.System.Tasks().Start(teller.Task()) }
-	a.Stores.Turned.Store(&turned)
 	a.closers = append(a.closers, a.stopActors)
 	a.backups = a.newBackups()
 	models.Count(&a.Stores.Embeds)
@@ -461,6 +457,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	failed := make(chan error, 1)
 	background.Essential("serve clients", func() { failed <- server.Serve(a.front.connections(a.Edge, listener)) })
 	a.background(a.front.keep)
+	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
 	a.Updates.Resume()
 	a.automations.Wake()

@@ -25,6 +25,9 @@ func (a *Server) openWebhooks() error {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.hooks)
+	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
+	turned := func() { a.System.Tasks().Start(teller.Task()) }
+	a.Stores.Turned.Store(&turned)
 	return nil
 }
 
