@@ -296,7 +296,16 @@ func (r *reader) heading(text string) {
 
 // flush ends the paragraph that is written.
 func (r *reader) flush() {
-	text := strings.Join(strings.Fields(string(r.buf)), " ")
+	kept := r.buf[:0]
+	for _, c := range r.buf {
+		if c == '\n' || c == '\t' || c == '\r' {
+			c = ' '
+		}
+		if c != ' ' || len(kept) > 0 && kept[len(kept)-1] != ' ' {
+			kept = append(kept, c)
+		}
+	}
+	text := string(bytes.TrimRight(kept, " "))
 	r.buf, r.line, r.links, r.term = r.buf[:0], 0, r.links[:0], false
 	if strings.IndexFunc(text, letter) >= 0 {
 		r.blocks = append(r.blocks, block{prose, text})

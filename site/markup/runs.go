@@ -179,6 +179,7 @@ func (s *scanner) buildRuns(zones []Span) {
 		return cmp.Or(a.Start-b.Start, b.End-a.End)
 	})
 	slices.SortStableFunc(s.leaves, func(a, b Span) int { return a.Start - b.Start })
+	p.runs = make([]run, 0, len(s.marks)+len(s.leaves))
 	b, m := &runBuilder{p: p, zones: zones, prev: p.Body.Start}, 0
 	for _, leaf := range s.leaves {
 		if leaf.Start < b.prev { // never, unless two leaves overlap
