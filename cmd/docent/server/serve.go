@@ -302,7 +302,6 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 		return nil, err
 	}
 	a.openForward()
-	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	return a, nil
 }
 
