@@ -17,6 +17,7 @@ import (
 	"docent/actors/reports"
 	"docent/api"
 	"docent/internal/outbound"
+	"docent/internal/task/tasktest"
 	"docent/model"
 	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
@@ -171,6 +172,7 @@ func (h *fixture) insights(deps *web.Deps) {
 		h.t.Fatal(err)
 	}
 	weekly, err := reports.New(reports.Deps{Catalog: h.catalog, Topics: topics, Secrets: h.agent, Now: h.clock.Now, Log: log,
+		Tasks:   new(tasktest.Queue),
 		Targets: outbound.Policy{Loopback: true}})
 	if err != nil {
 		h.t.Fatal(err)

@@ -109,7 +109,7 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 	deps := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	deps.Dir, deps.Env = theirs.Dir, theirs.Env
 	out, err := deps.Output()
-	if got := strings.Fields(string(out)); err != nil || len(got) != 5 {
+	if got := strings.Fields(string(out)); err != nil || len(got) != 6 {
 		t.Errorf("it takes along %q, %v", got, err)
 	}
 

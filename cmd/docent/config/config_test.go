@@ -86,7 +86,7 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 		{"[models.x]\nprovider = \"openai\"", "", "setting models.x.model"},
 		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nkey_env = \"NO_SUCH\"", "", "NO_SUCH is empty or not set"},
 		{"", "DOCENT_MAX_BODY=big", "environment variable DOCENT_MAX_BODY"},
-		{"", "DOCENT_REPORT_LOOPBACK=maybe", "environment variable DOCENT_REPORT_LOOPBACK"},
+		{"", "DOCENT_ACME_ACCEPT_TERMS=maybe", "environment variable DOCENT_ACME_ACCEPT_TERMS"},
 		{"listen = ", "", "line 1"},
 	}
 	for _, c := range cases {

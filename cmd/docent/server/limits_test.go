@@ -25,7 +25,7 @@ func TestTheActorsTakeEachLimitFromASetting(t *testing.T) {
 			new(registry.Registry)
 		reflect.ValueOf(&deps).Elem().FieldByName(name).SetZero()
 		if _, err := actors.Start(t.Context(), deps); err == nil ||
-			!strings.Contains(err.Error(), "Deps."+name+" is missing") {
+			!strings.Contains(err.Error(), "Deps."+name+" is not set") {
 			t.Errorf("without %s the actors start: %v", name, err)
 		}
 		if reflect.ValueOf(actorLimits(c)).FieldByName(name).IsZero() {
