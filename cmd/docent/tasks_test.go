@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"docent/actors/webhooks"
 	"docent/api"
 	"docent/forge/forgetest"
 	"docent/internal/testing/need"
@@ -175,7 +174,7 @@ func (r *reportReader) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	var p webhooks.Payload
+	var p struct{ Type string }
 	if err := json.NewDecoder(req.Body).Decode(&p); err != nil || p.Type != "report.weekly" {
 		w.WriteHeader(http.StatusBadRequest)
 		return
