@@ -31,10 +31,12 @@ func TestATaskIsHandledWhenItIsDueAndWhenItIsStarted(t *testing.T) {
 		tasks.Start(a) // while it is handled: once more
 		tasks.Start(a)
 		time.Sleep(time.Hour + time.Minute)
+		synctest.Wait()
 		again = task.Done
 		time.Sleep(24 * time.Hour)
 		tasks.Start(a) // starts over
 		time.Sleep(time.Hour)
+		synctest.Wait()
 		minutes := 10 * time.Minute
 		want := []time.Duration{0, minutes, minutes + time.Second, minutes + 2*time.Second + time.Hour,
 			minutes + 3*time.Second + 2*time.Hour, 25*time.Hour + 11*time.Minute}
@@ -72,6 +74,7 @@ func TestATaskThatFailsIsTriedAgainLaterEachTime(t *testing.T) {
 		time.Sleep(time.Second)
 		tasks.Start(a) // it waits
 		time.Sleep(24 * time.Hour)
+		synctest.Wait()
 		want := []time.Duration{0, time.Minute, 3 * time.Minute, time.Hour + 3*time.Minute}
 		if !slices.Equal(at, want) || other != 1 {
 			t.Errorf("handled after %v, want %v; the other one %d times", at, want, other)
