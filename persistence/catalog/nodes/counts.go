@@ -53,7 +53,8 @@ func (n *Counts) Take(ctx context.Context, window time.Duration, bounds ...Bound
 				return err
 			}
 			if taken > b.Most {
-				wait = max(wait, time.Duration(left*float64(time.Second)), time.Millisecond)
+				// The window may have begun after this transaction did, which waited for the row.
+				wait = max(wait, min(time.Duration(left*float64(time.Second)), window), time.Millisecond)
 			}
 		}
 		if wait > 0 {
