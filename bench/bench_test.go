@@ -161,7 +161,7 @@ func TestCallersInAClosedLoopAskAnew(t *testing.T) {
 		for r.Completed <= 4*turns { // longer and longer, on a machine that has other things to do
 			var err error
 			if s.For *= 2; s.For > time.Minute {
-				t.Fatalf("%d turns: nobody asks anew: %+v", turns, r)
+				t.Fatalf("%d turns: nobody asks again: %+v", turns, r)
 			}
 			if r, err = s.Run(t.Context()); err != nil {
 				t.Fatal(err)

@@ -2,8 +2,8 @@
 // would have seen: the time until an answer begins, gaps in it, what was lost, and what it cost the server.
 //
 // Latencies count from the moment at which a request was due by the schedule, not from when it could be sent: a server
-// that stalls cannot hide it by keeping the next requests from being made (coordinated omission). Where there is no
-// schedule, because each caller asks anew when its answer has ended (a closed loop), they count from the moment of
+// that stalls cannot hide it by keeping the next requests from being made (coordinated omission). If there is no
+// schedule, because each caller asks again when its answer has ended (a closed loop), they count from the moment of
 // asking.
 //
 // Every stream is checked while it is read: the protocol's own order, and where the model is a scripted one, each piece

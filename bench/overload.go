@@ -15,7 +15,7 @@ import (
 // others.
 type Overload struct {
 	Target
-	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask anew as
+	// Carried is how many questions a second the server carries. Where it is 0, that is found out: Callers ask again as
 	// soon as they have their answer, for as long as Find says; where some are refused, half as many and a quarter too.
 	// The same number of callers ask again at the end, and what was completed is set beside the mean of both: a machine
 	// that others use too is not as fast at one time as at another.

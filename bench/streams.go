@@ -20,7 +20,7 @@ import (
 // Streams is a load of assistant streams.
 //
 // Their starts lie on a schedule that no answer changes (an open loop): Number of them spread evenly over Ramp, or Rate
-// a second for as long as For says. With Closed, Number callers, who come one after another over Ramp, ask anew as soon
+// a second for as long as For says. With Closed, Number callers, who come one after another over Ramp, ask again as soon
 // as they have their answer, for as long as For says.
 type Streams struct {
 	Target
@@ -79,7 +79,7 @@ func (s Streams) starts() []time.Duration {
 	return starts
 }
 
-// planned is how long the schedule takes; 0 where there is none.
+// planned is how long the schedule takes; 0 if there is none.
 func (s Streams) planned(starts []time.Duration) time.Duration {
 	if !s.Scripted || s.Closed || len(starts) == 0 {
 		return 0

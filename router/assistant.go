@@ -93,7 +93,7 @@ func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id 
 	}, nil
 }
 
-// put puts a question to its thread, whoever asks it. The grant is what it was given already; what it takes beside that
+// put puts a question to its thread, for every caller. The grant is what it was given already; what it takes beside that
 // is a place in the queue, until the turn needs this machine's processors no more, and its uses of quotas. It costs
 // something once the thread has accepted it, or may have: a repeat costs nothing. Headers say what is left of the
 // quotas; they may be nil.
@@ -149,7 +149,7 @@ func mayAsk(kind api.KeyKind, explain bool) error {
 }
 
 // Put puts a question for somebody in the console, as one that comes over the API: it waits in the same queue and counts
-// against the same quotas, but for that of a key. The question's turn is made here, and its thread where none is named.
+// against the same quotas, but for that of a key. The question's turn is made here, and its thread if none is named.
 func (s *Server) Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error) {
 	now := s.Now()
 	ask.Uses = limited([]quota.Use{s.orgUse(&ask.Project), s.clientUse(&ask.Project, client)})

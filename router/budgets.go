@@ -44,7 +44,7 @@ func (s *Server) unlimited(addr netip.Addr) bool {
 	return !addr.IsValid() || contains(s.Unlimited, addr) || s.trusted(addr)
 }
 
-// account is what an address holds; nil where nothing bounds that. The caller calls its Done.
+// account is what an address holds; nil if nothing bounds that. The caller calls its Done.
 func (s *Server) account(addr netip.Addr) *budget.Account {
 	if s.unlimited(addr) {
 		return nil
@@ -55,7 +55,7 @@ func (s *Server) account(addr netip.Addr) *budget.Account {
 // A budgetError refuses a request for what is taken already.
 type budgetError struct {
 	kind budget.Kind
-	who  string // "client" or "key" where it is theirs that is used up; empty where nothing is left for anybody
+	who  string // "client" or "key" where it is theirs that is used up; empty if nothing is left for anybody
 }
 
 // name is the budget's name in metrics.

@@ -51,10 +51,10 @@ type exchange struct {
 	aborted bool   // the connection ends without an answer
 	moved   bool   // package sockets answers; what it did is accounted for at its end
 
-	traced context.Context // nil where the request is not traced
+	traced context.Context // nil if the request is not traced
 
 	server *Server
-	holds  *budget.Account // what the client holds; nil where nothing bounds it
+	holds  *budget.Account // what the client holds; nil if nothing bounds it
 	work   budget.Kind     // of what it needs a place to be worked on
 	place  budget.Kind     // that it has, where placed
 	placed bool

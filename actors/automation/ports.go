@@ -26,7 +26,7 @@ type Deps struct {
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
 	Stored func(name string) (string, error)
 
-	// Here says which of what has a name this node does, of several; all of it where nil.
+	// Here says which of what has a name this node does, of several; all of it if nil.
 	Here func(name string) bool
 }
 
@@ -50,11 +50,11 @@ type Catalog interface {
 type Documentation interface {
 	// File reads a file as it is now on the documentation's branch, and says at which commit that is.
 	File(ctx context.Context, p api.Project, path string) (data []byte, commit string, err error)
-	// PullState is the state of a branch's pull request; empty where there is none.
+	// PullState is the state of a branch's pull request; empty if there is none.
 	PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error)
 }
 
-// Updates read a project's documentation anew.
+// Updates read a project's documentation again.
 type Updates interface {
 	Start(ctx context.Context, project api.ProjectID) (api.UpdateID, error)
 }

@@ -113,7 +113,7 @@ func (r *Runner) Refused(project api.ProjectID) (api.Delivery, bool) {
 	return d, ok
 }
 
-// Secret is what the project's code host signs its pushes with; empty where the project takes none.
+// Secret is what the project's code host signs its pushes with; empty if the project takes none.
 func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, error) {
 	p, err := r.Catalog.Project(ctx, project)
 	if err != nil {

@@ -413,7 +413,7 @@ func TestAPushRunsAnAutomationOnce(t *testing.T) {
 	}
 	for range 2 { // told twice
 		if id := push(api.Push{Repository: "acme/api", Branch: "main", Default: true, Commit: commit(3)}); id != "" {
-			t.Errorf("the documentation is read anew for a push of something else: %s", id)
+			t.Errorf("the documentation is read again for a push of something else: %s", id)
 		}
 	}
 	if n := count(); n != 1 || c.view(code.ID).Last.Trigger != api.TriggerPush || c.view(release.ID).Last != nil {

@@ -233,7 +233,7 @@ func (r *Reports) attempt(ctx context.Context, d *api.ReportDelivery) error {
 	return nil
 }
 
-// turnOff heeds a receiver that says that it is gone for good.
+// turnOff heeds a receiver that says that it is gone permanently.
 func (r *Reports) turnOff(ctx context.Context, h api.ReportHook, project api.ProjectID) error {
 	h.Project, h.Off = project, true
 	h.OffReason = "the receiver answered 410 Gone"

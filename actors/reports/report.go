@@ -45,7 +45,7 @@ type GapLine struct {
 	URL       string       `json:"url,omitempty"`
 }
 
-// A ClosedLine is a topic whose change was merged, and how such questions fare since.
+// A ClosedLine is a topic whose change was merged, and how such questions have been answered since.
 type ClosedLine struct {
 	ID          string    `json:"id"`
 	Question    string    `json:"question"`
@@ -92,7 +92,7 @@ type Reports struct {
 	deliverer
 }
 
-// CheckURL says what is wrong with an address as that of a webhook; empty where nothing is.
+// CheckURL says what is wrong with an address as that of a webhook; empty if nothing is.
 func (r *Reports) CheckURL(address string) string { return r.sender.CheckURL(address) }
 
 // Make makes the report of a week.
@@ -164,7 +164,7 @@ func (r *Reports) closed(ctx context.Context, p api.Project, out *Report) error 
 	return nil
 }
 
-// page is the address of a page of the project; empty where people's way to the server is not known.
+// page is the address of a page of the project; empty if people's way to the server is not known.
 func (r *Reports) page(p api.Project, rest string) string {
 	if r.PublicURL == "" {
 		return ""

@@ -26,7 +26,7 @@ type Keeper struct {
 	Threads Threads
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Here says which threads this node runs, of several: it removes those. All where nil.
+	// Here says which threads this node runs, of several: it removes those. All if nil.
 	Here func(stream string) bool
 }
 

@@ -29,7 +29,7 @@ type Hooks struct {
 	figures figures
 
 	mu     sync.Mutex
-	newest map[api.ProjectID]map[api.EventKind]uint64 // nil where it is to be read
+	newest map[api.ProjectID]map[api.EventKind]uint64 // nil if it is to be read
 }
 
 // New makes Hooks. Nothing is made or delivered before Wake.

@@ -116,7 +116,7 @@ var unreadable = []error{errUnknown, journal.ErrCorrupt, catalog.ErrCorrupt}
 
 func (m *maker) wanted(eventType string) bool { return m.types[eventType] }
 
-// make makes the event of what was journaled; nil where that is none. An error that is one of unreadable will not go away;
+// make makes the event of what was journaled; nil if that is none. An error that is one of unreadable will not go away;
 // another one may.
 func (m *maker) make(ctx context.Context, e journal.Logged) (*api.WebhookEvent, error) {
 	if id, ok := job.OfStream(e.Stream); ok {
@@ -224,7 +224,7 @@ func (m *maker) ofThread(ctx context.Context, e journal.Logged, id api.ThreadID)
 	return m.event(ctx, e, project, p, func(page func(rest string) string) { q.Link = page("conversations/" + string(id)) })
 }
 
-// event completes an event; nil where its project is no more.
+// event completes an event; nil if its project is no more.
 func (m *maker) event(ctx context.Context, e journal.Logged, project api.ProjectID, p Payload,
 	link func(page func(rest string) string)) (*api.WebhookEvent, error) {
 	of, err := m.catalog.Project(ctx, project)

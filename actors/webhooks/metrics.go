@@ -22,7 +22,7 @@ type figures struct {
 	mu       sync.Mutex
 	states   map[string]int
 	waiting  int       // webhooks with events that were not taken yet
-	since    time.Time // when the first attempt was of the event that has been tried for longest; zero where none is
+	since    time.Time // when the first attempt was of the event that has been tried for longest; zero if none is
 }
 
 var statesDesc = prometheus.NewDesc("docent_webhooks", "Outgoing webhooks by state: ok, retrying (an event is not taken and is tried again), failing (events are given up), off.", []string{"state"}, nil)

@@ -72,7 +72,7 @@ type Deps struct {
 	Tasks     task.Starter
 }
 
-// A Desk does what people ask for, also where no server runs.
+// A Desk does what people ask for, even if no server runs.
 type Desk struct {
 	Catalog Catalog
 	Sender  Sender

@@ -539,7 +539,7 @@ func TestAnEventThatIsNeverTakenIsGivenUpAlone(t *testing.T) {
 			t.Errorf("sent again: %+v, %v", d, err)
 		}
 		if _, err := h.hooks.Replay(t.Context(), w.ID, "evt_none"); !errors.Is(err, api.ErrNotFound) {
-			t.Errorf("an event that there is not: %v", err)
+			t.Errorf("an event that does not exist: %v", err)
 		}
 	})
 }

@@ -21,7 +21,7 @@ type Answer struct {
 	Took        time.Duration `json:"took,omitempty"`
 }
 
-// A Source is a place that an answer cites. The path is empty where the index does not know it any more.
+// A Source is a place that an answer cites. The path is empty if the index does not know it any more.
 type Source struct {
 	Path   string `json:"path,omitempty"`
 	Anchor string `json:"anchor,omitempty"`
@@ -52,7 +52,7 @@ func (a *Answer) Outcome() Outcome {
 	return Denied
 }
 
-// A Verdict is what is right and wrong about an answer. First, Cited and Held are nil where the question asks for no
+// A Verdict is what is right and wrong about an answer. First, Cited and Held are nil if the question asks for no
 // such thing.
 type Verdict struct {
 	Outcome Outcome  `json:"outcome"`

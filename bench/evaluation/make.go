@@ -20,7 +20,7 @@ type Rated struct {
 	Answer   string
 	Sources  []string // addresses, or paths
 	Up       bool
-	Comment  string // empty where it shall not be written
+	Comment  string // empty if it shall not be written
 }
 
 // How much of an answer is proposed as facts.

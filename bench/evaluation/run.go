@@ -15,7 +15,7 @@ import (
 type Run struct {
 	Format  int       `json:"format"`
 	At      time.Time `json:"at"`
-	Model   string    `json:"model,omitempty"` // that was asked for; the project's where empty
+	Model   string    `json:"model,omitempty"` // that was asked for; the project's if empty
 	Results []Result  `json:"results"`
 }
 
@@ -150,7 +150,7 @@ func (s *Share) add(ok *bool) {
 	}
 }
 
-// PassRate is the share of judged questions that passed; 1 where none is judged.
+// PassRate is the share of judged questions that passed; 1 if none is judged.
 func (s *Score) PassRate() float64 {
 	if s.Judged == 0 {
 		return 1

@@ -270,7 +270,7 @@ func (r *reader) facts(n *yaml.Node, at string) (facts []Fact) {
 	return facts
 }
 
-// fields are the values of a mapping by their names. Names that there are not are problems.
+// fields are the values of a mapping by their names. Unknown names are problems.
 func (r *reader) fields(n *yaml.Node, at string, known ...string) map[string]*yaml.Node {
 	out := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {

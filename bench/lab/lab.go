@@ -26,7 +26,7 @@ const Scripted = "scripted"
 type Options struct {
 	There *bench.Target // a server that is there already; nothing is started then
 
-	Source    string // documentation of the server that is started; Docent's own where empty
+	Source    string // documentation of the server that is started; Docent's own if empty
 	Model     string // Scripted, or one that every configuration has
 	Script    bench.Script
 	Limit     bool     // measure the bare server, too
@@ -52,7 +52,7 @@ type Load struct {
 // measurement.
 type Lab struct {
 	Options
-	Server *Process // its directory and keys; nil where one is there already
+	Server *Process // its directory and keys; nil if one is there already
 
 	config string // of the server, without its model
 }

@@ -30,9 +30,9 @@ const (
 // A Process runs this binary as a server, in a directory of its own. It is not for use by several goroutines.
 type Process struct {
 	Dir       string     // temporary: the data directory, the log, and what else the measurement keeps
-	Config    string     // configuration file; none where empty
-	Partition *Partition // the processors it may use; all where nil
-	Env       []string   // of the server and of the commands; this process's where nil
+	Config    string     // configuration file; none if empty
+	Partition *Partition // the processors it may use; all if nil
+	Env       []string   // of the server and of the commands; this process's if nil
 
 	URL     string
 	Admin   string // the project's secret key

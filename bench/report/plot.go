@@ -264,7 +264,7 @@ func (s *scale) topTick() {
 	}
 }
 
-// linear begins a linear axis at zero where that is near, and puts some five ticks on it.
+// linear begins a linear axis at zero if that is near, and puts some five ticks on it.
 func (s *scale) linear(horizontal bool) {
 	if !horizontal || s.low > 0 && s.low < s.high/2 {
 		s.low = 0

@@ -210,7 +210,7 @@ func TestTheGitHubAction(t *testing.T) {
 	anew := run(map[string]string{"GITHUB_RUN_ATTEMPT": "2"}, "prompt-file", "prompt.md", "comment", "true", "rerun", "new")
 	if anew.output["job-id"] == first.output["job-id"] || jobs() != 2 || len(github.comments) != 121 ||
 		!strings.Contains(github.comments[120]["body"].(string), anew.output["job-id"]) {
-		t.Errorf("a re-run that starts anew: %+v, %d jobs, %d comments", anew.output, jobs(), len(github.comments))
+		t.Errorf("a re-run that starts over: %+v, %d jobs, %d comments", anew.output, jobs(), len(github.comments))
 	}
 
 	dry := run(nil, "prompt", `rename "ferry" to "boat" everywhere`, "dry-run", "true")

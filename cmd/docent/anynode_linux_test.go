@@ -459,7 +459,7 @@ func (p *passed) session() {
 			}
 		}
 		if session.ID() != id {
-			p.t.Errorf("%s began anew: %s, then %s", name, id, session.ID())
+			p.t.Errorf("%s started over: %s, then %s", name, id, session.ID())
 		}
 	}
 }

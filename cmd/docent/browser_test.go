@@ -183,7 +183,7 @@ type recorder struct {
 	url  string
 	mu   sync.Mutex
 	seen []seenRequest
-	next *heldAnswer // what becomes of the next answer to a question, nil where it passes
+	next *heldAnswer // what becomes of the next answer to a question, nil if it passes
 	last *heldAnswer
 }
 

@@ -86,7 +86,7 @@ func (g shownPassage) sentences() []string {
 	return list
 }
 
-// lie changes a sentence so that no passage says it; the kind is empty where that cannot be done.
+// lie changes a sentence so that no passage says it; the kind is empty if that cannot be done.
 func lie(r *rand.Rand, s, all string) (string, string) {
 	fresh := func(changed string, word string) bool { return changed != s && !strings.Contains(all, word) }
 	for _, kind := range r.Perm(5) {

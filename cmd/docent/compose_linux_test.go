@@ -368,7 +368,7 @@ func checkComposed(t *testing.T, image *containerImage) {
 		t.Errorf("the catalogue is not in PostgreSQL: %v %+v", err, status.Catalog)
 	}
 	c.stopPostgres()
-	// A check gives up after some seconds, also where the machine stood still for them: the next one tells.
+	// A check gives up after some seconds, even if the machine stood still for them: the next one tells.
 	until(t, "without its database the container says so", func() bool {
 		err := c.docent.health()
 		if err == nil {

@@ -93,7 +93,7 @@ func (h *consoleHouse) reachesHere() {
 	h.app.Stores.Sites, h.app.Stores.Source.Collectors[api.SourceWeb] = sites, sites
 }
 
-// An owner looks at how a web site would be read, adds it, and sees how it fares.
+// An owner looks at how a web site would be read, adds it, and sees its status.
 func TestAWebSiteIsPreviewedAndAddedOnItsPage(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)

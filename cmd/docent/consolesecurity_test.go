@@ -234,7 +234,7 @@ func (h *guarded) changes() uint64 {
 	return h.app.Stores.Catalog.Revision() + h.app.Journal.Position()
 }
 
-// A form of another site, one with no token, with somebody else's, or of another kind is refused for whoever may do
+// A form of another site, one with no token, with somebody else's, or of another kind is refused for anyone who may do
 // most, and nothing has changed.
 func TestFormsOfOthersAreRefusedAndChangeNothing(t *testing.T) {
 	t.Parallel()

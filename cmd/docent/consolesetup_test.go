@@ -322,7 +322,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	// What was given up, or is there already, is said plainly.
 	if status, page, _ = b.do(http.MethodGet, "/console/setup/nothing", nil); status != http.StatusNotFound ||
 		!strings.Contains(page, "was not added") {
-		t.Errorf("a draft that there is not: %d", status)
+		t.Errorf("a draft that does not exist: %d", status)
 	}
 	for _, secret := range keys {
 		if strings.Contains(h.log.String(), secret) || len(holders(t, h.data, secret)) > 0 {

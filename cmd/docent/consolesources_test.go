@@ -73,7 +73,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	b.await(to, "not set up correctly")
 	wants(t, b.await(base+"/sources", "could not be read when it was last looked at"), "answers are from the state before", "no such file")
 	if status, _, _ := b.do(http.MethodGet, base+"/sources/task/another", nil); status != http.StatusNotFound {
-		t.Errorf("a task that there is not: %d", status)
+		t.Errorf("a task that does not exist: %d", status)
 	}
 }
 

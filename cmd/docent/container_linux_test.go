@@ -170,7 +170,7 @@ type container struct {
 	env    map[string]string
 	group  string // of control, where there is a limit
 	listen string
-	under  []string // what starts bubblewrap; as the image's user where empty
+	under  []string // what starts bubblewrap; as the image's user if empty
 
 	cmd   *exec.Cmd
 	pid   int // of the program, as it is outside
@@ -560,7 +560,7 @@ func checkSmallMemory(t *testing.T, i *containerImage) {
 	c.start()
 	p, assistant, admin := c.project("--include", "**") // the copy lacks files of its navigation
 	c.works(p, assistant, admin, "", "How do I add a custom domain?", "domain", "trying-docent")
-	// A check gives up after some seconds, also where the machine stood still for them: the next one tells.
+	// A check gives up after some seconds, even if the machine stood still for them: the next one tells.
 	until(t, "the container is healthy after its work", func() bool { return c.health() == nil })
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.pid))
 	if err != nil {

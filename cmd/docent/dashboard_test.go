@@ -180,7 +180,7 @@ func madeDashboard() []byte {
 		y += (len(r.panels) + 2) / 3 * 8
 	}
 	whole := jsonObject{
-		"title": "Docent", "uid": "docent", "description": "How a Docent server fares: its readers, load, jobs, models, retrieval, journal and disk.",
+		"title": "Docent", "uid": "docent", "description": "The status of a Docent server: its readers, load, jobs, models, retrieval, journal and disk.",
 		"tags": []string{"docent"}, "schemaVersion": 39, "version": 1, "editable": true, "graphTooltip": 1, "timezone": "browser",
 		"refresh": "30s", "time": jsonObject{"from": "now-6h", "to": "now"}, "timepicker": jsonObject{}, "links": []any{}, "id": nil,
 		"annotations": jsonObject{"list": []jsonObject{{"name": "Starts", "enable": true, "iconColor": "blue", "datasource": source,

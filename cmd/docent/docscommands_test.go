@@ -214,7 +214,7 @@ trap 'declare -p | grep -E "^declare -[a-z]*x[a-z]* " | sed "s/^declare/declare 
 	return cmd
 }
 
-// typed replaces what whoever types the commands has other names for: the address, folders of the system, and ids.
+// typed replaces what a user who types the commands has other names for: the address, folders of the system, and ids.
 func (s *playground) typed(text string) string {
 	text = strings.NewReplacer("127.0.0.1:8080", s.listen, "/var/lib/docent", filepath.Join(s.dir, "data"), "/backup/",
 		filepath.Join(s.dir, "backup")+"/").Replace(text)

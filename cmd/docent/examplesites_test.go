@@ -38,7 +38,7 @@ type exampleSite struct {
 	host  string   // its configuration says that readers find it at https://HOST
 	// needs is what builds it: a command, or a file relative to the repository. scripts/install-generators installs it.
 	needs string
-	build []string // the command, in the site's folder; none where the folder itself is the site
+	build []string // the command, in the site's folder; none if the folder itself is the site
 	out   string   // where the command writes the site, relative to the folder
 	visit siteVisit
 }

@@ -12,7 +12,7 @@ import (
 	"docent/model/modeltest"
 )
 
-// The story of a follow-up: it is rewritten by a small model, found, answered by a large one, and explained to whoever
+// The story of a follow-up: it is rewritten by a small model, found, answered by a large one, and explained to anyone who
 // has an admin key, on the command line and in both streams; the small model fails, and the answer is there and says so.
 func TestAFollowUpIsRewrittenAnsweredAndExplained(t *testing.T) {
 	t.Parallel()

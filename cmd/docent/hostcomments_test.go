@@ -96,7 +96,7 @@ func carriedOutOnce(t *testing.T, d *modelledServer, job api.Job, h commentedHos
 	}
 }
 
-// markOf is the mark that a comment ends with; false where it has none.
+// markOf is the mark that a comment ends with; false if it has none.
 func markOf(body string) (string, bool) {
 	i := strings.LastIndex(body, "<!-- docent:")
 	return body[max(i, 0):], i >= 0

@@ -117,7 +117,7 @@ func toldByFile(t *testing.T, data string) ([]string, map[string]journal.Recover
 	return told(t, j)
 }
 
-// A server's data goes to PostgreSQL and back, and whoever follows the journal goes on where he was, with nothing lost and
+// A server's data goes to PostgreSQL and back, and a follower of the journal goes on where it was, with nothing lost and
 // nothing repeated. What is in use is not overwritten.
 func TestAJournalIsCopiedToPostgreSQLAndBack(t *testing.T) {
 	t.Parallel()

@@ -211,7 +211,7 @@ func readersDuring(t *testing.T, s *modelledServer, do func()) []time.Duration {
 	}
 }
 
-// residentBytes is the memory of a process; zero where the system does not tell.
+// residentBytes is the memory of a process; zero if the system does not tell.
 func residentBytes(t testing.TB, pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {

@@ -98,7 +98,7 @@ func TestEditorsReadOverMCP(t *testing.T) {
 	}
 	readsAndAsks(t, editor, "docs://"+p.domain+"/")
 
-	// A session stays with the server that it began at, whoever has its name, and with its key.
+	// A session stays with the server that it began at, even if another one has its name, and with its key.
 	overTheWire := func(address, key, session string) (int, string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
 			strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"resources/list"}`))
@@ -193,7 +193,7 @@ func readsAndAsks(t *testing.T, editor *mcp.ClientSession, base string) {
 		t.Errorf("read_page: %s", page)
 	}
 	if text, result := callTool(t, editor, "read_page", map[string]any{"path": "nowhere"}); !result.IsError {
-		t.Errorf("a page that there is not: %s", text)
+		t.Errorf("a page that does not exist: %s", text)
 	}
 	answer, result := callTool(t, editor, "ask", map[string]any{"question": "How do I moor a boat?"})
 	said, _ := result.StructuredContent.(map[string]any)

@@ -12,7 +12,7 @@ import (
 // hosted are the operations that the hosted platform publishes, in its order, with what differs here.
 var hosted = []struct {
 	operation string
-	here      string // the id of ours; empty where there is none
+	here      string // the id of ours; empty if there is none
 	note      string // what is more here, or why there is none
 }{
 	{"POST /v1/project/update/{projectId}", "startUpdate", ""},
@@ -95,12 +95,12 @@ func TestMigrationNamesEveryOperation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok1 := strings.Cut(string(text), "writes them anew */}\n")
+	head, rest, ok1 := strings.Cut(string(text), "writes them again */}\n")
 	_, tail, ok2 := strings.Cut(rest, "{/* end of operations */}")
 	if !ok1 || !ok2 {
 		t.Fatal("the page has lost the marks around its tables")
 	}
-	want := head + "writes them anew */}\n\n" + migration(t) + "\n{/* end of operations */}" + tail
+	want := head + "writes them again */}\n\n" + migration(t) + "\n{/* end of operations */}" + tail
 	if *updateFiles {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

@@ -302,7 +302,7 @@ func (d *database) restart() {
 	d.start(d.primary)
 }
 
-// failOver ends the primary for good, and makes the replica what it was.
+// failOver ends the primary permanently, and makes the replica what it was.
 func (d *database) failOver() {
 	d.t.Helper()
 	d.must("pg_ctl", "-D", d.data(0), "-m", "immediate", "stop")

@@ -121,7 +121,7 @@ var proxies = []*proxyProgram{
 		reload: func(*proxy) error { return nil }}, // it watches its folder
 }
 
-// program is where the proxy's program is; empty where it is missing.
+// program is where the proxy's program is; empty if it is missing.
 func (p *proxyProgram) program() string {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -130,7 +130,7 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 			asked(project, "When does the ferry leave?", "every hour")
 			asked(other, "When is the lamp lit?", "at dusk") // which takes the place of the first one's index
 			befall(t, data, "harbour")
-			served := func() string { // empty where there is none
+			served := func() string { // empty if there is none
 				name, _ := os.ReadFile(filepath.Join(data, "index", "harbour", "CURRENT"))
 				return string(name)
 			}
@@ -141,7 +141,7 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 			asked(project, "When does the ferry leave?", "every hour")
 			for tries := 0; tries < 20 && !missed(); tries++ { // what looks at questions afterwards had opened it again
 				asked(other, "When is the lamp lit?", "at dusk")
-				if served() != damaged { // or had missed it first, so that it is made anew
+				if served() != damaged { // or had missed it first, so that it is made again
 					befall(t, data, "harbour")
 					damaged = served()
 				}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-var updateFiles = flag.Bool("update", false, "write the expected files anew")
+var updateFiles = flag.Bool("update", false, "write the expected files again")
 
 func noEnviron(string) (string, bool) { return "", false }
 

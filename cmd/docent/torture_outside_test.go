@@ -18,7 +18,7 @@ import (
 	"docent/model/modeltest"
 )
 
-// weather says how the outside fares: while faults is set, some of what it is asked goes wrong.
+// weather says how well the outside works: while faults is set, some of what it is asked goes wrong.
 type weather struct {
 	faults atomic.Bool
 	mu     sync.Mutex
@@ -234,7 +234,7 @@ type hostStandIn struct {
 	faulty atomic.Int64
 }
 
-// newHostStandIn starts a host that takes one token; it is nil where git is not installed.
+// newHostStandIn starts a host that takes one token; it is nil if git is not installed.
 func newHostStandIn(t *testing.T, w *weather, token string) *hostStandIn {
 	t.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

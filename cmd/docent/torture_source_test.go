@@ -27,7 +27,7 @@ type movingSource struct {
 // agentsAddress is that of the commits of jobs.
 const agentsAddress = "agent@docent.invalid"
 
-// newMovingSource makes the repository; nil where git is not installed.
+// newMovingSource makes the repository; nil if git is not installed.
 func newMovingSource(x *torture, commits ...map[string]string) *movingSource {
 	x.Helper()
 	if _, err := exec.LookPath("git"); err != nil {

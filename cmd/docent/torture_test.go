@@ -171,14 +171,14 @@ type torture struct {
 	told     *witness
 	air      *weather
 	brain    *modelStandIn
-	remote   *hostStandIn // nil where git is not installed
+	remote   *hostStandIn // nil if git is not installed
 	config   string       // a file of settings for the servers
 	projects []testProject
 	built    testProject   // on the built-in host
 	metered  testProject   // and its quota is small
 	away     testProject   // on the code host
 	moving   testProject   // its source is pushed to
-	source   *movingSource // nil where git is not installed, or the test has none
+	source   *movingSource // nil if git is not installed, or the test has none
 }
 
 const tokenOfTorture = "TOKEN_OF_TORTURE_TEST"

@@ -376,7 +376,7 @@ func (x *nodesTorture) takeOvers() string {
 		return ""
 	}
 	slices.Sort(took)
-	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death, %v where the model did not fail (%d beside: the model broke off for good, or the database was away too)",
+	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death, %v where the model did not fail (%d beside: the model broke off permanently, or the database was away too)",
 		len(took), took[len(took)/2].Round(time.Millisecond), took[len(took)*99/100].Round(time.Millisecond),
 		took[len(took)-1].Round(time.Millisecond), most.Round(time.Millisecond), aside)
 }

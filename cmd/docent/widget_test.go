@@ -103,7 +103,7 @@ func TestTheWidgetIsAsDocumented(t *testing.T) {
 }
 
 // TestWhatAScreenReaderHearsOfTheWidget holds Chromium's accessibility tree of the widget in each of its states, what its
-// live regions say, and where the Tab key leads, against what was read and found right. With -update that is written anew.
+// live regions say, and where the Tab key leads, against what was read and found right. With -update that is written again.
 func TestWhatAScreenReaderHearsOfTheWidget(t *testing.T) {
 	t.Parallel()
 	chromium := needsBrowser(t)

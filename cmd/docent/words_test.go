@@ -26,11 +26,8 @@ var forbidden = []struct{ word, write string }{
 	{`where (nil|zero|empty|there (is|are) no)`, "if: where is for places"},
 }
 
-// unchecked are the folders and files whose words have yet to be gone through. The list only shrinks.
-var unchecked = []string{
-	"actors/automation", "actors/job/startjob", "actors/pulls", "actors/reports", "actors/retention", "actors/webhooks",
-	"bench", "cmd", "router/assistant.go", "router/budgets.go", "router/exchange.go",
-}
+// unchecked are files that name the words, or a ferry's fare.
+var unchecked = []string{"cmd/docent/words_test.go", "cmd/docent/injected_test.go", "cmd/docent/models_test.go"}
 
 func TestWordsAreThoseOfTheField(t *testing.T) {
 	t.Parallel()

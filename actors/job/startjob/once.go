@@ -28,7 +28,7 @@ type Gate struct {
 type Command struct {
 	Project api.ProjectID
 	Job     api.JobID
-	Claim   *journal.Claim // nil where a repeat is a request of its own
+	Claim   *journal.Claim // nil if a repeat is a request of its own
 	Do      job.Command
 	// Admit takes what the command costs and where it waits, into a grant that is closed in the end.
 	Admit func(*grant.Grant) error

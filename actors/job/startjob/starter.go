@@ -36,8 +36,8 @@ type Request struct {
 	Draft   bool
 	DryRun  bool
 	Branch  string // of a new job: where the changes go; empty for a name made from the job's id
-	ID      string // of a follow-up's message; made where empty
-	// Key names the request: what comes again under it is answered with the same job, for thirty days. Whoever may send
+	ID      string // of a follow-up's message; made if empty
+	// Key names the request: what comes again under it is answered with the same job, for thirty days. Anyone who may send
 	// it for different purposes puts the purpose into it.
 	Key string
 }

@@ -16,7 +16,7 @@ import (
 type Teller struct {
 	Catalog Catalog
 	Jobs    job.Asker
-	// Here says which jobs this node runs, of several: it tells those. All where nil.
+	// Here says which jobs this node runs, of several: it tells those. All if nil.
 	Here func(stream string) bool
 }
 

@@ -102,7 +102,7 @@ func (r *Reviewer) give(ctx context.Context, a *api.ReviewAsk) error {
 	return nil
 }
 
-// refusal puts in words why a job takes no instruction; false where trying again may help.
+// refusal puts in words why a job takes no instruction; false if trying again may help.
 func refusal(err error) (string, bool) {
 	var limit *api.LimitError
 	var invalid *api.InvalidError

@@ -40,7 +40,7 @@ func pace(quiet time.Duration) time.Duration {
 // numbered is the number at the end of the link of a pull request, as the hosts have it.
 var numbered = regexp.MustCompile(`/(?:pull|pulls|merge_requests)/(\d{1,9})/?$`)
 
-// follow is how a job's pull request is followed from now on; false where it is none of a code host.
+// follow is how a job's pull request is followed from now on; false if it is none of a code host.
 func follow(row api.JobRow, since, now time.Time) (api.ReviewPull, bool) {
 	if row.Job.PRLink == nil || row.Joined { // the job that opened it answers for it
 		return api.ReviewPull{}, false
@@ -116,7 +116,7 @@ func (r *Reviewer) look(ctx context.Context, project api.Project, p api.ReviewPu
 	return r.Catalog.EndLook(ctx, p, asks)
 }
 
-// tell tells a job where its pull request stands. It is gone where there is no such job any more.
+// tell tells a job where its pull request stands. It is gone if there is no such job any more.
 func (r *Reviewer) tell(ctx context.Context, p api.ReviewPull, state api.PullState) (gone bool, err error) {
 	_, err = r.Jobs.Ask(ctx, p.Job, job.PullIs{Project: p.Project, Branch: p.Branch, State: state})
 	if !errors.Is(err, api.ErrNotFound) {

@@ -25,7 +25,7 @@ type Deps struct {
 	// Cell runs the parsers of Kinds on comments.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 
-	// Here says which of what has a name this node does, of several; all of it where nil.
+	// Here says which of what has a name this node does, of several; all of it if nil.
 	Here func(name string) bool
 }
 

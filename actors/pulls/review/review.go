@@ -83,7 +83,7 @@ func New(deps Deps) (*Reviewer, error) {
 func (r *Reviewer) Wake() { r.Tasks.Start(task.Task{Name: "reviews", Handle: r.step}) }
 
 // Hint takes a code host's word that there may be news on a pull request. It is stored when Hint returns; what the news
-// are, the host is asked. It is false where the pull request is none of a job of the project.
+// are, the host is asked. It is false if the pull request is none of a job of the project.
 func (r *Reviewer) Hint(ctx context.Context, id api.ProjectID, hint api.PullHint) (bool, error) {
 	project, err := r.Catalog.Project(ctx, id)
 	if err != nil {

@@ -149,7 +149,7 @@ func (s *streamsLoad) flags(flags *pflag.FlagSet) {
 	flags.Float64SliceVar(&s.rates, "rate", nil, "in place of --streams: new streams a second, for as long as --for says")
 	flags.DurationVar(&s.ramp, "ramp", 5*time.Second, "time over which the starts of --streams are spread")
 	flags.DurationVar(&s.lasts, "for", 10*time.Second, "how long --rate and --closed go on")
-	flags.BoolVar(&s.closed, "closed", false, "each caller asks anew as soon as it has its answer")
+	flags.BoolVar(&s.closed, "closed", false, "each caller asks again as soon as it has its answer")
 	flags.BoolVar(&s.poisson, "poisson", false, "streams of --rate begin at random moments in place of even ones")
 	flags.IntVar(&s.marginal, "marginal", 0,
 		"measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")

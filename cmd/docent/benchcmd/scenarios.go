@@ -166,7 +166,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 	s := bench.Overload{}
 	cmd := &cobra.Command{Use: "overload",
 		Short: "Twice the load that the server carries: what becomes of those it accepts, how fast it refuses the others, and when it is back to normal", Args: cobra.NoArgs,
-		Long: "Ask more than the server can carry. First it is found out how many questions a second that is, by callers who ask anew as\n" +
+		Long: "Ask more than the server can carry. First it is found out how many questions a second that is, by callers who ask again as\n" +
 			"soon as they have their answer (or --carried says it); then come a low rate, --factor times what it carries, and the low\n" +
 			"rate again. With --procs the server that is started gets some of the processors and the bench keeps to the others,\n" +
 			"so that it is not the client that is past saturation; `sent` says how late it was itself.",

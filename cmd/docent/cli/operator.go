@@ -21,7 +21,7 @@ type Operator struct {
 	Prog   Program
 	Config string
 	JSON   bool
-	Here   operator.Doer // does operations where no server has the directory; operateHere where nil
+	Here   operator.Doer // does operations where no server has the directory; operateHere if nil
 }
 
 // OperatorFlags adds the flags that name a data directory.
@@ -76,7 +76,7 @@ func ShowRows[T any](o *Operator, cmd *cobra.Command, name string, params any, h
 	return PrintRows(cmd.OutOrStdout(), o.JSON, rows, head, row)
 }
 
-// MakesDataDir is the data directory that a command will make; empty where it is there.
+// MakesDataDir is the data directory that a command will make; empty if it is there.
 func (o *Operator) MakesDataDir(cmd *cobra.Command) (string, error) {
 	c, err := o.Load(cmd)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 // A Program is docent with what is no setting of it: a test of the whole program puts in its own.
 type Program struct {
-	Now            func() time.Time  // time.Now where nil
+	Now            func() time.Time  // time.Now if nil
 	BeforeIndexing func(api.Project) // see sources.Deps
 }
 

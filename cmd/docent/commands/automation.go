@@ -35,11 +35,11 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar(&a.Prompt, "prompt", "", "path of the file with the instruction, in the documentation's repository")
 	flags.StringVar(&a.Cron, "cron",
 		"", "when: minute, hour, day of the month, month, day of the week, such as '0 6 * * 1'")
-	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC where empty)")
+	flags.StringVar(&a.TimeZone, "time-zone", "", "time zone of --cron, such as Europe/Berlin (UTC if empty)")
 	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
 	flags.StringVar(&a.Repository, "on-push-of", "",
 		"when this code repository, OWNER/NAME, is pushed to; its code host sends a webhook")
-	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch where empty)")
+	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch if empty)")
 	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
 	cli.Named(add, &a.Name, "name", "the automation's NAME", false)

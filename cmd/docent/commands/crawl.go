@@ -20,9 +20,9 @@ import (
 // webFlags adds the flags that describe what is read of a web site.
 func webFlags(cmd *cobra.Command, o *api.WebOptions) {
 	flags := cmd.Flags()
-	flags.StringVar(&o.Prefix, "prefix", "", "of a web site: only pages whose address begins with this path (that of the address where empty)")
+	flags.StringVar(&o.Prefix, "prefix", "", "of a web site: only pages whose address begins with this path (that of the address if empty)")
 	flags.StringVar(&o.Sitemap, "sitemap", "",
-		"of a web site: address of its sitemap, or none to follow links (llms.txt, its sitemaps or links where empty)")
+		"of a web site: address of its sitemap, or none to follow links (llms.txt, its sitemaps or links if empty)")
 	flags.IntVar(&o.MaxPages, "max-pages", 0, "of a web site: pages that are read at most (0 for 5000)")
 	flags.BoolVar(&o.AllowPrivate, "allow-private", false, "the web site may be on this machine or in a private network")
 }

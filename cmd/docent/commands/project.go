@@ -62,7 +62,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"web, zip or issues, which the agent cannot edit; a folder or a git repository where not given")
 	flags.StringVar(&p.Every, "every", "", "how often the source is read, such as 6h (as often as poll_interval)")
 	webFlags(cmd, &p.Collect.Web)
-	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch where empty)")
+	flags.StringVar(&p.Branch, "branch", "", "branch of the repository (its default branch if empty)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url",
 		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
@@ -89,7 +89,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"commit to the documentation's branch itself, and open a pull request only where it is protected")
 	flags.StringVar((*string)(&p.Review), "review", "",
 		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
-	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent where empty)")
+	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent if empty)")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
@@ -112,7 +112,7 @@ func newProjectAddCommand(o *cli.Operator) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "add NAME", Short: "Add a project: read its documentation and index it", SuggestFor: []string{"create", "new"},
 		Long: "Add a project: read its documentation and index it. NAME is the project's name in commands and in the URLs of the agent.\n" +
-			"Where there is no data directory yet, one is made.",
+			"If there is no data directory yet, one is created.",
 		Example: "  docent project add docs --domain docs.example.com --source ./my-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			settings := p

@@ -30,7 +30,7 @@ func newPullCommand(prog cli.Program) *cobra.Command {
 		},
 	}
 	list.Flags().StringVar(&project, "project", "", "project")
-	list.Flags().StringVar(&state, "state", "", "open, merged or closed; all where empty")
+	list.Flags().StringVar(&state, "state", "", "open, merged or closed; all if empty")
 	act := func(verb, op, short string) *cobra.Command {
 		return &cobra.Command{
 			Use: verb + " ID", Short: short, Args: cobra.ExactArgs(1),

@@ -60,11 +60,11 @@ func sourceFlags(cmd *cobra.Command, s *api.Source) {
 	flags.StringVar((*string)(&s.Kind), "kind", "", "web, zip or issues; a folder or a git repository where not given")
 	flags.StringVar(&s.Address, "address", "",
 		"where it is: a folder, a git URL, the address of a web site, or OWNER/NAME for issues; a zip has none")
-	flags.StringVar(&s.Name, "title", "", "name shown to people (the label where empty)")
+	flags.StringVar(&s.Name, "title", "", "name shown to people (the label if empty)")
 	flags.Float64Var(&s.Weight, "weight", 0, "how much it counts beside the project's own source, which has 1 (0 for 1, of issues 0.6)")
 	flags.StringArrayVar(&s.Groups, "group", nil, "only readers with one of these groups are answered from it (repeatable; '' for everybody)")
 	flags.StringVar(&s.Every, "every", "", "how often it is read, such as 6h (as often as poll_interval; a web site every 6h, issues every hour)")
-	flags.StringVar(&s.Branch, "branch", "", "branch of the repository (its default branch where empty)")
+	flags.StringVar(&s.Branch, "branch", "", "branch of the repository (its default branch if empty)")
 	flags.StringVar(&s.DocsDir, "docs-dir", "", "sub-folder that holds the pages")
 	flags.StringVar(&s.SiteURL, "site-url", "", "where readers find the pages; citations link there")
 	flags.StringVar((*string)(&s.Site), "site", "", "site generator; recognised by its files where not given")

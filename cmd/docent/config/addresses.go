@@ -32,7 +32,7 @@ func (c Config) UnlimitedClient() func(netip.Addr) bool {
 	}
 }
 
-// Prefixes reads addresses and CIDR ranges that were checked. It is not nil where there are none.
+// Prefixes reads addresses and CIDR ranges that were checked. It is not nil if there are none.
 func Prefixes(texts []string) []netip.Prefix {
 	list := []netip.Prefix{} // not nil: none means none
 	for _, text := range texts {

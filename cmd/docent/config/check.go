@@ -24,7 +24,7 @@ import (
 // A Problem is one thing that is wrong with a configuration.
 type Problem struct {
 	Severity string `json:"severity"`          // problem: no server starts with it; warning: one does
-	Setting  string `json:"setting,omitempty"` // empty where the file itself cannot be read
+	Setting  string `json:"setting,omitempty"` // empty if the file itself cannot be read
 	From     string `json:"from,omitempty"`    // file, environment, flag or default
 	File     string `json:"file,omitempty"`
 	Line     int    `json:"line,omitempty"`
@@ -82,7 +82,7 @@ func (p *Problem) Error() string {
 
 func (p *Problem) Unwrap() error { return p.err }
 
-// err is what keeps a server from starting; nil where nothing does.
+// err is what keeps a server from starting; nil if nothing does.
 func (p Problems) err() error {
 	var errs []error
 	for _, problem := range p {
@@ -258,7 +258,7 @@ func within(outer, path string) bool {
 
 // A Report is what `docent doctor` says of the configuration.
 type Report struct {
-	File     string   `json:"file"` // empty where there is none
+	File     string   `json:"file"` // empty if there is none
 	OK       bool     `json:"ok"`   // a server starts with it
 	Problems Problems `json:"problems"`
 }

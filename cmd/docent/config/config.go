@@ -27,7 +27,7 @@ type Config struct {
 	BackupDir      string   `toml:"backup_dir" usage:"folder in which the console's button makes backups; empty for one beside the data directory, with -backups at the end of its name"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalogue database: empty for SQLite in the data directory, or postgres://…"`
 	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads keep what they know: bbolt, a file in the data directory, or postgres, the database of catalog_dsn, which several nodes can share"`
-	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: what this node is called in logs and in docent status; the machine's name where empty"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: what this node is called in logs and in docent status; the machine's name if empty"`
 	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address on which other nodes reach this one, HOST:PORT; empty for a single node"`
 	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"address under which other nodes reach node_listen, HOST:PORT, where that is another one"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
@@ -95,13 +95,13 @@ type Config struct {
 
 	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
 
-	Now            func() time.Time  `toml:"-"` // that all rooms take the time from
+	Now            func() time.Time  `toml:"-"` // that all packages take the time from
 	BeforeIndexing func(api.Project) `toml:"-"`
 
 	CatalogSecret *secret.Secret `toml:"-"` // where catalog_dsn is given as a secret; nil elsewhere
 
 	NodeID            string         `toml:"-"` // of this life of a server whose journal several nodes can share; empty for others
-	nodeSecret        *secret.Secret // that nodes know each other by; nil where none is given
+	nodeSecret        *secret.Secret // that nodes know each other by; nil if none is given
 	nodeSecretProblem error
 
 	removed []string          // what to say of settings of earlier versions
@@ -117,7 +117,7 @@ const (
 	FromFlag        = "flag"
 )
 
-// From is where a setting has its value from; empty where it has its default.
+// From is where a setting has its value from; empty if it has its default.
 func (c *Config) From(setting string) string { return c.origins[setting] }
 
 // A Model is one [models.NAME] table.
@@ -132,19 +132,19 @@ type Model struct {
 	Idle      Duration `toml:"idle"`       // between two pieces of it
 	Attempts  int      `toml:"attempts"`   // until the first piece came
 	Whole     bool     `toml:"whole"`      // ask for answers in one piece: for servers that do not stream calls of tools
-	Searches  int      `toml:"searches"`   // of the model's own for one answer; 3 where 0, none where negative
+	Searches  int      `toml:"searches"`   // of the model's own for one answer; 3 if 0, none if negative
 
 	// Where it cannot answer a reader, the built-in model does.
 	Fallback      *bool    `toml:"fallback"`       // true where it is left out
 	FallbackAfter Duration `toml:"fallback_after"` // of silence before an answer begins; 30 seconds where 0
 
 	// What becomes of a claim that no passage supports: "remove" where it is empty, "mark" or "off"; and the model that is
-	// asked about those that their words leave in doubt: none where empty.
+	// asked about those that their words leave in doubt: none if empty.
 	Claims      string `toml:"claims"`
 	ClaimsModel string `toml:"claims_model"`
 
 	// The model that reads questions together with their conversation before the documentation is searched: this one where
-	// empty, none where "off"; and how long it may take, 4 seconds where 0.
+	// empty, none if it is "off"; and how long it may take, 4 seconds if 0.
 	Rewrite        string   `toml:"rewrite"`
 	RewriteTimeout Duration `toml:"rewrite_timeout"`
 
@@ -161,7 +161,7 @@ type Model struct {
 	Parts      int      `toml:"parts"`  // pieces
 	Text       string   `toml:"text"`
 
-	Key        *secret.Secret `toml:"-"` // of KeyEnv or DOCENT_MODEL_API_KEY; nil where neither is named
+	Key        *secret.Secret `toml:"-"` // of KeyEnv or DOCENT_MODEL_API_KEY; nil if neither is named
 	keyProblem error
 }
 
@@ -228,7 +228,7 @@ const (
 // EnvPrefix begins the environment variable of every setting.
 const EnvPrefix = "DOCENT_"
 
-// Load reads the defaults, over them the configuration file (none where path is empty), over that the
+// Load reads the defaults, over them the configuration file (none if path is empty), over that the
 // environment, and over that the flags that were given. The error lists everything that cannot be used.
 func Load(path string, environ func(string) (string, bool), flags *pflag.FlagSet) (Config, error) {
 	c, list := Read(path, environ, flags)
@@ -333,7 +333,7 @@ func (c *Config) modelFromEnvironment(environ func(string) (string, bool)) {
 // A Setting is one scalar setting of a Config.
 type Setting struct {
 	Name    string // in the file, with its table: "limits.key_month"
-	Flag    string // without dashes; empty where there is none
+	Flag    string // without dashes; empty if there is none
 	Usage   string
 	Default string
 	value   reflect.Value

@@ -14,7 +14,7 @@ import (
 	"docent/router"
 )
 
-var update = flag.Bool("update", false, "write the expected files anew")
+var update = flag.Bool("update", false, "write the expected files again")
 
 func noEnvironment(string) (string, bool) { return "", false }
 
@@ -153,12 +153,12 @@ func TestDocumentedSettingsAreTheRealOnes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	head, rest, ok1 := strings.Cut(string(text), "write it anew */}\n")
+	head, rest, ok1 := strings.Cut(string(text), "write it again */}\n")
 	_, tail, ok2 := strings.Cut(rest, "{/* end of settings */}")
 	if !ok1 || !ok2 {
 		t.Fatal("the page has lost the marks around its table")
 	}
-	want := head + "write it anew */}\n\n" + settingsTable() + "\n{/* end of settings */}" + tail
+	want := head + "write it again */}\n\n" + settingsTable() + "\n{/* end of settings */}" + tail
 	if *update {
 		if err := os.WriteFile(path, []byte(want), 0o644); err != nil {
 			t.Fatal(err)

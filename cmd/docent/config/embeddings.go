@@ -23,7 +23,7 @@ type Embeddings struct {
 	Price          float64  `toml:"price" usage:"US dollars for a million tokens"`
 	DayTokens      int64    `toml:"day_tokens" usage:"tokens that may be used in a day (UTC); 0 for no limit"`
 
-	Key        *secret.Secret `toml:"-"` // of KeyEnv; nil where none is named
+	Key        *secret.Secret `toml:"-"` // of KeyEnv; nil if none is named
 	keyProblem error
 }
 

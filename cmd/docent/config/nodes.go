@@ -59,7 +59,7 @@ func (c *Config) checkNodes(list *Problems) {
 	}
 }
 
-// NodeSecrets are what nodes know each other by, none where none is given. There are two, with a space between them, while
+// NodeSecrets are what nodes know each other by, none if none is given. There are two, with a space between them, while
 // the secret is replaced: the first is used, and what comes from nodes that have another order is understood.
 func (c *Config) NodeSecrets() []string {
 	if c.nodeSecret == nil {

@@ -20,7 +20,7 @@ type OIDC struct {
 	Organization string   `toml:"organization" usage:"organization that these people get into"`
 	Role         string   `toml:"role" usage:"role that these people get: viewer, editor or owner"`
 
-	Secret        *secret.Secret `toml:"-"` // of SecretEnv; nil where there is no provider
+	Secret        *secret.Secret `toml:"-"` // of SecretEnv; nil if there is no provider
 	secretProblem error
 }
 
@@ -65,7 +65,7 @@ func overTLS(issuer string) error {
 		return err
 	}
 	if host := u.Hostname(); u.Scheme != "https" && host != "localhost" && !strings.HasPrefix(host, "127.") && host != "::1" {
-		return errors.New("must begin with https://: whoever is on the way to the provider could sign in as anybody")
+		return errors.New("must begin with https://: anyone on the way to the provider could sign in as anybody")
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ import (
 type (
 	// Shown is the configuration as it is shown: without its secrets.
 	Shown struct {
-		File     string                `json:"file"` // empty where there is none
+		File     string                `json:"file"` // empty if there is none
 		Settings []ShownSetting        `json:"settings"`
 		Models   map[string]ShownModel `json:"models"`
 		Aliases  map[string]string     `json:"modelAliases"`

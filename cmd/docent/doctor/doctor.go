@@ -64,7 +64,7 @@ func (f Finding) Of(about string) Finding {
 // A Check looks at one thing.
 type Check struct {
 	Name  string
-	Limit time.Duration // 15 seconds where zero
+	Limit time.Duration // 15 seconds if zero
 	Run   func(ctx context.Context) []Finding
 }
 

@@ -17,12 +17,12 @@ import (
 
 // A volume is the file system that a folder is on.
 type volume struct {
-	kind        string // empty where the system does not say
+	kind        string // empty if the system does not say
 	free, total uint64 // bytes
-	files, all  uint64 // further files that there is room for, of how many; all is zero where that is not bounded
+	files, all  uint64 // further files that there is room for, of how many; all is zero if that is not bounded
 }
 
-// Folder looks at the owner and the modes of a data directory, as whoever runs this process.
+// Folder looks at the owner and the modes of a data directory, as the user that runs this process.
 func Folder(path, service string) []Finding {
 	info, err := os.Stat(path)
 	switch {
@@ -111,7 +111,7 @@ func (v volume) space(path string) Finding {
 	case v.free < 64*mega:
 		return Wrong(fix, "%s has %s: nothing can be accepted when that is used up", path, room)
 	case v.all > 0 && v.files < 1000:
-		return Wrong("remove files from this file system, or make it anew with more inodes", "%s has room for %d more files: its inodes are used up", path, v.files)
+		return Wrong("remove files from this file system, or format it again with more inodes", "%s has room for %d more files: its inodes are used up", path, v.files)
 	case v.free < v.total/20 && v.free < 10<<30, v.free < 512*mega:
 		return Doubt(fix, "%s has %s", path, room)
 	case v.all > 0 && v.files < v.all/20 && v.files < 100_000:
@@ -138,7 +138,7 @@ func kindOf(kind, path string) Finding {
 	case kind == "fuse":
 		return Doubt("move the data directory to a disk of this machine", "%s is on a file system in user space (fuse): whether its locks and syncs hold, nobody says", path)
 	case kind == "overlayfs":
-		return Doubt("mount a volume there", "%s is in the container's own layer (overlayfs): all of it is gone when the container is made anew", path)
+		return Doubt("mount a volume there", "%s is in the container's own layer (overlayfs): all of it is gone when the container is re-created", path)
 	}
 	return Fine("%s", kind)
 }

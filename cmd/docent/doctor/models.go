@@ -141,7 +141,7 @@ func modelFailure(ctx context.Context, m config.Model, err error) Finding {
 	return Wrong("", "%v", err)
 }
 
-// modelNames are the models that an endpoint lists; none where it does not.
+// modelNames are the models that an endpoint lists; none if it does not.
 func modelNames(ctx context.Context, m config.Model) (names []string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(m.BaseURL, "/")+"/models", nil)
 	if err != nil || m.BaseURL == "" {

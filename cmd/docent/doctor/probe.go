@@ -32,7 +32,7 @@ type Seen struct {
 }
 
 // Probes are addresses that the doctor asks for to see whether a way leads to this very server, and whether what it
-// writes arrives part by part. They exist for a minute, for whoever knows the word in them.
+// writes arrives part by part. They exist for a minute, for anyone who knows the word in them.
 type Probes struct {
 	mu    sync.Mutex
 	known map[string]time.Time // until when

@@ -21,7 +21,7 @@ type Way struct {
 	URL     string         // its public address
 	Nonce   string         // of a probe of this very server
 	Trusted []netip.Prefix // its trusted proxies
-	Client  *http.Client   // http.DefaultClient where nil
+	Client  *http.Client   // http.DefaultClient if nil
 }
 
 // Public asks for a probe under the server's public address: whether it leads to this server, whether what the server

@@ -63,7 +63,7 @@ func newEvalMakeCommand(o *cli.Operator) *cobra.Command {
 	flags.DurationVar(&since, "since", 0, "only ratings of this long ago at most, such as 720h")
 	flags.IntVar(&p.Most, "most", 200, "questions at most; the newest ratings are taken")
 	flags.BoolVar(&p.Comments, "comments", false, "write what readers said beside their rating, as comments of the file")
-	flags.StringVar(&out, "out", "", "file to write, which must not be there; standard output where empty")
+	flags.StringVar(&out, "out", "", "file to write, which must not be there; standard output if empty")
 	return cmd
 }
 

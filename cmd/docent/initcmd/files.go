@@ -218,7 +218,7 @@ services:
 `, s.file, s.data, port, os.Getuid(), os.Getgid(), secrets, published, s.file+":"+s.file+":ro", s.data+":"+s.data, folder)
 }
 
-// quietLog hears how far the work is where there is no terminal to show it on.
+// quietLog hears how far the work is if there is no terminal to show it on.
 func (s *setUp) quietLog() *slog.Logger {
 	return slog.New(slog.NewTextHandler(s.cmd.ErrOrStderr(), nil))
 }

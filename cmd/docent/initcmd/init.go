@@ -483,7 +483,7 @@ func ollamaURL() string {
 	return strings.TrimRight(host, "/")
 }
 
-// ollamaModels are the models that Ollama has; none where it does not run.
+// ollamaModels are the models that Ollama has; none if it does not run.
 func ollamaModels(ctx context.Context, address string) (names []string) {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()

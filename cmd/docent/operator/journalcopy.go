@@ -29,7 +29,7 @@ type JournalCopied struct {
 	To      string                `json:"to"`
 	Already bool                  `json:"alreadyThere"` // the journal: an earlier copy is complete
 	Journal journal.Contained     `json:"journal"`
-	Catalog []catalog.CopiedTable `json:"catalog,omitempty"`      // empty where the catalogue stays where it is
+	Catalog []catalog.CopiedTable `json:"catalog,omitempty"`      // empty if the catalogue stays where it is
 	Host    []forge.Moved         `json:"repositories,omitempty"` // of the built-in host
 	Notes   []string              `json:"notes,omitempty"`
 }

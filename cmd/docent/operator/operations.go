@@ -59,7 +59,7 @@ type Running struct {
 	Probes      *doctor.Probes
 
 	Status   func() (health.Status, error)
-	Cluster  func() *health.Cluster // nil where the server is alone
+	Cluster  func() *health.Cluster // nil if the server is alone
 	Forget   func(context.Context, api.ThreadID, api.ProjectID) error
 	Evaluate func(context.Context, api.Project, reqbody.Evaluation) ([]router.EvaluatedAnswer, error)
 }

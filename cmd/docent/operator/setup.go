@@ -220,7 +220,7 @@ const (
 	previewTime  = 15 * time.Second
 )
 
-// Upload takes a zip whole, and has it become the pages of a source. One that there is not yet is added with it.
+// Upload takes a zip whole, and has it become the pages of a source. One that does not exist yet is added with it.
 func (s projectSetup) Upload(ctx context.Context, project api.ProjectID, f api.Source, zip io.Reader) (sources.Task, error) {
 	stores := s.ops.stores
 	p, err := stores.Catalog.Project(ctx, project)

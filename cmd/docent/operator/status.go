@@ -15,7 +15,7 @@ import (
 
 // RetryParams name actors in quarantine.
 type RetryParams struct {
-	IDs []string `json:"ids"` // all that are in quarantine where empty
+	IDs []string `json:"ids"` // all that are in quarantine if empty
 }
 
 // A Retried actor is one whose quarantine was lifted.

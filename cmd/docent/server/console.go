@@ -23,7 +23,7 @@ import (
 	"docent/web/projects"
 )
 
-// newPages builds the pages over the rooms below.
+// newPages builds the pages over the packages below.
 func (a *Server) newPages(secret []byte) (*web.Server, error) {
 	a.closers = append(a.closers, func() error { a.Operator.Wait(); return nil })
 	deps := web.Deps{
@@ -94,7 +94,7 @@ func (c conditions) Condition(ctx context.Context, p api.Project) (projects.Cond
 	for _, m := range c.meaningStatus() {
 		if id, _ := api.SplitSource(api.ProjectID(m.Index)); id == p.ID {
 			if m.Problem != "" {
-				m.Problem = "the endpoint gives none" // whoever runs the server sees why
+				m.Problem = "the endpoint gives none" // the operator sees why
 			}
 			out.Meaning = append(out.Meaning, strings.TrimPrefix(m.Index+": ", string(p.ID)+": ")+health.MeaningLine(m))
 		}

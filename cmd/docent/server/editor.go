@@ -32,7 +32,7 @@ func newEditor(c config.Config, dir *datadir.Dir, models *registry.Registry, lib
 	}), nil
 }
 
-// projectChecks are the commands that the operator has set for projects; nil where there are none.
+// projectChecks are the commands that the operator has set for projects; nil if there are none.
 func projectChecks(c config.Config, dir *datadir.Dir) (check.Checks, error) {
 	if len(c.Checks) == 0 {
 		return nil, nil
@@ -50,7 +50,7 @@ func projectChecks(c config.Config, dir *datadir.Dir) (check.Checks, error) {
 	return commands, nil
 }
 
-// limitOf is a limit of the configuration, where zero stands for none, as the agent reads it.
+// limitOf is a limit of the configuration as the agent reads it: in the configuration, zero stands for none.
 func limitOf[N int | int64](n N) N {
 	if n == 0 {
 		return -1
@@ -64,7 +64,7 @@ type agentSearch struct{ library *search.Library }
 var _ agent.Searcher = agentSearch{}
 
 func (s agentSearch) Search(ctx context.Context, project, query string, limit int) ([]agent.Found, error) {
-	// whoever edits a page wants its translations and versions too
+	// who edits a page wants its translations and versions too
 	hits, err := s.library.Search(ctx, api.ProjectID(project), search.Query{Text: query, Limit: limit, Everywhere: true})
 	if err != nil {
 		if errors.Is(err, search.ErrNotIndexed) {

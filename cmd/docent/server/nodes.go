@@ -105,7 +105,7 @@ func (a *Server) leave() {
 }
 
 // givenUp is the end of a node that the others have given up, as after it was stopped for a while: they run what it
-// ran, and the database refuses what it writes. Its clients come back to the others. So it ends at once; whoever
+// ran, and the database refuses what it writes. Its clients come back to the others. So it ends at once; the one that
 // supervises the process starts it again, as another node.
 func (a *Server) givenUp() error {
 	a.CancelWork()

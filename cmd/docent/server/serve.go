@@ -173,13 +173,13 @@ type Server struct {
 	dir      *datadir.Dir
 	Stores   *stores.Stores
 	Operator *operator.Service // what operators can do, by command and on pages
-	nodes    *cluster.Members  // nil where this server is alone
+	nodes    *cluster.Members  // nil if this server is alone
 	Journal  journal.Store
 	System   *actors.System
 	Edge     *router.Server
-	endpoint *forwarding.Endpoint  // nil where this server is alone
+	endpoint *forwarding.Endpoint  // nil if this server is alone
 	forward  *forwarding.Forwarder // the same
-	forgets  http.Handler          // removes threads, whichever node runs them; nil where this server is alone
+	forgets  http.Handler          // removes threads, whichever node runs them; nil if this server is alone
 	Pages    *web.Server
 	tools    *mcp.Servers
 	Updates  *sources.Updates

@@ -112,7 +112,7 @@ func (a *Server) catalogStatus() (c health.Catalog) {
 	return c
 }
 
-// collectedStatus says how the collected sources stand; of none where the catalogue does not answer, which is told.
+// collectedStatus says how the collected sources stand; of none if the catalogue does not answer, which is told.
 func (a *Server) collectedStatus() (out []health.Source) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -220,7 +220,7 @@ func (a *Server) measured(s *health.Status) error {
 }
 
 // quantile is the upper bound of the bucket that holds the q-th share of a histogram's values: the true one is not
-// above it and not below half of it. It is 0 where there are no values.
+// above it and not below half of it. It is 0 if there are no values.
 func quantile(q float64, count uint64, buckets iter.Seq2[float64, uint64]) float64 {
 	rank := uint64(math.Ceil(q * float64(count)))
 	last := 0.0

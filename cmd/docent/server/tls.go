@@ -30,7 +30,7 @@ type front struct {
 	config   config.Config
 	log      *slog.Logger
 	certs    *certs.Keeper // nil without TLS
-	redirect net.Listener  // nil where there is none
+	redirect net.Listener  // nil if there is none
 	public   *url.URL      // where clients reach the server, and browsers are sent on to
 
 	everywhere bool // nobody has set that address, and the server listens on all of the machine's

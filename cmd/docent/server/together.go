@@ -76,7 +76,7 @@ func (a *Server) together(ctx context.Context) {
 	}
 }
 
-// here is which of what has a name this node does; nil where it does everything.
+// here is which of what has a name this node does; nil if it does everything.
 func (a *Server) here() func(name string) bool {
 	if a.nodes == nil {
 		return nil

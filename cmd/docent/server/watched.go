@@ -21,7 +21,7 @@ import (
 	"docent/internal/background"
 )
 
-// A watched server shows its operator how it fares, on listeners of their own. They are there before the server takes
+// A watched server shows its operator its status, on listeners of their own. They are there before the server takes
 // requests and until after it has stopped, so that a start that takes long and a stop that hangs can be looked into.
 type watched struct {
 	app     atomic.Pointer[Server] // nil while the server starts and when it has stopped

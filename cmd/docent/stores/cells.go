@@ -37,7 +37,7 @@ const (
 // NewCells starts no process yet.
 func NewCells(log *slog.Logger) Cells {
 	workers := min(max(2, runtime.GOMAXPROCS(0)), 4)
-	there := config.MemoryLimit(0, "", os.ReadFile) // 0 where it is not known
+	there := config.MemoryLimit(0, "", os.ReadFile) // 0 if it is not known
 	share := func(of int64, least, most int64) int64 {
 		if there == 0 {
 			return most
@@ -64,7 +64,7 @@ func cellCommand() (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS == "linux" { // the same program, also where a newer one was installed meanwhile
+	if runtime.GOOS == "linux" { // the same program, even if a newer one was installed meanwhile
 		self = filepath.Join("/proc", "self", "exe")
 	}
 	cmd := exec.Command(self)

@@ -10,7 +10,7 @@ import (
 	"docent/search/meaning"
 )
 
-// openEmbedder makes the embedder of the configuration; nil where there is none.
+// openEmbedder makes the embedder of the configuration; nil if there is none.
 func (s *Stores) openEmbedder() (meaning.Embedder, error) {
 	c := s.Config.Embeddings
 	if c.Model == "" {

@@ -42,7 +42,7 @@ func CatalogOptions(c config.Config, log *slog.Logger) catalog.Options {
 	return o
 }
 
-// CatalogFile is the catalogue's file; empty where it is on PostgreSQL.
+// CatalogFile is the catalogue's file; empty if it is on PostgreSQL.
 func CatalogFile(dsn string) string {
 	path, ok := strings.CutPrefix(dsn, "sqlite:")
 	if !ok {
@@ -51,7 +51,7 @@ func CatalogFile(dsn string) string {
 	return strings.TrimPrefix(path, "//")
 }
 
-// FileSize is 0 where there is no file.
+// FileSize is 0 if there is no file.
 func FileSize(path string) (int64, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -52,7 +52,7 @@ func (s *Stores) share(ctx context.Context) (err error) {
 	return s.Secrets.Share(ctx, sharedSecrets{s.Shared}, nodeSecrets, func(name string) bool { return used[name] })
 }
 
-// others are the nodes that read the same sources; nil where there can be none.
+// others are the nodes that read the same sources; nil if there can be none.
 func (s *Stores) others() sources.Nodes {
 	if s.Nodes == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 	"docent/internal/task"
 )
 
-// sharedHost is where the built-in code host keeps repositories for all nodes; nil where one node is alone.
+// sharedHost is where the built-in code host keeps repositories for all nodes; nil if one node is alone.
 func (s *Stores) sharedHost(ctx context.Context) (*shared.Store, error) {
 	if !s.Config.Shared() {
 		return nil, nil
