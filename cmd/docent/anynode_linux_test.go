@@ -194,7 +194,7 @@ func question(text, fields string) string {
 // runs fails where not that node runs the thread.
 func (p *passed) runs(n *node, id string) {
 	p.t.Helper()
-	if owner, _ := p.lab.owner(api.ThreadID(id)); owner != n {
+	if owner, _ := ownerOf(p.lab, api.ThreadID(id)); owner != n {
 		p.t.Fatalf("%s is run by %s, want %s", id, owner.name, n.name)
 	}
 }

@@ -28,7 +28,7 @@ type balancer func(t *testing.T, random bool, servers ...string) string
 // nginxBefore runs nginx with the file of deploy/compose.
 func nginxBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
-	program := need.Peer(t, "nginx", "scripts/install-proxies", proxies[0].program())
+	program := need.Peer(t, "nginx", "scripts/install-proxies", installedProxy(nginxProgram))
 	at := addressFor(t)
 	text, err := os.ReadFile("../../deploy/compose/nginx.conf")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 )
 
 // withProject adds a project of a folder, and gives the address of its overview.
-func (h *consoleHouse) withProject(id string, files map[string]string) (base, source string) {
+func withProject(h *consoleHouse, id string, files map[string]string) (base, source string) {
 	h.t.Helper()
 	source = writeFiles(h.t, files)
 	p := api.Project{ID: api.ProjectID(id), Domain: id + ".example.com", Source: source}
@@ -31,7 +31,7 @@ func (h *consoleHouse) withProject(id string, files map[string]string) (base, so
 func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)
-	base, source := h.withProject(
+	base, source := withProject(h,
 		"tea",
 		map[string]string{"index.md": "# Tea\n\nGreen.\n\n## Black\n\nStrong. [x](/gone)\n",
 			"oolong.md": "# Oolong\n\nBlue.\n", "_hidden.md": "# Hidden\n"},
@@ -85,7 +85,7 @@ func TestLongListsOfPagesAreGoneThroughByTheirLastRow(t *testing.T) {
 	for i := range 250 {
 		files["p"+string(rune('a'+i/26))+string(rune('a'+i%26))+".md"] = "# P\n"
 	}
-	base, _ := h.withProject("many", files)
+	base, _ := withProject(h, "many", files)
 	b := h.as(api.RoleEditor)
 	b.send(base+"/sources", base+"/sources/check", nil)
 	b.await(base+"/sources", "250 pages")
@@ -113,7 +113,7 @@ func TestLongListsOfPagesAreGoneThroughByTheirLastRow(t *testing.T) {
 func TestAWebhookIsSetUpAndTried(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)
-	base, _ := h.withProject("tea", map[string]string{"index.md": "# Tea\n"})
+	base, _ := withProject(h, "tea", map[string]string{"index.md": "# Tea\n"})
 	b := h.as(api.RoleOwner)
 	at := base + "/sources/webhook"
 	wants(t, b.open(at), h.url+"/v1/webhook/tea/push", "There is no secret", "GitHub", "Forgejo")
@@ -179,7 +179,7 @@ func TestAWebhookIsSetUpAndTried(t *testing.T) {
 func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)
-	base, source := h.withProject("tea", map[string]string{"index.md": "# Tea\n", "extra/x.md": "# X\n"})
+	base, source := withProject(h, "tea", map[string]string{"index.md": "# Tea\n", "extra/x.md": "# X\n"})
 	b := h.as(api.RoleOwner)
 	at := base + "/settings"
 	page := b.open(at)
@@ -246,7 +246,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 func TestSourcesAndSettingsKeepToTheirRoles(t *testing.T) {
 	t.Parallel()
 	h := newConsoleHouse(t)
-	base, source := h.withProject("tea", map[string]string{"index.md": "# Tea\n"})
+	base, source := withProject(h, "tea", map[string]string{"index.md": "# Tea\n"})
 	viewer, editor := h.as(api.RoleViewer), h.as(api.RoleEditor)
 	for _, c := range []struct {
 		who    *visitorOf

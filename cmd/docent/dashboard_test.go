@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -253,23 +252,6 @@ func panelsOfNodes(t testing.TB) []panel {
 	}
 	t.Fatalf("the dashboard has no row %q", rowOfNodes)
 	return nil
-}
-
-// checkNodeMetrics fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
-func checkNodeMetrics(t *testing.T, url string) {
-	t.Helper()
-	status, text := served(t, http.DefaultClient, url+"/metrics")
-	if status != http.StatusOK {
-		t.Fatalf("%d %.300s", status, text)
-	}
-	checkDocumented(t, text)
-	for _, p := range panelsOfNodes(t) {
-		for _, name := range regexp.MustCompile(`docent_\w+`).FindAllString(strings.Join(p.queries, " "), -1) {
-			if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(text) {
-				t.Errorf("%s: a node does not show %s", p.title, name)
-			}
-		}
-	}
 }
 
 // Every alert has its runbook, a section of the page on troubleshooting, and cases where it fires and where it does not.

@@ -1,18 +1,13 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
-	"docent/api"
-	"docent/cmd/docent/cli"
-	"docent/cmd/docent/commands"
 	"docent/cmd/docent/config"
 )
 
@@ -93,40 +88,5 @@ func TestConfigSaysWhereEachValueComesFrom(t *testing.T) {
 	}
 	if strings.Contains(out+table, "pa55word") || strings.Contains(out+table, "hidden") {
 		t.Error("a secret is shown")
-	}
-}
-
-func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
-	c := config.Default()
-	c.Models = map[string]config.Model{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
-	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k",
-		"DOCENT_MODEL_TOKEN=t",
-		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80",
-		"DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
-	got := c.UnknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
-	want := []string{"the environment variable DOCENT_IPDAY is no setting and has no effect",
-		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
-	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
-	}
-}
-
-// Every command and flag is told from its neighbours, and what a command takes is in its usage.
-func TestCommandsNameThingsInOneWay(t *testing.T) {
-	root := commands.New(cli.Program{})
-	for path, use := range map[string]string{"project add": "add NAME", "project set": "set NAME",
-		"project check": "check NAME", "project remove": "remove NAME",
-		"index": "index PROJECT", "job show": "show ID", "pull merge": "merge ID", "key revoke": "revoke ID",
-		"thread delete":  "delete [ID]",
-		"automation add": "add NAME", "automation run": "run NAME|ID", "automation remove": "remove NAME|ID"} {
-		cmd, _, err := root.Find(strings.Fields(path))
-		if err != nil || cmd.Use != use {
-			t.Errorf("%s: %q, %v", path, cmd.Use, err)
-		}
-	}
-	root.SetArgs([]string{"project", "add", "--domain", "x.example.com", "--source", "."})
-	if err := root.ExecuteContext(context.Background()); err == nil ||
-		!strings.Contains(err.Error(), "needs the project's NAME") {
-		t.Error(err)
 	}
 }

@@ -62,7 +62,7 @@ func TestMain(m *testing.M) {
 		// A program that was built with the race detector waits a second at its end by default.
 		_ = os.Setenv(raceOptions, "atexit_sleep_ms=10")
 	}
-	programs := map[string]func(){"docent": main, "model-provider": playProvider, "call": call}
+	programs := map[string]func(){"docent": func() { commands.Main(cli.Program{}) }, "model-provider": playProvider, "call": call}
 	if _, script := programs[filepath.Base(os.Args[0])]; !script { // else the flags and the settings are the program's
 		for _, pair := range os.Environ() { // a developer may have settings in it
 			name, _, _ := strings.Cut(pair, "=")

@@ -29,14 +29,20 @@ import (
 	"docent/persistence/datadir"
 )
 
+// harbour is a small documentation set.
 var harbour = map[string]string{
 	"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
 	"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n\n## Tickets\n\nTickets are sold on board and cost four coins.\n",
 }
 
+// unlimited are the flags of a project without quotas.
 var unlimited = []string{"--limit-project-hour", "-1", "--limit-key-month", "-1", "--limit-org-hour", "-1",
 	"--limit-ip-day", "-1"}
 
+// plentiful is a quota that is counted and never used up.
+const plentiful = "50000000"
+
+// decodeOutput is what a command printed as JSON.
 func decodeOutput[T any](t testing.TB, out string) T {
 	t.Helper()
 	var v T
@@ -46,6 +52,7 @@ func decodeOutput[T any](t testing.TB, out string) T {
 	return v
 }
 
+// serverStatusOf is what the server of a data directory says of itself.
 func serverStatusOf(t testing.TB, data string) health.Status {
 	t.Helper()
 	return decodeOutput[health.Status](t, docent(t, "status", "--data", data, "--json"))

@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -30,7 +32,7 @@ var storiesOfNodes = []string{"02-project", "03-ask", "04-search", "05-job", "06
 func TestStoriesWithThreeNodes(t *testing.T) {
 	leftOutWhenShort(t)
 	t.Parallel()
-	need.Peer(t, "nginx", "scripts/install-proxies", proxies[0].program())
+	need.Peer(t, "nginx", "scripts/install-proxies", installedProxy(nginxProgram))
 	db := newDatabase(t, "127.0.0.1", false, false)
 	const secret = "the-secret-that-the-nodes-of-a-test-know-each-other-by"
 	setenv(t, config.NodeSecretEnv, secret)
@@ -227,4 +229,47 @@ func (u *upgradeReaders) read(ctx context.Context, c *client.Client, p testProje
 		u.cut++
 	}
 	return errors.Join(err, ctx.Err())
+}
+
+// checkNodeMetrics fails unless a node shows what the dashboard's row for several nodes asks for, with its documentation.
+func checkNodeMetrics(t *testing.T, url string) {
+	t.Helper()
+	status, text := served(t, http.DefaultClient, url+"/metrics")
+	if status != http.StatusOK {
+		t.Fatalf("%d %.300s", status, text)
+	}
+	checkDocumented(t, text)
+	file, err := os.ReadFile("../../deploy/grafana/docent.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title, Type string
+			Targets     []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(file, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	row, names := "", 0
+	for _, p := range dashboard.Panels {
+		if p.Type == "row" {
+			row = p.Title
+		}
+		for _, target := range p.Targets {
+			if row != "Several nodes" {
+				continue
+			}
+			for _, name := range regexp.MustCompile(`docent_\w+`).FindAllString(target.Expr, -1) {
+				names++
+				if !regexp.MustCompile(`(?m)^` + name + `[{ ]`).MatchString(text) {
+					t.Errorf("%s: a node does not show %s", p.Title, name)
+				}
+			}
+		}
+	}
+	if names == 0 {
+		t.Error("the dashboard asks for nothing about several nodes")
+	}
 }

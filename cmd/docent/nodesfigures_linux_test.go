@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -88,7 +89,7 @@ func measuredNodes(t *testing.T, many int, text string, flags ...string) (*nodes
 
 var measuring = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 256}, Timeout: time.Minute}
 
-func (n *node) reader(p testProject) *client.Client {
+func readerOf(n *node, p testProject) *client.Client {
 	return &client.Client{Base: n.url, Key: p.assistant, HTTP: measuring}
 }
 
@@ -105,7 +106,7 @@ func measureTurns(t *testing.T, many int) (f turnFigures) {
 				for ctx.Err() == nil {
 					n := l.nodes[random.IntN(len(l.nodes))]
 					began := time.Now()
-					if _, err := ask(t.Context(), n.reader(p), p, "", "When does the ferry leave?"); err != nil {
+					if _, err := ask(t.Context(), readerOf(n, p), p, "", "When does the ferry leave?"); err != nil {
 						t.Error(err)
 						return
 					}
@@ -121,10 +122,10 @@ func measureTurns(t *testing.T, many int) (f turnFigures) {
 	}
 	load(8, 3*time.Second) // to warm up
 	alone := load(1, 4*time.Second)
-	docent, postgres := l.processorTime()
+	docent, postgres := processorTimes(l)
 	began := time.Now()
 	took := load(32, 8*time.Second)
-	after, afterPostgres := l.processorTime()
+	after, afterPostgres := processorTimes(l)
 	if t.Failed() || len(took) == 0 {
 		t.Fatal(l.logs())
 	}
@@ -134,11 +135,11 @@ func measureTurns(t *testing.T, many int) (f turnFigures) {
 		docent: (after - docent) / n, postgres: (afterPostgres - postgres) / n}
 }
 
-// processorTime is what the nodes have used, and the database with all its processes.
-func (l *nodesLab) processorTime() (docent, postgres time.Duration) {
+// processorTimes are what the nodes have used, and the database with all its processes.
+func processorTimes(l *nodesLab) (docent, postgres time.Duration) {
 	l.Helper()
 	for _, n := range l.nodes {
-		own, _, _ := l.processTimes(n.cmd.Process.Pid)
+		own, _, _ := processTimes(l, n.cmd.Process.Pid)
 		docent += own
 	}
 	if l.database == nil {
@@ -149,11 +150,11 @@ func (l *nodesLab) processorTime() (docent, postgres time.Duration) {
 		l.Fatal(err)
 	}
 	postmaster, _, _ := strings.Cut(string(text), "\n")
-	own, ended, _ := l.processTimes(atoi(postmaster))
+	own, ended, _ := processTimes(l, atoi(postmaster))
 	postgres = own + ended
 	all, _ := filepath.Glob("/proc/[0-9]*")
 	for _, dir := range all {
-		if own, _, parent := l.processTimes(atoi(filepath.Base(dir))); parent == atoi(postmaster) {
+		if own, _, parent := processTimes(l, atoi(filepath.Base(dir))); parent == atoi(postmaster) {
 			postgres += own
 		}
 	}
@@ -161,13 +162,12 @@ func (l *nodesLab) processorTime() (docent, postgres time.Duration) {
 }
 
 // processTimes are the processor time of a process and of its children that have ended, and its parent.
-func (l *nodesLab) processTimes(pid int) (own, ended time.Duration, parent int) {
+func processTimes(t testing.TB, pid int) (own, ended time.Duration, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0, 0, 0 // it has ended
 	}
-	_, rest, _ := cutLast(string(text), ") ")
-	field := strings.Fields(rest)
+	field := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	tick := func(i int) time.Duration {
 		n, _ := strconv.Atoi(field[i])
 		return time.Duration(n) * 10 * time.Millisecond // USER_HZ is 100 everywhere
@@ -175,8 +175,8 @@ func (l *nodesLab) processTimes(pid int) (own, ended time.Duration, parent int) 
 	return tick(11) + tick(12), tick(13) + tick(14), atoi(field[1])
 }
 
-// owner is the node that runs a thread, and another one.
-func (l *nodesLab) owner(id api.ThreadID) (owner, other *node) {
+// ownerOf is the node that runs a thread, and another one.
+func ownerOf(l *nodesLab, id api.ThreadID) (owner, other *node) {
 	l.Helper()
 	name := l.database.sql(fmt.Sprintf("SELECT n.name FROM cluster_shards s JOIN cluster_nodes n ON n.id = s.node WHERE s.shard = %d",
 		cluster.Shard("thread/"+string(id))))
@@ -200,7 +200,7 @@ func askIn(ctx context.Context, n *node, p testProject, id api.ThreadID) (thread
 		body["threadId"] = id
 	}
 	began := time.Now()
-	resp, err := n.reader(p).Do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
+	resp, err := readerOf(n, p).Do(ctx, http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", body)
 	if err != nil {
 		return "", 0, 0, err
 	}
@@ -236,14 +236,14 @@ func measureForwarding(t *testing.T) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			owner, other := l.owner(id)
+			owner, other := ownerOf(l, id)
 			for i := range 2 * each {
-				before, _ := l.processorTime()
+				before, _ := processorTimes(l)
 				_, f, _, err := askIn(t.Context(), []*node{owner, other}[i%2], project, id)
 				if err != nil {
 					t.Fatal(err)
 				}
-				after, _ := l.processorTime()
+				after, _ := processorTimes(l)
 				first[i%2] = append(first[i%2], f)
 				used[i%2] += after - before
 			}
@@ -278,7 +278,7 @@ func measureTakeOver(t *testing.T, deaths int) string {
 		begun.Add(streams)
 		for s := range streams {
 			all.Go(func() {
-				resp, err := n.reader(p).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", map[string]any{
+				resp, err := readerOf(n, p).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.domain+"/message", map[string]any{
 					"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": "Tell me all."}}})
 				begun.Done()
 				if err != nil {
@@ -305,7 +305,7 @@ func measureTakeOver(t *testing.T, deaths int) string {
 		if err := errors.Join(n.boot(), n.awaitReady()); err != nil {
 			t.Fatal(err)
 		}
-		l.awaitShare(n)
+		awaitShare(l, n)
 	}
 	if t.Failed() || len(took) == 0 {
 		t.Fatal(l.logs())
@@ -316,7 +316,7 @@ func measureTakeOver(t *testing.T, deaths int) string {
 }
 
 // awaitShare waits until a node that has joined runs its share of shards.
-func (l *nodesLab) awaitShare(n *node) {
+func awaitShare(l *nodesLab, n *node) {
 	l.Helper()
 	deadline := time.Now().Add(time.Minute)
 	for time.Now().Before(deadline) {
@@ -332,7 +332,7 @@ func (l *nodesLab) awaitShare(n *node) {
 // resumed waits for the first event of a stream that goes on elsewhere, and reads it to its end.
 func resumed(ctx context.Context, at *node, p testProject, id string, died time.Time) (time.Duration, error) {
 	for {
-		resp, err := at.reader(p).Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+id+"/stream", nil)
+		resp, err := readerOf(at, p).Do(ctx, http.MethodGet, "/discovery/v2/assistant/"+p.domain+"/message/"+id+"/stream", nil)
 		var said *client.Error
 		if errors.As(err, &said) && said.Status == http.StatusServiceUnavailable && time.Since(died) < time.Minute {
 			time.Sleep(20 * time.Millisecond) // as a client that is turned away

@@ -69,8 +69,11 @@ type proxy struct {
 	log          *lockedBuffer
 }
 
+// nginxProgram is nginx below the folder of the proxies.
+const nginxProgram = "nginx/nginx"
+
 var proxies = []*proxyProgram{
-	{name: "nginx", find: "nginx/nginx", files: []string{"docent.conf"}, limits: true,
+	{name: "nginx", find: nginxProgram, files: []string{"docent.conf"}, limits: true,
 		setUp: func(p *proxy) *exec.Cmd {
 			p.write("nginx.conf", fmt.Sprintf("daemon off;\npid %[1]s/pid;\nerror_log stderr;\nuser root;\nworker_processes 2;\nevents {}\n"+
 				"http {\naccess_log off;\ngzip on;\ngzip_types *;\ngzip_min_length 1;\n"+ // as others on the machine may want it
@@ -121,13 +124,16 @@ var proxies = []*proxyProgram{
 		reload: func(*proxy) error { return nil }}, // it watches its folder
 }
 
-// program is where the proxy's program is; empty if it is missing.
-func (p *proxyProgram) program() string {
+// program is where the proxy's program is.
+func (p *proxyProgram) program() string { return installedProxy(p.find) }
+
+// installedProxy is the file of a program that scripts/install-proxies installs; one that does not exist if it did not.
+func installedProxy(find string) string {
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return p.find
+		return find
 	}
-	pattern := filepath.Join(cache, "docent-tests/proxies", p.find)
+	pattern := filepath.Join(cache, "docent-tests/proxies", find)
 	if found, _ := filepath.Glob(pattern); len(found) == 1 {
 		return found[0]
 	}

@@ -37,8 +37,8 @@ func untilNotReady(t *testing.T, url string) string {
 	}
 }
 
-// inner is where a node of a lab listens to the others.
-func (n *node) inner() string { return n.flags[slices.Index(n.flags, "--node-listen")+1] }
+// innerAddress is where a node of a lab listens to the others.
+func innerAddress(n *node) string { return n.flags[slices.Index(n.flags, "--node-listen")+1] }
 
 // accepting listens and does with each connection what take says.
 func accepting(t *testing.T, take func(net.Conn)) string {
@@ -67,12 +67,12 @@ func TestANodeWhoseAddressIsNotItsOwnIsRefused(t *testing.T) {
 	silent := accepting(t, func(conn net.Conn) {
 		t.Cleanup(func() { conn.Close() }) // and never says a word
 	})
-	others := accepting(t, func(conn net.Conn) { handOn(conn, l.nodes[0].inner()) })
+	others := accepting(t, func(conn net.Conn) { handOn(conn, innerAddress(l.nodes[0])) })
 	for name, c := range map[string]struct{ address, want string }{
 		"nobody":         {addressFor(t), "connection refused"},
 		"silent":         {silent, "nothing answers there within 2s"},
 		"another-node":   {others, "node n1 answers there"},
-		"taken":          {l.nodes[0].inner(), "is the address of node n1 as well"},
+		"taken":          {innerAddress(l.nodes[0]), "is the address of node n1 as well"},
 		"another-server": {l.nodes[0].listen, "n1 does not reach it"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -76,10 +76,8 @@ func tortureFromEnvironment(t *testing.T) tortureSettings {
 	return s
 }
 
-const (
-	meteredLimit = 25         // of the project whose quota is small
-	plentiful    = "50000000" // of a quota that is counted and never used up
-)
+// meteredLimit is the quota of the project whose quota is small.
+const meteredLimit = 25
 
 // TestAcceptedWorkSurvivesKills kills the real server at random moments, also while it starts, under clients that
 // create jobs, send follow-ups, ask questions and poll, while the model and the code host fail, stall, refuse, and
