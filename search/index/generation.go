@@ -58,7 +58,7 @@ type Manifest struct {
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
 	Lost     string         `json:"lost,omitempty"` // the rule that leaves out a large part of all pages
-	Dead     int            `json:"dead"` // sections deleted from Bleve whose postings are still in its segments
+	Dead     int            `json:"dead"`           // sections deleted from Bleve whose postings are still in its segments
 	Files    []ManifestFile `json:"files"`
 }
 
