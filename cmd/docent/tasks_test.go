@@ -49,7 +49,7 @@ func TestTasksSurviveKills(t *testing.T) {
 	readers := newReportReader(t)
 	for n := range reporting {
 		p := newTestProject(t, data, fmt.Sprintf("reported%d", n), writeFiles(t, map[string]string{"index.md": "# Page\n"}))
-		oldReportHook(t, data, p.id, readers.URL+"/"+p.id)
+		addOldWebhook(t, data, p.id, readers.URL+"/"+p.id, api.EventReportWeekly)
 	}
 	holdJournal(t, data)
 
@@ -133,8 +133,8 @@ func runsOf(t *testing.T, data, project string) []api.AutomationRun {
 	return runs
 }
 
-// oldReportHook adds a webhook for weekly reports that is older than a week: the report of the last one is due.
-func oldReportHook(t *testing.T, data, project, url string) {
+// addOldWebhook adds a webhook that is older than a week: if it wants weekly reports, that of the last one is due.
+func addOldWebhook(t *testing.T, data, project, url string, kinds ...api.EventKind) {
 	t.Helper()
 	secret, err := secrets.Open(filepath.Join(data, datadir.Secrets)).Keep(api.ProjectID(project), "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
 	if err != nil {
@@ -145,8 +145,9 @@ func oldReportHook(t *testing.T, data, project, url string) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := store.SetReportHook(t.Context(), api.ReportHook{Project: api.ProjectID(project), URL: url, Secret: secret,
-		CreatedAt: time.Now().AddDate(0, 0, -30)}); err != nil {
+	created := time.Now().AddDate(0, 0, -30)
+	if err := store.AddWebhook(t.Context(), api.Webhook{ID: api.NewID(api.WebhookPrefix, created), Project: api.ProjectID(project),
+		URL: url, Events: kinds, Secret: secret, CreatedAt: created}, 0); err != nil {
 		t.Fatal(err)
 	}
 }
