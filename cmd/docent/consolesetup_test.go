@@ -65,7 +65,7 @@ func openConsoleHouse(t *testing.T, data string) (h *consoleHouse, stop func()) 
 		t.Fatal(err)
 	}
 	h.url, handler = running.URL, h.app.Edge
-	h.app.Updates.Resume()
+	h.app.Updates.Wake()
 	ready.Done()
 	return h, func() {
 		h.app.Pages.Leave()
