@@ -33,9 +33,6 @@ func (m *Members) Describe(c chan<- *prometheus.Desc) {
 
 // Collect is of prometheus.Collector.
 func (m *Members) Collect(c chan<- prometheus.Metric) {
-	if m == nil {
-		return
-	}
 	s := m.Status()
 	c <- prometheus.MustNewConstMetric(nodesFigure, prometheus.GaugeValue, float64(len(s.Nodes)))
 	c <- prometheus.MustNewConstMetric(shardsFigure, prometheus.GaugeValue, float64(m.runs()))
@@ -89,11 +86,8 @@ type NodeStatus struct {
 	Isolated string // why it runs nothing though it beats
 }
 
-// Status is how the cluster stands, as this node sees it. On one node without a cluster it is nil.
+// Status is how the cluster stands, as this node sees it.
 func (m *Members) Status() *Status {
-	if m == nil {
-		return nil
-	}
 	v := m.view.Load()
 	shards := map[string]int{}
 	for _, id := range v.owner {

@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/search"
 )
 
@@ -152,7 +153,7 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))
 	addProject(t, reader, "docs")
-	first := NewUpdates(reader)
+	first := NewUpdates(reader, cluster.Single{}.Owns)
 	id, err := first.Start(t.Context(), "docs") // and the process dies
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +161,7 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	next := NewUpdates(reader)
+	next := NewUpdates(reader, cluster.Single{}.Owns)
 	next.Resume()
 	defer next.Close()
 	ended := func(id api.UpdateID) {

@@ -35,18 +35,17 @@ type Updates struct {
 	cancel context.CancelFunc
 	work   background.Work
 	wake   chan struct{}
-
-	// Here reports whether this node, of several, does what has a name; all of it if nil. It is set before Resume.
-	Here func(name string) bool
+	owns   func(name string) bool
 
 	mu      sync.Mutex
 	running map[api.ProjectID]*updateRun
 }
 
-// NewUpdates are those that the reader carries out. They do nothing by themselves before Resume.
-func NewUpdates(reader *Reader) *Updates {
+// NewUpdates are those that the reader carries out, of the projects whose updates this node owns. They do nothing by
+// themselves before Resume.
+func NewUpdates(reader *Reader, owns func(name string) bool) *Updates {
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Updates{reader: reader, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
+	return &Updates{reader: reader, owns: owns, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
 		running: map[api.ProjectID]*updateRun{}}
 }
 
@@ -133,7 +132,7 @@ func (u *Updates) beginPending() error {
 
 // here reports whether this node carries out a project's updates.
 func (u *Updates) here(project api.ProjectID) bool {
-	return u.Here == nil || u.Here("task/update/"+string(project))
+	return u.owns("task/update/" + string(project))
 }
 
 // carryOut brings an update to its end, unless the server stops before. It says whether the catalog has the end.
@@ -171,15 +170,12 @@ func (u *Updates) carryOut(run *updateRun) (stored bool) {
 	return u.end(run, err)
 }
 
-// tellEvery is how often what an update says is stored for other nodes.
+// tellEvery is how often what an update says is stored.
 const tellEvery = time.Second
 
-// tell stores what the update says now and then, where other nodes may be asked for it, until the returned function is
-// called.
+// tell stores what the update says now and then, since another process may be asked for it, until the returned function
+// is called.
 func (u *Updates) tell(run *updateRun) (stop func()) {
-	if u.Here == nil {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(u.ctx)
 	ended := make(chan struct{})
 	background.Go("search/sources.tell", func() {

@@ -279,7 +279,7 @@ func (f processFigures) Collect(ch chan<- prometheus.Metric) {
 		gauge(descDisk, float64(disk.Total))
 		gauge(descFree, float64(disk.Free))
 	}
-	if f.nodes == nil { // with the journal in PostgreSQL the database's own backups count
+	if !f.config.Shared() { // with the journal in PostgreSQL the database's own backups count
 		backup := f.backups.Status()
 		made := 0.0
 		if backup.Made != nil {

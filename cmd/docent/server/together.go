@@ -46,12 +46,9 @@ func (a *Server) catchUp(ctx context.Context) {
 // wakeGap is the least time between two looks at what other nodes have changed.
 const wakeGap = 200 * time.Millisecond
 
-// together has this node act on what other nodes change, and on what it comes to do in their place. A server that is
-// alone does nothing here.
+// together has this node act on what is pending at its start, on what other nodes change, and on what it comes to do in
+// their place.
 func (a *Server) together(ctx context.Context) {
-	if a.nodes == nil {
-		return
-	}
 	for ctx.Err() == nil {
 		moved := a.nodes.Changed()
 		a.automations.Wake()
@@ -60,8 +57,8 @@ func (a *Server) together(ctx context.Context) {
 		a.hooks.Wake()
 		a.Updates.Wake()
 		a.Stores.PullsTurned()
-		if a.Stores.Shared != nil {
-			a.System.Tasks().Start(a.Stores.SweepShared())
+		for _, t := range a.Stores.Tasks {
+			a.System.Tasks().Start(t)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,19 +73,11 @@ func (a *Server) together(ctx context.Context) {
 	}
 }
 
-// here is which of what has a name this node does; nil if it does everything.
-func (a *Server) here() func(name string) bool {
-	if a.nodes == nil {
-		return nil
-	}
-	return a.nodes.Owns
-}
-
 // knownJobs are the jobs of all nodes. What another one runs can be read here, from the journal; a request that works on
 // several jobs is not sent to the node of one for that.
 type knownJobs struct {
 	*actors.Jobs
-	nodes   *cluster.Members
+	nodes   cluster.Ownership
 	journal journal.Store
 }
 
@@ -115,7 +104,7 @@ func (j knownJobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.
 // its last event was written: a page may show several.
 type knownThreads struct {
 	*actors.Threads
-	nodes   *cluster.Members
+	nodes   cluster.Ownership
 	journal journal.Store
 }
 
@@ -161,10 +150,5 @@ func (a *Server) amongNodes(deps *web.Deps) {
 	if counts := a.Stores.Catalog.Counts(); counts != nil {
 		deps.Counts = counts
 	}
-	if a.nodes != nil {
-		deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
-	}
+	deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
 }
-
-// Each port with what serves it.
-var ()

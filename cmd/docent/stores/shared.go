@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/task"
 	"docent/persistence/catalog"
 	"docent/persistence/datadir"
 	"docent/persistence/secrets"
@@ -26,7 +27,7 @@ func (s *Stores) share(ctx context.Context) (err error) {
 	if s.Shared, err = s.Catalog.Shared(ctx); err != nil {
 		return err
 	}
-	s.Nodes = shared.New(s.Shared)
+	s.Nodes, s.Tasks = shared.New(s.Shared), []task.Task{s.sweepShared()}
 	s.Uploads.Share = func(ctx context.Context, dir string, zip io.Reader) error {
 		return s.Nodes.Upload(ctx, api.ProjectID(filepath.Base(dir)), zip)
 	}

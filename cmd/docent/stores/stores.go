@@ -18,6 +18,7 @@ import (
 	"docent/cmd/docent/config"
 	"docent/forge"
 	"docent/internal/disk"
+	"docent/internal/task"
 	"docent/model/remote"
 	"docent/persistence/catalog"
 	"docent/persistence/datadir"
@@ -44,6 +45,7 @@ type Stores struct {
 	Cells   Cells
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
+	Tasks   []task.Task     // that one of the nodes does for all
 
 	// Turned is called when a pull request of the built-in host was merged or closed, if a server has set it.
 	Turned atomic.Pointer[func()]
