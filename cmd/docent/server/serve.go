@@ -315,7 +315,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
 		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
-		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: takeProof(a.Stores.Catalog.Counts()),
+		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: a.takeProof(),
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.StrictTransport(), Limits: c.Limits, TrustedProxies: config.Prefixes(c.TrustedProxies), MetricsFrom: config.Prefixes(c.MetricsFrom),
 		ClientShare: c.MaxClientShare, Unlimited: config.Prefixes(c.Unlimited),

@@ -128,11 +128,12 @@ func (k knownThreads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read
 	return c, err
 }
 
-// takeProof remembers for all nodes that the solution of a proof of work was used.
-func takeProof(counts *catalog.Counts) func(context.Context, string, time.Duration) (bool, func(), error) {
-	if counts == nil {
+// takeProof remembers for all nodes that the solution of a proof of work was used; nil if this server is alone.
+func (a *Server) takeProof() func(context.Context, string, time.Duration) (bool, func(), error) {
+	if !a.nodes.Several() {
 		return nil
 	}
+	counts := a.Stores.Catalog.Counts()
 	return func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error) {
 		name := "proof " + solution
 		wait, err := counts.Take(ctx, life, catalog.Bound{Name: name, Most: 1})
@@ -147,8 +148,8 @@ func takeProof(counts *catalog.Counts) func(context.Context, string, time.Durati
 
 // amongNodes gives the pages what several nodes count and remember together.
 func (a *Server) amongNodes(deps *web.Deps) {
-	if counts := a.Stores.Catalog.Counts(); counts != nil {
-		deps.Counts = counts
+	if a.nodes.Several() {
+		deps.Counts = a.Stores.Catalog.Counts()
 	}
 	deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
 }

@@ -33,7 +33,8 @@ const (
 	collecting = "collect/"   // leases, by source
 	// versionFile, in a source's folder, has the version that it is a copy of.
 	versionFile = ".version"
-	leftYoung   = time.Hour // what is this young may be a source's that is about to be added
+	lookEvery   = time.Second // between two looks at whether sources have changed
+	leftYoung   = time.Hour   // what is this young may be a source's that is about to be added
 )
 
 // Sources are those of a cluster, as one node has them.
@@ -232,11 +233,22 @@ func (s *Sources) Heads(ctx context.Context) (map[api.ProjectID]sources.Head, er
 	return out, err
 }
 
-// Now implements sources.Nodes.
-func (s *Sources) Now(ctx context.Context) ([2]int64, error) { return s.db.HeadsNow(ctx) }
-
-// Turned implements sources.Nodes.
-func (s *Sources) Turned() <-chan struct{} { return s.db.Turned() }
+// Follow implements sources.Nodes.
+func (s *Sources) Follow(ctx context.Context, read <-chan struct{}, look func(context.Context) bool) {
+	seen := [2]int64{-1} // sources may have been removed while this node was away
+	for {
+		if now, err := s.db.HeadsNow(ctx); (err != nil || now != seen) && look(ctx) {
+			seen = now
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-read:
+		case <-s.db.Turned():
+		case <-time.After(lookEvery):
+		}
+	}
+}
 
 // Turn implements sources.Nodes.
 func (s *Sources) Turn(ctx context.Context, id api.ProjectID, commit string) (int64, error) {
