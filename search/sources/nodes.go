@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/internal/backoff"
+	"docent/persistence/catalog/nodes"
 )
 
 // Nodes are the servers that answer from the same sources. Each reads and indexes them by itself; what only one of them
@@ -27,7 +28,7 @@ type Nodes interface {
 	Forget(ctx context.Context, id api.ProjectID) error
 
 	// Heads are the numbers of all sources.
-	Heads(ctx context.Context) (map[api.ProjectID]Head, error)
+	Heads(ctx context.Context) (map[api.ProjectID]nodes.Head, error)
 	// Follow calls look when a source may have changed and when read receives, until ctx ends. Look reports whether it has
 	// seen to all of it; else it is called again.
 	Follow(ctx context.Context, read <-chan struct{}, look func(ctx context.Context) (whole bool))
@@ -35,7 +36,7 @@ type Nodes interface {
 	Turn(ctx context.Context, id api.ProjectID, commit string) (number int64, err error)
 	// Serves says that this node has read a source up to a number; Behind names the other nodes that have not.
 	Serves(ctx context.Context, id api.ProjectID, number int64) error
-	Behind(ctx context.Context, id api.ProjectID, number int64) (nodes []string, err error)
+	Behind(ctx context.Context, id api.ProjectID, number int64) (names []string, err error)
 }
 
 // Single is the Nodes of a server that is alone: what it has read all have.
@@ -44,22 +45,16 @@ type Single struct{}
 // These implement Nodes. No source has a number.
 func (Single) Take(context.Context, api.Project, string) (bool, error)             { return false, nil }
 func (Single) Forget(context.Context, api.ProjectID) error                         { return nil }
-func (Single) Heads(context.Context) (map[api.ProjectID]Head, error)               { return nil, nil }
+func (Single) Heads(context.Context) (map[api.ProjectID]nodes.Head, error)         { return nil, nil }
 func (Single) Follow(context.Context, <-chan struct{}, func(context.Context) bool) {}
 func (Single) Turn(context.Context, api.ProjectID, string) (int64, error)          { return 0, nil }
 func (Single) Serves(context.Context, api.ProjectID, int64) error                  { return nil }
-func (Single) Behind(context.Context, api.ProjectID, int64) (nodes []string, _ error) {
+func (Single) Behind(context.Context, api.ProjectID, int64) (names []string, _ error) {
 	return nil, nil
 }
 
 func (Single) Collect(ctx context.Context, _ api.Project, _ string, f func(context.Context) error) error {
 	return f(ctx)
-}
-
-// A Head is the state of a source that each node is to serve at least.
-type Head struct {
-	Number int64
-	Commit string // as the node read it that set the number; imports of collected pages differ from node to node
 }
 
 const (

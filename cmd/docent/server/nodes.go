@@ -63,7 +63,7 @@ func (a *Server) join(ctx context.Context) (err error) {
 	a.nodes, a.drained = a.members, a.drainNode
 	a.closers = append(a.closers, func() error { a.members.Close(); return nil })
 	a.upkeep.metrics.MustRegister(a.members)
-	return a.Stores.Nodes.Among(ctx, sourceNodes{a.members})
+	return a.Stores.Nodes.Among(ctx, a.members)
 }
 
 // ready is nil while what readers write is stored. Of several nodes each knows from its beats that the database takes

@@ -15,22 +15,6 @@ import (
 	"docent/web"
 )
 
-// sourceNodes are the nodes that follow the same sources.
-type sourceNodes struct{ *cluster.Members }
-
-func (n sourceNodes) Self() string { return n.Members.Self().ID }
-
-// Others are those that take requests: one that leaves is not waited for.
-func (n sourceNodes) Others() map[string]string {
-	others := map[string]string{}
-	for _, o := range n.Nodes() {
-		if o.ID != n.Self() && !o.Leaving {
-			others[o.ID] = o.Name
-		}
-	}
-	return others
-}
-
 // startCatchUp is how long a node that starts reads what others have read while it was away, before it takes requests.
 const startCatchUp = 20 * time.Second
 
