@@ -1,6 +1,10 @@
 package cluster
 
-import "context"
+import (
+	"context"
+
+	"docent/internal/health"
+)
 
 // Ownership says which of the nodes runs what has a name. *Members is that of one of several nodes, Single that of a server
 // that is alone. Once Owns is false for a name it stays so until what has the name has ended here and another node has run
@@ -61,4 +65,4 @@ func (Single) Hold(ctx context.Context, _ string) (context.Context, func()) {
 func (Single) Handle(Handler)           {}
 func (Single) Evicted() <-chan struct{} { return nil }
 func (Single) Serving() error           { return nil }
-func (Single) Status() *Status          { return nil }
+func (Single) Status() *health.Cluster  { return nil }

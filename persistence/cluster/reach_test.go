@@ -66,7 +66,7 @@ func (g *group) meet(n *mesh, name string) *peer {
 
 func isolatedNames(p *peer) (names []string) {
 	for _, n := range p.Status().Nodes {
-		if n.Isolated != "" {
+		if n.Reason != "" {
 			names = append(names, n.Name)
 		}
 	}

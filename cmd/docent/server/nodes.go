@@ -11,6 +11,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/cmd/docent/build"
+	"docent/internal/health"
 	"docent/persistence/cluster"
 	forwarding "docent/router/forward"
 )
@@ -21,7 +22,7 @@ type membership interface {
 	Handle(h cluster.Handler)
 	Evicted() <-chan struct{}
 	Serving() error
-	Status() *cluster.Status
+	Status() *health.Cluster
 }
 
 // join makes this server a node of the cluster that its database is of. It runs nothing before run.

@@ -85,7 +85,7 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// It may run since then, and have started over; and who runs it begins anew what the journal cannot take on.
+	// It may run since then, and have started over; and who runs it rebuilds what the journal cannot take on.
 	if p.runs.Load() || pos > head || pos < p.source.Trimmed() {
 		return nil
 	}
