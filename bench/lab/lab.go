@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"docent/api/stream"
 	"docent/bench"
 	"docent/docs"
 )
@@ -213,7 +212,7 @@ func (l *Lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return t, nil, err
 	}
 	t = bench.Target{Name: name, URL: p.URL, Domain: Domain, Key: p.Readers, Project: ProjectID, Admin: p.Admin}
-	if err := bench.Warm(ctx, t, stream.UIMessages, l.Questions, l.Model != Scripted); err != nil {
+	if err := bench.Warm(ctx, t, l.Questions, l.Model != Scripted); err != nil {
 		p.Stop()
 		return t, nil, err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"docent/api/stream"
 	"docent/bench"
 	"docent/bench/lab"
 	"docent/bench/report"
@@ -59,7 +58,7 @@ func newBenchLimitCommand(b *benchRun) *cobra.Command {
 		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveUntil(cmd.Context(), listen, bench.Limit(stream.UIMessages, b.script()))
+			return serveUntil(cmd.Context(), listen, bench.Limit(b.script()))
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "address to listen on, HOST:PORT")
@@ -163,7 +162,6 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
 			return nil, err
 		}
 		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns,
-			Form:      stream.UIMessages,
 			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
 		if s.marginal != 0 && (!b.scripted() || s.marginal < 1 || s.marginal >= b.parts || s.turns > 1 || s.closed) {
 			return nil, cli.Usagef("--marginal needs the scripted model, one turn a caller, and fewer parts than --parts")
