@@ -252,13 +252,13 @@ func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 		stop()
 		stopJobs()
 		for _, undo := range []string{"DROP TABLE cited_pages", "DROP TABLE question_texts", "DROP TABLE text_queue",
-			"DROP INDEX questions_num", "DROP INDEX questions_thread", "DROP INDEX questions_asked", "DROP INDEX jobs_listed",
+			"DROP INDEX questions_number", "DROP INDEX questions_num", "DROP INDEX questions_thread", "DROP INDEX questions_asked", "DROP INDEX jobs_listed",
 			"ALTER TABLE questions DROP COLUMN num", "ALTER TABLE questions DROP COLUMN first_text",
 			"ALTER TABLE questions DROP COLUMN in_doubt", "ALTER TABLE jobs DROP COLUMN outcome",
 			"ALTER TABLE jobs DROP COLUMN asked_by", "ALTER TABLE jobs DROP COLUMN title",
 			"ALTER TABLE jobs DROP COLUMN created_at", "CREATE INDEX questions_thread ON questions (thread_id)",
 			"CREATE INDEX questions_asked ON questions (project_id, replaced, asked_at)",
-			"DELETE FROM bun_migrations WHERE name = '" + database.ConversationsMigration + "'"} {
+			"DELETE FROM bun_migrations WHERE name IN ('" + database.ConversationsMigration + "', '20261128000001')"} {
 			if _, err := c.Write.ExecContext(t.Context(), undo); err != nil {
 				t.Fatal(undo, err)
 			}

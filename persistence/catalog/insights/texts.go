@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	textBatch  = 32                     // questions whose words are written in one transaction: some milliseconds
-	textShare  = 3                      // of the time, the writing of words takes one part in so many
-	textRest   = 500 * time.Millisecond // at most, between two batches
+	textBatch  = 128                    // questions whose words are written in one transaction: less than 50 ms
+	textRest   = 10 * time.Second       // let so many come together: a transaction costs as much as many rows
 	textRetry  = 5 * time.Second        // after a failure
 	textNow    = 200 * time.Millisecond // at most, words are written for somebody who asks for them
 	textLength = 4000                   // bytes of a question, of an answer and of a comment that are found
@@ -31,13 +30,14 @@ const (
 	begunWord = 4
 )
 
-// keepTexts writes the words of questions some time after the questions, in a share of the time: readers' answers are
-// listed by the thousand in a second, and cutting them into words may wait.
+// keepTexts writes the words of questions some time after the questions, and in half of the time at most: readers' answers
+// are listed by the thousand in a second, and cutting them into words may wait. Half of the time is enough for as many
+// questions as a server answers.
 func (s *Store) keepTexts(ctx context.Context) {
 	for {
 		began := time.Now()
 		n, err := s.writeTexts(ctx, textBatch)
-		pause := min(textShare*time.Since(began), textRest)
+		pause := min(time.Since(began), textRest)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -49,7 +49,7 @@ func (s *Store) keepTexts(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-s.texts:
-				pause = textRest // let a few come together
+				pause = textRest
 			}
 		}
 		if backoff.Sleep(ctx, pause) != nil {
@@ -74,7 +74,7 @@ func (s *Store) textsNow(ctx context.Context) error {
 		if err != nil || waiting == 0 {
 			return s.db.Fail("look for questions without words", err)
 		}
-		if n, err := s.writeTexts(ctx, 4*textBatch); err != nil || n < 4*textBatch {
+		if n, err := s.writeTexts(ctx, textBatch); err != nil || n < textBatch {
 			return err
 		}
 	}
