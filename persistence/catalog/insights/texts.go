@@ -115,28 +115,46 @@ func (s *Store) writeTexts(ctx context.Context, most int) (n int, err error) {
 			}
 			words[rows[i].Num] += " " + textOf(q, rows[i].Outcome)
 		}
-		sqlite := tx.Dialect().Name() == dialect.SQLite
-		for _, num := range nums {
-			text, there := words[num]
-			switch {
-			case !there && sqlite:
-				_, err = tx.NewRaw("DELETE FROM question_texts WHERE rowid = ?", num).Exec(ctx)
-			case !there:
-				_, err = tx.NewRaw("DELETE FROM question_texts WHERE num = ?", num).Exec(ctx)
-			case sqlite:
-				_, err = tx.NewRaw("INSERT OR REPLACE INTO question_texts (rowid, words) VALUES (?, ?)", num, text).Exec(ctx)
-			default:
-				_, err = tx.NewRaw("INSERT INTO question_texts (num, words) VALUES (?, to_tsvector('simple', ?)) "+
-					"ON CONFLICT (num) DO UPDATE SET words = EXCLUDED.words", num, text).Exec(ctx)
-			}
-			if err != nil {
-				return err
-			}
+		if err := storeTexts(ctx, tx, nums, words); err != nil {
+			return err
 		}
 		_, err = tx.NewDelete().Model((*textQueueRow)(nil)).Where("num IN ?", bun.Tuple(nums)).Exec(ctx)
 		return err
 	})
 	return n, err
+}
+
+// storeTexts stores the words of questions by their numbers, and removes those of the numbers that have none.
+func storeTexts(ctx context.Context, tx bun.Tx, nums []int64, words map[int64]string) error {
+	remove, row := "DELETE FROM question_texts WHERE num IN ?", "(?, to_tsvector('simple', ?))"
+	insert, replace := "INSERT INTO question_texts (num, words) VALUES ", " ON CONFLICT (num) DO UPDATE SET words = EXCLUDED.words"
+	if tx.Dialect().Name() == dialect.SQLite {
+		remove, row = "DELETE FROM question_texts WHERE rowid IN ?", "(?, ?)"
+		insert, replace = "INSERT OR REPLACE INTO question_texts (rowid, words) VALUES ", ""
+	}
+	for chunk := range slices.Chunk(nums, questionChunk) {
+		var gone []int64
+		var rows []string
+		var args []any
+		for _, num := range chunk {
+			if text, there := words[num]; there {
+				rows, args = append(rows, row), append(args, num, text)
+			} else {
+				gone = append(gone, num)
+			}
+		}
+		if len(gone) > 0 {
+			if _, err := tx.NewRaw(remove, bun.Tuple(gone)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		if len(rows) > 0 {
+			if _, err := tx.NewRaw(insert+strings.Join(rows, ", ")+replace, args...).Exec(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // textOf is what a question is found by: marks for its properties, and its words with those of the answer.
