@@ -216,10 +216,9 @@ func (s *streamsLoad) each(b *benchRun, all []bench.Streams) (loads []lab.Load) 
 					l.Target, l.Progress, l.Parts = t, progress, b.lab.Script.Parts
 					r, err := l.Run(ctx)
 					r.Load = label
-					if first > 0 {
+					if len(s.stored) > 1 && r.CPUPerRequest() > 0 {
+						first = cmp.Or(first, r.CPUPerRequest())
 						r.Figures = map[string]float64{"growth": r.CPUPerRequest() / first}
-					} else if len(s.stored) > 1 {
-						first = r.CPUPerRequest()
 					}
 					return one(r, err)
 				}})
