@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -244,4 +245,9 @@ func canonical(lower string) string {
 	env := snowball.NewEnv(lower)
 	english.Stem(env)
 	return env.Current()
+}
+
+// hasAny reports whether a text has one of some parts.
+func hasAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }
