@@ -136,7 +136,7 @@ func (s *snapshot) score(ctx context.Context, w *scratch, groups []group) (total
 			return 0, err
 		}
 		if !g.bridged || g.idf == 0 {
-			g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
+			g.idf = s.idf(len(w.sections.touched), g.stem()) * g.weight
 		}
 		total += g.idf
 		for _, d := range w.sections.touched {

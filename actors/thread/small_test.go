@@ -83,8 +83,8 @@ func foreign(t testing.TB, tree corpora.Tree) corpora.Tree {
 	}
 	delete(tree, "docs.json")
 	n := 0
-	for _, folder := range []string{"assistant", "deploy", "operate", "agent", "api", "console"} {
-		names, err := filepath.Glob("../../docs/" + folder + "/*.mdx")
+	for _, folder := range []string{"decisions", "measurements", "assistant/sites"} {
+		names, err := filepath.Glob("../../docs/" + folder + "/*.md*")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,9 +163,9 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 
 // What is reached. The aim is 24 of 30, 19 of 24, and 22 of 24.
 const (
-	leastOfTen   = 5
+	leastOfTen   = 9
 	leastOfThree = 8
-	leastSame    = 16
+	leastSame    = 17
 )
 
 var first3 = map[string]bool{"acme": true, "orbit": true, "harbor": true}
@@ -211,7 +211,7 @@ func TestSmallSetsAnswer(t *testing.T) {
 	if right["ten"] < leastOfTen || right["three"] < leastOfThree {
 		t.Errorf("%d of %d questions about ten sets are right, %d of %d about three", right["ten"], of["ten"], right["three"], of["three"])
 	}
-	if wrong := of["near"] - right["near"]; wrong > of["near"]/10 {
+	if wrong := of["near"] - right["near"]; wrong > 2 {
 		t.Errorf("%d of %d near misses are told as answered", wrong, of["near"])
 	}
 }
