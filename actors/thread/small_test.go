@@ -163,8 +163,8 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 
 // What is reached. The aim is 24 of 30, 19 of 24, and 22 of 24.
 const (
-	leastOfTen   = 9
-	leastOfThree = 8
+	leastOfTen   = 21
+	leastOfThree = 15
 	leastSame    = 17
 )
 
@@ -241,4 +241,13 @@ func TestASmallSetIsJudgedAsWithinALargeOne(t *testing.T) {
 	if same < leastSame {
 		t.Errorf("only %d of %d verdicts are the same alone and within 80 foreign pages", same, n)
 	}
+}
+
+func read(t testing.TB, name string) []byte {
+	t.Helper()
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }
