@@ -1,10 +1,11 @@
 package analysis
 
 import (
+	"bytes"
 	"math"
-	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 )
 
 // An Opening is a question that everybody asks of any product first: it has hardly a word that the pages have, and is
@@ -57,49 +58,120 @@ var openings = []struct {
 // howMuch may stand beside a price for whom: "How much is it for a family?"
 var howMuch = setOf(`much cost costs family team teams company people person persons user users month year student students`)
 
-// OpeningOf is the opening that a question is; NoOpening if it asks for something of its own.
-func OpeningOf(question, project string) Opening {
-	if len(question) > 120 {
-		return NoOpening
+// longestOpening is how many words an opening has at most, the project's name and those around it counted.
+const longestOpening = 14
+
+// openingWords are the words of a short question in lower case. Nothing is allocated: it is asked of every question.
+type openingWords struct {
+	text  [128]byte
+	words [longestOpening]struct{ begin, end uint8 }
+	n     int
+}
+
+func (o *openingWords) at(n int) []byte { return o.text[o.words[n].begin:o.words[n].end] }
+
+// read cuts a text into words; false if it has too many.
+func (o *openingWords) read(text string) bool {
+	if len(text) > len(o.text) {
+		return false
 	}
-	words := strings.FieldsFunc(strings.ToLower(strings.ReplaceAll(question, "’", "'")), func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
-	})
-	own := strings.Fields(normal(project))
-	var left []string
-	named := false
-	for _, w := range words {
+	o.n = 0
+	begin := -1
+	for i := 0; i <= len(text); i++ {
+		inWord := false
+		if i < len(text) {
+			c := text[i]
+			if 'A' <= c && c <= 'Z' {
+				c += 'a' - 'A'
+			}
+			o.text[i] = c
+			inWord = c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c >= utf8.RuneSelf
+		}
 		switch {
-		case slices.Contains(own, w):
-			named = true
-		case !asks[w]:
-			left = append(left, w)
+		case inWord && begin < 0:
+			begin = i
+		case !inWord && begin >= 0:
+			if o.n == longestOpening {
+				return false
+			}
+			o.words[o.n].begin, o.words[o.n].end = uint8(begin), uint8(i)
+			o.n++
+			begin = -1
 		}
 	}
-	if len(words) == 0 || len(words) > 14 {
+	return o.n > 0
+}
+
+func (o *openingWords) has(w []byte) bool {
+	for n := range o.n {
+		if bytes.Equal(o.at(n), w) {
+			return true
+		}
+	}
+	return false
+}
+
+// among reports whether a set has one of the words.
+func (o *openingWords) among(set map[string]bool) bool {
+	for n := range o.n {
+		if set[string(o.at(n))] {
+			return true
+		}
+	}
+	return false
+}
+
+// pointing are words for what is asked about, of whoever asks what it is.
+var (
+	pointing = setOf(`it this you`)
+	hows     = setOf(`how`)
+	muches   = setOf(`much`)
+	beings   = setOf(`is does do`)
+	uses     = setOf(`use`)
+	works    = setOf(`work`)
+	whats    = setOf(`what whats who`)
+)
+
+// OpeningOf is the opening that a question is; NoOpening if it asks for something of its own.
+func OpeningOf(question, project string) Opening {
+	var all, own, left openingWords // left are those that are neither the project's name nor around a question
+	if !all.read(question) {
 		return NoOpening
 	}
-	all := func(set ...map[string]bool) bool {
-		return !slices.ContainsFunc(left, func(w string) bool {
-			return !slices.ContainsFunc(set, func(m map[string]bool) bool { return m[w] })
-		})
+	own.read(project)
+	named := false
+	for n := range all.n {
+		switch w := all.at(n); {
+		case own.has(w):
+			named = true
+		case !asks[string(w)]:
+			left.text, left.words[left.n] = all.text, all.words[n]
+			left.n++
+		}
+	}
+	only := func(needs, besides map[string]bool) bool {
+		for n := range left.n {
+			if w := left.at(n); !needs[string(w)] && !besides[string(w)] {
+				return false
+			}
+		}
+		return true
 	}
 	for i := range openings {
 		o := &openings[i]
-		if slices.ContainsFunc(left, func(w string) bool { return o.needs[w] }) && all(o.needs, o.besides) &&
-			(o.with == nil || slices.ContainsFunc(words, func(w string) bool { return o.with[w] })) {
+		if left.among(o.needs) && only(o.needs, o.besides) && (o.with == nil || all.among(o.with)) {
 			return o.kind
 		}
 	}
-	pointed := named || slices.ContainsFunc(words, func(w string) bool { return w == "it" || w == "this" || w == "you" })
-	switch first := words[0]; {
-	case first == "how" && len(words) > 2 && words[1] == "much" && (words[2] == "is" || words[2] == "does" || words[2] == "do") &&
-		pointed && all(howMuch):
+	is := func(n int, one map[string]bool) bool { return n < all.n && one[string(all.at(n))] }
+	switch how := is(0, hows); {
+	case !named && !all.among(pointing):
+	case how && is(1, muches) && is(2, beings) && only(howMuch, nil):
 		return Price
-	case len(left) > 0 || !pointed:
-	case first == "how" && slices.Contains(words, "use"):
+	case left.n > 0:
+	case how && all.among(uses):
 		return Start
-	case first == "what" || first == "whats" || first == "who" || first == "how" && slices.Contains(words, "work"):
+	case is(0, whats) || how && all.among(works):
 		return About
 	}
 	return NoOpening
