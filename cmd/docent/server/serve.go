@@ -339,7 +339,7 @@ func (a *Server) newOperations() *operator.Service {
 		Log: a.Log, Work: a.work, Address: a.address, Journal: a.Journal, System: a.System, Listings: a.listings,
 		Automations: a.automations, Hooks: a.hooks, Updates: a.Updates, Tasks: a.Tasks, Models: a.models, Backups: a.backups,
 		Tail: a.tail, Probes: &a.probes, Status: a.Status, Forget: a.forget,
-		Cluster: func() *health.Cluster { return ClusterStatus(a.nodes.Status()) },
+		Cluster: func() *health.Cluster { return clusterStatus(a.nodes.Status()) },
 		Evaluate: func(ctx context.Context, p api.Project, e reqbody.Evaluation) ([]router.EvaluatedAnswer, error) {
 			return a.Edge.Evaluate(ctx, p, e) // the edge has the pages, which have these operations
 		},
@@ -379,9 +379,8 @@ func (a *Server) openStorage(ctx context.Context) (err error) {
 
 // openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
 func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*api.IDs, error) {
-	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source), sources.NewTasks(a.config.Now, a.Log)
-	a.Updates.Here = a.here()
-	a.closers = append(a.closers, a.Updates.Close, a.Tasks.Close)
+	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source, a.System.Tasks(), a.nodes != nil), sources.NewTasks(a.config.Now, a.Log)
+	a.closers = append(a.closers, a.Tasks.Close)
 	newest, err := a.Stores.Catalog.NewestJob(ctx)
 	if err != nil {
 		return nil, err
@@ -458,7 +457,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.Updates.Resume()
+	a.Updates.Wake()
 	a.automations.Wake()
 	a.reports.Wake()
 	a.reviews.Wake()
