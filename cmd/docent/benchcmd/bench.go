@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -395,22 +396,25 @@ func writeReport(path string, made report.Report, parts []report.Report) error {
 // newBenchReportCommand shows a stored report again, or several as one.
 func newBenchReportCommand(b *benchRun) *cobra.Command {
 	var noSeries bool
+	var before string
 	cmd := &cobra.Command{
 		Use:   "report FILE.json…",
 		Short: "Show reports that were written with --out, several as one; with --out and --slo too",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all report.Report
+			var all, earlier report.Report
 			var parts []report.Report
 			for i, name := range args {
-				file, err := os.Open(name)
+				one, err := readReport(name)
 				if err != nil {
 					return err
 				}
-				one, err := report.ReadReport(file)
-				file.Close()
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
+				if before != "" {
+					was, err := readReport(filepath.Join(before, filepath.Base(name)))
+					if err != nil && !errors.Is(err, fs.ErrNotExist) {
+						return err
+					}
+					earlier.Results = append(earlier.Results, was.Results...)
 				}
 				parts = append(parts, one)
 				if i == 0 {
@@ -438,11 +442,29 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					all.Results[i].Series = nil
 				}
 			}
-			return b.report(cmd, all, parts...)
+			err := b.report(cmd, all, parts...)
+			for _, line := range all.Moved(earlier) {
+				fmt.Fprintln(cmd.OutOrStdout(), "moved", line)
+			}
+			return err
 		},
 	}
+	cmd.Flags().StringVar(&before, "before", "", "folder with earlier reports of the same names: say which figures have moved")
 	cmd.Flags().BoolVar(&noSeries, "no-series", false, "leave the course over time out of what is printed with --json")
 	return cmd
+}
+
+func readReport(name string) (report.Report, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return report.Report{}, err
+	}
+	defer file.Close()
+	one, err := report.ReadReport(file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return one, err
 }
 
 // benchCommand is the command line that a report shows: with the flags that were given, but for keys and paths.
