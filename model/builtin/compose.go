@@ -132,6 +132,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	most := maxPassages
 	if found == doubtful {
 		most = maxDoubtful
+		if c.evidence.sum() < unlikely {
+			most = 1
+		}
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
