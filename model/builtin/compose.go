@@ -190,6 +190,10 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		}
 	}
 	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
+		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
+			c.quotes = []quote{{passage: order[0], text: text}}
+			return c
+		}
 		c.verdict = denied
 	}
 	return c
