@@ -95,7 +95,7 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.show(found, s.versionAsked(&q))
+	return s.show(found, &q)
 }
 
 // versionAsked is the version that a query is made in; empty if it is the current one.

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -240,6 +241,30 @@ func TestASmallSetIsJudgedAsWithinALargeOne(t *testing.T) {
 	t.Logf("%d of %d the same", same, n)
 	if same < leastSame {
 		t.Errorf("only %d of %d verdicts are the same alone and within 80 foreign pages", same, n)
+	}
+}
+
+// What stands far behind the beginning of a long section answers: an item of a list, a row of a table under its head.
+func TestWhatStandsFarBehindInASectionAnswers(t *testing.T) {
+	t.Parallel()
+	var log, table, code strings.Builder
+	for i := range 400 {
+		fmt.Fprintf(&log, "- 1.%d: Fixes several bugs of the kind %d.\n", i, i*7919%1000)
+		fmt.Fprintf(&table, "| `setting_%d` | Says how the part %d behaves | %d |\n", i, i*31%977, i)
+		fmt.Fprintf(&code, "    part_%d: %d # a value\n", i, i)
+	}
+	ask := asker(t, "acme", corpora.Tree{
+		"index.md": []byte("# Acme\n\nHello.\n"),
+		"log.md":   []byte("# History\n\n" + log.String() + "- 2.0: The walrus mode was removed and replaced by heron mode.\n\n" + log.String()),
+		"settings.md": []byte("# Settings\n\n| Name | Meaning | Default |\n| --- | --- | --- |\n" + table.String() +
+			"| `lantern_days` | For how many days a lantern is lent | 19 |\n" + table.String()),
+		"sample.md": []byte("# Sample\n\n```yaml\n" + code.String() + "    otter_limit: 31 # otters at once\n" + code.String() + "```\n"),
+	})
+	for question, holds := range map[string]string{"When was walrus mode removed?": "2.0: The walrus",
+		"For how many days is a lantern lent?": "| Name | Meaning | Default |", "what is lantern_days": "| 19 |", "otter_limit": "otter_limit: 31"} {
+		if a := ask(question); a.verdict == model.VerdictDenied || !strings.Contains(a.text, holds) {
+			t.Errorf("%s: %v %.2f\n%s", question, a.verdict, a.sum, a.text)
+		}
 	}
 }
 

@@ -132,6 +132,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	most := maxPassages
 	if found == doubtful {
 		most = maxDoubtful
+		if c.evidence.sum() < unlikely {
+			most = 1
+		}
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
@@ -187,6 +190,10 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		}
 	}
 	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
+		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
+			c.quotes = []quote{{passage: order[0], text: text}}
+			return c
+		}
 		c.verdict = denied
 	}
 	return c

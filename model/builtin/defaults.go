@@ -179,6 +179,31 @@ func (p *passage) excerpt(at statement) string {
 	return lines[at.line]
 }
 
+// bestLine is the line of a section that says most of what is asked, as it is quoted by itself.
+func (s *section) bestLine(q *query) string {
+	best, at := 0.0, statement{}
+	for i := range s.units {
+		if s.units[i].kind == heading {
+			continue
+		}
+		for n, line := range lines(&s.units[i]) {
+			got := 0.0
+			for _, t := range terms(line) {
+				if n := q.find(t.hash); n >= 0 {
+					got += q.weights[n]
+				}
+			}
+			if got > best {
+				best, at = got, statement{unit: i, line: n}
+			}
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return s.excerpt(at)
+}
+
 func comments(line string) bool {
 	line = strings.TrimSpace(line)
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "--")
