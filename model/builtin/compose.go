@@ -19,11 +19,11 @@ type quote struct {
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	maxWords    = 330 // of blocks, without code, before the best sentences are taken of them
+	maxWords    = 120 // of blocks, without code, before the best sentences are taken of them
 	maxPassages = 4
 	maxDoubtful = 3   // when they may not answer
 	maxOfPage   = 3   // passages of one page
-	mainWords   = 170 // of the first passage; a section that is not longer is taken whole
+	mainWords   = 120 // of the first passage; a section that is not longer is taken whole
 	moreWords   = 90  // of each further passage
 	shortLead   = 40  // of the paragraph that a section begins with, up to which it is always taken
 	longPara    = 70  // words from which a paragraph is cut to its best sentences
@@ -55,11 +55,13 @@ type section struct {
 // A composition is what an answer is made of, and why.
 type composition struct {
 	quotes   []quote
+	cards    []model.Card // what else was found
 	verdict  verdict
 	question string // as it is read
 	language string // that it is put in; empty if it does not tell
 	foreign  bool   // what is quoted is in another language
 	evidence evidence
+	unfound  []string // names in the question that nothing of what was found has
 }
 
 // compose chooses what to quote: nothing if the documentation does not answer, and less if it is not sure that it
@@ -68,14 +70,11 @@ func compose(req model.Request) composition {
 	sections := parse(req)
 	c := composeOf(req, sections)
 	c.foreign = foreign(c.language, sections, c.quotes)
-	if c.foreign && len(c.quotes) > maxForeign {
-		c.quotes = c.quotes[:maxForeign]
+	if c.foreign {
+		c.unfound = nil // it has other names in another language
 	}
 	return c
 }
-
-// maxForeign is how many sections are quoted in another language than the reader's.
-const maxForeign = 2
 
 // asked are the reader's questions, the newest first.
 func asked(req *model.Request) []string {
@@ -101,6 +100,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	if len(q.terms) == 0 {
 		return c
 	}
+	q.language = c.language
 	c.evidence = evidenceFor(req, question, q, sections)
 	found := c.evidence.verdict(points)
 	if things, ok := comparisonOf(question); ok {
@@ -178,8 +178,12 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 			add(quote{passage: at, chosen: chosen})
 		}
 	}
-	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
+	c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted)
+	if len(c.quotes) == 0 {
 		c.verdict = denied
+	}
+	if things := q.unfound(c.question, c.language, sections); !points {
+		c.unfound = things
 	}
 	return c
 }

@@ -1,10 +1,11 @@
 package builtin
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"docent/model"
 )
 
 // A long list or table is taken in parts. A reader of some of it has to see that there is more, and where.
@@ -94,25 +95,15 @@ func (c *selection) write() string {
 			out = append(out, text)
 		}
 		if some && left > 0 {
-			out = append(out, c.more(u, left))
+			out = append(out, c.more(c.q.language, left))
 		}
 	}
 	return strings.Join(out, "\n\n")
 }
 
-// more says that so many parts of a list or table are left out.
-func (s *section) more(u *unit, left int) string {
-	what := "item"
-	switch mark := marker(u.text); {
-	case u.kind == table:
-		what = "row"
-	case mark != "" && !bullet(mark):
-		what = "step"
-	}
-	if left > 1 {
-		what += "s"
-	}
-	text := fmt.Sprintf("… and %d more %s", left, what)
+// more says in a language that so many parts of a list or table are left out.
+func (s *section) more(language string, left int) string {
+	text := model.More(language, left)
 	if s.of.URL != "" {
 		return "[" + text + "](" + s.of.URL + ")"
 	}
@@ -140,7 +131,7 @@ func (c *selection) lead(i int) string {
 	switch {
 	case totals.MatchString(last) || missing && len(all) > 1:
 		return strings.Join(all[:len(all)-1], " ")
-	case missing && unfinished.MatchString(text):
+	case missing && (unfinished.MatchString(text) || announced && countWords(text) < 3):
 		return ""
 	case missing:
 		return strings.TrimSuffix(text, ":") + "."
@@ -149,7 +140,7 @@ func (c *selection) lead(i int) string {
 }
 
 // unfinished matches a sentence that says nothing without what it announces.
-var unfinished = regexp.MustCompile(`(?i)\b(?:is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
+var unfinished = regexp.MustCompile(`(?i)\b(?:be|is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
 
 // totals are words that say that nothing is missing in what follows.
 var totals = regexp.MustCompile(
