@@ -152,7 +152,7 @@ type Delta struct {
 	Cards []Card
 }
 
-// A Card is a passage of the request that an answer only points to: what it says in a line or two, in Markdown.
+// A Card is a passage of the request that an answer only points to: what it says in a line or two, as plain text.
 type Card struct {
 	Passage int
 	Text    string

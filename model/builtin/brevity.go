@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/site/markup"
 )
 
 // Answers are short: the best passage comes first, a second one only if it says nearly as much of the question, and what
@@ -183,9 +184,15 @@ func (c *selection) leave(i int) bool {
 	return true
 }
 
-// brief is what a card says of a section: the sentences, the item or the row that fit best, unless they are quoted
-// already.
+// brief is what a card says of a section, as plain text: the sentences, the item or the row that fit best, unless they
+// are quoted already.
 func (s *section) brief(q *query, quoted []uint64) string {
+	text := []byte("\n" + s.bestLines(q, quoted)) // so that a line of hyphens does not begin front matter
+	return markup.Parse("card.md", text).Plain(markup.Span{Start: 0, End: len(text)})
+}
+
+// bestLines are these in Markdown.
+func (s *section) bestLines(q *query, quoted []uint64) string {
 	best, score := -1, 0.0
 	for i := range s.units {
 		u := &s.units[i]
