@@ -478,6 +478,9 @@ func (l *Library) Size(project api.ProjectID) (pages, sections int) {
 	return m.Pages, m.Sections
 }
 
+// Lost says which rule of the generator leaves out a large part of a project's files; empty if none does.
+func (l *Library) Lost(project api.ProjectID) string { return l.labels(project).Lost }
+
 func (l *Library) labels(project api.ProjectID) index.Manifest {
 	snap, err := l.acquire(project)
 	if err != nil {

@@ -189,3 +189,24 @@ func TestAliasesAndSidebarLabelsNameAPage(t *testing.T) {
 		t.Errorf("%v", texts(hits))
 	}
 }
+
+// A rule of the generator that leaves out much of what there is to read is told: the generator may be another one.
+func TestARuleThatLeavesOutMuchIsTold(t *testing.T) {
+	t.Parallel()
+	files := map[string]string{"hugo.toml": "baseURL = 'https://acme.example/'\n", "content/_index.md": "# Home\n"}
+	for i := range 8 {
+		files[fmt.Sprintf("content/a%d.md", i)] = "# A page\n\nText.\n"
+		files[fmt.Sprintf("guides/b%d.md", i)] = "# Another page\n\nText.\n"
+	}
+	l, p := openTest(t, Options{}), api.Project{ID: "p"}
+	report, err := l.Update(t.Context(), p, &memTree{commit: "1", files: files}, nil)
+	if err != nil || len(report.Warnings) != 1 || !strings.HasPrefix(report.Warnings[0].Text, "8 of 17 Markdown files are not pages") ||
+		l.Lost("p") != report.Warnings[0].Text {
+		t.Errorf("%+v, %q, %v", report.Warnings, l.Lost("p"), err)
+	}
+	p.Exclude = []string{"guides"} // as the project wants it
+	report, err = l.Update(t.Context(), p, &memTree{commit: "2", files: files}, nil)
+	if err != nil || len(report.Warnings) != 0 || l.Lost("p") != "" {
+		t.Errorf("%+v, %q, %v", report.Warnings, l.Lost("p"), err)
+	}
+}

@@ -155,3 +155,28 @@ func TestPDFFilesArePublicWhereTheSiteShowsThem(t *testing.T) {
 		}
 	}
 }
+
+// A file named _index.md is a sign of Hugo, and no proof: other generators have such names as well, and Hugo's rules would
+// leave out whatever lies below an index.md.
+func TestOneFileIsNoHugo(t *testing.T) {
+	for _, c := range []struct {
+		files []string
+		want  api.SiteKind
+	}{
+		{[]string{"content/_index.md", "content/a/_index.md", "content/a/b.md"}, api.SiteHugo},
+		{[]string{"_index.md", "a/_index.md", "a/b/index.md"}, api.SiteHugo},
+		{[]string{"index.md", "a/_index.md", "a/install.md"}, ""},
+		{[]string{"index.md", "a/_index.md", "b/_index.md", "b/install.md"}, ""},
+		{[]string{"a.md", "b/_index.md", "b/c.md"}, ""},
+		{[]string{"hugo.toml", "content/index.md", "content/a/_index.md"}, api.SiteHugo},
+		{[]string{"mkdocs.yml", "docs/index.md", "docs/a/_index.md"}, api.SiteMkDocs},
+	} {
+		files := map[string]string{}
+		for _, f := range c.files {
+			files[f] = ""
+		}
+		if s := openFiles(api.Project{}, files); s.Kind != c.want {
+			t.Errorf("%v: %q, want %q", c.files, s.Kind, c.want)
+		}
+	}
+}

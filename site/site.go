@@ -218,7 +218,37 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 			found, config = kind, file
 		}
 	}
+	if found == api.SiteHugo && s.Kind == "" && Configures(config) == "" && !laidOutForHugo(files) {
+		return "", ""
+	}
 	return found, config
+}
+
+// laidOutForHugo reports whether files without any configuration are Hugo's by their names: sections have an _index, in
+// more than one folder, and none lies below an index.md, which would make a resource of it.
+func laidOutForHugo(files []string) bool {
+	sections := 0
+	leaves := map[string]bool{} // folders with an index
+	for _, f := range files {
+		if IsPage(f) && strings.HasPrefix(path.Base(f), "index.") {
+			leaves[path.Dir(f)] = true
+		}
+	}
+	for _, f := range files {
+		if !IsPage(f) || !strings.HasPrefix(path.Base(f), "_index.") {
+			continue
+		}
+		sections++
+		for dir := path.Dir(f); ; dir = path.Dir(dir) {
+			if leaves[dir] {
+				return false
+			}
+			if dir == "." || dir == "/" || strings.HasSuffix(dir, "..") {
+				break
+			}
+		}
+	}
+	return sections > 1
 }
 
 // kindOf is the generator that a file belongs to; empty if it belongs to none.

@@ -49,8 +49,16 @@ func languageBy(text string, least int) (language string, words int) {
 	default:
 		return "", 0
 	}
-	all := strings.FieldsFunc(analysis.Fold(text), func(r rune) bool { return !analysis.IsWord(r) })
-	all = all[:min(len(all), wordsOfLanguage)]
+	var all []string
+	for field := range strings.FieldsSeq(analysis.Fold(text)) {
+		if isAddress(field) {
+			continue // the "com" of a host is no Portuguese
+		}
+		all = append(all, strings.FieldsFunc(field, func(r rune) bool { return !analysis.IsWord(r) })...)
+		if len(all) >= wordsOfLanguage {
+			break
+		}
+	}
 	most, second := 0, 0
 	for _, code := range latin {
 		n := 0
@@ -73,6 +81,15 @@ func languageBy(text string, least int) (language string, words int) {
 		return "", 0
 	}
 	return "", len(all)
+}
+
+// isAddress reports whether a word is no prose: an address, a path, the name of a file, a host or a package.
+func isAddress(field string) bool {
+	field = strings.TrimRight(field, ".,;:!?)]}\"'*_`")
+	if i := strings.IndexByte(field, '.'); i > 0 && i+1 < len(field) {
+		return true
+	}
+	return strings.ContainsAny(field, "/@_\\")
 }
 
 // firstWord tells the language of a short question by the word that it begins with.

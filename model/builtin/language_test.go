@@ -22,6 +22,23 @@ func TestALanguageIsToldByItsWords(t *testing.T) {
 	}
 }
 
+// Links, paths and names are no prose: the "com" of five hosts made a page Portuguese.
+func TestAddressesAreNoProse(t *testing.T) {
+	var list strings.Builder
+	for _, c := range []string{"mysql", "redis", "mongodb", "oracle", "mssql"} {
+		list.WriteString("* [" + c + " exporter](https://github.com/c/" + c + "_exporter)\n* " + c + ".example.com, com/example/" + c + "\n")
+	}
+	if got, _ := languageBy(list.String(), 5); got != "" {
+		t.Errorf("the list is in %q", got)
+	}
+	page := model.Passage{Path: "exporters.md", URL: "https://docs.example/exporters", Title: "Exporters", Anchor: "databases",
+		Heading: "Databases", Score: 0.9, Text: list.String()}
+	text, cited, _, _ := answerOf(t, model.Request{Question: "Is there a mysql exporter?", Passages: []model.Passage{page}})
+	if strings.HasPrefix(text, model.Foreign("en")) || len(cited) != 1 {
+		t.Errorf("cited %v\n%s", cited, text)
+	}
+}
+
 // A reader of another language is told so in his own, with what comes closest.
 func TestAReaderIsToldInHisLanguageThatTheDocumentationHasNothingInIt(t *testing.T) {
 	page := model.Passage{Path: "scrape.md", URL: "https://docs.example/scrape", Title: "Scraping", Anchor: "interval",

@@ -340,6 +340,7 @@ func (c *Claim) fact(f *fact, texts []*Text) (there, ok bool) {
 func (c *Claim) beside(f *fact, t *Text, sentence int, foreign bool) bool {
 	first, last := t.around(sentence)
 	near, others := 0, 0
+	named, found := false, false // identifiers: one of them is what the number is of
 	for i, term := range c.terms {
 		if c.parts[i] == f.part {
 			others++
@@ -351,10 +352,15 @@ func (c *Claim) beside(f *fact, t *Text, sentence int, foreign bool) bool {
 	for i := range c.facts {
 		if g := &c.facts[i]; g != f && g.part == f.part {
 			others++
-			if g.within(t, first, last) {
+			named = named || g.kind == code
+			if g.within(t, first, last) || g.within(t, 0, 0) {
 				near++
+				found = found || g.kind == code
 			}
 		}
+	}
+	if named && !found {
+		return false
 	}
 	return others == 0 || float64(near) >= besideShare*float64(others) || foreign && (near > 0 || len(c.facts) == 1)
 }

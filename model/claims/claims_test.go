@@ -73,6 +73,34 @@ func TestAClaimIsHeldAgainstItsPassage(t *testing.T) {
 	}
 }
 
+// A number belongs to what it is said of: that a neighbor has it, or another passage, supports nothing.
+func TestANumberIsLookedForBesideItsSubject(t *testing.T) {
+	polling := Read("ScaledObject: pollingInterval", "```yaml\n  pollingInterval: 30 # Optional. Default: 30 seconds\n```\n\n"+
+		"This is the interval to check each trigger on. By default, KEDA will check each trigger source on every ScaledObject every 30 seconds.")
+	cooldown := Read("ScaledObject: cooldownPeriod", "```yaml\n  cooldownPeriod: 300 # Optional. Default: 300 seconds\n```\n\n"+
+		"The period to wait after the last trigger reported active before scaling the resource back to 0, in seconds. By default, it is 5 minutes (300 seconds).")
+	initial := Read("ScaledObject: initialCooldownPeriod", "```yaml\n  initialCooldownPeriod: 120 # Optional. Default: 0 seconds\n```\n\n"+
+		"The delay before the `cooldownPeriod` starts after the initial creation of the `ScaledObject`. By default, this is 0 seconds.")
+	for _, c := range []struct {
+		claim string
+		text  *Text
+		want  Verdict
+	}{
+		{"The default of `cooldownPeriod` is 300 seconds.", cooldown, Supported},
+		{"By default, the cooldownPeriod is 5 minutes.", cooldown, Supported},
+		{"The default of cooldownPeriod is 30 seconds.", cooldown, Unsupported},
+		{"The default of cooldownPeriod is 30 seconds.", polling, Unsupported},
+		{"The default of cooldownPeriod is 120 seconds.", initial, Unsupported},
+		{"The default of pollingInterval is 30 seconds.", polling, Supported},
+		{"The value of pollingInterval is given in milliseconds.", polling, Unsupported},
+		{"The interval to check each trigger on is given in seconds.", polling, Supported},
+	} {
+		if f := Parse(c.claim, false).Against(nil, c.text); f.Verdict != c.want {
+			t.Errorf("%q: %+v, want %d", c.claim, f, c.want)
+		}
+	}
+}
+
 func TestAClaimInChineseIsHeldAgainstItsPassage(t *testing.T) {
 	text := Read("备份", "服务器不会删除旧的备份文件。缓存默认保留三十分钟，可以用 cache_ttl 修改。每天备份 2 次。")
 	for claim, want := range map[string]Verdict{

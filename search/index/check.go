@@ -71,7 +71,7 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 		Address: u.report.SiteURL, AddressFrom: u.report.SiteURLFrom,
 		Withheld: u.withheld,
 		Pages:    []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
-		Warnings: append([]site.Warning{}, u.where.Warnings()...),
+		Warnings: append([]site.Warning{}, u.report.Warnings...),
 	}
 	if c.Site == "" {
 		c.Site = api.SitePlain

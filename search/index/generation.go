@@ -57,7 +57,8 @@ type Manifest struct {
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
-	Dead     int            `json:"dead"` // sections deleted from Bleve whose postings are still in its segments
+	Lost     string         `json:"lost,omitempty"` // the rule that leaves out a large part of all pages
+	Dead     int            `json:"dead"`           // sections deleted from Bleve whose postings are still in its segments
 	Files    []ManifestFile `json:"files"`
 }
 

@@ -2,8 +2,8 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/cell"
 	"docent/search/page"
 	"docent/site"
@@ -59,6 +60,7 @@ type Report struct {
 	// The public URL of the documentation, and what says so. Both are empty if nobody does.
 	SiteURL, SiteURLFrom string
 	Warnings             []site.Warning // what of the site's configuration could not be read
+	Lost                 string         // the rule that leaves out a large part of all pages, if one does
 }
 
 // An Update makes the next generation of an index.
@@ -139,8 +141,8 @@ func (u *Update) Changed() bool {
 // it says the same.
 func (u *Update) Relabelled() (m Manifest, ok bool) {
 	m = u.old.Manifest
-	m.Commit, m.SiteURL, m.Site = u.report.Commit, u.report.SiteURL, labelOf(&u.where)
-	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL ||
+	m.Commit, m.SiteURL, m.Lost, m.Site = u.report.Commit, u.report.SiteURL, u.report.Lost, labelOf(&u.where)
+	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL || m.Lost != u.old.Manifest.Lost ||
 		!reflect.DeepEqual(m.Site, u.old.Manifest.Site)
 }
 
@@ -395,7 +397,37 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 			u.settle(i, d.State)
 		}
 	}
+	if text := lost(entries, u.decided); text != "" && u.withheld == "" {
+		u.report.Lost = text
+		u.report.Warnings = append(u.report.Warnings, site.Warning{File: cmp.Or(u.where.Config(), u.project.DocsDir, "."), Text: text})
+	}
 	return nil
+}
+
+// lost says which rule of the generator leaves out more than a fifth of all Markdown files, if one does: it may not be
+// the generator that it was taken for. What the project itself excludes, and what other pages show, is meant.
+func lost(entries []site.Entry, decided map[string]site.Decision) string {
+	all, by := 0, make(map[string]int)
+	for _, e := range entries {
+		if e.OpenAPI || site.IsPDF(e.Path) {
+			continue
+		}
+		all++
+		if d := decided[e.Path]; !d.State.IsPage() && len(e.Importers) == 0 && !strings.HasPrefix(d.Rule, "--") {
+			by[d.Rule]++
+		}
+	}
+	rule := ""
+	for r, n := range by {
+		if n > by[rule] || n == by[rule] && r < rule {
+			rule = r
+		}
+	}
+	if n := by[rule]; n > 2 && 5*n > all {
+		return fmt.Sprintf("%d of %d Markdown files are not pages, by one rule: %q. If readers see them, set --site to the generator that makes them, or to plain",
+			n, all, rule)
+	}
+	return ""
 }
 
 // settle makes a record what was decided of its file.

@@ -48,7 +48,7 @@ func (u *Update) write(ctx context.Context, dir string) error {
 		return err
 	}
 	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir,
-		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language()}
+		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language(), Lost: u.report.Lost}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}

@@ -61,6 +61,7 @@ type Index interface {
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
 	Check(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Check, error)
 	Size(project api.ProjectID) (pages, sections int)
+	Lost(project api.ProjectID) string // the rule that leaves out a large part of its files
 	Remove(project api.ProjectID) error
 }
 

@@ -22,6 +22,7 @@ type Source struct {
 	Commit   string        `json:"commit,omitempty"`
 	Pages    int           `json:"pages"`
 	Sections int           `json:"sections"`
+	Lost     string        `json:"lost,omitempty"` // the rule that leaves out a large part of its files
 	// The last reading since the server started, and why it failed; the pages that were read before still answer.
 	Read       *Reading    `json:"-"`
 	Error      string      `json:"error,omitempty"`
@@ -74,7 +75,7 @@ func (s *Reader) Sources(ctx context.Context, id api.ProjectID) ([]Source, error
 func (s *Reader) state(p api.Project, f api.Source) Source {
 	part := p.Of(f.Label)
 	out := Source{Source: f, Project: p.ID, Editable: part.ID == p.ID && p.Kind.Editable(), First: part.ID == p.ID,
-		Counts: f.Counts(), Commit: s.Index.Commit(part.ID)}
+		Counts: f.Counts(), Commit: s.Index.Commit(part.ID), Lost: s.Index.Lost(part.ID)}
 	if out.First {
 		out.Counts = 1
 	}

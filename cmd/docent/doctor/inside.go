@@ -222,6 +222,8 @@ func (o Inside) sourceFindings(ctx context.Context) (found []Finding) {
 				found = append(found, Wrong("docent index "+string(p.ID)+" reads it again and says more", "the last reading failed: %s; what was read before still answers", failed).Of(about))
 			case s.Pages == 0:
 				found = append(found, Wrong("docent project check "+string(p.ID), "it has no public page: no question can be answered").Of(about))
+			case s.Lost != "":
+				found = append(found, Doubt("docent project check "+string(p.ID), "%s", s.Lost).Of(about))
 			case s.Collection != nil && !s.Next.IsZero() && time.Since(s.Next) > time.Hour:
 				found = append(found, Doubt("docent index "+string(p.ID), "it was to be read again at %s and was not", health.LocalTime(s.Next)).Of(about))
 			}

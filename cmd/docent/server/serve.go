@@ -339,7 +339,7 @@ func (a *Server) newOperations() *operator.Service {
 		Log: a.Log, Work: a.work, Address: a.address, Journal: a.Journal, System: a.System, Listings: a.listings,
 		Automations: a.automations, Hooks: a.hooks, Updates: a.Updates, Tasks: a.Tasks, Models: a.models, Backups: a.backups,
 		Tail: a.tail, Probes: &a.probes, Status: a.Status, Forget: a.forget,
-		Cluster: func() *health.Cluster { return ClusterStatus(a.nodes.Status()) },
+		Cluster: func() *health.Cluster { return clusterStatus(a.nodes.Status()) },
 		Evaluate: func(ctx context.Context, p api.Project, e reqbody.Evaluation) ([]router.EvaluatedAnswer, error) {
 			return a.Edge.Evaluate(ctx, p, e) // the edge has the pages, which have these operations
 		},

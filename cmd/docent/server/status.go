@@ -25,8 +25,8 @@ import (
 	"docent/search/sources"
 )
 
-// ClusterStatus is what operators see of the nodes; nil on a server that is alone.
-func ClusterStatus(s *cluster.Status) *health.Cluster {
+// clusterStatus is what operators see of the nodes; nil on a server that is alone.
+func clusterStatus(s *cluster.Status) *health.Cluster {
 	if s == nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (a *Server) Status() (health.Status, error) {
 		Edge:    health.Edge{Refused: map[string]int{}},
 		Indexes: a.Stores.Library.Open(), LeftOut: a.Stores.Source.LeftOut(), Sources: a.collectedStatus(),
 		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
-		Cluster: ClusterStatus(a.nodes.Status()),
+		Cluster: clusterStatus(a.nodes.Status()),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		s.Machine.Limit = limit
