@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/model"
 	"docent/site/markup"
 )
@@ -17,7 +18,9 @@ const (
 	maxSaid     = 2
 	maxCards    = 3
 	cardWords   = 35
-	codeWords   = 60  // of all code, if there is more than one block
+	cardRunes   = 240
+	codeWords   = 60 // of all code, if there is more than one block
+	secondWords = 60
 	secondWorth = 0.6 // of the best of a second passage, as a share of that of the first
 )
 
@@ -91,7 +94,7 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 		return nil, nil
 	}
 	second, worth := 0, secondWorth*quotes[0].best()
-	for n := 1; n < len(quotes); n++ {
+	for n := 1; n < len(quotes) && quotes[0].chosen != nil && quotes[0].lead == ""; n++ { // else a line has answered
 		if b := quotes[n].best(); b > worth {
 			second, worth = n, b
 		}
@@ -100,7 +103,10 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 	if second > 0 {
 		said = append(said, quotes[second])
 	}
-	shorten(said)
+	shorten(said, maxWords, 0)
+	if len(said) > 1 {
+		shorten(said, secondWords, 1)
+	}
 	oneCode(said)
 	for n := range said {
 		if s := &said[n]; s.chosen != nil {
@@ -119,26 +125,26 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 	return slices.DeleteFunc(said, func(q quote) bool { return q.text == "" }), cards
 }
 
-// shorten leaves out what is too much for an answer, though never all of its first passage.
-func shorten(said []quote) {
+// shorten leaves out what is more than so many words of the passages from one on, though never all of that one.
+func shorten(said []quote, most, from int) {
 	total, left := 0, []candidate{}
-	for n := range said {
+	for n := range said[from:] {
 		words := 0
-		left, words = said[n].candidates(left)
+		left, words = said[from+n].candidates(left)
 		total += words
 	}
-	first := said[0].chosen
+	first := said[from].chosen
 	kept := 0 // of the first passage
 	for _, c := range left {
 		if c.of == first {
 			kept++
 		}
 	}
-	if said[0].lead != "" {
+	if said[from].lead != "" {
 		kept++
 	}
 	slices.SortStableFunc(left, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.worth, b.worth), b.unit-a.unit) })
-	for n := 0; n < len(left)-1 && total > maxWords; n++ {
+	for n := 0; n < len(left)-1 && total > most; n++ {
 		u := left[n]
 		if u.of == first && kept == 1 || !u.of.leave(u.unit) {
 			continue
@@ -150,7 +156,7 @@ func shorten(said []quote) {
 	}
 }
 
-// oneCode leaves out code, but for the block that fits best and what is short beside it.
+// oneCode leaves out code, but for the block of the first passage that fits best and what is short beside it.
 func oneCode(said []quote) {
 	var all []candidate
 	for n := range said {
@@ -162,11 +168,17 @@ func oneCode(said []quote) {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return cmp.Compare(b.worth, a.worth) })
+	first := said[0].chosen
+	slices.SortStableFunc(all, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(boolean(b.of == first), boolean(a.of == first)), cmp.Compare(b.worth, a.worth))
+	})
 	words := 0
 	for n, c := range all {
 		if words += c.words; n > 0 && words > codeWords {
 			c.of.taken[c.unit] = false
+			if after := c.unit + 1; after < len(c.of.units) && c.of.units[after].refers { // to the code
+				c.of.taken[after] = false
+			}
 		}
 	}
 }
@@ -177,9 +189,13 @@ func (c *selection) leave(i int) bool {
 	if u.kind == prose && c.follows(i) && u.announces {
 		return false
 	}
+	withCode := u.kind == prose && i+1 < len(c.units) && c.units[i+1].kind == code
+	if withCode && i+2 < len(c.units) && c.taken[i+2] && c.units[i+2].refers {
+		return false
+	}
 	c.taken[i] = false
-	if n := i + 1; u.kind == prose && n < len(c.units) && c.units[n].kind == code { // its code goes with it
-		c.taken[n] = false
+	if withCode { // it goes with it
+		c.taken[i+1] = false
 	}
 	return true
 }
@@ -188,7 +204,8 @@ func (c *selection) leave(i int) bool {
 // are quoted already.
 func (s *section) brief(q *query, quoted []uint64) string {
 	text := []byte("\n" + s.bestLines(q, quoted)) // so that a line of hyphens does not begin front matter
-	return markup.Parse("card.md", text).Plain(markup.Span{Start: 0, End: len(text)})
+	plain := markup.Parse("card.md", text).Plain(markup.Span{Start: 0, End: len(text)})
+	return brief.Runes(strings.Join(strings.Fields(plain), " "), cardRunes, "…")
 }
 
 // bestLines are these in Markdown.

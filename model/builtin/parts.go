@@ -91,6 +91,9 @@ func (c *selection) write() string {
 			out = append(out, "**"+strings.Trim(label, "*")+"**")
 		}
 		label = ""
+		if some && u.steps() && u.words > maxSteps {
+			text, left = firstSteps(text, maxSteps)
+		}
 		if some {
 			out = append(out, text)
 		}
@@ -122,6 +125,11 @@ func (c *selection) lead(i int) string {
 	}
 	text := c.q.shorten(c.section, &u, c.budget)
 	missing := !c.follows(i)
+	if missing && i+1 < len(c.units) && c.units[i+1].kind != prose && c.units[i+1].kind != heading &&
+		(!ended.MatchString(text) || announces(text) && !strings.HasSuffix(text, ":")) { // "Fill in the following fields."
+		all := sentences(text)
+		return strings.Join(all[:len(all)-1], " ")
+	}
 	announced := strings.HasSuffix(text, ":")
 	if !(missing && announced) && !c.partly(i+1) {
 		return text
@@ -138,6 +146,9 @@ func (c *selection) lead(i int) string {
 	}
 	return text
 }
+
+// ended matches a text whose last sentence has its end.
+var ended = regexp.MustCompile(`[.!?:;。！？：)"'*_` + "`" + `\]]$`)
 
 // unfinished matches a sentence that says nothing without what it announces.
 var unfinished = regexp.MustCompile(`(?i)\b(?:be|is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
