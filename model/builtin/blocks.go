@@ -98,8 +98,8 @@ func (r *reader) collect() {
 		case r.isHTML(&c):
 			r.changes = append(r.changes, change{Span: c.Span, as: coded, at: i})
 		case c.Inline:
-			if text := r.src[c.Inner.Start:c.Inner.End]; !strings.ContainsAny(text, "`{\n") {
-				r.change(c.Span.Start, c.Span.End, "`"+markup.HTMLCode(text)+"`")
+			if text := r.page.Plain(c.Inner); text != "" && !strings.ContainsAny(text, "`\n") {
+				r.change(c.Span.Start, c.Span.End, "`"+text+"`")
 			}
 		}
 	}

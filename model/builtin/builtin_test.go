@@ -93,7 +93,7 @@ func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 			"| | |\n| --- | --- |\n| Widget | 3 |"},
 		"tabs in code":               {"A widget:\n\n```make\nall:\n\twidget \\\n\t  -x  \n```\n", "A widget:\n\n```make\nall:\n\twidget \\\n\t  -x  \n```"},
 		"indented tabs":              {"A widget:\n\n\tif x\n\t\twidget\n", "A widget:\n\n```\nif x\n\twidget\n```"},
-		"code with brackets in HTML": {"A widget has <code>__init__</code> and <kbd>x</kbd>.", "A widget has `__init__` and x."},
+		"code with brackets in HTML": {"A widget has <code>a\\_b &lt;c&gt;</code> and <kbd>x</kbd>.", "A widget has `a_b <c>` and x."},
 		"a list with code": {"* Run:\n\n  ```sh\n  widget\n  ```\n* Done\n  now.",
 			"* Run:\n  ```sh\n  widget\n  ```\n* Done\n  now."},
 		"indented code": {"A widget:\n\n    widget start\n\nThe end.",
