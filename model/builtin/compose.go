@@ -33,7 +33,7 @@ const (
 	longSteps   = 450 // words of a numbered list from which it is not taken whole
 	maxSteps    = 150 // words of a numbered list that are shown
 	longList    = 70  // words from which the items of a list are taken one by one
-	longTable   = 70 // the same for the rows of a table, which its lines hold together
+	longTable   = 70  // the same for the rows of a table, which its lines hold together
 	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
 	shortRest   = 40  // words up to which the rest of a list or table is taken with what fits
 	maxNamed    = 6   // rows that are taken because the question names them
