@@ -25,7 +25,7 @@ func (a *Server) openWebhooks() error {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.hooks)
-	notifier := &outcomes.PullNotifier{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
+	notifier := &outcomes.PullNotifier{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Owns: a.nodes.Owns}
 	turned := func() { a.System.Tasks().Start(notifier.Task()) }
 	a.Stores.Turned.Store(&turned)
 	return nil
