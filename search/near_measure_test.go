@@ -20,7 +20,7 @@ import (
 )
 
 var (
-	measured      = flag.String("meaning", "", "measure with the embeddings of this endpoint, such as http://127.0.0.1:8431/v1 of cmd/docent/testdata/clients/embeddings/server.mjs")
+	measured      = flag.String("meaning", "", "measure with the embeddings of this endpoint, such as http://127.0.0.1:8431/v1 of tests/testdata/clients/embeddings/server.mjs")
 	measuredModel = flag.String("meaning-model", "use-lite", "the endpoint's name of the model")
 	measuredSets  = flag.String("meaning-sets", "", "only these published sets, with commas between them")
 	measuredIn    = flag.String("meaning-dir", "", "keep the index and its vectors in this folder, for the next time")

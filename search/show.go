@@ -60,7 +60,11 @@ func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
 			s.shown.put(p.section, v)
 		}
 		hits[i] = v.hit
-		hits[i].Score = p.score
+		hits[i].Score, hits[i].Opens = p.score, p.opens
+		if d := v.hit.Description; p.opens && d != "" && p.section == s.firstOf[s.pageOf[p.section]] &&
+			!strings.Contains(v.hit.Content, d) { // it says in a sentence what the page is for
+			hits[i].Content = strings.TrimSpace(d + "\n\n" + v.hit.Content)
+		}
 		hits[i].Version = s.pages[s.pageOf[p.section]].VersionShown(version)
 	}
 	return hits, nil

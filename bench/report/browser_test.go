@@ -16,7 +16,7 @@ import (
 // on a phone, a screen and paper.
 func TestThePageInABrowser(t *testing.T) {
 	t.Parallel()
-	const clients = "../../cmd/docent/testdata/clients"
+	const clients = "../../tests/testdata/clients"
 	chromium := need.Peer(t, "the report in a browser", "scripts/install-browser", "chromium", clients+"/node_modules/playwright-core")
 	stored, err := filepath.Glob("../results/*.json")
 	if err != nil || len(stored) == 0 {

@@ -98,11 +98,19 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	c.language = askedIn(asked(&req))
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
+	opening := OpeningOf(req.Question, req.History, req.Project)
+	if quotes := answersOpening(&req, q, sections, opening); len(quotes) > 0 {
+		c.quotes, c.verdict = written(quotes), answered
+		return c
+	}
 	if len(q.terms) == 0 {
 		return c
 	}
 	c.evidence = evidenceFor(req, question, q, sections)
 	found := c.evidence.verdict(points)
+	if opening != "" && !entitled(opening, req.Passages) { // whose one word proves nothing in a text
+		found = min(found, doubtful)
+	}
 	if things, ok := comparisonOf(question); ok {
 		quotes, sure := compareThings(&req, sections, things)
 		if sure {

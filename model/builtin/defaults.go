@@ -91,7 +91,11 @@ func (p *passage) statement(s setting) statement {
 		column := defaultColumn(u)
 		for n, line := range lines(u) {
 			name := line // what names the setting: all but the value
-			if at := statesDefault.FindStringIndex(line); at != nil {
+			var at []int
+			if hasDefault(line) { // the expression is slow
+				at = statesDefault.FindStringIndex(line)
+			}
+			if at != nil {
 				name = line[:at[1]-1]
 			} else if column < 0 || !fills(line, column) {
 				continue
@@ -114,6 +118,17 @@ func (p *passage) statement(s setting) statement {
 		}
 	}
 	return best
+}
+
+// hasDefault reports whether a line has the word "default", in letters of any size.
+func hasDefault(line string) bool {
+	const word = "default"
+	for i := range len(line) - len(word) + 1 {
+		if line[i]|0x20 == word[0] && strings.EqualFold(line[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // defaultColumn is the number of a table's column of defaults; -1 if there is none.

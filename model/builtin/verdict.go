@@ -19,6 +19,10 @@ type evidence struct {
 // evidenceFor compares a question with the passages that were found for it.
 func evidenceFor(req model.Request, question string, q *query, sections []*section) evidence {
 	var f evidence
+	if more := settledUnits - q.units; more > 0 {
+		q.rate(sections, more)
+		defer q.rate(sections, 0)
+	}
 	for i := range req.Passages {
 		f.search = max(f.search, req.Passages[i].Score)
 	}

@@ -311,11 +311,11 @@ func (j *judge) fit(t *testing.T, samples []sample) {
 		}
 	}
 	var own []verdictQuestion
-	readFile(t, "../../cmd/docent/testdata/questions.json", &own)
+	readFile(t, "../../tests/models/testdata/questions.json", &own)
 	for _, q := range own {
 		add(q.Corpus, q.Query, answeredThere, q.Relevant)
 	}
-	readFile(t, "../../cmd/docent/testdata/unanswerable.json", &own)
+	readFile(t, "../../tests/models/testdata/unanswerable.json", &own)
 	for _, q := range own {
 		add(q.Corpus, q.Query, farOff, nil)
 	}

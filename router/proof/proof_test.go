@@ -169,7 +169,7 @@ func TestOfManyAtOnceOneHasTheSolution(t *testing.T) {
 // TestAltchaSolvesIt has altcha's own library, in each of its two versions, solve and check what is made here.
 func TestAltchaSolvesIt(t *testing.T) {
 	t.Parallel()
-	need.Installed(t, "altcha's own library", "scripts/install-clients", "../../cmd/docent/testdata/clients/node_modules/altcha-lib")
+	need.Installed(t, "altcha's own library", "scripts/install-clients", "../../tests/testdata/clients/node_modules/altcha-lib")
 	c := proof.New(secret, time.Now())
 	challenges := []proof.Challenge{c.Make("docs", 2000, time.Now()), c.Make("docs", 2000, time.Now())}
 	in, err := json.Marshal(challenges)

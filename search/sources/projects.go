@@ -175,7 +175,7 @@ func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
-	a.Widget = b.Widget
+	a.Widget, a.TimeZone = b.Widget, b.TimeZone
 	a.Label, a.Every, a.Sources = b.Label, b.Every, b.Sources
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)

@@ -14,8 +14,8 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
-	"docent/persistence/cluster"
 	"docent/search"
 )
 
@@ -39,7 +39,7 @@ func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := New(Deps{Nodes: Single{}, Catalog: catalog, Repositories: hub, Index: library, Guard: guard, Log: logger})
+	reader := New(Deps{Catalog: catalog, Repositories: hub, Index: library, Guard: guard, Log: logger})
 	t.Cleanup(func() {
 		reader.Close()
 		if err := errors.Join(hub.Shutdown(context.Background()), library.Close(), catalog.Close()); err != nil {
@@ -153,27 +153,20 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))
 	addProject(t, reader, "docs")
-	first := NewUpdates(reader, cluster.Single{}.Owns)
+	first := NewUpdates(reader, new(tasktest.Queue))
 	id, err := first.Start(t.Context(), "docs") // and the process dies
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	next := NewUpdates(reader, cluster.Single{}.Owns)
-	next.Resume()
-	defer next.Close()
+	var tasks tasktest.Queue
+	next := NewUpdates(reader, &tasks)
+	next.Wake()
 	ended := func(id api.UpdateID) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			up, err := next.Status(t.Context(), id)
-			if err != nil || time.Now().After(deadline) {
-				t.Fatal(up, err)
-			}
-			if up.Status == api.UpdateSuccess && up.Attempts == 1 && up.Commit.SHA != "" {
-				return
-			}
+		tasks.Run(t.Context())
+		up, err := next.Status(t.Context(), id)
+		if err != nil || up.Status != api.UpdateSuccess || up.Attempts != 1 || up.Commit.SHA == "" {
+			t.Fatal(up, err)
 		}
 	}
 	ended(id)

@@ -1,4 +1,4 @@
-// The client against a real server, which cmd/docent/sdk_test.go starts. What fails on the way is made by the fetch that the client is given.
+// The client against a real server, which tests/api/sdk_test.go starts. What fails on the way is made by the fetch that the client is given.
 import assert from "node:assert/strict";
 import { createHmac } from "node:crypto";
 import { test } from "node:test";

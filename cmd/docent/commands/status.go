@@ -17,8 +17,8 @@ import (
 	"docent/persistence/cluster"
 )
 
-// PrintCluster prints the state of the nodes, a line at a time.
-func PrintCluster(line func(name, format string, args ...any), c *health.Cluster) {
+// printCluster prints the state of the nodes, a line at a time.
+func printCluster(line func(name, format string, args ...any), c *health.Cluster) {
 	if c == nil {
 		return
 	}
@@ -48,18 +48,18 @@ func newStatusCommand(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show the state of the running server on one screen", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cli.Show(o, cmd, operator.OpStatus, nil, PrintStatus)
+			return cli.Show(o, cmd, operator.OpStatus, nil, printStatus)
 		},
 	}
 	cli.OperatorFlags(cmd, o)
 	return cmd
 }
 
-// PrintStatus prints the state of a server for people.
-func PrintStatus(w io.Writer, s health.Status) error {
+// printStatus prints the state of a server for people.
+func printStatus(w io.Writer, s health.Status) error {
 	t := tabwriter.NewWriter(w, 0, 4, 2, ' ', 0)
 	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
-	PrintCluster(line, s.Cluster)
+	printCluster(line, s.Cluster)
 	seconds := func(v float64) string {
 		return time.Duration(v * float64(time.Second)).Round(10 * time.Microsecond).String()
 	}

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/pflag"
 
+	"docent/api"
 	"docent/router"
 )
 
@@ -218,5 +220,20 @@ func TestANodesAddressNeedsAListener(t *testing.T) {
 	listening := environment(NodeSecretEnv, strings.Repeat("s", LeastNodeSecret))
 	if _, err := Load(configFile(t, shared+"node_listen = \":8093\"\n"), listening, nil); err != nil {
 		t.Errorf("with a listener: %v", err)
+	}
+}
+
+func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
+	c := Default()
+	c.Models = map[string]Model{"m": {KeyEnv: "DOCENT_MODEL_TOKEN"}}
+	environ := []string{"PATH=/bin", "DOCENT_LISTEN=x", "DOCENT_LIMITS_IP_DAY=1", "DOCENT_CONFIG=f", "DOCENT_KEY=k",
+		"DOCENT_MODEL_TOKEN=t",
+		"DOCENT_HUB_FILE=f", "DOCENT_HOOK=h", "DOCENT_SERVICE_PORT_HTTP=80", "DOCENT_PORT=tcp://10.0.0.1:80",
+		"DOCENT_IPDAY=1", "DOCENT_LIMITS_IP_DAYS=1"}
+	got := c.UnknownVariables(environ, []api.Project{{TokenEnv: "DOCENT_HUB", WebhookEnv: "DOCENT_HOOK"}})
+	want := []string{"the environment variable DOCENT_IPDAY is no setting and has no effect",
+		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
+	if !slices.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

@@ -373,8 +373,8 @@ func (a *Server) openStorage(ctx context.Context) (err error) {
 
 // openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
 func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*api.IDs, error) {
-	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source, a.nodes.Owns), sources.NewTasks(a.config.Now, a.Log)
-	a.closers = append(a.closers, a.Updates.Close, a.Tasks.Close)
+	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source, a.System.Tasks()), sources.NewTasks(a.config.Now, a.Log)
+	a.closers = append(a.closers, a.Tasks.Close)
 	newest, err := a.Stores.Catalog.NewestJob(ctx)
 	if err != nil {
 		return nil, err
@@ -451,7 +451,11 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.Updates.Resume()
+	a.Updates.Wake()
+	a.automations.Wake()
+	a.reports.Wake()
+	a.reviews.Wake()
+	a.hooks.Wake()
 	a.background(a.topics.Warm)
 	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)

@@ -213,7 +213,7 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// SecretsInUse are the names of the stored secrets that projects, their webhooks and those of their reports refer to.
+// SecretsInUse are the names of the stored secrets that projects and their webhooks refer to.
 func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 	projects, err := s.Catalog.Projects(ctx)
 	if err != nil {
@@ -226,13 +226,6 @@ func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 				used[name] = true
 			}
 		}
-	}
-	hooks, err := s.Catalog.ReportHooks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hooks {
-		used[h.Secret] = true
 	}
 	outgoing, err := s.Catalog.Webhooks(ctx, "")
 	if err != nil {

@@ -1,0 +1,362 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"docent/api"
+	"docent/internal/testing/need"
+	"docent/tests/harness"
+)
+
+func overHTTP(url, key string) mcp.Transport {
+	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: harness.Bearer(key)}}
+}
+
+var mcpPages = map[string]string{
+	"index.md":          "# Harbour\n\nHarbour keeps boats.\n",
+	"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n",
+	"internal/plan.md":  "---\nhidden: true\n---\n# Plan\n\nThe codename is Bluefin.\n",
+	"drafts/next.md":    "---\ndraft: true\n---\n# Next\n\nThe next codename is Marlin.\n",
+}
+
+// TestEditorsReadOverMCP has the official client read and ask as an editor does: what it gets is what the API gives.
+func TestEditorsReadOverMCP(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	server := harness.NewServer(t, data)
+	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, mcpPages), "--site-url",
+		"https://harbour.example.com")
+	other := harness.NewProject(
+		t,
+		data,
+		"other",
+		harness.WriteFiles(t, map[string]string{"index.md": "# Other\n\nSecret of others.\n"}),
+	)
+	address := server.URL + "/mcp/" + p.Domain
+
+	for name, key := range map[string]string{"no key": "", "another project's": other.Assistant, "an admin key": p.Admin,
+		"a wrong one": api.NewSecret(api.AssistantKey)} {
+		if _, err := harness.Connect(t, overHTTP(address, key)); err == nil {
+			t.Errorf("%s: a session began", name)
+		}
+	}
+	editor, err := harness.Connect(t, overHTTP(address, p.Assistant))
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsAndAsks(t, editor, "docs://"+p.Domain+"/")
+
+	// A session stays with the server that it began at, even if another one has its name, and with its key.
+	overTheWire := func(address, key, session string) (int, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
+			strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"resources/list"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Mcp-Session-Id": session, "Content-Type": "application/json",
+			"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18",
+			"Authorization": "Bearer " + key} {
+			req.Header.Set(name, value)
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, string(body)
+	}
+	if status, body := overTheWire(address, p.Assistant, editor.ID()); status != http.StatusOK ||
+		!strings.Contains(body, "mooring") {
+		t.Errorf("the session at its own server: %d %s", status, body)
+	}
+	for name, at := range map[string][3]string{
+		"another project, by its own key": {server.URL + "/mcp/" + other.Domain, other.Assistant, editor.ID()},
+		"the project's agent":             {server.URL + "/mcp/agent/" + p.ID, p.Admin, editor.ID()},
+		"the project, by another's key":   {address, other.Assistant, editor.ID()},
+		"the project, with a name made up": {address, p.Assistant,
+			"NSUZ6JQGH2QPEBKZ2PDO5TZ6GE-00000000000000000000000000000000"},
+	} {
+		if status, body := overTheWire(at[0], at[1], at[2]); status < 400 || strings.Contains(body, "mooring") {
+			t.Errorf("%s: %d %s", name, status, body)
+		}
+	}
+
+	// Without a key, once the project lets everybody.
+	harness.Docent(t, "project", "set", p.ID, "--data", data, "--public")
+	anybody, err := harness.Connect(t, overHTTP(address, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := harness.CallTool(
+		t,
+		anybody,
+		"search",
+		map[string]any{"query": "moor a boat"},
+	); !strings.Contains(
+		text,
+		"harbour moor",
+	) {
+		t.Errorf("search without a key: %s", text)
+	}
+	if _, err := harness.Connect(t, overHTTP(server.URL+"/mcp/"+other.Domain, "")); err == nil {
+		t.Error("a session without a key began where the project does not let everybody")
+	}
+}
+
+// readsAndAsks is what an editor does with a documentation set.
+func readsAndAsks(t *testing.T, editor *mcp.ClientSession, base string) {
+	t.Helper()
+	tools, err := editor.ListTools(t.Context(), nil)
+	if err != nil || len(tools.Tools) != 4 {
+		t.Fatalf("%d tools, %v", len(tools.Tools), err)
+	}
+	if text, _ := harness.CallTool(
+		t,
+		editor,
+		"search",
+		map[string]any{"query": "moor a boat"},
+	); !strings.Contains(
+		text,
+		"harbour moor BOAT",
+	) {
+		t.Errorf("search: %s", text)
+	}
+	if text, _ := harness.CallTool(
+		t,
+		editor,
+		"search",
+		map[string]any{"query": "Bluefin codename"},
+	); strings.Contains(
+		text,
+		"Bluefin",
+	) {
+		t.Errorf("a hidden page is found: %s", text)
+	}
+	page, _ := harness.CallTool(t, editor, "read_page", map[string]any{"path": "guides/mooring"})
+	if !strings.Contains(page, "It takes a minute.") {
+		t.Errorf("read_page: %s", page)
+	}
+	if text, result := harness.CallTool(t, editor, "read_page", map[string]any{"path": "nowhere"}); !result.IsError {
+		t.Errorf("a page that does not exist: %s", text)
+	}
+	answer, result := harness.CallTool(t, editor, "ask", map[string]any{"question": "How do I moor a boat?"})
+	said, _ := result.StructuredContent.(map[string]any)
+	if !strings.Contains(answer, "harbour moor BOAT") || said["threadId"] == "" || said["messageId"] == "" {
+		t.Errorf("ask: %s, %v", answer, said)
+	}
+	rated, _ := harness.CallTool(
+		t,
+		editor,
+		"feedback",
+		map[string]any{"threadId": said["threadId"], "messageId": said["messageId"],
+			"helpful": true, "comment": "thanks"},
+	)
+	if !strings.Contains(rated, "stored") {
+		t.Errorf("feedback: %s", rated)
+	}
+	if text, result := harness.CallTool(t, editor, "feedback", map[string]any{"threadId": "thr_x", "messageId": "msg_x",
+		"helpful": true}); !result.IsError {
+		t.Errorf("feedback on nothing: %s", text)
+	}
+
+	resources, err := editor.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, r := range resources.Resources {
+		uris = append(uris, strings.TrimPrefix(r.URI, base))
+	}
+	if got := strings.Join(uris, " "); got != "guides/mooring.md index.md" {
+		t.Errorf("resources are %q", got)
+	}
+	read, err := editor.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: base + "guides/mooring.md"})
+	if err != nil || len(read.Contents) != 1 || read.Contents[0].Text != page {
+		t.Errorf("the resource is not the page: %+v, %v", read, err)
+	}
+	// What is left out is nowhere: not found, not listed, not read, not in an answer.
+	for _, path := range []string{"drafts/next", "drafts/next.md"} {
+		if text, result := harness.CallTool(t, editor, "read_page", map[string]any{"path": path}); !result.IsError {
+			t.Errorf("%s is read: %s", path, text)
+		}
+	}
+	for _, tool := range []map[string]any{{"query": "Marlin codename"}, {"question": "What is the next codename, Marlin?"}} {
+		name := "search"
+		if tool["query"] == nil {
+			name = "ask"
+		}
+		if text, _ := harness.CallTool(t, editor, name, tool); strings.Contains(text, "next codename is Marlin") {
+			t.Errorf("%s gives what is left out: %s", name, text)
+		}
+	}
+	for _, uri := range []string{base + "nowhere.md", base + "drafts/next.md", "docs://elsewhere/guides/mooring.md",
+		"file:///etc/passwd"} {
+		if _, err := editor.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil {
+			t.Errorf("%s is read", uri)
+		}
+	}
+}
+
+func TestEditorsGiveWorkOverMCP(t *testing.T) {
+	t.Parallel()
+	data := t.TempDir()
+	server := harness.NewServer(t, data)
+	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, mcpPages))
+	address := server.URL + "/mcp/agent/" + p.ID
+	if _, err := harness.Connect(t, overHTTP(address, p.Assistant)); err == nil {
+		t.Error("an assistant key gives work")
+	}
+	editor, err := harness.Connect(t, overHTTP(address, p.Admin))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made, result := harness.CallTool(
+		t,
+		editor,
+		"create_job",
+		map[string]any{"prompt": `Rename "boat" to "ship".`, "idempotencyKey": "k1"},
+	)
+	said, _ := result.StructuredContent.(map[string]any)
+	id, _ := said["id"].(string)
+	if again, r := harness.CallTool(t, editor, "create_job", map[string]any{"prompt": `Rename "boat" to "ship".`,
+		"idempotencyKey": "k1"}); !strings.Contains(again, id) || r.IsError {
+		t.Errorf("the same request again: %s, first %s", again, made)
+	}
+	status := ""
+	for !strings.Contains(status, "completed") {
+		if status, result = harness.CallTool(
+			t,
+			editor,
+			"job_status",
+			map[string]any{"job": id, "wait": 20},
+		); result.IsError ||
+			strings.Contains(status, "failed") {
+			t.Fatalf("job_status: %s", status)
+		}
+	}
+	if !strings.Contains(status, server.URL+"/pulls/") {
+		t.Errorf("no pull request in %s", status)
+	}
+	if diff, _ := harness.CallTool(
+		t,
+		editor,
+		"job_diff",
+		map[string]any{"job": id},
+	); !strings.Contains(
+		diff,
+		"+To moor a ship",
+	) {
+		t.Errorf("job_diff: %s", diff)
+	}
+	if list, _ := harness.CallTool(t, editor, "list_jobs", nil); !strings.Contains(list, id) {
+		t.Errorf("list_jobs: %s", list)
+	}
+	if text, result := harness.CallTool(
+		t,
+		editor,
+		"follow_up",
+		map[string]any{"job": id, "prompt": `Rename "ship" to "vessel".`},
+	); result.IsError {
+		t.Errorf("follow_up: %s", text)
+	}
+	if text, result := harness.CallTool(t, editor, "create_job", map[string]any{"prompt": ""}); !result.IsError ||
+		!strings.Contains(text, "prompt") {
+		t.Errorf("an empty prompt: %s", text)
+	}
+}
+
+func TestAFolderIsServedOverMCPWithoutAServer(t *testing.T) {
+	t.Parallel()
+	harness.SkipShort(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cmd := exec.CommandContext(ctx, harness.Self(t), "mcp", "--source", harness.WriteFiles(t, mcpPages))
+	cmd.Env = harness.Environment(t)
+	editor, err := harness.Connect(t, &mcp.CommandTransport{Command: cmd})
+	if err != nil {
+		t.Fatal(err)
+	}
+	readsAndAsks(t, editor, "docs://docs/")
+}
+
+// TestAStaticSiteGetsItsPagesAsMarkdown writes what a server gives at /llms/DOMAIN.
+func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
+	t.Parallel()
+	harness.SkipShort(t)
+	to := filepath.Join(t.TempDir(), "build")
+	harness.Docent(t, "llms", "--source", harness.WriteFiles(t, mcpPages), "--site-url",
+		"https://harbour.example.com/docs/", "--to", to)
+	var names []string
+	text := map[string]string{}
+	err := filepath.WalkDir(to, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(path)
+		name, _ := filepath.Rel(to, path)
+		names = append(names, filepath.ToSlash(name))
+		text[filepath.ToSlash(name)] = string(content)
+		return err
+	})
+	if got := strings.Join(names, " "); err != nil || got != "guides/mooring.md index.md llms-full.txt llms.txt" {
+		t.Fatalf("the files are %s, %v", got, err)
+	}
+	if !strings.Contains(text["llms.txt"], "- [Mooring](https://harbour.example.com/docs/guides/mooring.md)\n") {
+		t.Errorf("llms.txt is\n%s", text["llms.txt"])
+	}
+	if want := "# Mooring\n\nSource: https://harbour.example.com/docs/guides/mooring\n\nTo moor"; !strings.HasPrefix(
+		text["guides/mooring.md"], want) || !strings.Contains(text["llms-full.txt"], want) {
+		t.Errorf("a page is\n%s", text["guides/mooring.md"])
+	}
+	if strings.Contains(text["llms-full.txt"], "Bluefin") || strings.Contains(text["llms-full.txt"], "Marlin") {
+		t.Error("a page that is left out is written")
+	}
+}
+
+// TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model whose
+// answer is cut off, and one that is cancelled in its midst.
+func TestTheOfficialMCPClientWorks(t *testing.T) {
+	t.Parallel()
+	const clients = "../testdata/clients"
+	need.Installed(t, "the official MCP client", "scripts/install-clients", clients+"/node_modules/@modelcontextprotocol/sdk")
+	data := t.TempDir()
+	config := harness.SettingsFile(t, "default_model = \"slow\"\n[models.slow]\nprovider = \"scripted\"\nrate = 40\ntext = \"Run harbour moor BOAT and wait. \"\nparts = 40\n"+harness.EndlessModel)
+	server := harness.NewServer(t, data, "--config", config)
+	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, mcpPages))
+	endless := harness.NewProject(t, data, "endless", harness.WriteFiles(t, mcpPages), "--model", "endless")
+	settings, err := json.Marshal(map[string]any{"url": server.URL + "/mcp/" + p.Domain, "key": p.Assistant,
+		"endless": map[string]string{"url": server.URL + "/mcp/" + endless.Domain, "key": endless.Assistant}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "mcp.mjs")
+	cmd.Dir = clients
+	cmd.Env = append(os.Environ(), "DOCENT_MCP="+string(settings))
+	var problems, wrong bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &problems, &wrong
+	if err := cmd.Run(); err != nil {
+		t.Fatalf("mcp.mjs: %v\n%s", err, wrong.String())
+	}
+	if problems.Len() > 0 {
+		t.Errorf("the client is not served as it should be:\n%s", problems.String())
+	}
+}

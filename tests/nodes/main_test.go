@@ -1,0 +1,9 @@
+package nodes
+
+import (
+	"testing"
+
+	"docent/tests/harness"
+)
+
+func TestMain(m *testing.M) { harness.Main(m) }
