@@ -53,7 +53,7 @@ type Follower interface {
 	// Ack says that everything up to pos is handled and remembered. The mark is stored some time later.
 	Ack(pos uint64)
 	Reader
-	// End is the position of the last event that the journal holds, whoever has appended it.
+	// End is the position of the last event that the journal holds, of this process or another one.
 	End() (uint64, error)
 	// Close ends the notifications. The mark stays.
 	Close()

@@ -30,7 +30,7 @@ const (
 type Source interface {
 	// Position is the position of the last event that this process has heard of.
 	Position() uint64
-	// End is the position of the last event that the journal holds, whoever has appended it.
+	// End is the position of the last event that the journal holds, of this process or another one.
 	End() (uint64, error)
 	// Trimmed is the highest position whose event was removed from the log: a listing that has not come so far must begin
 	// from the start.
