@@ -66,7 +66,7 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := f.Events.Head()
+	last, err := f.Events.End()
 	if err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ type Streams interface {
 // A Log is a journal.Follower.
 type Log interface {
 	Position() uint64
-	Head() (uint64, error)
+	End() (uint64, error)
 	Trimmed() uint64
 	Changed() <-chan struct{}
 	Ack(pos uint64)
