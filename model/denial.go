@@ -19,75 +19,75 @@ type phrases struct {
 var inLanguage = map[string]phrases{
 	"en": {"", "% does not answer this question.", "The page that comes closest is %.", "You can ask here: %.",
 		"the documentation's passages do not say this",
-		"% does not seem to answer this question. The closest that it says:",
+		"I couldn't find a clear answer. This may help:",
 		"The documentation has nothing on this in the language of the question. The closest that it says in another:",
 		"You could try other words, or name the feature or setting that it is about."},
 	"de": {"Die Dokumentation", "% beantwortet diese Frage nicht.", "Am nächsten kommt ihr die Seite %.",
 		"Hier können Sie fragen: %.", "das sagen die Abschnitte der Dokumentation nicht",
-		"% scheint diese Frage nicht zu beantworten. Am nächsten kommt:",
+		"Eine klare Antwort habe ich nicht gefunden. Das könnte helfen:",
 		"Auf Deutsch gibt es dazu nichts in der Dokumentation. Am nächsten kommt diese Stelle in einer anderen Sprache:",
 		"Vielleicht helfen andere Worte oder der Name der Funktion oder Einstellung, um die es geht."},
 	"fr": {"La documentation", "% ne répond pas à cette question.", "La page la plus proche est %.",
 		"Vous pouvez poser la question ici : %.", "les passages de la documentation ne le disent pas",
-		"% ne semble pas répondre à cette question. Ce qui s'en approche le plus :",
+		"Je n'ai pas trouvé de réponse claire. Ceci peut aider :",
 		"La documentation n'a rien à ce sujet en français. Ce qui s'en approche le plus, dans une autre langue :",
 		"Essayez avec d'autres mots, ou avec le nom de la fonction ou du réglage concerné."},
 	"es": {"La documentación", "% no responde a esta pregunta.", "La página más cercana es %.", "Puede preguntar aquí: %.",
 		"los pasajes de la documentación no lo dicen",
-		"% no parece responder a esta pregunta. Lo más cercano que dice:",
+		"No encontré una respuesta clara. Esto puede ayudar:",
 		"La documentación no tiene nada sobre esto en español. Lo más cercano, en otro idioma:",
 		"Pruebe con otras palabras, o con el nombre de la función o del ajuste de que se trata."},
 	"pt": {"A documentação", "% não responde a esta pergunta.", "A página mais próxima é %.", "Você pode perguntar aqui: %.",
 		"os trechos da documentação não dizem isso",
-		"% não parece responder a esta pergunta. O mais próximo que diz:",
+		"Não encontrei uma resposta clara. Isto pode ajudar:",
 		"A documentação não tem nada sobre isto em português. O mais próximo, em outro idioma:",
 		"Tente com outras palavras, ou com o nome da função ou da configuração em questão."},
 	"it": {"La documentazione", "% non risponde a questa domanda.", "La pagina più vicina è %.", "Si può chiedere qui: %.",
 		"i passaggi della documentazione non lo dicono",
-		"% non sembra rispondere a questa domanda. Ciò che si avvicina di più:",
+		"Non ho trovato una risposta chiara. Questo può aiutare:",
 		"La documentazione non ha nulla su questo in italiano. Ciò che si avvicina di più, in un'altra lingua:",
 		"Si può provare con altre parole, o con il nome della funzione o dell'impostazione di cui si tratta."},
 	"nl": {"De documentatie", "% beantwoordt deze vraag niet.", "De pagina die het dichtst in de buurt komt is %.",
 		"U kunt het hier vragen: %.", "de passages van de documentatie zeggen dit niet",
-		"% lijkt deze vraag niet te beantwoorden. Het dichtst in de buurt komt:",
+		"Ik heb geen duidelijk antwoord gevonden. Dit kan helpen:",
 		"De documentatie heeft hierover niets in het Nederlands. Het dichtst in de buurt komt, in een andere taal:",
 		"Probeer het met andere woorden, of met de naam van de functie of instelling waar het om gaat."},
 	"pl": {"Dokumentacja", "% nie odpowiada na to pytanie.", "Najbliższa strona to %.", "Można zapytać tutaj: %.",
 		"fragmenty dokumentacji tego nie mówią",
-		"% zdaje się nie odpowiadać na to pytanie. Najbliższe temu jest:",
+		"Nie udało się znaleźć jasnej odpowiedzi. To może pomóc:",
 		"W dokumentacji nie ma nic na ten temat po polsku. Najbliższe temu jest, w innym języku:",
 		"Można spróbować innych słów albo nazwy funkcji lub ustawienia, o które chodzi."},
 	"sv": {"Dokumentationen", "% besvarar inte den här frågan.", "Den närmaste sidan är %.", "Du kan fråga här: %.",
 		"dokumentationens avsnitt säger inte detta",
-		"% verkar inte besvara den här frågan. Det närmaste som den säger:",
+		"Jag hittade inget tydligt svar. Det här kan hjälpa:",
 		"Dokumentationen har inget om detta på svenska. Det närmaste, på ett annat språk:",
 		"Försök med andra ord, eller med namnet på funktionen eller inställningen som det gäller."},
 	"tr": {"Belgeler", "% bu soruyu yanıtlamıyor.", "En yakın sayfa: %.", "Buraya sorabilirsiniz: %.",
 		"belgelerin bölümleri bunu söylemiyor",
-		"% bu soruyu yanıtlamıyor gibi görünüyor. En yakın içerik:",
+		"Net bir yanıt bulamadım. Şu işinize yarayabilir:",
 		"Belgelerde bu konuda Türkçe bir şey yok. Başka bir dildeki en yakın içerik:",
 		"Başka sözcüklerle veya ilgili özelliğin ya da ayarın adıyla deneyebilirsiniz."},
 	"ru": {"Документация", "% не отвечает на этот вопрос.", "Ближайшая страница: %.", "Спросить можно здесь: %.",
 		"в разделах документации этого нет",
-		"%, похоже, не отвечает на этот вопрос. Ближе всего к нему:",
+		"Ясного ответа найти не удалось. Возможно, поможет это:",
 		"На русском языке в документации об этом ничего нет. Ближе всего, на другом языке:",
 		"Попробуйте другие слова или название функции или настройки, о которой идёт речь."},
 	"ar": {"الوثائق", "% لا تجيب عن هذا السؤال.", "أقرب صفحة هي: %.", "يمكنك أن تسأل هنا: %.",
 		"لا تقول مقاطع الوثائق هذا",
-		"% لا تجيب عن هذا السؤال على ما يبدو. أقرب ما تقوله:",
+		"لم أجد إجابة واضحة. قد يفيدك هذا:",
 		"ليس في الوثائق شيء عن هذا بالعربية. أقرب ما فيها بلغة أخرى:",
 		"جرّب كلمات أخرى، أو اسم الميزة أو الإعداد المقصود."},
 	"zh": {"文档", "%没有回答这个问题。", "最接近的页面是%。", "您可以在这里提问：%。", "文档的段落没有这样说",
-		"%似乎没有回答这个问题。最接近的内容如下：",
+		"没有找到明确的答案。以下内容可能有帮助：",
 		"文档中没有关于这个问题的中文内容。其他语言中最接近的内容如下：", "可以换一种说法，或者说出相关功能或设置的名称。"},
 	"ja": {"ドキュメント", "%にはこの質問への答えがありません。", "最も近いページは%です。", "こちらで質問できます：%。",
 		"ドキュメントにはこの記述がありません",
-		"%にはこの質問への答えがないようです。最も近い内容は次のとおりです。",
+		"はっきりした答えは見つかりませんでした。次の内容が参考になるかもしれません。",
 		"この内容について、日本語のドキュメントはありません。別の言語で最も近い内容は次のとおりです。",
 		"別の言葉や、機能名・設定名でお試しください。"},
 	"ko": {"문서", "%에는 이 질문에 대한 답이 없습니다.", "가장 가까운 페이지는 %입니다.", "여기에서 질문할 수 있습니다: %.",
 		"문서에 이 내용이 없습니다",
-		"%에는 이 질문에 대한 답이 없는 것 같습니다. 가장 가까운 내용은 다음과 같습니다.",
+		"명확한 답을 찾지 못했습니다. 다음 내용이 도움이 될 수 있습니다:",
 		"이에 대한 한국어 문서가 없습니다. 다른 언어로 된 가장 가까운 내용은 다음과 같습니다.",
 		"다른 말이나 관련 기능 또는 설정의 이름으로 다시 질문해 보세요."},
 }
@@ -141,10 +141,18 @@ func (r *Request) NotAnswered(language string) string {
 	return text
 }
 
-// Doubtful comes before what may be no answer.
-func (r *Request) Doubtful(language string) string {
-	return filled(in(language).doubt, r.subjectIn(language))
+// Denied is NotAnswered of a whole documentation that says nothing like what was asked: no page of it comes close.
+func (r *Request) Denied(language string) string {
+	p := in(language)
+	text := filled(p.denial, r.subjectIn(language))
+	if strings.TrimSpace(r.Deflection) == "" {
+		return text + " " + p.reword
+	}
+	return text + " " + filled(p.ask, r.askedAt())
 }
+
+// Doubtful comes before what may be no answer.
+func Doubtful(language string) string { return in(language).doubt }
 
 // Foreign comes before what is quoted in another language than the reader's.
 func Foreign(language string) string { return in(language).foreign }

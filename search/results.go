@@ -84,10 +84,18 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		s = tried
 	}
 	found, _, err := s.both(ctx, q)
+	if err == nil && q.Opening != "" {
+		var first []scored
+		if first, err = s.openers(ctx, &q); len(first) > 0 {
+			found = append(first, slices.DeleteFunc(slices.Clone(found), func(f scored) bool {
+				return slices.ContainsFunc(first, func(o scored) bool { return o.section == f.section })
+			})...)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s.show(found, s.versionAsked(&q))
+	return s.show(found, &q)
 }
 
 // versionAsked is the version that a query is made in; empty if it is the current one.

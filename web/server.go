@@ -79,7 +79,7 @@ type Server struct {
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
 	if err := required.Fields("web", deps, "Catalog", "Pulls", "System", "Projects", "Allowances", "Threads", "Eraser", "Jobs",
-		"Work", "Automations", "Cell"); err != nil {
+		"Work", "Automations", "Cell", "Setting"); err != nil {
 		return nil, err
 	}
 	if len(deps.Secret) < 32 {

@@ -24,6 +24,7 @@ import (
 	"docent/forge"
 	"docent/internal/outbound"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
 
@@ -199,7 +200,7 @@ func startTasks(t *testing.T, log *slog.Logger) *actors.System {
 	t.Helper()
 	s, err := actors.Start(context.Background(), actors.Deps{Journal: noStreams{}, Projects: struct{ persistent.Projects }{},
 		Editor: struct{ job.Editor }{}, Forge: struct{ job.Forge }{}, Searcher: struct{ thread.Searcher }{},
-		Model: struct{ thread.Model }{}, Log: log, RunningJobs: 1, OpenJobs: 1, RunningTurns: 1, Shards: 1, Idle: 24 * time.Hour,
+		Model: struct{ thread.Model }{}, Place: cluster.Single{}, Log: log, RunningJobs: 1, OpenJobs: 1, RunningTurns: 1, Shards: 1, Idle: 24 * time.Hour,
 		RunLimit: time.Hour, TurnLimit: time.Hour})
 	if err != nil {
 		t.Fatal(err)

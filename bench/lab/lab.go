@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
 	"docent/bench"
@@ -44,7 +45,9 @@ type Load struct {
 	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for
 	// none.
 	Short int
-	Run   func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
+	// Stored is how many made-up conversations the server holds by then, at least.
+	Stored int
+	Run    func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
 
 // A Lab measures loads on servers. With [Options].There it measures that one, else it starts a fresh process for each
@@ -54,6 +57,7 @@ type Lab struct {
 	Server *Process // its directory and keys; nil if one is there already
 
 	config string // of the server, without its model
+	stored int    // conversations that were made up
 }
 
 // Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also
@@ -177,6 +181,15 @@ func (l *Lab) measure(ctx context.Context, name string, load Load, round int) ([
 
 // once puts one load on one target.
 func (l *Lab) once(ctx context.Context, name string, load Load, round int) ([]bench.Result, error) {
+	if more := load.Stored - l.stored; more > 0 {
+		var made any
+		err := l.Server.Run(ctx, &made, "bench", "seed", "--data", l.Server.Data(), "--config", l.Server.Config,
+			"--project", ProjectID, "--conversations", strconv.Itoa(more), "--jobs", "0", "--seed", strconv.Itoa(load.Stored), "--json")
+		if err != nil {
+			return nil, err
+		}
+		l.stored = load.Stored
+	}
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err

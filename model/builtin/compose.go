@@ -98,11 +98,19 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	c.language = askedIn(asked(&req))
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
+	opening := OpeningOf(req.Question, req.History, req.Project)
+	if quotes := answersOpening(&req, q, sections, opening); len(quotes) > 0 {
+		c.quotes, c.verdict = written(quotes), answered
+		return c
+	}
 	if len(q.terms) == 0 {
 		return c
 	}
 	c.evidence = evidenceFor(req, question, q, sections)
 	found := c.evidence.verdict(points)
+	if opening != "" && !entitled(opening, req.Passages) { // whose one word proves nothing in a text
+		found = min(found, doubtful)
+	}
 	if things, ok := comparisonOf(question); ok {
 		quotes, sure := compareThings(&req, sections, things)
 		if sure {
@@ -124,6 +132,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	most := maxPassages
 	if found == doubtful {
 		most = maxDoubtful
+		if c.evidence.sum() < unlikely {
+			most = 1
+		}
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
@@ -179,6 +190,10 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		}
 	}
 	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
+		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
+			c.quotes = []quote{{passage: order[0], text: text}}
+			return c
+		}
 		c.verdict = denied
 	}
 	return c

@@ -61,7 +61,7 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	}
 	if err != nil {
 		s.folders().forget(p.ID)
-		return Project{}, errors.Join(err, s.Index.Remove(p.ID), s.forgetGiven(context.WithoutCancel(ctx), p.ID))
+		return Project{}, errors.Join(err, s.Index.Remove(p.ID), s.Nodes.Forget(context.WithoutCancel(ctx), p.ID))
 	}
 	added, err := s.Catalog.AddProject(ctx, p)
 	if err == nil {
@@ -247,7 +247,7 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 	s.forget(id)
 	s.follows.forget(id)
 	s.folders().forget(id)
-	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.forgetGiven(ctx, id)}
+	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.Nodes.Forget(ctx, id)}
 	for _, f := range p.Sources {
 		errs = append(errs, s.drop(ctx, api.SourceID(id, f.Label)))
 	}

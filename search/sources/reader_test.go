@@ -153,13 +153,13 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))
 	addProject(t, reader, "docs")
-	first := NewUpdates(reader, new(tasktest.Queue), false)
+	first := NewUpdates(reader, new(tasktest.Queue))
 	id, err := first.Start(t.Context(), "docs") // and the process dies
 	if err != nil {
 		t.Fatal(err)
 	}
 	var tasks tasktest.Queue
-	next := NewUpdates(reader, &tasks, false)
+	next := NewUpdates(reader, &tasks)
 	next.Wake()
 	ended := func(id api.UpdateID) {
 		t.Helper()

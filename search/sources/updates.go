@@ -33,15 +33,14 @@ const (
 type Updates struct {
 	reader *Reader
 	tasks  task.Starter
-	shared bool // other nodes may be asked for what an update says
 
 	mu      sync.Mutex
 	running map[api.ProjectID]*updateRun
 }
 
 // NewUpdates are those that the reader carries out. They do nothing by themselves before Wake.
-func NewUpdates(reader *Reader, tasks task.Starter, shared bool) *Updates {
-	return &Updates{reader: reader, tasks: tasks, shared: shared, running: map[api.ProjectID]*updateRun{}}
+func NewUpdates(reader *Reader, tasks task.Starter) *Updates {
+	return &Updates{reader: reader, tasks: tasks, running: map[api.ProjectID]*updateRun{}}
 }
 
 // Start accepts an update.
@@ -146,15 +145,12 @@ func (u *Updates) carryOut(ctx context.Context, run *updateRun) error {
 	return nil
 }
 
-// tellEvery is how often what an update says is stored for other nodes.
+// tellEvery is how often what an update says is stored.
 const tellEvery = time.Second
 
-// tell stores what the update says now and then, where other nodes may be asked for it, until the returned function is
-// called.
+// tell stores what the update says now and then, since another process may be asked for it, until the returned function
+// is called.
 func (u *Updates) tell(ctx context.Context, run *updateRun) (stop func()) {
-	if !u.shared {
-		return func() {}
-	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	background.Go("search/sources.tell", func() {

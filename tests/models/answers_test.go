@@ -114,7 +114,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doubtful := strings.Contains(text, "does not seem to answer"); result.Answered != (len(sources) > 0 &&
+		if doubtful := strings.Contains(text, model.Doubtful("en")); result.Answered != (len(sources) > 0 &&
 			!doubtful) || doubtful && len(sources) == 0 {
 			t.Errorf("%s: answered %v with sources %v\n%s", question, result.Answered, sources, text)
 		}
@@ -153,15 +153,19 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	// prices, people, things that the product does not do. They share words with it.
 	var unanswerable []judgedQuestion
 	readJSON(t, "testdata/unanswerable.json", &unanswerable)
-	answered := 0
+	answered, shown := 0, 0
 	for _, q := range unanswerable {
-		if text, sources, _ := answer(q.Corpus, q.Query); len(sources) > 0 {
+		text, sources, _ := answer(q.Corpus, q.Query)
+		if len(sources) > 0 {
+			shown++
+		}
+		if len(sources) > 0 && !strings.Contains(text, model.Doubtful("en")) {
 			answered++
 			t.Logf("%s: %s\nanswered though it cannot be, sources %v\n%s\n", q.Corpus, q.Query, sources, text)
 		}
 	}
-	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers; of %d that cannot be answered %d are answered",
-		len(questions), denied, right, searched, held, len(unanswerable), answered)
+	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers; of %d that cannot be answered %d are told an answer, %d are shown something",
+		len(questions), denied, right, searched, held, len(unanswerable), answered, shown)
 	t.Logf("%d words an answer, without its code", words/len(questions))
 	if denied > 3 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
@@ -172,8 +176,8 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	if held < 15 {
 		t.Errorf("%d of %d answers hold what answers", held, len(questions))
 	}
-	if answered*10 > len(unanswerable) {
-		t.Errorf("%d of %d questions are answered that the documentation does not answer", answered, len(unanswerable))
+	if answered*20 > len(unanswerable) {
+		t.Errorf("%d of %d questions are told an answer that the documentation does not have", answered, len(unanswerable))
 	}
 
 	// Questions of our own, which nobody asked there: what the choice of blocks was looked at with, and what was written

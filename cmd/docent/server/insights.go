@@ -40,7 +40,7 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 		return err
 	}
 	a.reviews, err = review.New(review.Deps{Catalog: a.Stores.Catalog, Hosts: a.Stores.Hub, Jobs: a.System.Jobs(),
-		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
+		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Owns: a.nodes.Owns, Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"docent/cmd/docent/config"
 	"docent/forge"
 	"docent/internal/disk"
+	"docent/internal/task"
 	"docent/model/remote"
 	"docent/persistence/catalog"
 	"docent/persistence/datadir"
@@ -44,6 +45,8 @@ type Stores struct {
 	Cells   Cells
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
+	others  sources.Nodes
+	Tasks   []task.Task // that one of the nodes does for all
 
 	// Turned is called when a pull request of the built-in host was merged or closed, if a server has set it.
 	Turned atomic.Pointer[func()]
@@ -112,7 +115,7 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 	}
 	s.Source = sources.New(sources.Deps{
 		Catalog: s.Catalog, Repositories: s.Hub, Index: s.Library, Guard: guard, Log: log, BeforeIndexing: c.BeforeIndexing,
-		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others(),
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others,
 	})
 	return s, nil
 }

@@ -186,13 +186,13 @@ func (s *Store) ChangeWebhook(ctx context.Context, id string, change func(*api.W
 // RemoveWebhook removes a webhook, and with a project's last one the events that waited.
 func (s *Store) RemoveWebhook(ctx context.Context, id string) error {
 	return s.db.Change(ctx, "remove a webhook", func(ctx context.Context, tx bun.Tx) error {
-		res, err := tx.NewDelete().Model((*webhookRow)(nil)).Where("id = ?", id).Exec(ctx)
-		if err := database.Changed(res, err, noWebhook(id)); err != nil {
+		_, err := tx.NewDelete().Model((*webhookEventRow)(nil)).Where("project_id IN (SELECT project_id FROM webhooks WHERE id = ?)", id).
+			Where("project_id NOT IN (SELECT project_id FROM webhooks WHERE id <> ?)", id).Exec(ctx)
+		if err != nil {
 			return err
 		}
-		_, err = tx.NewDelete().Model((*webhookEventRow)(nil)).
-			Where("project_id NOT IN (SELECT project_id FROM webhooks)").Exec(ctx)
-		return err
+		res, err := tx.NewDelete().Model((*webhookRow)(nil)).Where("id = ?", id).Exec(ctx)
+		return database.Changed(res, err, noWebhook(id))
 	})
 }
 
