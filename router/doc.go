@@ -17,13 +17,12 @@
 // requests are worked on and so many streams are open as Bounds says, and request bodies share one budget of memory:
 // beyond that the answer is an early 503 with Retry-After.
 //
-// # Why it is large
+// # What is where
 //
-// The package has more than twenty files, one for each resource and one for each thing that all requests pass: the
-// exchange, keys, quotas, errors. Handlers share one Server and one exchange. As a package of their own, pages and pull
-// requests would need forty names of this one. Independent parts are packages below: router/sockets, router/reqbody,
-// router/overload, api/openapi.
+// A file for each resource, and one for each thing that all requests pass: the exchange, keys, quotas, errors. Handlers
+// share one Server and one exchange. A question is admitted by pose in assistant.go. What stands by itself is a package
+// below: forward, llms, mcp, overload, proof, readertoken, reqbody, sockets, widget.
 //
-// The routes are in router.go on one screen; openapi/openapi.yaml describes them completely, and the tests of this
+// The routes are in router.go on one screen; api/openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.
 package router

@@ -57,7 +57,7 @@ type projectSetup struct {
 	site sources.Website
 }
 
-// Find is ingest's, with a look at what only asking tells.
+// Find is that of search/sources, with a look at what only asking tells.
 func (s projectSetup) Find(ctx context.Context, text string) (sources.Place, []sources.Candidate, error) {
 	place, err := sources.Locate(text)
 	if err != nil || place.Kind != sources.PlaceUnknown {
