@@ -62,15 +62,6 @@ func (r *request) answer(value any, err error) {
 // worth knowing whether it took place.
 const outcomeWait = 5 * time.Second
 
-// ask sends a command to the actor of an id and waits for its answer. An error of the context means that nothing
-// happened and nothing will, unless it says otherwise; reads leave at once.
-func (s *System) ask(ctx context.Context, d *directory, id string, command any, read bool) (any, error) {
-	if s.deps.Place != nil {
-		return s.askPlaced(ctx, d, id, command, read)
-	}
-	return s.askHere(ctx, d, id, command, read)
-}
-
 // askHere is ask if this node runs the actor.
 func (s *System) askHere(ctx context.Context, d *directory, id string, command any, read bool) (any, error) {
 	if command == nil {

@@ -18,6 +18,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/model"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/search"
 )
@@ -432,7 +433,7 @@ func (w *world) start() *world {
 	w.t.Helper()
 	deps := actors.Deps{
 		Journal: w.journal, Projects: w.host, Editor: w.writer, Forge: w.host, Searcher: docs{}, Model: w.talker,
-		Log: slog.New(w.log), Shards: 4,
+		Place: cluster.Single{}, Log: slog.New(w.log), Shards: 4,
 		RunningJobs: 4, OpenJobs: 64, RunningTurns: 10_000, Idle: 5 * time.Minute, RunLimit: time.Hour,
 		TurnLimit: 5 * time.Minute,
 	}

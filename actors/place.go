@@ -20,17 +20,17 @@ var errMoved = fmt.Errorf("another node is to run it: %w", &api.BusyError{Kind: 
 
 // here reports whether this node runs the actor of an id.
 func (d *directory) here(id string) bool {
-	place := d.system.deps.Place
-	return d.everywhere || place == nil || place.Owns(d.kind+"/"+id)
+	return d.everywhere || d.system.deps.Place.Owns(d.kind+"/"+id)
 }
 
 // placeTries bounds how often a command looks for its actor again. Each time but the first, the actor was taken away
 // between the look and the command.
 const placeTries = 8
 
-// askPlaced is ask if another node may run the actor: then the error is a *cluster.ElsewhereError, and nothing
-// happened here.
-func (s *System) askPlaced(ctx context.Context, d *directory, id string, command any, read bool) (v any, err error) {
+// ask sends a command to the actor of an id and waits for its answer. An error of the context means that nothing
+// happened and nothing will, unless it says otherwise; reads leave at once. If another node runs the actor, the error is
+// a *cluster.ElsewhereError, and nothing happened here.
+func (s *System) ask(ctx context.Context, d *directory, id string, command any, read bool) (v any, err error) {
 	place, name := s.deps.Place, d.kind+"/"+id
 	for range placeTries {
 		if err := place.Check(ctx, name); err != nil {
@@ -38,7 +38,7 @@ func (s *System) askPlaced(ctx context.Context, d *directory, id string, command
 		}
 		v, err = s.askHere(ctx, d, id, command, read)
 		switch {
-		case errors.Is(err, errMoved), errors.Is(err, journal.ErrSequence): // nothing was written
+		case errors.Is(err, errMoved), place.Several() && errors.Is(err, journal.ErrSequence): // nothing was written
 		case err == nil && read && !place.Owns(name): // it ended while it was read or watched
 		default:
 			return v, err
@@ -144,7 +144,7 @@ func (s *System) Wake(shards []int) {
 		for n := 1; s.ctx.Err() == nil; n++ {
 			var pending []string
 			err := s.deps.Journal.Pending(func(stream string) bool {
-				if mine[cluster.Shard(stream)] && (s.deps.Place == nil || s.deps.Place.Owns(stream)) {
+				if mine[cluster.Shard(stream)] && s.deps.Place.Owns(stream) {
 					pending = append(pending, stream)
 				}
 				return true

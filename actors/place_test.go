@@ -47,9 +47,12 @@ func (p *places) give(node string) []int {
 
 // place is what one node sees of it.
 type place struct {
+	cluster.Ownership // of nobody: nothing else is asked for
 	*places
 	self string
 }
+
+func (p place) Several() bool { return true }
 
 func (p place) Owns(name string) bool {
 	p.mu.Lock()
@@ -82,8 +85,8 @@ func (p place) Check(ctx context.Context, name string) error {
 func twoNodes(t *testing.T) (a, b *world, p *places) {
 	p = new(places)
 	p.give("a")
-	a = newWorld(t, func(d *actors.Deps) { d.Place = place{p, "a"} })
-	b = newWorld(t, func(d *actors.Deps) { d.Place = place{p, "b"} })
+	a = newWorld(t, func(d *actors.Deps) { d.Place = place{places: p, self: "a"} })
+	b = newWorld(t, func(d *actors.Deps) { d.Place = place{places: p, self: "b"} })
 	b.journal, b.memory, b.host, b.writer, b.talker = a.journal, a.memory, a.host, a.writer, a.talker
 	return a.start(), b.start(), p
 }
@@ -383,7 +386,7 @@ func (p *lapsing) Owns(name string) bool { return p.looks.Add(-1) != 0 && p.plac
 // Beats are missing for a moment, at each of the looks that are taken until an actor runs.
 func TestAnActorThatStartsWhileBeatsAreMissingAnswersAfterwards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &lapsing{place: place{new(places), "a"}}
+		p := &lapsing{place: place{places: new(places), self: "a"}}
 		p.give("a")
 		w := newWorld(t, func(d *actors.Deps) { d.Place = p }).start()
 		defer w.stop()

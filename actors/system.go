@@ -42,19 +42,6 @@ type Journal interface {
 	Claim(key string, now time.Time) (journal.Claim, bool, error)
 }
 
-// A Place says which of several nodes runs an actor, by the name of its stream. Once Owns is false for a name it stays so
-// until System.Release has ended the actor and another node has run it.
-type Place interface {
-	// Check returns nil if this node runs the actor, a *cluster.ElsewhereError if another one does, and an
-	// *api.BusyError if nobody does now. It waits for a while for an owner that is to come.
-	Check(ctx context.Context, name string) error
-	// Owns is Check without waiting.
-	Owns(name string) bool
-	// Hold keeps others from running what has the name until release is called. It returns a nil context where this node
-	// may not run it; the context ends when it may not any more.
-	Hold(ctx context.Context, name string) (held context.Context, release func())
-}
-
 // Deps is what the actors need of the outside. What has a value in its comment gets that if it is zero; all else is
 // required. The settings of the server that end here have their defaults in its Config.
 type Deps struct {
@@ -66,7 +53,7 @@ type Deps struct {
 	Model    thread.Model
 	Rewriter thread.Rewriter // nil if questions are searched for as they stand
 	Pages    thread.Pages    // nil if models cannot read on a page
-	Place    Place           // nil if this node is alone
+	Place    cluster.Ownership
 
 	Log     *slog.Logger
 	Now     func() time.Time // time.Now
@@ -95,7 +82,7 @@ type Deps struct {
 }
 
 func (d *Deps) defaults() error {
-	if err := required.Fields("actors", *d, "Journal", "Projects", "Editor", "Forge", "Searcher", "Model", "Log",
+	if err := required.Fields("actors", *d, "Journal", "Projects", "Editor", "Forge", "Searcher", "Model", "Place", "Log",
 		"RunningJobs", "OpenJobs", "RunningTurns", "Idle", "RunLimit", "TurnLimit"); err != nil {
 		return err
 	}
@@ -152,7 +139,7 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 	}
 	var pending []string
 	if err := deps.Journal.Pending(func(stream string) bool {
-		if deps.Place == nil || deps.Place.Owns(stream) {
+		if deps.Place.Owns(stream) {
 			pending = append(pending, stream)
 		}
 		return true
@@ -192,11 +179,7 @@ func Start(ctx context.Context, deps Deps) (*System, error) {
 
 // outside is what actors get of the outside, with the gate for their runs.
 func (s *System) outside(slots *gate) persistent.Deps {
-	var here func(string) bool
-	if s.deps.Place != nil {
-		here = s.deps.Place.Owns
-	}
-	return persistent.Deps{Owns: here, Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
+	return persistent.Deps{Place: s.deps.Place, Journal: s.deps.Journal, Projects: s.deps.Projects, Slots: slots, Now: s.deps.Now, Log: s.log,
 		Tracer: s.deps.Tracer, Context: s.ctx,
 		Go: s.effects.Go, Backoff: backoff.Exponential(s.deps.RetryFirst, s.deps.RetryLimit)}
 }

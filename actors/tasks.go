@@ -82,8 +82,8 @@ func (a *taskActor) command(r *request) {
 // begin makes a task this actor's, unless another node is to run it.
 func (a *taskActor) begin(t task.Task) bool {
 	ctx, release := a.tasks.ctx, func() {}
-	if place := a.tasks.system.deps.Place; place != nil && t.Place != "" {
-		if ctx, release = place.Hold(ctx, t.Place); ctx == nil {
+	if t.Place != "" {
+		if ctx, release = a.tasks.system.deps.Place.Hold(ctx, t.Place); ctx == nil {
 			return false
 		}
 		context.AfterFunc(ctx, func() { a.self.Tell(lost{}) })

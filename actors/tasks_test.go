@@ -10,6 +10,7 @@ import (
 
 	"docent/actors"
 	"docent/internal/task"
+	"docent/persistence/cluster"
 )
 
 func TestATaskIsHandledWhenItIsDueAndWhenItIsStarted(t *testing.T) {
@@ -114,13 +115,12 @@ func TestATaskWithAPlaceRunsOnOneNode(t *testing.T) {
 
 // A lease is a place that a test gives and takes.
 type lease struct {
+	cluster.Single
 	here bool
 	held int
 	end  context.CancelFunc
 }
 
-func (l *lease) Owns(string) bool                    { return true }
-func (l *lease) Check(context.Context, string) error { return nil }
 func (l *lease) Hold(ctx context.Context, _ string) (context.Context, func()) {
 	if !l.here {
 		return nil, nil

@@ -1,18 +1,12 @@
 package api
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
 // A GapID names a topic of questions that somebody acted on.
 type GapID string
 
-// Prefixes of the identifiers of gaps and of deliveries to webhooks.
-const (
-	GapPrefix    = "gap_"
-	ReportPrefix = "rpt_"
-)
+// GapPrefix begins the identifiers of gaps.
+const GapPrefix = "gap_"
 
 // GapState is the state of a gap.
 type GapState string
@@ -49,41 +43,4 @@ type Gap struct {
 
 	CreatedAt time.Time `json:"createdAt"`
 	UpdatedAt time.Time `json:"updatedAt"`
-}
-
-// A ReportHook is the destination of a project's weekly report.
-type ReportHook struct {
-	Project   ProjectID `json:"project"`
-	URL       string    `json:"url"`
-	Secret    string    `json:"secret"`             // the name of the stored secret that deliveries are signed with
-	TimeZone  string    `json:"timeZone,omitempty"` // in which a week begins; UTC if empty
-	Off       bool      `json:"off,omitempty"`      // nothing is sent
-	OffReason string    `json:"offReason,omitempty"`
-	CreatedAt time.Time `json:"createdAt"`
-	UpdatedAt time.Time `json:"updatedAt"`
-}
-
-// ReportStatus is the state of a delivery.
-type ReportStatus string
-
-const (
-	ReportPending   ReportStatus = "pending" // it will be sent, also after a crash
-	ReportDelivered ReportStatus = "delivered"
-	ReportFailed    ReportStatus = "failed" // it was tried as often as it may be
-)
-
-// A ReportDelivery is one report on its way to a webhook.
-type ReportDelivery struct {
-	ID        string          `json:"id"` // what the receiver knows it by: the same in every attempt
-	Project   ProjectID       `json:"project"`
-	Week      string          `json:"week"` // such as 2026-W47
-	Test      bool            `json:"test,omitempty"`
-	Payload   json.RawMessage `json:"payload"`
-	Status    ReportStatus    `json:"status"`
-	Attempts  int             `json:"attempts"`
-	Next      time.Time       `json:"next"`           // of the next attempt
-	Code      int             `json:"code,omitempty"` // HTTP status of the last attempt
-	Error     string          `json:"error,omitempty"`
-	CreatedAt time.Time       `json:"createdAt"`
-	EndedAt   *time.Time      `json:"endedAt,omitempty"`
 }

@@ -67,6 +67,7 @@ type Project struct {
 	Limits    Limits     `json:"limits"`
 	Options   Options    `json:"options"`
 	Widget    Widget     `json:"widget,omitzero"`
+	TimeZone  string     `json:"timeZone,omitempty"` // in which the weeks of its reports begin; UTC if empty
 	CreatedAt time.Time  `json:"createdAt"`
 }
 

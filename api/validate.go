@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -80,6 +81,9 @@ func (p Project) Validate() error {
 		out.add("deflection", "must be an e-mail address or an http or https URL")
 	}
 	out.widget(p.Widget)
+	if _, err := time.LoadLocation(p.TimeZone); err != nil || p.TimeZone == "Local" { // of the server: that tells nobody anything
+		out.add("timeZone", "must be a time zone such as Europe/Berlin")
+	}
 	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
 		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
 	}

@@ -16,17 +16,19 @@ const (
 	EventPullClosed         EventKind = "pull_request.closed"
 	EventQuestionUnanswered EventKind = "question.unanswered"
 	EventAnswerRatedDown    EventKind = "answer.rated_down"
+	EventReportWeekly       EventKind = "report.weekly"
 	// EventTest is sent when somebody asks for it, and is no event of the journal.
 	EventTest EventKind = "webhook.test"
 )
 
 // EventKinds are those that a webhook may ask for.
 var EventKinds = []EventKind{EventJobEnded, EventPullOpened, EventPullMerged, EventPullClosed, EventQuestionUnanswered,
-	EventAnswerRatedDown}
+	EventAnswerRatedDown, EventReportWeekly}
 
 const (
 	WebhookPrefix = "whk_"
 	EventPrefix   = "evt_"
+	ReportPrefix  = "rpt_" // of the events of weekly reports
 )
 
 // A Webhook is an address that a project's events are sent to.

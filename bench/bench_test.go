@@ -8,50 +8,45 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"docent/api/stream"
 )
 
-func load(url string, form stream.Form) Streams {
+func load(url string) Streams {
 	return Streams{Target: Target{Name: "test", URL: url, Domain: "docs", Key: "key"}, Questions: []string{"?"},
-		Number: 20, Form: form,
-		Scripted: true, Parts: 7}
+		Number: 20, Scripted: true, Parts: 7}
 }
 
 func TestWholeStreamsAreCounted(t *testing.T) {
-	for _, form := range []stream.Form{stream.DataStream, stream.UIMessages} {
-		server := httptest.NewServer(Limit(form, Script{Interval: time.Millisecond, Parts: 7}))
-		defer server.Close()
-		s := load(server.URL, form)
-		s.Interval = time.Millisecond
-		r, err := s.Run(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if r.Asked != 20 || r.Completed != 20 || r.Lost != 0 || r.Refused != 0 || r.Parts != 140 || r.Bytes == 0 ||
-			len(r.Failures) != 0 {
-			t.Errorf("%v: %+v", form, r)
-		}
-		first, text, whole, late := r.Latencies["firstEvent"], r.Latencies["firstText"], r.Latencies["whole"],
-			r.Latencies["late"]
-		if first.P50 <= 0 || text.P50 < first.P50 || whole.P50 < text.P50 || whole.Max < whole.P99 {
-			t.Errorf("%v: latencies out of order: %+v", form, r.Latencies)
-		}
-		if first.Count != 20 || text.Count != 20 || whole.Count != 20 || late.Count != 120 {
-			t.Errorf("%v: latencies are missing: %+v", form, r.Latencies)
-		}
-		if !r.Metered || r.Server.Resident == 0 || r.Server.Allocations == 0 || r.Server.Flushes != 20*9 {
-			t.Errorf("%v: not everything is known of the server: %+v", form, r.Server)
-		}
-		if r.MemoryPerStream() == 0 || r.Stretch() < 1 || r.Planned != 0.006 {
-			t.Errorf("%v: planned %v s, took %v s", form, r.Planned, r.Elapsed)
-		}
+	server := httptest.NewServer(Limit(Script{Interval: time.Millisecond, Parts: 7}))
+	defer server.Close()
+	s := load(server.URL)
+	s.Interval = time.Millisecond
+	r, err := s.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Asked != 20 || r.Completed != 20 || r.Lost != 0 || r.Refused != 0 || r.Parts != 140 || r.Bytes == 0 ||
+		len(r.Failures) != 0 {
+		t.Errorf("%+v", r)
+	}
+	first, text, whole, late := r.Latencies["firstEvent"], r.Latencies["firstText"], r.Latencies["whole"],
+		r.Latencies["late"]
+	if first.P50 <= 0 || text.P50 < first.P50 || whole.P50 < text.P50 || whole.Max < whole.P99 {
+		t.Errorf("latencies out of order: %+v", r.Latencies)
+	}
+	if first.Count != 20 || text.Count != 20 || whole.Count != 20 || late.Count != 120 {
+		t.Errorf("latencies are missing: %+v", r.Latencies)
+	}
+	if !r.Metered || r.Server.Resident == 0 || r.Server.Allocations == 0 || r.Server.Flushes != 20*9 {
+		t.Errorf("not everything is known of the server: %+v", r.Server)
+	}
+	if r.MemoryPerStream() == 0 || r.Stretch() < 1 || r.Planned != 0.006 {
+		t.Errorf("planned %v s, took %v s", r.Planned, r.Elapsed)
 	}
 }
 
 // misbehaving serves the limit, but for every fourth stream.
 func misbehaving(t *testing.T, spoil http.HandlerFunc) *httptest.Server {
-	limit := Limit(stream.UIMessages, Script{Parts: 7})
+	limit := Limit(Script{Parts: 7})
 	var n atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost && n.Add(1)%4 == 0 {
@@ -68,7 +63,7 @@ func TestRefusedStreamsAreNotLostOnes(t *testing.T) {
 	server := misbehaving(t, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "busy", http.StatusServiceUnavailable)
 	})
-	r, err := load(server.URL, stream.UIMessages).Run(t.Context())
+	r, err := load(server.URL).Run(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +74,7 @@ func TestRefusedStreamsAreNotLostOnes(t *testing.T) {
 }
 
 func TestStreamsThatAreNotWholeAndInOrderAreLost(t *testing.T) {
-	head, texts, tail := limitAnswer(stream.UIMessages, 7)
+	head, texts, tail := limitAnswer(7)
 	pieces := func(w http.ResponseWriter, order ...int) {
 		w.Write(head)
 		for _, n := range order {
@@ -92,7 +87,7 @@ func TestStreamsThatAreNotWholeAndInOrderAreLost(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		},
 		"ended early":   func(w http.ResponseWriter, _ *http.Request) { pieces(w, 0) },
-		"too few parts": Limit(stream.UIMessages, Script{Parts: 6}).ServeHTTP,
+		"too few parts": Limit(Script{Parts: 6}).ServeHTTP,
 		"out of order": func(w http.ResponseWriter, _ *http.Request) {
 			pieces(w, 0, 2, 1, 3, 4, 5, 6)
 			w.Write(tail)
@@ -113,7 +108,7 @@ func TestStreamsThatAreNotWholeAndInOrderAreLost(t *testing.T) {
 		},
 	} {
 		server := misbehaving(t, spoil)
-		r, err := load(server.URL, stream.UIMessages).Run(t.Context())
+		r, err := load(server.URL).Run(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,7 +123,7 @@ func TestLatenciesCountFromTheSchedule(t *testing.T) {
 	const all = 30
 	var come atomic.Int64
 	stalled := make(chan struct{}) // until every request of the schedule is there
-	limit := Limit(stream.UIMessages, Script{Parts: 1})
+	limit := Limit(Script{Parts: 1})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
 			if come.Add(1) == all {
@@ -139,7 +134,7 @@ func TestLatenciesCountFromTheSchedule(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	s := load(server.URL, stream.UIMessages)
+	s := load(server.URL)
 	s.Parts, s.Number, s.Rate, s.For = 1, 0, 100, 295*time.Millisecond
 	r, err := s.Run(t.Context())
 	if err != nil {
@@ -153,9 +148,9 @@ func TestLatenciesCountFromTheSchedule(t *testing.T) {
 
 func TestCallersInAClosedLoopAskAnew(t *testing.T) {
 	for _, turns := range []int{1, 3} {
-		server := httptest.NewServer(Limit(stream.UIMessages, Script{Parts: 3}))
+		server := httptest.NewServer(Limit(Script{Parts: 3}))
 		defer server.Close()
-		s := load(server.URL, stream.UIMessages)
+		s := load(server.URL)
 		s.Parts, s.Number, s.Closed, s.For, s.Turns = 3, 4, true, 50*time.Millisecond, turns
 		var r Result
 		for r.Completed <= 4*turns { // longer and longer, on a machine that has other things to do
@@ -174,7 +169,7 @@ func TestCallersInAClosedLoopAskAnew(t *testing.T) {
 }
 
 func TestAConversationGoesOnInItsThread(t *testing.T) {
-	limit := Limit(stream.UIMessages, Script{Parts: 2})
+	limit := Limit(Script{Parts: 2})
 	var first, later atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodPost {
@@ -190,7 +185,7 @@ func TestAConversationGoesOnInItsThread(t *testing.T) {
 		limit.ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	s := load(server.URL, stream.UIMessages)
+	s := load(server.URL)
 	s.Parts, s.Number, s.Turns = 2, 5, 4
 	r, err := s.Run(t.Context())
 	if err != nil {

@@ -22,18 +22,18 @@ type Script struct {
 
 // Limit is the practical limit: a bare net/http handler that writes an answer of the same bytes at the same times as
 // the server under measurement, with nothing behind it.
-func Limit(form stream.Form, script Script) http.Handler {
+func Limit(script Script) http.Handler {
 	registry := prometheus.NewRegistry()
 	flushes := prometheus.NewCounter(prometheus.CounterOpts{Name: "docent_stream_flushes_total",
 		Help: "Flushes of streams to their readers."})
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		AnonymousMemory(), flushes)
-	head, texts, tail := limitAnswer(form, script.Parts)
+	head, texts, tail := limitAnswer(script.Parts)
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /readyz", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("POST /", func(w http.ResponseWriter, r *http.Request) {
-		for _, h := range stream.Headers(form) {
+		for _, h := range stream.Headers(stream.UIMessages) {
 			w.Header().Set(h.Name, h.Value)
 		}
 		controller := http.NewResponseController(w)
@@ -69,8 +69,8 @@ func Limit(form stream.Form, script Script) http.Handler {
 }
 
 // limitAnswer encodes an answer like the scripted model's once, for all streams.
-func limitAnswer(form stream.Form, parts int) (head []byte, texts [][]byte, tail []byte) {
-	encoder := stream.NewEncoder(form)
+func limitAnswer(parts int) (head []byte, texts [][]byte, tail []byte) {
+	encoder := stream.NewEncoder(stream.UIMessages)
 	const message, thread = "msg_0Vbb0000000000000000000000000000", "thr_0Vbb0000000000000000000000000000"
 	head = encoder.Append(nil,
 		stream.Part{Kind: stream.Start, Message: message, Thread: thread,

@@ -4,8 +4,6 @@ import (
 	"net/http/httptest"
 	"runtime"
 	"testing"
-
-	"docent/api/stream"
 )
 
 func TestMemoryOfAProcessWithoutItsFiles(t *testing.T) {
@@ -20,7 +18,7 @@ func TestMemoryOfAProcessWithoutItsFiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("this system does not say it")
 	}
-	server := httptest.NewServer(Limit(stream.UIMessages, Script{Parts: 1}))
+	server := httptest.NewServer(Limit(Script{Parts: 1}))
 	defer server.Close()
 	if u, err := ServerUsage(t.Context(), server.URL); err != nil || u.Anonymous <= 0 || u.Anonymous > u.Resident {
 		t.Errorf("%+v, %v", u, err)

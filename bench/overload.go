@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"docent/api/stream"
 )
 
 // Overload is more than a server can carry, and what becomes of it: a low rate of questions first, Factor times what
@@ -27,7 +25,6 @@ type Overload struct {
 	Calm      time.Duration
 	For       time.Duration // past saturation
 	After     time.Duration // at the low rate again
-	Form      stream.Form
 	Questions []string
 	Scripted  bool
 	Parts     int
@@ -51,7 +48,7 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	if s.Factor == 0 {
 		s.Factor = 2
 	}
-	load := Streams{Target: s.Target, Form: s.Form, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
+	load := Streams{Target: s.Target, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
 	find := load
 	find.Closed, find.For, find.Progress = true, s.Find, s.Progress
 	unknown := s.Carried <= 0

@@ -6,13 +6,11 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"docent/api/stream"
 )
 
 // A server that lets in four at once and refuses the others is past saturation at twice what four callers get from it.
 func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
-	limit := Limit(stream.UIMessages, Script{Parts: 3, Delay: 5 * time.Millisecond})
+	limit := Limit(Script{Parts: 3, Delay: 5 * time.Millisecond})
 	var inside atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer inside.Add(-1)
@@ -38,7 +36,7 @@ func TestPastSaturationCountsWhatIsAcceptedAndRefused(t *testing.T) {
 		// more would be the client's own saturation, and answers too late to count
 		if r, err = (Overload{Target: Target{URL: server.URL, Domain: "docs"}, Callers: 4, Find: find,
 			Factor: 4,
-			Calm:   100 * time.Millisecond, For: 5 * find, After: 100 * time.Millisecond, Form: stream.UIMessages,
+			Calm:   100 * time.Millisecond, For: 5 * find, After: 100 * time.Millisecond,
 			Questions: []string{"?"}, Scripted: true, Parts: 3}).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -10,8 +10,6 @@ import (
 	"net/url"
 	"sync"
 	"time"
-
-	"docent/api/stream"
 )
 
 // Recover is what becomes of streams whose server is killed: Number of them begin over Ramp, the server is killed After
@@ -44,7 +42,7 @@ func (s Recover) Run(ctx context.Context) (Result, error) {
 		return Result{}, err
 	}
 	m := newMeter(s.Target, s.Number, s.Progress, "ready", "resumed", "firstEvent")
-	r := Streams{Target: s.Target, Form: stream.UIMessages, Scripted: true, Parts: s.Parts}.prepare(m, c)
+	r := Streams{Target: s.Target, Scripted: true, Parts: s.Parts}.prepare(m, c)
 	var killed time.Time
 	result, err := m.run(ctx, func(ctx context.Context) error {
 		var accepted []acceptance

@@ -12,8 +12,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"docent/api/stream"
 )
 
 func TestSearchesThatFindNothingAreLost(t *testing.T) {
@@ -88,8 +86,8 @@ func TestJobsAreFollowedToTheirOwnPullRequest(t *testing.T) {
 
 // A server that is killed has no streams any more; when it is back, its threads go on, but for one.
 func TestRecoveryCountsAnswersThatDoNotComeBack(t *testing.T) {
-	limit := Limit(stream.UIMessages, Script{Parts: 5})
-	head, texts, _ := limitAnswer(stream.UIMessages, 5)
+	limit := Limit(Script{Parts: 5})
+	head, texts, _ := limitAnswer(5)
 	var asked atomic.Int64
 	dead, accepted := make(chan struct{}), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -132,7 +130,7 @@ func TestRecoveryCountsAnswersThatDoNotComeBack(t *testing.T) {
 
 // Where no answer has begun a killed server loses nothing, which says nothing.
 func TestAServerIsKilledOnceAStreamWasAccepted(t *testing.T) {
-	head, _, _ := limitAnswer(stream.UIMessages, 5)
+	head, _, _ := limitAnswer(5)
 	var begun atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer key" {

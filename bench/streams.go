@@ -11,7 +11,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"sync"
+	"strconv"
 	"time"
 
 	"docent/api/stream"
@@ -32,7 +32,6 @@ type Streams struct {
 	Poisson bool // starts at Rate come at random moments in place of even ones
 	// Turns is how many questions each caller asks, one after another in one thread: 1 where it is 0.
 	Turns     int
-	Form      stream.Form
 	Questions []string // asked in turn
 	// Scripted says that the answers come from a scripted model of Parts pieces, Delay before the first and Interval
 	// between two: then each piece is checked, and how late it came is measured.
@@ -92,8 +91,6 @@ func (s Streams) planned(starts []time.Duration) time.Duration {
 // Result.
 func (s Streams) Run(ctx context.Context) (Result, error) {
 	switch {
-	case versions[s.Form] == "":
-		return Result{}, fmt.Errorf("form %v is neither of the two wire forms", s.Form)
 	case s.Number < 1 && s.Rate <= 0:
 		return Result{}, errors.New("a load needs at least one stream, or a rate")
 	case (s.Closed || s.Rate > 0) && s.For <= 0:
@@ -142,22 +139,16 @@ func (s Streams) Run(ctx context.Context) (Result, error) {
 type streamRun struct {
 	Streams
 	*meter
-	client  *client
-	path    string
-	into    map[string]*recorder // where latencies go
-	turns   []recorder
-	buffers sync.Pool
+	client *client
+	path   string
+	into   map[string]*recorder // where latencies go
+	turns  []recorder
 }
-
-// versions of the operation, by the form of its answers.
-var versions = map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"}
 
 // prepare makes ready to ask, one by one, the load's questions.
 func (s Streams) prepare(m *meter, c *client) *streamRun {
-	r := &streamRun{Streams: s, meter: m, client: c, into: m.recorders,
-		path: "/discovery/" + versions[s.Form] + "/assistant/" + url.PathEscape(s.Domain) + "/message"}
-	r.buffers.New = func() any { b := make([]byte, 4096); return &b }
-	return r
+	return &streamRun{Streams: s, meter: m, client: c, into: m.recorders,
+		path: "/discovery/v2/assistant/" + url.PathEscape(s.Domain) + "/message"}
 }
 
 // caller asks what one caller asks.
@@ -296,75 +287,75 @@ func (r *streamRun) readWhole(n int, body io.Reader) (asked, error) {
 	return r.read(n, body, time.Time{})
 }
 
-// read reads a stream to its end. Times count from due, where it is not zero.
-func (r *streamRun) read(n int, body io.Reader, due time.Time) (asked, error) {
-	note := func(latency string, d time.Duration) {
+// An answerError is the server's own word that an answer failed.
+type answerError struct{ text string }
+
+func (e *answerError) Error() string { return "the server reports: " + e.text }
+
+// A timedBody notes what is read of an answer, and when it came.
+type timedBody struct {
+	io.Reader
+	run *streamRun
+	at  time.Time
+}
+
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if b.at = time.Now(); n > 0 {
+		b.run.reads.Add(1)
+		b.run.bytes.Add(int64(n))
+	}
+	return n, err
+}
+
+// read reads a stream to its end, as strictly as a client does. Times count from due, where it is not zero.
+func (r *streamRun) read(n int, body io.Reader, due time.Time) (a asked, err error) {
+	timed := &timedBody{Reader: body, run: r}
+	note := func(latency string, since time.Time) {
 		if recorder := r.into[latency]; recorder != nil && !due.IsZero() {
-			recorder.record(n, d)
+			recorder.record(n, timed.at.Sub(since))
 		}
 	}
-	c := checker{form: r.Form, scripted: r.Scripted}
-	buffer := r.buffers.Get().(*[]byte)
-	defer r.buffers.Put(buffer)
-	held := 0
-	first := true
+	pieces := 0
+	defer func() { r.parts.Add(int64(pieces)) }()
+	decoder := stream.NewDecoder(stream.UIMessages, timed)
 	var textBegan time.Time
-	for {
-		if held == len(*buffer) {
-			if held > 4<<20 {
-				return asked{}, errors.New("an event is longer than 4 MiB")
-			}
-			*buffer = append(*buffer, make([]byte, held)...)
-		}
-		got, err := body.Read((*buffer)[held:])
-		now := time.Now()
-		if got > 0 {
-			r.reads.Add(1)
-			r.bytes.Add(int64(got))
-		}
-		data := (*buffer)[:held+got]
-		pieces := int64(0)
-		for {
-			rest, kind, ok, problem := c.next(data)
-			if problem != nil {
-				r.parts.Add(pieces)
-				return asked{}, problem
-			}
-			data = rest
-			if !ok {
-				break
-			}
-			if first {
-				first = false
-				note("firstEvent", now.Sub(due))
-			}
-			switch kind {
-			case textEvent:
-				pieces++
-				if c.parts == 1 {
-					textBegan = now
-					note("firstText", now.Sub(due))
-				} else if r.Scripted && r.Interval > 0 {
-					note("late", now.Sub(textBegan.Add(time.Duration(c.parts-1)*r.Interval)))
-				}
-			case lastEvent:
-				note("whole", now.Sub(due))
-			}
-		}
-		r.parts.Add(pieces)
-		held = copy(*buffer, data)
-		if err == nil {
-			continue
-		}
-		a := asked{thread: c.thread, secret: c.secret}
+	for first := true; ; first = false {
+		part, err := decoder.Next()
 		switch {
-		case err != io.EOF:
-			return a, fmt.Errorf("after %d parts: %w", c.parts, err)
-		case !c.finished:
-			return a, fmt.Errorf("after %d parts: the stream ends without a finish", c.parts)
-		case r.Scripted && c.parts != r.Parts:
-			return a, fmt.Errorf("the answer has %d parts, %d were due", c.parts, r.Parts)
+		case err == io.EOF:
+			rest, err := io.Copy(io.Discard, decoder.Rest())
+			switch {
+			case err != nil:
+				return a, fmt.Errorf("after %d parts: %w", pieces, err)
+			case rest > 0:
+				return a, fmt.Errorf("%d bytes come after the finish", rest)
+			case r.Scripted && pieces != r.Parts:
+				return a, fmt.Errorf("the answer has %d parts, %d were due", pieces, r.Parts)
+			}
+			return a, nil
+		case err != nil:
+			return a, fmt.Errorf("after %d parts: %w", pieces, err)
+		case first:
+			note("firstEvent", due)
 		}
-		return a, nil
+		switch part.Kind {
+		case stream.Start:
+			a.thread, a.secret = part.Thread, part.Key
+		case stream.Text:
+			if r.Scripted && part.Text != "part-"+strconv.Itoa(pieces)+" " {
+				return a, fmt.Errorf("piece %d is %.80q: one was lost, repeated or changed", pieces, part.Text)
+			}
+			if pieces++; pieces == 1 {
+				textBegan = timed.at
+				note("firstText", due)
+			} else if r.Scripted && r.Interval > 0 {
+				note("late", textBegan.Add(time.Duration(pieces-1)*r.Interval))
+			}
+		case stream.Finish:
+			note("whole", due)
+		case stream.Error:
+			return a, &answerError{part.Text}
+		}
 	}
 }

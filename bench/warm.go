@@ -9,8 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"time"
-
-	"docent/api/stream"
 )
 
 // Questions are about Docent's own documentation, for a server that serves it.
@@ -35,7 +33,7 @@ var Questions = []string{
 
 // Warm makes a server do what it does on first use, so that it is not measured as the cost of a load: each question is
 // searched for, some of them again, and where asking is set also asked, in a thread of its own.
-func Warm(ctx context.Context, t Target, form stream.Form, questions []string, asking bool) error {
+func Warm(ctx context.Context, t Target, questions []string, asking bool) error {
 	c, err := newClient(t.URL)
 	if err != nil {
 		return err
@@ -60,7 +58,7 @@ func Warm(ctx context.Context, t Target, form stream.Form, questions []string, a
 	if !asking {
 		return nil
 	}
-	r, err := Streams{Target: t, Form: form, Questions: questions, Rate: rate,
+	r, err := Streams{Target: t, Questions: questions, Rate: rate,
 		For: time.Second * time.Duration(len(questions)) / rate}.Run(ctx)
 	switch {
 	case err != nil:

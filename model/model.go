@@ -85,6 +85,7 @@ type Passage struct {
 	Trail   []string // headings above it
 	Text    string   // the section in Markdown
 	Score   float64  // 0 to 1, comparable between questions
+	Opens   bool     // the site has it where what the question, which everybody asks first, belongs
 }
 
 // Label names a passage for a reader, by its page and its section.

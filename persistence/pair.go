@@ -8,10 +8,13 @@ package persistence
 import (
 	"context"
 	"crypto/rand"
-	"docent/internal/background"
+	"errors"
 	"fmt"
 	"sync"
+	"time"
 
+	"docent/api"
+	"docent/internal/background"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
 )
@@ -133,10 +136,37 @@ func bind(ctx context.Context, j journal.Store, c *catalog.Catalog, is journal.I
 	stop, ended := make(chan struct{}), make(chan struct{})
 	background.Essential("persistence.bind", func() {
 		defer close(ended)
-		j.Hear(is, c.Revision, stop)
+		hear(j, c, is, stop)
 	})
 	return sync.OnceFunc(func() {
 		close(stop)
 		<-ended
 	}), nil
+}
+
+// hearEvery is the least time between two writes of what the journal has heard of the catalog.
+const hearEvery = time.Second
+
+// hear makes the journal remember, about once a second and at the end, how far the catalog's changes have come, until
+// stop is closed. Is what the journal says of itself already.
+func hear(j journal.Store, c *catalog.Catalog, is journal.Identity, stop <-chan struct{}) {
+	tick := time.NewTicker(hearEvery)
+	defer tick.Stop()
+	for stopped := false; !stopped; {
+		select {
+		case <-stop:
+			stopped = true
+		case <-tick.C:
+		}
+		next := is
+		if next.Revision = c.Revision(); next.Revision <= is.Revision {
+			continue
+		}
+		switch err := j.Remember(next); {
+		case err == nil:
+			is = next
+		case !errors.Is(err, api.ErrShuttingDown):
+			c.Log.Warn("the journal does not know yet of the catalogue's last changes", "error", err)
+		}
+	}
 }

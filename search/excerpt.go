@@ -26,11 +26,11 @@ func (h *Hit) Excerpt(query string) string {
 	if len(page.Headings) > 0 && strings.TrimSpace(string(src[:page.Headings[0].Span.Start])) == "" {
 		span.Start = page.Headings[0].Span.End // the section's own
 	}
-	return around(page.Plain(span), query)
+	return aroundWord(page.Plain(span), query)
 }
 
-// around is the part of a text about the first word of a query that it has.
-func around(text, query string) string {
+// aroundWord is the part of a text about the first word of a query that it has.
+func aroundWord(text, query string) string {
 	folded := strings.ToLower(text)
 	at := len(text)
 	for _, w := range strings.FieldsFunc(strings.ToLower(query), func(r rune) bool {

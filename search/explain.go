@@ -320,7 +320,7 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 	if helped {
 		found = both
 	}
-	hits, err := s.show(found, s.versionAsked(&q))
+	hits, err := s.show(found, &q)
 	if err != nil {
 		return e, err
 	}

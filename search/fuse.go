@@ -68,7 +68,7 @@ func (s *snapshot) inOrder(all map[uint32]float64, top float64) []scored {
 	out := make([]scored, 0, len(all))
 	var most float64
 	for section, score := range all {
-		out = append(out, scored{section, score})
+		out = append(out, scored{section: section, score: score})
 		most = max(most, score)
 	}
 	slices.SortFunc(out, func(a, b scored) int {

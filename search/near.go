@@ -43,7 +43,7 @@ type semanticSearch struct {
 	embedder meaning.Embedder
 	boxes    bool // searches in boxes ask the endpoint too
 	asked    cache[questionKey, []float32]
-	flights  questionFlights
+	flights  flights[questionKey, []float32]
 	serial   atomic.Uint64
 	others   sync.Map // embedders for other models' vectors, by the models' ids
 	work     embeddings
@@ -303,18 +303,6 @@ func whyNot(err error) string {
 	return degradedPart + meaning.Unavailable
 }
 
-// questionFlights are the questions whose vectors are being asked for.
-type questionFlights struct {
-	mu    sync.Mutex
-	under map[questionKey]*questionFlight
-}
-
-type questionFlight struct {
-	done   chan struct{}
-	vector []float32
-	err    error
-}
-
 // question is the vector of a question: remembered, or asked for once for all who want it.
 func (n *semanticSearch) question(ctx context.Context, from meaning.Embedder, text string) (vector []float32, err error) {
 	ctx, span := tracing.Start(ctx, "embed the question")
@@ -323,36 +311,20 @@ func (n *semanticSearch) question(ctx context.Context, from meaning.Embedder, te
 	if v, ok := n.asked.get(key); ok {
 		return v, nil
 	}
-	n.flights.mu.Lock()
-	f := n.flights.under[key]
-	if f == nil {
-		f = &questionFlight{done: make(chan struct{}), err: errBrokenOff}
-		if n.flights.under == nil {
-			n.flights.under = make(map[questionKey]*questionFlight)
-		}
-		n.flights.under[key] = f
+	f, first := n.flights.join(key)
+	if first {
 		// Its own time limit ends it, not the end of the first who asked: others may wait for it.
-		background.Go("search.question", func() { n.fly(context.WithoutCancel(ctx), from, key, f) })
+		background.Go("search.question", func() {
+			n.flights.land(key, f, func() ([]float32, error) {
+				vector, err := from.Question(context.WithoutCancel(ctx), key.text)
+				if err == nil {
+					n.asked.put(key, vector)
+				}
+				return vector, err
+			})
+		})
 	}
-	n.flights.mu.Unlock()
-	select {
-	case <-f.done:
-		return f.vector, f.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-func (n *semanticSearch) fly(ctx context.Context, from meaning.Embedder, key questionKey, f *questionFlight) {
-	defer func() {
-		n.flights.mu.Lock()
-		delete(n.flights.under, key)
-		n.flights.mu.Unlock()
-		close(f.done)
-	}()
-	if f.vector, f.err = from.Question(ctx, key.text); f.err == nil {
-		n.asked.put(key, f.vector)
-	}
+	return f.wait(ctx)
 }
 
 // scopeFound is the scope that a ranking by words was answered from: it may have gone on to another language.

@@ -9,6 +9,7 @@ import (
 
 	bleveindex "github.com/blevesearch/bleve_index_api"
 
+	"docent/search/analysis"
 	"docent/search/page"
 )
 
@@ -268,11 +269,11 @@ func (s *snapshot) countRarities() {
 		words += sec.Head.Len()
 	}
 	table := newHashSet(words)
-	counts := make([][2]uint32, 0, words) // sections, last section seen
+	counts := make([][3]uint32, 0, words) // sections, last section seen, hash
 	note := func(w page.WordList) {
 		for i := range w.Len() {
 			if table.put(w.At(i), uint32(len(counts))) {
-				counts = append(counts, [2]uint32{0, math.MaxUint32})
+				counts = append(counts, [3]uint32{0, math.MaxUint32, w.At(i)})
 			}
 		}
 	}
@@ -300,7 +301,7 @@ func (s *snapshot) countRarities() {
 	}
 	rarity := make([]float32, len(counts))
 	for i, n := range counts {
-		rarity[i] = s.idf(int(n[0]), len(s.sections))
+		rarity[i] = s.idf(int(n[0]), n[2])
 	}
 	fill := func(out *raggedArray, lists, words int, list func(int) page.WordList) {
 		out.all, out.from = make([]float32, 0, words), make([]uint32, 1, lists+1)
@@ -317,8 +318,17 @@ func (s *snapshot) countRarities() {
 	fill(&s.headIDF, len(s.sections), words-titles, func(n int) page.WordList { return s.sections[n].Head })
 }
 
-func (s *snapshot) idf(df, n int) float32 {
-	return float32(math.Pow(math.Log(1+(float64(n)-float64(df)+0.5)/(float64(df)+0.5)), s.tuning.IDFPower))
+// settled is how many sections a set has whose own frequencies tell how rare a word is. A smaller one is filled up with
+// what sections of technical English have: in a set of four pages each word of its subject would be common.
+const settled = 600
+
+// idf is how rare a word is that stands in so many sections, by the hash of its stem.
+func (s *snapshot) idf(in int, hash uint32) float32 {
+	df, n := float64(in), float64(len(s.sections))
+	if n < settled {
+		df, n = df+(settled-n)*analysis.Common(hash), settled
+	}
+	return float32(math.Pow(math.Log(1+(n-df+0.5)/(df+0.5)), s.tuning.IDFPower))
 }
 
 // A hashSet maps hashes to small numbers, in open addressing.

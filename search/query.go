@@ -40,6 +40,16 @@ func (g *group) add(term string, weight float64, as Reading, stem bool) {
 	g.variants = append(g.variants, variant{term, analysis.Hash(term), float32(weight), as, stem})
 }
 
+// stem is the hash of the word's own stem in the first language; of the word if it has none.
+func (g *group) stem() uint32 {
+	for i := range g.variants {
+		if g.variants[i].stem {
+			return g.variants[i].hash
+		}
+	}
+	return analysis.Hash(g.word)
+}
+
 // addWord adds a word and its stems in the languages.
 func (g *group) addWord(a *analysis.Analyser, languages []string, word string, weight float64, as Reading) {
 	g.add(word, weight, as, false)
@@ -228,7 +238,7 @@ func (s *snapshot) word(ctx context.Context, a *analysis.Analyser, w *scratch, l
 		return nil, err
 	}
 	k, pageK := float32(s.tuning.K), float32(s.tuning.PageK)
-	p := &postings{variants: g.variants, idf: s.idf(len(w.sections.touched), len(s.sections)),
+	p := &postings{variants: g.variants, idf: s.idf(len(w.sections.touched), g.stem()),
 		sections: make([]weighed, len(w.sections.touched)), pages: make([]weighed, len(w.pages.touched))}
 	// In the order in which they are found, which is that of a query that gathers them by itself.
 	for i, d := range w.sections.touched {

@@ -65,6 +65,7 @@ var scratches = sync.Pool{New: func() any { return new(scratch) }}
 type scored struct {
 	section uint32
 	score   float64
+	opens   bool // see Query.Opening
 }
 
 // rank finds the sections that answer a query best, in their order.
@@ -136,7 +137,7 @@ func (s *snapshot) score(ctx context.Context, w *scratch, groups []group) (total
 			return 0, err
 		}
 		if !g.bridged || g.idf == 0 {
-			g.idf = s.idf(len(w.sections.touched), len(s.sections)) * g.weight
+			g.idf = s.idf(len(w.sections.touched), g.stem()) * g.weight
 		}
 		total += g.idf
 		for _, d := range w.sections.touched {
@@ -218,7 +219,7 @@ func (s *snapshot) take(candidates []candidate, most float32, q Query) []scored 
 		if n == limit || rate(c.score) < q.Threshold {
 			break
 		}
-		found = append(found, scored{c.section, rate(c.score)})
+		found = append(found, scored{section: c.section, score: rate(c.score)})
 		if q.Sections > 1 {
 			found = s.further(found, c, q, rate)
 		}
@@ -245,7 +246,7 @@ func (s *snapshot) further(found []scored, c candidate, q Query, rate func(float
 		}) {
 			continue
 		}
-		found = append(found, scored{o.section, rate(c.score - o.less)})
+		found = append(found, scored{section: o.section, score: rate(c.score - o.less)})
 	}
 	return found
 }

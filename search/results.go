@@ -2,11 +2,9 @@ package search
 
 import (
 	"context"
-	"errors"
 	"path"
 	"slices"
 	"strings"
-	"sync"
 
 	"docent/internal/brief"
 	"docent/internal/tracing"
@@ -34,22 +32,6 @@ func (k resultKey) size() int64 {
 	return int64(len(k.text) + len(k.here) + len(k.version) + len(k.language) + len(k.tag) + len(k.groups) +
 		len(k.asked) + len(k.reader.version) + 240)
 }
-
-// A flight is one search that others may wait for. It is not singleflight's: a caller that waits may leave, and the
-// search runs in the goroutine that holds the index open.
-type flight struct {
-	done  chan struct{}
-	found []scored
-	err   error
-}
-
-type flights struct {
-	mu    sync.Mutex
-	under map[resultKey]*flight
-}
-
-// errBrokenOff answers those who waited for a search that panicked.
-var errBrokenOff = errors.New("the search broke off")
 
 // key names what a query finds. It must be the same only if that is the same.
 func (s *snapshot) key(q *Query) resultKey {
@@ -102,10 +84,18 @@ func (s *snapshot) search(ctx context.Context, q Query) ([]Hit, error) {
 		s = tried
 	}
 	found, _, err := s.both(ctx, q)
+	if err == nil && q.Opening != "" {
+		var first []scored
+		if first, err = s.openers(ctx, &q); len(first) > 0 {
+			found = append(first, slices.DeleteFunc(slices.Clone(found), func(f scored) bool {
+				return slices.ContainsFunc(first, func(o scored) bool { return o.section == f.section })
+			})...)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	return s.show(found, s.versionAsked(&q))
+	return s.show(found, &q)
 }
 
 // versionAsked is the version that a query is made in; empty if it is the current one.
@@ -136,42 +126,23 @@ func (s *snapshot) remembered(ctx context.Context, q Query) (list []scored, reme
 	if found, ok := s.results.get(key); ok {
 		return found, true, nil
 	}
-	s.flights.mu.Lock()
-	f := s.flights.under[key]
-	if f == nil {
-		if found, ok := s.results.peek(key); ok { // its flight has just ended
-			s.flights.mu.Unlock()
-			s.lookups.results.shared.Add(1)
-			return found, true, nil
+	f, first := s.flights.join(key)
+	if !first {
+		s.lookups.results.shared.Add(1)
+		list, err = f.wait(ctx)
+		return list, err == nil, err
+	}
+	if found, ok := s.results.peek(key); ok { // its flight has just ended
+		s.lookups.results.shared.Add(1)
+		s.flights.land(key, f, func() ([]scored, error) { return found, nil })
+		return found, true, nil
+	}
+	s.flights.land(key, f, func() ([]scored, error) { // it is not ended by its caller's end: others may wait for it
+		found, err := s.rank(context.WithoutCancel(ctx), q)
+		if err == nil {
+			s.results.put(key, found)
 		}
-		f = &flight{done: make(chan struct{}), err: errBrokenOff}
-		if s.flights.under == nil {
-			s.flights.under = make(map[resultKey]*flight)
-		}
-		s.flights.under[key] = f
-		s.flights.mu.Unlock()
-		s.fly(ctx, q, key, f)
-		return f.found, false, f.err
-	}
-	s.flights.mu.Unlock()
-	s.lookups.results.shared.Add(1)
-	select {
-	case <-f.done:
-		return f.found, true, f.err
-	case <-ctx.Done():
-		return nil, false, ctx.Err()
-	}
-}
-
-// fly ranks for all who wait. It is not ended by its caller's end: others may wait for it.
-func (s *snapshot) fly(ctx context.Context, q Query, key resultKey, f *flight) {
-	defer func() {
-		s.flights.mu.Lock()
-		delete(s.flights.under, key)
-		s.flights.mu.Unlock()
-		close(f.done)
-	}()
-	if f.found, f.err = s.rank(context.WithoutCancel(ctx), q); f.err == nil {
-		s.results.put(key, f.found)
-	}
+		return found, err
+	})
+	return f.value, false, f.err
 }

@@ -119,8 +119,7 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	}
 	defer snap.release()
 	q := Query{Text: "topic1"}
-	f := &flight{done: make(chan struct{}), err: errBrokenOff}
-	snap.flights.under = map[resultKey]*flight{snap.key(&q): f}
+	f, _ := snap.flights.join(snap.key(&q))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := snap.ranked(ctx, q); err != ctx.Err() {

@@ -9,6 +9,7 @@ package search
 import (
 	"errors"
 
+	"docent/search/analysis"
 	"docent/search/index"
 )
 
@@ -34,6 +35,8 @@ type Query struct {
 	// else's
 	// search takes any.
 	Weights map[string]float64 `cbor:",omitempty"`
+	// Opening is what a question asks that everybody asks first: the pages that the site puts there come before others.
+	Opening analysis.Opening `cbor:",omitempty"`
 }
 
 // pages is how many a query finds at the most.
@@ -72,6 +75,7 @@ type Hit struct {
 	Version     string
 	Language    string
 	Tags        []string
+	Opens       bool   // the site has it where what the query's Opening asks for belongs
 	Source      string // label of the project's source that the page is in; empty if it has only one
 }
 

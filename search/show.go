@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 
+	"docent/search/analysis"
 	"docent/search/index"
 	"docent/search/page"
 	"docent/site/markup"
@@ -17,7 +18,7 @@ const (
 	sourceMost    = 4 * contentMost // of the source: what readers do not see is taken out of it
 )
 
-// contents are read into these, so that a hit takes only what it holds.
+// contents of sections that are not too long are read into these, so that a hit takes only what it holds.
 var contents = sync.Pool{New: func() any { return new([sourceMost]byte) }}
 
 // stretch is the end of what a section shows: its offset in the page, and the number of the section that follows.
@@ -39,13 +40,14 @@ func (s *snapshot) stretch(section uint32) (end int64, after uint32) {
 type shown struct {
 	labels *index.Manifest
 	hit    Hit
+	whole  string // the text of a section that is too long to be shown
 }
 
-func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.hit.URL)) + 400 }
+func (v *shown) size() int64 { return int64(len(v.hit.Content)+len(v.whole)+len(v.hit.URL)) + 400 }
 
-// show writes out what was found by a query from this version; empty if it is the current one.
-func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
-	labels := s.labels()
+// show writes out what a query has found.
+func (s *snapshot) show(found []scored, q *Query) ([]Hit, error) {
+	labels, version := s.labels(), s.versionAsked(q)
 	hits := make([]Hit, len(found))
 	for i, p := range found {
 		v, ok := s.shown.get(p.section)
@@ -60,7 +62,14 @@ func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
 			s.shown.put(p.section, v)
 		}
 		hits[i] = v.hit
-		hits[i].Score = p.score
+		if v.whole != "" {
+			hits[i].Content = window(v.whole, q.Text, analysis.Language(v.hit.Language))
+		}
+		hits[i].Score, hits[i].Opens = p.score, p.opens
+		if d := v.hit.Description; p.opens && d != "" && p.section == s.firstOf[s.pageOf[p.section]] &&
+			!strings.Contains(v.hit.Content, d) { // it says in a sentence what the page is for
+			hits[i].Content = strings.TrimSpace(d + "\n\n" + v.hit.Content)
+		}
 		hits[i].Version = s.pages[s.pageOf[p.section]].VersionShown(version)
 	}
 	return hits, nil
@@ -70,17 +79,23 @@ func (s *snapshot) show(found []scored, version string) ([]Hit, error) {
 func (s *snapshot) write(section uint32, labels *index.Manifest) (*shown, error) {
 	r, sec := s.pages[s.pageOf[section]], s.sections[section]
 	end, _ := s.stretch(section)
-	held := contents.Get().(*[sourceMost]byte)
-	defer contents.Put(held)
-	buf := held[:max(0, min(end-sec.Start, sourceMost))]
+	var buf []byte
+	if size := end - sec.Start; size > sourceMost {
+		buf = make([]byte, min(size, longestSection))
+	} else {
+		held := contents.Get().(*[sourceMost]byte)
+		defer contents.Put(held)
+		buf = held[:max(0, size)]
+	}
 	if _, err := s.Text.ReadAt(buf, r.Offset+sec.Start); err != nil {
 		return nil, err
 	}
 	content := strings.TrimSpace(strings.ToValidUTF8(s.readable(r, buf, labels), ""))
+	whole := ""
 	if len(content) > contentMost {
-		content = strings.TrimSpace(strings.ToValidUTF8(content[:contentMost], ""))
+		content, whole = "", content
 	}
-	return &shown{labels, Hit{
+	return &shown{labels: labels, whole: whole, hit: Hit{
 		Path: r.Path, File: r.Origin(), Anchor: sec.Anchor, URL: r.URL(labels.SiteURL, sec.Anchor), Title: r.Title, Heading: sec.Heading,
 		Trail: slices.Clip(sec.Trail), Crumbs: slices.Clip(r.Crumbs), Content: content,
 		Description: r.Description, Language: s.locales[s.localeOf[s.pageOf[section]]].shown, Tags: slices.Clip(r.Tags),

@@ -37,7 +37,7 @@ type snapshot struct {
 	terms   cache[termKey, *postings]
 	shown   cache[uint32, *shown]
 	results cache[resultKey, []scored]
-	flights flights
+	flights flights[resultKey, []scored]
 	lookups *lookups
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64

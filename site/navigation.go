@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"maps"
+	"math"
 	"path"
 	"regexp"
 	"slices"
@@ -21,7 +22,8 @@ type Place struct {
 	Current  bool     // one of them is what readers see first
 	Docs     string   // the product, if each has versions of its own
 	Language string
-	Hidden   bool // it is in the navigation, and readers do not see it there
+	Order    uint8 // from 1, of the first pages; 0 for those after them
+	Hidden   bool  // it is in the navigation, and readers do not see it there
 }
 
 // ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they
@@ -62,7 +64,10 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 	if dir == "" {
 		dir = "docs"
 	}
+	n := 0
 	walkNav(doc.Nav, Place{}, func(page string, p Place) {
+		n++
+		p.Order = uint8(min(n, math.MaxUint8)) // by both of its paths
 		found(page, p)
 		found(path.Join(dir, page), p)
 	})

@@ -16,7 +16,6 @@ import (
 	"docent/actors/job/startjob"
 	"docent/actors/reports"
 	"docent/api"
-	"docent/internal/outbound"
 	"docent/internal/task/tasktest"
 	"docent/model"
 	"docent/persistence/catalog"
@@ -171,9 +170,8 @@ func (h *fixture) insights(deps *web.Deps) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	weekly, err := reports.New(reports.Deps{Catalog: h.catalog, Topics: topics, Secrets: h.agent, Now: h.clock.Now, Log: log,
-		Tasks:   new(tasktest.Queue),
-		Targets: outbound.Policy{Loopback: true}})
+	weekly, err := reports.New(reports.Deps{Catalog: h.catalog, Topics: topics, Journal: struct{ reports.Journal }{}, Now: h.clock.Now,
+		Log: log, Tasks: new(tasktest.Queue)})
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -378,7 +376,7 @@ func TestAnalyticsShowTheirNumbersAsTablesAndFiles(t *testing.T) {
 	}
 }
 
-func TestTheReportIsAPageAFileAndAWebhook(t *testing.T) {
+func TestTheReportIsAPageAndAFile(t *testing.T) {
 	h := build(t)
 	h.rotation()
 	h.clock.advance(3 * 24 * time.Hour) // Tuesday
@@ -393,48 +391,11 @@ func TestTheReportIsAPageAFileAndAWebhook(t *testing.T) {
 	for _, bad := range []string{"2026-W99", "x", "2027-W10"} {
 		viewer.text(400, acme+"/report?week="+bad)
 	}
-	token := b.token(b.open(acme + "/report"))
-	for field, form := range map[string]url.Values{
-		"must begin with https://": {"url": {"http://hooks.example.com/x"}},
-		"no address of a receiver": {"url": {"https://169.254.169.254/"}},
-		"is no time zone":          {"url": {"https://hooks.example.com/x"}, "zone": {"Mars/Crater"}},
-	} {
-		form.Set("token", token)
-		res := b.send(acme+"/report/webhook", form)
-		if text := bodyOf(t, res); res.StatusCode != 400 || !strings.Contains(text, field) || !strings.Contains(text, `value="`+form.Get("url")+`"`) {
-			t.Errorf("%v: %d %s", form, res.StatusCode, text)
-		}
+	if page := b.open(acme + "/report"); !strings.Contains(page, acme+"/webhooks") || !strings.Contains(page, "report.weekly") {
+		t.Error("an owner is not told how to get it every Monday")
 	}
-	store := url.Values{"token": {token}, "url": {"https://hooks.example.com/x?token=hush"}, "zone": {"Europe/Berlin"}}
-	made := bodyOf(t, b.send(acme+"/report/webhook", store))
-	if !strings.Contains(made, "whsec_") {
-		t.Fatalf("the secret is not shown: %s", made)
-	}
-	if page := b.open(acme + "/report"); strings.Contains(page, "whsec_") || !strings.Contains(page, "Europe/Berlin") {
-		t.Error("the secret is shown twice, or the zone is lost")
-	}
-	if page := viewer.open(acme + "/report"); strings.Contains(page, "hooks.example.com") {
-		t.Error("a viewer sees the address")
-	}
-	renewed := bodyOf(t, b.send(acme+"/report/secret", url.Values{"token": {token}}))
-	if !strings.Contains(renewed, "whsec_") || len(h.agent.secrets) != 1 {
-		t.Errorf("%d secrets are kept", len(h.agent.secrets))
-	}
-	if res := b.send(acme+"/report/test", url.Values{"token": {token}}); res.StatusCode != http.StatusSeeOther {
-		t.Errorf("a test: %d", res.StatusCode)
-	}
-	if page := b.open(acme + "/report"); !strings.Contains(page, ">test</span>") || !strings.Contains(page, "pending") {
-		t.Errorf("the delivery is not listed: %s", page)
-	}
-	if res := b.send(acme+"/report/remove", url.Values{"token": {token}}); res.StatusCode != http.StatusSeeOther || len(h.agent.secrets) != 0 {
-		t.Errorf("removed: %d, %d secrets", res.StatusCode, len(h.agent.secrets))
-	}
-	entries, err := h.catalog.AuditLog(t.Context(), api.AuditQuery{Org: "org-a", Limit: 20})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if log := fmt.Sprint(entries); !strings.Contains(log, "report.webhook") && !strings.Contains(log, "report.secret") ||
-		strings.Contains(log, "hush") {
-		t.Errorf("the audit log is %s", log)
+	token := b.token(b.open(acme + "/settings"))
+	if res := b.send(acme+"/settings/change", url.Values{"token": {token}, "timeZone": {"Mars/Crater"}}); res.StatusCode != 400 {
+		t.Errorf("a time zone of another planet: %d", res.StatusCode)
 	}
 }

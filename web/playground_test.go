@@ -114,7 +114,7 @@ func withReaders(t testing.TB, r *readers) func(*web.Deps) {
 			t.Fatal(err)
 		}
 		system, err := actors.Start(t.Context(), actors.Deps{Journal: j, Projects: d.Catalog.(*catalog.Catalog),
-			Editor: stub{}, Forge: stub{}, Searcher: r.documents, Model: gated{r.models, r}, Log: quiet, RunningJobs: 1,
+			Editor: stub{}, Forge: stub{}, Searcher: r.documents, Model: gated{r.models, r}, Place: cluster.Single{}, Log: quiet, RunningJobs: 1,
 			OpenJobs: 1, RunningTurns: 8, Idle: time.Minute, RunLimit: time.Minute, TurnLimit: time.Minute})
 		if err != nil {
 			t.Fatal(err)

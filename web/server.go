@@ -79,7 +79,7 @@ type Server struct {
 // New makes the pages of a service.
 func New(deps Deps) (*Server, error) {
 	if err := required.Fields("web", deps, "Catalog", "Pulls", "System", "Projects", "Allowances", "Threads", "Eraser", "Jobs",
-		"Work", "Automations", "Cell"); err != nil {
+		"Work", "Automations", "Cell", "Setting"); err != nil {
 		return nil, err
 	}
 	if len(deps.Secret) < 32 {
@@ -100,8 +100,7 @@ func (s *Server) routes() []console.Route {
 			Conditions: d.Projects, Allowances: d.Allowances, Automations: d.Automations, Webhooks: d.Webhooks, Secrets: d.Secrets,
 			Readers: d.Readers, Tries: d.Tries, PreviewKey: d.PreviewKey}),
 		insights.Routes(s.Server, insights.Deps{Catalog: d.Catalog, Threads: d.Threads, Eraser: d.Eraser, Readers: d.Readers,
-			Tries: d.Tries, Finder: d.Finder, Models: d.Models, Topics: d.Topics, Reports: d.Reports,
-			Secrets: d.Secrets}),
+			Tries: d.Tries, Finder: d.Finder, Models: d.Models, Topics: d.Topics, Reports: d.Reports}),
 		work.Routes(s.Server, work.Deps{Catalog: d.Catalog, Jobs: d.Jobs, Work: d.Work, Models: d.Models, Pulls: d.Pulls}),
 		system.Routes(s.Server, system.Deps{Catalog: d.Catalog, System: d.System}))
 }

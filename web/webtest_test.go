@@ -129,6 +129,7 @@ func build(t testing.TB, options ...func(*web.Deps)) *fixture {
 	h.below = &conditions{all: map[api.ProjectID]projects.Condition{}}
 	h.admin = h.key(api.Key{Kind: api.AdminKey, Org: "org-a", Project: "acme", Name: "ci"})
 	deps := web.Deps{Catalog: h.catalog, Pulls: h.pulls, System: h.system, Projects: h.below, Now: h.clock.Now, Version: "test", Secret: bytes.Repeat([]byte{7}, 32)}
+	deps.Setting = func(context.Context) error { return nil }
 	deps.Cell = cell.InProcess(append(web.RenderKinds(), review.Kinds()...)...)
 	deps.Allowances, deps.Threads, deps.Eraser = allowances{}, newDesk(), newDesk()
 	deps.Readers, deps.Tries, deps.Finder, deps.Models = nobody{}, nobody{}, nobody{}, nobody{}

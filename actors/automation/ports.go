@@ -11,7 +11,7 @@ import (
 	"docent/internal/task"
 )
 
-// Deps is what a Runner needs of the outside. All of it is required, but Stored and Here.
+// Deps is what a Runner needs of the outside. All of it is required, but Stored.
 type Deps struct {
 	Catalog       Catalog
 	Jobs          job.Asker
@@ -26,12 +26,9 @@ type Deps struct {
 	// Stored is a secret that was entered on a page, by the name that a project refers to it by.
 	Stored func(name string) (string, error)
 
-	// Here says which of what has a name this node does, of several; all of it if nil.
-	Here func(name string) bool
+	// Owns reports whether this node does what has a name.
+	Owns func(name string) bool
 }
-
-// here is whether this node does what has that name.
-func (d Deps) here(name string) bool { return d.Here == nil || d.Here(name) }
 
 // A Catalog holds the automations and their runs.
 type Catalog interface {

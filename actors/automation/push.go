@@ -13,7 +13,7 @@ import (
 // DocumentationAt says that the documentation of a project is at a commit now. The same commit may be reported again,
 // and commits in between may be left out.
 func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, commit string) {
-	if !r.here("task/documentation/" + string(project)) {
+	if !r.Owns("task/documentation/" + string(project)) {
 		return // another node sees the same commits
 	}
 	list, err := r.Catalog.Automations(ctx, project)

@@ -41,7 +41,7 @@ type Runner struct {
 // New makes a Runner. It does nothing by itself before Wake.
 func New(deps Deps) (*Runner, error) {
 	if err := required.Fields("automation", deps, "Catalog", "Jobs", "Claims", "Documentation", "Updates", "IDs",
-		"Now", "Log", "Tasks"); err != nil {
+		"Now", "Log", "Tasks", "Owns"); err != nil {
 		return nil, err
 	}
 	return &Runner{Deps: deps}, nil
@@ -62,7 +62,7 @@ func (r *Runner) step(ctx context.Context, _ int) (time.Duration, error) {
 // acceptDue accepts a run of each automation whose time has come, and says when the next one's comes.
 func (r *Runner) acceptDue(ctx context.Context) (time.Duration, error) {
 	wait := tick
-	if !r.here("task/automations") {
+	if !r.Owns("task/automations") {
 		return wait, nil
 	}
 	list, err := r.Catalog.Automations(ctx, "")

@@ -149,7 +149,7 @@ func startClockwork(t *testing.T) *clockwork {
 // restart is a new process on the same catalogue and journal.
 func (c *clockwork) restart() {
 	c.tasks = tasktest.Queue{}
-	r, err := New(Deps{Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
+	r, err := New(Deps{Owns: cluster.Single{}.Owns, Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
 		Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
 			c.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"docent/actors/persistent"
 	"docent/api"
 	"docent/forge"
+	"docent/persistence/cluster"
 )
 
 // free is slots for all.
@@ -21,7 +22,7 @@ func (free) Acquire(context.Context, api.ProjectID, time.Time) (func(), error) {
 // patient is an effect that tries again every second for two minutes.
 func patient() *effect {
 	return &effect{deps: &Deps{
-		Deps: persistent.Deps{Log: slog.New(slog.DiscardHandler),
+		Deps: persistent.Deps{Place: cluster.Single{}, Log: slog.New(slog.DiscardHandler),
 			Backoff: func(int) time.Duration { return time.Second }},
 		Patience: 2 * time.Minute,
 	}, slot: persistent.Slot{Slots: free{}}}

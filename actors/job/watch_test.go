@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"docent/actors/persistent"
+	"docent/persistence/cluster"
 )
 
 // TestWatchersThatHaveGoneAreForgotten holds the actor to memory that does not grow with pollers that gave up, and to
@@ -15,7 +16,7 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now}}, nil)
+	a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now, Place: cluster.Single{}}}, nil)
 	a.State, a.Seq = s, s.seq
 	gone := make(chan struct{})
 	close(gone)
@@ -53,7 +54,7 @@ func TestWatchersThatHaveGoneAreForgotten(t *testing.T) {
 func BenchmarkAnEventThatIsFollowed(b *testing.B) {
 	for _, followers := range []int{1, 100, 10_000} {
 		b.Run(strconv.Itoa(followers), func(b *testing.B) {
-			a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now}}, nil)
+			a := New(testID, &Deps{Deps: persistent.Deps{Now: time.Now, Place: cluster.Single{}}}, nil)
 			a.State = state{id: testID}.apply(Created{Project: "p", Job: testID, At: t0})
 			a.Seq = a.State.seq
 			until := time.Now().Add(time.Hour)

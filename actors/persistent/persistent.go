@@ -22,6 +22,7 @@ import (
 
 	"docent/api"
 	"docent/internal/tracing"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
 
@@ -53,8 +54,7 @@ type Deps struct {
 	Tracer   *tracing.Tracer // nil if nothing is traced
 	Context  context.Context // ends when the service stops
 	Go       func(func())    // starts a run; stopping the service waits for it
-	// Owns reports whether this node still runs the actor of a stream; nil if no other node could.
-	Owns func(stream string) bool
+	Place    cluster.Ownership
 	// Backoff is the pause before try n (from 1) of something that failed for now.
 	Backoff func(n int) time.Duration
 }
@@ -149,7 +149,7 @@ func New[S, E any](kind *Kind[S, E], id string, deps *Deps, self Self) Actor[S, 
 }
 
 // Moved reports whether another node is to run the actor: who follows it has to come again.
-func (a *Actor[S, E]) Moved() bool { return a.deps.Owns != nil && !a.deps.Owns(a.Stream) }
+func (a *Actor[S, E]) Moved() bool { return !a.deps.Place.Owns(a.Stream) }
 
 func (a *Actor[S, E]) id() string { return a.Stream[len(a.kind.Name)+1:] }
 

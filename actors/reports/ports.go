@@ -7,12 +7,12 @@ import (
 
 	"docent/actors/gaps"
 	"docent/api"
-	"docent/internal/outbound"
 	"docent/internal/task"
 	"docent/persistence/catalog/insights"
+	"docent/persistence/journal"
 )
 
-// A Catalog has the figures, and keeps what is to be delivered.
+// A Catalog has the figures, and knows who wants reports.
 type Catalog interface {
 	Project(ctx context.Context, id api.ProjectID) (api.Project, error)
 	Totals(ctx context.Context, q insights.AnalyticsQuery) (insights.QuestionTotals, error)
@@ -20,13 +20,15 @@ type Catalog interface {
 	CitedPages(ctx context.Context, q insights.AnalyticsQuery) ([]insights.CitedPage, string, error)
 	Gaps(ctx context.Context, project api.ProjectID, states ...api.GapState) ([]api.Gap, error)
 
-	ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error)
-	ReportHooks(ctx context.Context) ([]api.ReportHook, error)
-	SetReportHook(ctx context.Context, h api.ReportHook) error
-	Report(ctx context.Context, id string) (api.ReportDelivery, error)
-	AddReport(ctx context.Context, d api.ReportDelivery) (added bool, err error)
-	SaveReport(ctx context.Context, d api.ReportDelivery) error
-	DueReports(ctx context.Context, now time.Time) (due []api.ReportDelivery, next time.Time, err error)
+	Webhooks(ctx context.Context, project api.ProjectID) ([]api.WebhookStatus, error)
+	Event(ctx context.Context, project api.ProjectID, id string) (api.WebhookEvent, error)
+}
+
+// A Journal keeps the reports that were made.
+type Journal interface {
+	Load(stream string) (journal.Recovered, error)
+	Append(ctx context.Context, a journal.Append) (last uint64, err error)
+	Snapshot(stream string, seq uint64, state []byte)
 }
 
 // Topics are what the documentation lacks.
@@ -36,19 +38,13 @@ type Topics interface {
 	Follow(ctx context.Context) error
 }
 
-// Secrets are the stored ones, by their names.
-type Secrets interface {
-	Read(name string) (string, error)
-}
-
 // Deps is what reports need of the outside. All of it is required but PublicURL.
 type Deps struct {
 	Catalog   Catalog
 	Topics    Topics
-	Secrets   Secrets
+	Journal   Journal
 	Now       func() time.Time
 	Log       *slog.Logger
-	PublicURL string          // where people reach the pages; reports have no links where it is empty
-	Targets   outbound.Policy // where reports may go: the rule of the other webhooks
+	PublicURL string // where people reach the pages; reports have no links where it is empty
 	Tasks     task.Starter
 }

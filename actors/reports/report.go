@@ -86,14 +86,11 @@ type Report struct {
 	GapsOfNewest int `json:"gapsOfNewest,omitempty"`
 }
 
-// Reports makes reports and delivers them.
+// Reports makes reports, those of each week at its end.
 type Reports struct {
 	Deps
-	deliverer
+	followed time.Time // when code hosts were last asked what was merged
 }
-
-// CheckURL says what is wrong with an address as that of a webhook; empty if nothing is.
-func (r *Reports) CheckURL(address string) string { return r.sender.CheckURL(address) }
 
 // Make makes the report of a week.
 func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, error) {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"time"
+
+	"docent/api"
 )
 
 // A Week is one of the ISO calendar, from Monday to Sunday, by the days of a zone.
@@ -51,16 +53,16 @@ func (w Week) Last() time.Time { return w.Start().AddDate(0, 0, 6) }
 // Add is the week so many weeks later.
 func (w Week) Add(weeks int) Week { return WeekOf(w.Start().AddDate(0, 0, 7*weeks), w.zone) }
 
-// dueHour is when on Monday the report of the week before is sent.
+// dueHour is when on Monday the report of the week before is made.
 const dueHour = 8
 
-// due is when the week's report is sent.
+// due is when the week's report is made.
 func (w Week) due() time.Time {
 	monday := w.End()
 	return time.Date(monday.Year(), monday.Month(), monday.Day(), dueHour, 0, 0, 0, w.zone)
 }
 
-// lastDue is the newest week whose report is to be sent by now.
+// lastDue is the newest week whose report is due by now.
 func lastDue(now time.Time, zone *time.Location) Week {
 	w := WeekOf(now, zone).Add(-1)
 	if w.due().After(now) {
@@ -69,13 +71,10 @@ func lastDue(now time.Time, zone *time.Location) Week {
 	return w
 }
 
-// Zone is a time zone by its name; UTC where it is empty.
-func Zone(name string) (*time.Location, error) {
-	if name == "" {
-		return time.UTC, nil
+// Zone is the time zone that a project's weeks are of.
+func Zone(p api.Project) *time.Location {
+	if zone, err := time.LoadLocation(p.TimeZone); err == nil {
+		return zone
 	}
-	if name == "Local" { // of the server: that tells nobody anything
-		return nil, fmt.Errorf("unknown time zone %s", name)
-	}
-	return time.LoadLocation(name)
+	return time.UTC // the server's list of zones has lost it
 }

@@ -26,8 +26,8 @@ type Keeper struct {
 	Threads Threads
 	Now     func() time.Time
 	Log     *slog.Logger
-	// Here says which threads this node runs, of several: it removes those. All if nil.
-	Here func(stream string) bool
+	// Owns reports whether this node runs a thread: it removes those.
+	Owns func(stream string) bool
 }
 
 // Streams are those of a journal.
@@ -78,8 +78,6 @@ func (k Keeper) Task(retention time.Duration) task.Task {
 	}}
 }
 
-func (k Keeper) here(id api.ThreadID) bool { return k.Here == nil || k.Here(thread.Stream(id)) }
-
 func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error) {
 	type old struct {
 		id      api.ThreadID
@@ -87,7 +85,7 @@ func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error)
 	}
 	var list []old
 	if _, err := Each(k.Journal(), func(c thread.Conversation) bool {
-		if c.Used().Before(unused) && k.here(c.Thread) {
+		if c.Used().Before(unused) && k.Owns(thread.Stream(c.Thread)) {
 			list = append(list, old{c.Thread, c.Project})
 		}
 		return ctx.Err() == nil
@@ -104,7 +102,7 @@ func (k Keeper) removeUnused(ctx context.Context, unused time.Time) (int, error)
 			case err == nil:
 				removed.Add(1)
 			case errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrNotFound): // it was used, or removed, meanwhile
-			case !k.here(t.id): // it has moved to another node meanwhile
+			case !k.Owns(thread.Stream(t.id)): // it has moved to another node meanwhile
 			default:
 				return fmt.Errorf("remove thread %s: %w", t.id, err)
 			}

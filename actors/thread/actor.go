@@ -261,7 +261,7 @@ func (a *Actor) Own(msg any) {
 // thrown away but offered again, and a reader who resumes gets it.
 func (a *Actor) refused(done *turnDone) {
 	turn := a.State.open[0].Turn
-	if a.deps.Owns != nil { // who comes again may find a node that can store it
+	if a.deps.Place.Several() { // who comes again may find a node that can store it
 		a.logs[turn].Break()
 	}
 	finish(a.logs[turn], stream.Part{Kind: stream.Error,

@@ -10,6 +10,7 @@ import (
 	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/search"
 )
@@ -69,7 +70,7 @@ func (h *held) Fallback(context.Context, string, model.Request, func(model.Delta
 }
 
 func (h *held) actor(t *testing.T) *Actor {
-	a := New(testID, &Deps{Deps: persistent.Deps{Journal: h, Projects: h, Slots: h, Now: time.Now,
+	a := New(testID, &Deps{Deps: persistent.Deps{Place: cluster.Single{}, Journal: h, Projects: h, Slots: h, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Context: t.Context(),
 		Go: func(f func()) { h.effects = append(h.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
 		Searcher: h, Model: h, TurnLimit: time.Minute, AnswerLimit: 1000}, h)

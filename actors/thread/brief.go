@@ -54,7 +54,9 @@ func briefOf(ctx context.Context, f finder, project *api.Project, wanted *Wanted
 	b := Brief{Model: cmp.Or(wanted.Model, project.Model),
 		Queries: builtin.Queries(question, history, wanted.Context)}
 	var err error
-	if b.Hits, err = f.search(ctx, wanted.placed(), b.Queries); err != nil {
+	query := wanted.placed()
+	query.Opening = builtin.OpeningOf(question, history, cmp.Or(project.Name, string(project.ID)))
+	if b.Hits, err = f.search(ctx, query, b.Queries); err != nil {
 		return Brief{}, err
 	}
 	b.Request = model.Request{

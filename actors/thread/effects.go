@@ -425,6 +425,7 @@ func (f finder) search(ctx context.Context, q search.Query, texts []string) ([]s
 		}
 		began := f.explain.now()
 		found, err := f.searcher.Search(ctx, f.project, q)
+		q.Opening = "" // which is what the first asks
 		if err != nil {
 			return nil, fmt.Errorf("search: %w", err)
 		}
@@ -641,7 +642,7 @@ func passages(hits []search.Hit) []model.Passage {
 	out := make([]model.Passage, 0, len(hits))
 	for _, h := range hits {
 		out = append(out, model.Passage{Path: h.Path, Anchor: h.Anchor, URL: h.URL, Title: h.Title, Heading: h.Heading,
-			Trail: h.Trail, Text: h.Content, Score: h.Score})
+			Trail: h.Trail, Text: h.Content, Score: h.Score, Opens: h.Opens})
 	}
 	return out
 }

@@ -13,6 +13,7 @@ import (
 	"docent/actors/persistent"
 	"docent/api"
 	"docent/model"
+	"docent/persistence/cluster"
 	"docent/search"
 )
 
@@ -75,7 +76,7 @@ func (*shunned) Local(string) bool { return false }
 // actor is a thread with this model, and with one question.
 func (s *shunned) actor(t *testing.T, ctx context.Context, limit time.Duration) *Actor {
 	t.Helper()
-	a := New(testID, &Deps{Deps: persistent.Deps{Journal: s, Projects: s, Slots: s, Now: time.Now,
+	a := New(testID, &Deps{Deps: persistent.Deps{Place: cluster.Single{}, Journal: s, Projects: s, Slots: s, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Context: ctx,
 		Go: func(f func()) { s.effects = append(s.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
 		Searcher: s, Model: s, TurnLimit: limit, AnswerLimit: 1000}, s)

@@ -20,6 +20,7 @@ import (
 	"docent/model/registry"
 	"docent/model/remote"
 	"docent/model/rewrite"
+	"docent/persistence/cluster"
 	"docent/search"
 )
 
@@ -111,7 +112,7 @@ func newTurnTest(t *testing.T, change func(*registry.Named)) *turnTest {
 }
 
 func (x *turnTest) thread(t *testing.T) *Actor {
-	a := New(testID, &Deps{Deps: persistent.Deps{Journal: x, Projects: x, Slots: x, Now: time.Now,
+	a := New(testID, &Deps{Deps: persistent.Deps{Place: cluster.Single{}, Journal: x, Projects: x, Slots: x, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Context: t.Context(),
 		Go: func(f func()) { x.effects = append(x.effects, f) }, Backoff: func(int) time.Duration { return time.Hour }},
 		Searcher: x.site, Pages: x.site, Model: x.models, Rewriter: rewrite.New(x.models), TurnLimit: 5 * time.Minute,

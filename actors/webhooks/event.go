@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"docent/actors/job"
+	"docent/actors/reports"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/internal/brief"
@@ -90,7 +91,7 @@ type maker struct {
 
 func newMaker(deps Deps) (*maker, error) {
 	m := &maker{catalog: deps.Catalog, streams: deps.Streams, publicURL: strings.TrimRight(deps.PublicURL, "/"),
-		types: map[string]bool{}}
+		types: map[string]bool{reports.EventType: true}}
 	for _, ev := range []job.Event{job.Published{}, job.Finished{}, job.Failed{}, job.PullChanged{}} {
 		stored, err := job.Encode(ev)
 		if err != nil {
@@ -124,6 +125,9 @@ func (m *maker) make(ctx context.Context, e journal.Logged) (*api.WebhookEvent, 
 	}
 	if id, ok := strings.CutPrefix(e.Stream, thread.Stream("")); ok {
 		return m.ofThread(ctx, e, api.ThreadID(id))
+	}
+	if project, ok := reports.OfStream(e.Stream); ok {
+		return ofReport(e, project)
 	}
 	return nil, nil
 }
@@ -222,6 +226,16 @@ func (m *maker) ofThread(ctx context.Context, e journal.Logged, id api.ThreadID)
 		q.Text, q.Page, q.Channel, q.AskedAt = cut(asked.Question), cut(asked.Page), asked.Channel, &at
 	}
 	return m.event(ctx, e, project, p, func(page func(rest string) string) { q.Link = page("conversations/" + string(id)) })
+}
+
+// ofReport makes the event of a weekly report, which the journal holds as receivers get it.
+func ofReport(e journal.Logged, project api.ProjectID) (*api.WebhookEvent, error) {
+	made, err := reports.Decode(e.Event)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return &api.WebhookEvent{ID: reports.ID(project, made.Data.Week), Position: e.Pos, Project: project, Kind: made.Type,
+		Stream: e.Stream, At: made.Timestamp, Payload: e.Event.Data}, nil
 }
 
 // event completes an event; nil if its project is no more.

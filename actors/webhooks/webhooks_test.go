@@ -18,11 +18,13 @@ import (
 	"docent/actors"
 	"docent/actors/job"
 	"docent/actors/persistent"
+	"docent/actors/reports"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/forge"
 	"docent/internal/outbound"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
 
@@ -198,7 +200,7 @@ func startTasks(t *testing.T, log *slog.Logger) *actors.System {
 	t.Helper()
 	s, err := actors.Start(context.Background(), actors.Deps{Journal: noStreams{}, Projects: struct{ persistent.Projects }{},
 		Editor: struct{ job.Editor }{}, Forge: struct{ job.Forge }{}, Searcher: struct{ thread.Searcher }{},
-		Model: struct{ thread.Model }{}, Log: log, RunningJobs: 1, OpenJobs: 1, RunningTurns: 1, Shards: 1, Idle: 24 * time.Hour,
+		Model: struct{ thread.Model }{}, Place: cluster.Single{}, Log: log, RunningJobs: 1, OpenJobs: 1, RunningTurns: 1, Shards: 1, Idle: 24 * time.Hour,
 		RunLimit: time.Hour, TurnLimit: time.Hour})
 	if err != nil {
 		t.Fatal(err)
@@ -395,6 +397,27 @@ func TestEventsAreMadeOfWhatIsJournaled(t *testing.T) {
 
 // The process ends after the receiver has taken an event, and before that is stored: it is sent again, and has the id that
 // the receiver knows. Events that nobody has made yet are made after the restart, in their order.
+// A weekly report is journaled as receivers get it.
+func TestAWeeklyReportIsAnEvent(t *testing.T) {
+	inBubble(t, func(t *testing.T, h *house) {
+		h.add(url1)
+		h.add(url2, api.EventJobEnded)
+		body := fmt.Sprintf(`{"type":"report.weekly","version":1,"timestamp":%q,"data":{"project":"docs","week":"2026-W47"}}`,
+			time.Now().UTC().Format(time.RFC3339))
+		h.post.says(down)
+		h.append(reports.Stream("docs"), []journal.Event{{Type: reports.EventType, Data: []byte(body)}})
+		h.append(reports.Stream("blog"), []journal.Event{{Type: reports.EventType, Data: []byte(body)}}) // which has no webhook
+		settle()
+		h.restart()
+		h.post.says(nil)
+		time.Sleep(time.Minute)
+		got := h.post.messages()
+		if len(got) != 2 || got[0].ID != "rpt_docs_2026-W47" || got[1].ID != got[0].ID || got[1].URL != url1 || string(got[1].Body) != body {
+			t.Errorf("sent are %+v", got)
+		}
+	})
+}
+
 func TestACrashRepeatsEventsAndLosesNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, h *house) {
 		w, _ := h.add(url1)

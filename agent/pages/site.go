@@ -204,11 +204,11 @@ func (s *Site) findRoot() error {
 		prefixes = append(prefixes, path.Base(s.Files.DocsDir))
 	}
 	prefixes = append(prefixes, "docs")
-	most := 0
+	most, dests := 0, rooted(list)
 	for _, prefix := range prefixes {
 		for _, root := range roots {
 			n := 0
-			for _, d := range rooted(list) {
+			for _, d := range dests {
 				rel, ok := under(prefix, d)
 				if ok && s.lookup(path.Join(root, rel)) != "" {
 					n++

@@ -67,6 +67,9 @@ func (d *Decoder) Next() (Part, error) {
 	}
 }
 
+// Rest is what follows the stream's proper end.
+func (d *Decoder) Rest() io.Reader { return d.in }
+
 // read takes one line and handles it. It returns io.EOF at the proper end.
 func (d *Decoder) read() error {
 	line, err := d.readLine()

@@ -37,11 +37,21 @@ func WriteRated(w io.Writer, rated []Rated) error {
 		"# - take out facts that do not matter, and names of people that a question holds;\n" +
 		"# - answers that readers disliked are open: they are asked and shown, and not judged. Write down what would be\n" +
 		"#   right (sources, facts, or unanswerable: true) and take `open` out.\n"
-	list := &yaml.Node{Kind: yaml.SequenceNode}
+	list := make([]yaml.Node, len(rated))
 	for i := range rated {
-		list.Content = append(list.Content, entry(&rated[i]))
+		q := entry(&rated[i])
+		if err := list[i].Encode(q); err != nil {
+			return fmt.Errorf("write a question: %w", err)
+		}
+		if said := rated[i].Comment; said != "" && !rated[i].Up {
+			of := &list[i]
+			if n := len(q.Conversation); n > 0 {
+				of = of.Content[1].Content[n-1]
+			}
+			of.HeadComment = "a reader: " + brief.Line(WithoutPersons(said))
+		}
 	}
-	body, err := yaml.Marshal(&yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{word("questions"), list}})
+	body, err := yaml.Marshal(map[string]any{"questions": list})
 	if err != nil {
 		return fmt.Errorf("write the questions: %w", err)
 	}
@@ -49,61 +59,37 @@ func WriteRated(w io.Writer, rated []Rated) error {
 	return err
 }
 
-func entry(r *Rated) *yaml.Node {
-	q := fields("ask", word(WithoutPersons(r.Question)))
-	if !r.Up {
-		put(q, "open", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-		put(q, "tags", words([]string{"disliked"}))
-		if r.Comment != "" {
-			q.HeadComment = "a reader: " + brief.Line(WithoutPersons(r.Comment))
-		}
-	} else {
-		if len(r.Sources) > 0 {
-			put(q, "sources", words(r.Sources))
-		}
-		if facts := ProposeFacts(r.Answer); len(facts) > 0 {
-			put(q, "facts", words(facts))
-		}
-		if len(r.Sources) == 0 { // a reader liked to be told that there is nothing
-			q = fields("ask", word(WithoutPersons(r.Question)))
-			put(q, "unanswerable", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-		}
-		put(q, "tags", words([]string{"liked"}))
+// A written question is one as its file has it.
+type written struct {
+	Ask          string    `yaml:"ask,omitempty"`
+	Open         bool      `yaml:"open,omitempty"`
+	Sources      []string  `yaml:"sources,omitempty"`
+	Facts        []string  `yaml:"facts,omitempty"`
+	Unanswerable bool      `yaml:"unanswerable,omitempty"`
+	Tags         []string  `yaml:"tags,omitempty"`
+	Conversation []written `yaml:"conversation,omitempty"`
+}
+
+func entry(r *Rated) written {
+	q := written{Ask: WithoutPersons(r.Question), Tags: []string{"liked"}}
+	switch {
+	case !r.Up:
+		q.Open, q.Tags[0] = true, "disliked"
+	case len(r.Sources) == 0: // a reader liked to be told that there is nothing
+		q.Unanswerable = true
+	default:
+		q.Sources, q.Facts = r.Sources, ProposeFacts(r.Answer)
 	}
 	before := r.Before[max(0, len(r.Before)-MostTurns+1):]
 	if len(before) == 0 {
 		return q
 	}
-	turns := &yaml.Node{Kind: yaml.SequenceNode}
+	var all written
 	for _, b := range before {
-		lead := fields("ask", word(WithoutPersons(b)))
-		put(lead, "open", &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
-		turns.Content = append(turns.Content, lead)
+		all.Conversation = append(all.Conversation, written{Ask: WithoutPersons(b), Open: true})
 	}
-	turns.Content = append(turns.Content, q)
-	return fields("conversation", turns)
-}
-
-func word(s string) *yaml.Node {
-	n := &yaml.Node{}
-	n.SetString(s)
-	return n
-}
-
-func words(list []string) *yaml.Node {
-	n := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, s := range list {
-		n.Content = append(n.Content, word(s))
-	}
-	return n
-}
-
-func fields(name string, value *yaml.Node) *yaml.Node {
-	return &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{word(name), value}}
-}
-
-func put(n *yaml.Node, name string, value *yaml.Node) {
-	n.Content = append(n.Content, word(name), value)
+	all.Conversation = append(all.Conversation, q)
+	return all
 }
 
 var (

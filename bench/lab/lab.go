@@ -7,9 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"time"
 
-	"docent/api/stream"
 	"docent/bench"
 	"docent/docs"
 )
@@ -45,7 +45,9 @@ type Load struct {
 	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for
 	// none.
 	Short int
-	Run   func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
+	// Stored is how many made-up conversations the server holds by then, at least.
+	Stored int
+	Run    func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
 
 // A Lab measures loads on servers. With [Options].There it measures that one, else it starts a fresh process for each
@@ -55,6 +57,7 @@ type Lab struct {
 	Server *Process // its directory and keys; nil if one is there already
 
 	config string // of the server, without its model
+	stored int    // conversations that were made up
 }
 
 // Open makes a data directory whose only project answers with the model that is asked for. It is to be closed also
@@ -178,6 +181,15 @@ func (l *Lab) measure(ctx context.Context, name string, load Load, round int) ([
 
 // once puts one load on one target.
 func (l *Lab) once(ctx context.Context, name string, load Load, round int) ([]bench.Result, error) {
+	if more := load.Stored - l.stored; more > 0 {
+		var made any
+		err := l.Server.Run(ctx, &made, "bench", "seed", "--data", l.Server.Data(), "--config", l.Server.Config,
+			"--project", ProjectID, "--conversations", strconv.Itoa(more), "--jobs", "0", "--seed", strconv.Itoa(load.Stored), "--json")
+		if err != nil {
+			return nil, err
+		}
+		l.stored = load.Stored
+	}
 	target, stop, err := l.start(ctx, name)
 	if err != nil {
 		return nil, err
@@ -213,7 +225,7 @@ func (l *Lab) start(ctx context.Context, name string) (t bench.Target, stop func
 		return t, nil, err
 	}
 	t = bench.Target{Name: name, URL: p.URL, Domain: Domain, Key: p.Readers, Project: ProjectID, Admin: p.Admin}
-	if err := bench.Warm(ctx, t, stream.UIMessages, l.Questions, l.Model != Scripted); err != nil {
+	if err := bench.Warm(ctx, t, l.Questions, l.Model != Scripted); err != nil {
 		p.Stop()
 		return t, nil, err
 	}

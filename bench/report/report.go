@@ -177,6 +177,7 @@ var figureNames = []struct {
 		1, false},
 	{"overload.recovery", "back to normal after the load dropped", "ms", 0, timeUnit, 1, false},
 	{"overload.client", "processors busy with the client past saturation", "", 2, plainUnit, 1, false},
+	{"growth", "processor time a request, to that with the fewest conversations stored", "", 3, plainUnit, 1, false},
 	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
 	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
 }

@@ -209,3 +209,17 @@ func TestLabelsThatHaveNoRoomGiveWay(t *testing.T) {
 		t.Errorf("%d of 5 values have a mark on the axis", marks)
 	}
 }
+
+func TestAReportSaysWhatHasMoved(t *testing.T) {
+	before, now := sampleReport(), sampleReport()
+	if lines := now.Moved(before); len(lines) > 0 {
+		t.Errorf("the same report has moved: %q", lines)
+	}
+	for i := range now.Results {
+		now.Results[i].Server.CPU *= 2
+	}
+	lines := strings.Join(now.Moved(before), "\n")
+	if !strings.Contains(lines, "processor time a part was") || !strings.Contains(lines, "(+100 %)") || strings.Contains(lines, "memory") {
+		t.Errorf("twice the processor time: %q", lines)
+	}
+}

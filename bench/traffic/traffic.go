@@ -155,7 +155,7 @@ func question(r *rand.Rand, n, thing int, at time.Time) api.QuestionRow {
 	case k < 10:
 		q.Answer = "The documentation does not answer this question."
 	case k < 18:
-		q.Answer = "The documentation does not seem to answer this question. The closest that it says:\n\n" +
+		q.Answer = "I couldn't find a clear answer. This may help:\n\n" +
 			text(r, verb, things[thing], 2)
 		cite(1 + r.IntN(2))
 	default:

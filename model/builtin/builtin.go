@@ -38,7 +38,7 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 	composed := compose(req)
 	plan, sure := composed.quotes, composed.verdict == answered
 	if len(plan) == 0 {
-		return result, write(nil, req.NotAnswered(composed.language))
+		return result, write(nil, req.Denied(composed.language))
 	}
 	result.Answered = sure
 	before := ""
@@ -46,7 +46,7 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 	case composed.foreign:
 		before = model.Foreign(composed.language)
 	case !sure:
-		before = req.Doubtful(composed.language)
+		before = model.Doubtful(composed.language)
 	}
 	if before != "" {
 		if err := write(nil, before); err != nil {

@@ -22,47 +22,60 @@ const thing = `(.{1,80}?)`
 // betweenForm is the one of compared in which two things may share a noun.
 const betweenForm = 0
 
+// A compareForm is a form in which two things are compared. A question that has none of the words is not matched with
+// it: the expressions are slow.
+type compareForm struct {
+	words []string
+	form  *regexp.Regexp
+}
+
 // compared are the forms in which two things are compared. They take milliseconds to compile,
 // which commands that answer nothing do not spend.
-var compared = sync.OnceValue(func() []*regexp.Regexp {
-	return []*regexp.Regexp{
-		regexp.MustCompile(`(?i)\bdifferen(?:ces?|t|tiates?)\b.{0,20}?\bbetween\s+` + thing +
-			`\s+(?:and|&|or|vs\.?|versus)\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)\bhow\s+(?:does|do|is|are)\s+` + thing + `\s+differ(?:ent)?\s+(?:from|to|than)\s+` +
-			thing + `$`),
-		regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+and\s+` + thing + `\s+(?:differ|compare)$`),
-		regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+compare\s+(?:to|with|against)\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)\bcompare\s+` + thing + `\s+(?:and|with|to|against|vs\.?)\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)\b(?:advantages?|benefits?|drawbacks?)\s+of\s+(?:using\s+)?` + thing + `\s+over\s+` +
-			thing + `$`),
-		regexp.MustCompile(`(?i)\b(?:when|why|should|shall|do)\b.{0,30}?\b(?:use|choose|prefer|pick|need|want)\s+` + thing +
-			`\s+(?:instead of|rather than|over)\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)^(?:why|when)\s+` + thing + `\s+(?:instead of|rather than)\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)\b(?:should|shall|do|can|better to|whether to)\s+(?:i|we|you|one)?\s*(?:better\s+)?` +
-			`(?:use|choose|prefer|pick|take|go with)\s+` + thing + `\s+or\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)\b(?:which|what)\b.{0,30}?\bbetter\b[:,]?\s+` + thing + `\s+or\s+` + thing + `$`),
-		regexp.MustCompile(`(?i)^(?:.{0,40}?(?:when|whether|what is|what are|what's)\s+)?` + thing +
-			`\s+(?:vs\.?|versus)\s+` + thing + `$`),
+var compared = sync.OnceValue(func() []compareForm {
+	return []compareForm{
+		{[]string{"between"}, regexp.MustCompile(`(?i)\bdifferen(?:ces?|t|tiates?)\b.{0,20}?\bbetween\s+` + thing +
+			`\s+(?:and|&|or|vs\.?|versus)\s+` + thing + `$`)},
+		{[]string{"differ"}, regexp.MustCompile(`(?i)\bhow\s+(?:does|do|is|are)\s+` + thing +
+			`\s+differ(?:ent)?\s+(?:from|to|than)\s+` + thing + `$`)},
+		{[]string{"differ", "compare"}, regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+and\s+` + thing +
+			`\s+(?:differ|compare)$`)},
+		{[]string{"compare"}, regexp.MustCompile(`(?i)\bhow\s+(?:do|does)\s+` + thing + `\s+compare\s+(?:to|with|against)\s+` +
+			thing + `$`)},
+		{[]string{"compare"}, regexp.MustCompile(`(?i)\bcompare\s+` + thing + `\s+(?:and|with|to|against|vs\.?)\s+` + thing + `$`)},
+		{[]string{" over "}, regexp.MustCompile(`(?i)\b(?:advantages?|benefits?|drawbacks?)\s+of\s+(?:using\s+)?` + thing +
+			`\s+over\s+` + thing + `$`)},
+		{[]string{"instead of", "rather than", " over "}, regexp.MustCompile(`(?i)\b(?:when|why|should|shall|do)\b.{0,30}?` +
+			`\b(?:use|choose|prefer|pick|need|want)\s+` + thing + `\s+(?:instead of|rather than|over)\s+` + thing + `$`)},
+		{[]string{"instead of", "rather than"}, regexp.MustCompile(`(?i)^(?:why|when)\s+` + thing +
+			`\s+(?:instead of|rather than)\s+` + thing + `$`)},
+		{[]string{" or "}, regexp.MustCompile(`(?i)\b(?:should|shall|do|can|better to|whether to)\s+(?:i|we|you|one)?\s*(?:better\s+)?` +
+			`(?:use|choose|prefer|pick|take|go with)\s+` + thing + `\s+or\s+` + thing + `$`)},
+		{[]string{"better"}, regexp.MustCompile(`(?i)\b(?:which|what)\b.{0,30}?\bbetter\b[:,]?\s+` + thing + `\s+or\s+` + thing + `$`)},
+		{[]string{" vs", " versus "}, regexp.MustCompile(`(?i)^(?:.{0,40}?(?:when|whether|what is|what are|what's)\s+)?` + thing +
+			`\s+(?:vs\.?|versus)\s+` + thing + `$`)},
 	}
 })
 
 var (
-	article     = regexp.MustCompile(`(?i)^(?:(?:the|a|an|using|use|to use|to|i|we|should|do)\s+)+`)
-	afterThing  = regexp.MustCompile(`(?i)(?:[,;:]\s.*|\s+(?:and|when|if|because|so)\s+(?:when|which|how|what|why|should|i|we|you)\b.*|\s+(?:in|for|with|on)\s+\S+)$`)
-	asksQuickly = regexp.MustCompile(`(?i)[?.!]+\s*$`)
+	article    = regexp.MustCompile(`(?i)^(?:(?:the|a|an|using|use|to use|to|i|we|should|do)\s+)+`)
+	afterThing = regexp.MustCompile(`(?i)(?:[,;:]\s.*|\s+(?:and|when|if|because|so)\s+(?:when|which|how|what|why|should|i|we|you)\b.*|\s+(?:in|for|with|on)\s+\S+)$`)
 )
 
 // comparisonOf reads the two things that a question compares; not ok if it compares none.
 func comparisonOf(question string) (c comparison, ok bool) {
-	question = brief.Line(asksQuickly.ReplaceAllString(gist(question), ""))
+	question = brief.Line(strings.TrimRight(strings.TrimRight(gist(question), " \t\n\f\r"), "?.!"))
 	if at := strings.IndexAny(question, "?\n"); at > 0 { // what else is asked
 		question = question[:at]
 	}
 	if len(question) > 240 {
 		return c, false
 	}
-	for n, form := range compared() {
-		m := form.FindStringSubmatch(question)
+	lower := strings.ToLower(question)
+	for n, f := range compared() {
+		if !hasAny(lower, f.words) {
+			continue
+		}
+		m := f.form.FindStringSubmatch(question)
 		if m == nil {
 			continue
 		}

@@ -33,7 +33,7 @@ const (
 	longSteps   = 450 // words of a numbered list from which it is not taken whole
 	maxSteps    = 150 // words of a numbered list that are shown
 	longList    = 70  // words from which the items of a list are taken one by one
-	longTable   = 70 // the same for the rows of a table, which its lines hold together
+	longTable   = 70  // the same for the rows of a table, which its lines hold together
 	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
 	shortRest   = 40  // words up to which the rest of a list or table is taken with what fits
 	maxNamed    = 6   // rows that are taken because the question names them
@@ -98,12 +98,22 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	c.language = askedIn(asked(&req))
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
+	q.language = c.language
+	var quoted []uint64 // fingerprints, for blocks that two pages share
+	opening := OpeningOf(req.Question, req.History, req.Project)
+	if quotes := answersOpening(&req, q, sections, opening); len(quotes) > 0 {
+		c.quotes, c.cards = written(q, quotes, sections, &quoted)
+		c.verdict = answered
+		return c
+	}
 	if len(q.terms) == 0 {
 		return c
 	}
-	q.language = c.language
 	c.evidence = evidenceFor(req, question, q, sections)
 	found := c.evidence.verdict(points)
+	if opening != "" && !entitled(opening, req.Passages) { // whose one word proves nothing in a text
+		found = min(found, doubtful)
+	}
 	if things, ok := comparisonOf(question); ok {
 		quotes, sure := compareThings(&req, sections, things)
 		if sure {
@@ -125,6 +135,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	most := maxPassages
 	if found == doubtful {
 		most = maxDoubtful
+		if c.evidence.sum() < unlikely {
+			most = 1
+		}
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
 	first := sections[order[0]]
@@ -138,7 +151,6 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		return v
 	}
 	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
-	var quoted []uint64 // fingerprints, for blocks that two pages share
 	var pages [][]quote
 	count := 0
 	pageOf := func(at int) int {
@@ -179,8 +191,11 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 			add(quote{passage: at, chosen: chosen})
 		}
 	}
-	c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted)
-	if len(c.quotes) == 0 {
+	if c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted); len(c.quotes) == 0 {
+		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
+			c.quotes = []quote{{passage: order[0], text: text}}
+			return c
+		}
 		c.verdict = denied
 	}
 	if things := q.unfound(c.question, c.language, sections); !points {

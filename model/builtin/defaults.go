@@ -91,7 +91,11 @@ func (p *passage) statement(s setting) statement {
 		column := defaultColumn(u)
 		for n, line := range lines(u) {
 			name := line // what names the setting: all but the value
-			if at := statesDefault.FindStringIndex(line); at != nil {
+			var at []int
+			if hasDefault(line) { // the expression is slow
+				at = statesDefault.FindStringIndex(line)
+			}
+			if at != nil {
 				name = line[:at[1]-1]
 			} else if column < 0 || !fills(line, column) {
 				continue
@@ -114,6 +118,17 @@ func (p *passage) statement(s setting) statement {
 		}
 	}
 	return best
+}
+
+// hasDefault reports whether a line has the word "default", in letters of any size.
+func hasDefault(line string) bool {
+	const word = "default"
+	for i := range len(line) - len(word) + 1 {
+		if line[i]|0x20 == word[0] && strings.EqualFold(line[i:i+len(word)], word) {
+			return true
+		}
+	}
+	return false
 }
 
 // defaultColumn is the number of a table's column of defaults; -1 if there is none.
@@ -162,6 +177,31 @@ func (p *passage) excerpt(at statement) string {
 		return lines[0] + "\n" + strings.Join(dedent(lines[from:at.line+1]), "\n") + "\n" + lines[len(lines)-1]
 	}
 	return lines[at.line]
+}
+
+// bestLine is the line of a section that says most of what is asked, as it is quoted by itself.
+func (s *section) bestLine(q *query) string {
+	best, at := 0.0, statement{}
+	for i := range s.units {
+		if s.units[i].kind == heading {
+			continue
+		}
+		for n, line := range lines(&s.units[i]) {
+			got := 0.0
+			for _, t := range terms(line) {
+				if n := q.find(t.hash); n >= 0 {
+					got += q.weights[n]
+				}
+			}
+			if got > best {
+				best, at = got, statement{unit: i, line: n}
+			}
+		}
+	}
+	if best == 0 {
+		return ""
+	}
+	return s.excerpt(at)
 }
 
 func comments(line string) bool {

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -49,12 +50,13 @@ func languageBy(text string, least int) (language string, words int) {
 	default:
 		return "", 0
 	}
-	var all []string
+	var buf [64]string
+	all := buf[:0]
 	for field := range strings.FieldsSeq(analysis.Fold(text)) {
 		if isAddress(field) {
 			continue // the "com" of a host is no Portuguese
 		}
-		all = append(all, strings.FieldsFunc(field, func(r rune) bool { return !analysis.IsWord(r) })...)
+		all = slices.AppendSeq(all, strings.FieldsFuncSeq(field, func(r rune) bool { return !analysis.IsWord(r) }))
 		if len(all) >= wordsOfLanguage {
 			break
 		}

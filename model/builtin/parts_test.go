@@ -130,7 +130,7 @@ func TestWhatMayBeNoAnswerIsCalledThat(t *testing.T) {
 				t.Errorf("%s: answered %v, cited %v: %s", question, result.Answered, cite, text)
 			}
 			if doubt := strings.HasPrefix(text,
-				"The Widget documentation does not seem to answer this question."); doubt != (want.cited && !want.answered) {
+				model.Doubtful("en")); doubt != (want.cited && !want.answered) {
 				t.Errorf("%s: %s", question, text)
 			}
 			if !want.answered && deflection != "" &&

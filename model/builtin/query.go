@@ -12,6 +12,8 @@ type query struct {
 	aspects  []aspect
 	terms    []term    // of all aspects, each once
 	weights  []float64 // of the terms: how few blocks have each
+	df       []int     // of the terms: the units that have each
+	units    int       // of all sections
 	unknown  float64   // weight of a term that no block has
 	byName   []int     // the terms in alphabetical order
 	total    float64
@@ -82,14 +84,6 @@ func newQuery(question string, sections []*section) *query {
 	}
 	slices.SortFunc(q.byName, func(a, b int) int { return strings.Compare(q.terms[a].text, q.terms[b].text) })
 	q.weigh(sections)
-	for i := range q.aspects {
-		for _, t := range q.aspects[i].terms {
-			q.aspects[i].total += q.weights[t]
-		}
-	}
-	for _, w := range q.weights {
-		q.total += w
-	}
 	return q
 }
 
@@ -102,6 +96,14 @@ func (q *query) find(hash uint64) int {
 	}
 	return -1
 }
+
+// A small set has few units, and all of them are found: each word of its subject would be common. For the verdict it is
+// filled up to as many as a search in a large set finds, with units as technical English has them. A unit is a part of a
+// section.
+const (
+	settledUnits = 200
+	unitShare    = 0.4
+)
 
 // weigh finds the question's terms in the sections, and weighs them: rare ones among the units tell more, and a term
 // that no unit has tells most.
@@ -135,15 +137,27 @@ func (q *query) weigh(sections []*section) {
 			}
 		}
 	}
-	weight := func(df int) float64 {
-		n, df_ := float64(units), float64(df)
-		return math.Log(1 + (n-df_+0.5)/(df_+0.5))
-	}
-	q.unknown = weight(0)
+	q.df, q.units = df, units
+	q.rate(sections, 0)
+}
+
+// rate weighs the terms by the units that have them, and by further ones as technical English has them.
+func (q *query) rate(sections []*section, more int) {
+	n := float64(q.units + more)
+	weight := func(df float64) float64 { return math.Log(1 + (n-df+0.5)/(df+0.5)) }
+	q.unknown, q.total = weight(0), 0
 	for t := range q.weights {
-		q.weights[t] = weight(df[t])
+		q.weights[t] = weight(float64(q.df[t]) + float64(more)*unitShare*float64(q.terms[t].common))
+		q.total += q.weights[t]
+	}
+	for i := range q.aspects {
+		q.aspects[i].total = 0
+		for _, t := range q.aspects[i].terms {
+			q.aspects[i].total += q.weights[t]
+		}
 	}
 	for _, s := range sections {
+		clear(s.lines)
 		for _, t := range q.byName { // a line's sum is made in one order, so that equal lines weigh the same
 			if v := s.terms[t]; v >= 0 {
 				for _, m := range s.inLines.of(int(v)) {

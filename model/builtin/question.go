@@ -161,10 +161,10 @@ var general = set(`default defaults value values option options setting settings
 
 // standsAlone reports whether a word stands for a thing that was named before: "ones", or "one" with no noun after it.
 func standsAlone(words []word, i int) bool {
-	switch strings.ToLower(words[i].text) {
-	case "ones":
+	switch text := words[i].text; {
+	case strings.EqualFold(text, "ones"):
 		return true
-	case "one":
+	case strings.EqualFold(text, "one"):
 		return i > 0 && (i+1 == len(words) || stopWords[strings.ToLower(words[i+1].text)])
 	}
 	return false
@@ -241,6 +241,9 @@ var quoted = regexp.MustCompile("`([^`\n]{12,300})`|\"([^\"\n]{12,300})\"|“([^
 
 // quotedMessage is the message that a question quotes: several words of a program; empty if it quotes none.
 func quotedMessage(question string) string {
+	if !strings.ContainsAny(question, "`\"“'") {
+		return ""
+	}
 	for _, m := range quoted.FindAllStringSubmatch(question, 4) {
 		text := strings.Join(m[1:], "")
 		if len(strings.Fields(text)) >= 3 && len(text) < len(question)-2 {

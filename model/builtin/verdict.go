@@ -19,6 +19,10 @@ type evidence struct {
 // evidenceFor compares a question with the passages that were found for it.
 func evidenceFor(req model.Request, question string, q *query, sections []*section) evidence {
 	var f evidence
+	if more := settledUnits - q.units; more > 0 {
+		q.rate(sections, more)
+		defer q.rate(sections, 0)
+	}
 	for i := range req.Passages {
 		f.search = max(f.search, req.Passages[i].Score)
 	}
@@ -167,13 +171,14 @@ func (v verdict) shown() model.Verdict {
 	return model.VerdictDenied
 }
 
-// Where the lines are drawn. At 0 nine of ten near misses are not taken for answered; at doubt one in thirty questions
-// that the first page answers is denied. Alone is for what the search does not rate, pointed for a text that the reader
+// Where the lines are drawn. At 0 nine of ten near misses are not taken for answered. Below unlikely one passage is shown, not
+// three; below doubt what is found has hardly anything to do with the question, and nothing is. Alone is for what the search does not rate, pointed for a text that the reader
 // has selected: it most likely stands in the documentation.
 const (
-	doubt   = -2.5
-	alone   = 0.3
-	pointed = 0.1
+	unlikely = -2.5
+	doubt    = -6
+	alone    = 0.3
+	pointed  = 0.1
 )
 
 func (f evidence) verdict(points bool) verdict {

@@ -2,6 +2,7 @@ package builtin
 
 import (
 	"hash/maphash"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -9,6 +10,8 @@ import (
 
 	snowball "github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
+
+	"docent/search/analysis"
 )
 
 // stopWords carry no meaning of their own, or are the scaffolding of questions.
@@ -103,8 +106,9 @@ func letter(r rune) bool {
 // of several parts (root_path, generateStaticParams, --dry-run) is one term, and each of its parts another. If many
 // terms are compared they are told apart by their hashes.
 type term struct {
-	text string
-	hash uint64
+	text   string
+	hash   uint64
+	common float32 // share of the sections of technical English that have it
 }
 
 // seed is that of all hashes: none of them outlives the process.
@@ -149,7 +153,7 @@ func analyze(w string) *analyzed {
 	}
 	r = &analyzed{fingerprint: maphash.String(seed, strings.ToLower(w))}
 	for _, t := range splitTerms(w) {
-		r.terms = append(r.terms, term{t, maphash.String(seed, t)})
+		r.terms = append(r.terms, term{t, maphash.String(seed, t), common(w, t)})
 	}
 	if len(w) > longestAnalyzed {
 		return r
@@ -161,6 +165,17 @@ func analyze(w string) *analyzed {
 	}
 	analyses.words[strings.Clone(w)] = r
 	return r
+}
+
+// common is how common a term is in technical English: what is written for it is what counts, if it has an alias.
+func common(w, term string) float32 {
+	if aliased := strings.ToLower(w); aliases[aliased] == term {
+		term = stem(aliased)
+	}
+	if n := len(term); n > 2 && term[n-1] == term[n-2] && strings.IndexByte("bdfgmnprt", term[n-1]) >= 0 {
+		term = term[:n-1] // as package analysis stems
+	}
+	return float32(analysis.Common(analysis.Hash(term)))
 }
 
 // termsOf are the terms of one word.
@@ -241,7 +256,16 @@ func canonical(lower string) string {
 	if t, ok := aliases[lower]; ok {
 		return t
 	}
+	return stem(lower)
+}
+
+func stem(lower string) string {
 	env := snowball.NewEnv(lower)
 	english.Stem(env)
 	return env.Current()
+}
+
+// hasAny reports whether a text has one of some parts.
+func hasAny(text string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(text, part) })
 }

@@ -63,10 +63,6 @@ func withOneOfEach(t *testing.T, c *catalog.Catalog) (key api.Key, pull api.Pull
 		t.Fatal(err)
 	}
 	catalogtest.Must(c.KeepGap(t.Context(), api.Gap{Project: "docs", State: api.GapOpen, Anchor: "msg_1"}))(t)
-	if err := c.SetReportHook(t.Context(), api.ReportHook{Project: "docs", URL: "https://a.example"}); err != nil {
-		t.Fatal(err)
-	}
-	catalogtest.Must(c.AddReport(t.Context(), api.ReportDelivery{ID: "dlv_1", Project: "docs", Status: api.ReportPending}))(t)
 	catalogtest.Must(c.AddComment(t.Context(), api.Comment{Pull: pull.ID, Path: "a.md", Line: 1, Text: "x", Author: "u"}))(t)
 	catalogtest.AddWebhook(t, c, api.Webhook{ID: "whk_1", Project: "docs", URL: "https://a.example"}, 0)
 	if err := c.AddEvents(t.Context(), []api.WebhookEvent{catalogtest.Event(1, "docs", api.EventJobEnded, time.Now())}, nil, 1); err != nil {
@@ -207,6 +203,7 @@ func TestEveryTableIsCheckedOrACopy(t *testing.T) {
 		"jobs": "a copy", "questions": "a copy", "rated_pages": "a copy", "cited_pages": "a copy", "projections": "of copies",
 		"question_texts": "a copy", "text_queue": "of copies",
 		"searches": "a count for people", "stores": "compared with the journal",
+		"report_hooks": "dropped since", "report_deliveries": "dropped since",
 	}
 	c := catalogtest.Place{T: t, DSN: "sqlite:" + filepath.Join(t.TempDir(), "catalog.db")}.Open(catalog.Options{})
 	for _, table := range c.Tables() {

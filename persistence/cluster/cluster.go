@@ -2,7 +2,7 @@
 // there, and which runs the actors of a shard, is in its tables, and an evicted node can no longer write.
 //
 // A name such as "job/<id>", "thread/<id>" or "task/webhooks" belongs to a shard, and a shard to one node at a time. A
-// server that is alone has no Members: a nil *Members runs everything.
+// server that is alone is Single, which runs everything.
 package cluster
 
 import (

@@ -111,10 +111,10 @@ func TestANodeThatIsCutOffActsOnNothingBeforeOthersDo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	if err := cluster.Admit(t.Context(), conn, c.Fence()); !errors.Is(err, cluster.ErrGiven) {
+	if err := cluster.Admit(t.Context(), conn, c.Self().ID); !errors.Is(err, cluster.ErrGiven) {
 		t.Errorf("a connection of a node that was given up: %v", err)
 	}
-	if err := cluster.Admit(t.Context(), conn, a.Fence()); err != nil {
+	if err := cluster.Admit(t.Context(), conn, a.Self().ID); err != nil {
 		t.Errorf("a connection of a node that is there: %v", err)
 	}
 }
@@ -235,7 +235,7 @@ func (p *peer) dial(ctx context.Context) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	config.RuntimeParams["application_name"] = cluster.Application(p.Fence())
+	config.RuntimeParams["application_name"] = cluster.Application(p.Self().ID)
 	return pgx.ConnectConfig(ctx, config)
 }
 
@@ -364,7 +364,7 @@ func TestWhatRunsAloneRunsOnce(t *testing.T) {
 	defer cancel()
 	alone := func(p *peer) {
 		all.Go(func() {
-			p.RunExclusive(ctx, "task/one", func(ctx context.Context) {
+			cluster.RunExclusive(ctx, p, "task/one", func(ctx context.Context) {
 				if running.Add(1) > 1 {
 					t.Error("two at once")
 				}
@@ -457,7 +457,7 @@ func (s *scribe) write(ctx context.Context) {
 		}
 		s.mu.Lock()
 		for shard, number := range s.terms {
-			if _, err := conn.Exec(ctx, "SELECT test_write($1, $2, $3)", s.Fence(), shard, number); err == nil {
+			if _, err := conn.Exec(ctx, "SELECT test_write($1, $2, $3)", s.Self().ID, shard, number); err == nil {
 				s.written.Add(1)
 			}
 			break // any

@@ -113,3 +113,15 @@ func TestOneProbeThatFailsChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestTheStateOfANodeIsWhatMattersMost(t *testing.T) {
+	for want, n := range map[string]member{"ready": {Ready: true, Silence: 1}, "starting": {}, "leaving": {Ready: true, Leaving: true},
+		"silent": {Ready: true, Leaving: true, Silence: 2}} {
+		if got := n.state(""); got != want {
+			t.Errorf("%+v is %s", n, got)
+		}
+	}
+	if got := (member{Ready: true}).state("a does not reach it"); got != "isolated" {
+		t.Errorf("a node that is isolated is %s", got)
+	}
+}

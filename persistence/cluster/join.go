@@ -97,7 +97,7 @@ func Join(ctx context.Context, c Config) (*Members, error) {
 		close(m.ended)
 	})
 	if err := m.prove(ctx); err != nil {
-		m.stop()
+		m.Close()
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*m.limit)
 		defer cancel()
 		if left := m.leave(end); left != nil {

@@ -45,8 +45,7 @@ type Handler struct {
 	Open func(shard int) int
 }
 
-// Members is this node's view of the cluster, and its part in it. All methods work on nil, which is a server that is
-// alone and runs everything.
+// Members is this node's view of the cluster, and its part in it.
 type Members struct {
 	config Config
 	log    *slog.Logger
@@ -127,9 +126,6 @@ type view struct {
 
 // Self is this node.
 func (m *Members) Self() Node {
-	if m == nil {
-		return Node{}
-	}
 	if n, ok := m.view.Load().nodes[m.config.ID]; ok {
 		return n
 	}
@@ -138,9 +134,6 @@ func (m *Members) Self() Node {
 
 // Nodes are those that are there, this one among them, in the order they joined.
 func (m *Members) Nodes() []Node {
-	if m == nil {
-		return nil
-	}
 	var list []Node
 	for _, n := range m.view.Load().members {
 		list = append(list, n.node())
@@ -148,10 +141,11 @@ func (m *Members) Nodes() []Node {
 	return list
 }
 
-// Owns reports whether this node runs what has the name, now. It never waits.
-func (m *Members) Owns(name string) bool {
-	return m == nil || m.here(Shard(name))
-}
+// Owns implements Ownership.
+func (m *Members) Owns(name string) bool { return m.here(Shard(name)) }
+
+// Several implements Ownership.
+func (m *Members) Several() bool { return true }
 
 func (m *Members) here(shard int) bool {
 	return m.acts[shard].Load() && m.fresh() && !m.gone.Load()
@@ -164,13 +158,8 @@ func (m *Members) fresh() bool { return m.sinceBeat() < m.limit }
 // sinceBeat is how long ago the last beat that arrived was sent.
 func (m *Members) sinceBeat() time.Duration { return time.Since(m.base) - time.Duration(m.last.Load()) }
 
-// Check returns nil if this node runs what has the name, and an *ElsewhereError if another one does; that is noted
-// in the context's Slot. If nobody does, it waits a while for one that is to come, and then returns an
-// *api.BusyError. It waits for nobody who has left: the request of the context's Slot then ends with ErrLeft.
+// Check implements Ownership.
 func (m *Members) Check(ctx context.Context, name string) error {
-	if m == nil {
-		return nil
-	}
 	shard := Shard(name)
 	if m.here(shard) {
 		return nil
@@ -214,24 +203,14 @@ func (m *Members) busy() error {
 	return &api.BusyError{Kind: api.ErrUnavailable, RetryAfter: max(m.config.Beat, time.Second)}
 }
 
-// Changed is closed when Check, Owns or Owner may say something else than before.
+// Changed implements Ownership.
 func (m *Members) Changed() <-chan struct{} {
-	if m == nil {
-		return nil
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.changed
 }
 
-// Owner is the node that runs what has the name, as far as this one knows.
-func (m *Members) Owner(name string) (Node, bool) {
-	if m == nil {
-		return Node{}, true
-	}
-	return m.owner(Shard(name))
-}
-
+// owner is the node that runs a shard, as far as this one knows.
 func (m *Members) owner(shard int) (Node, bool) {
 	v := m.view.Load()
 	n, ok := v.nodes[v.owner[shard]]
@@ -240,37 +219,18 @@ func (m *Members) owner(shard int) (Node, bool) {
 
 // Evicted is closed when the other nodes have given this one up: it can write nothing any more, and its actors live
 // elsewhere. The process ends then, and is started again as another node; see decision 0044.
-func (m *Members) Evicted() <-chan struct{} {
-	if m == nil {
-		return nil
-	}
-	return m.given
-}
+func (m *Members) Evicted() <-chan struct{} { return m.given }
 
 // Reason is why this node was given up, for people.
 func (m *Members) Reason() string {
-	if m == nil {
-		return ""
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.reason
 }
 
-// Fence is the id that the node's appends bear: they are refused once its row in cluster_nodes is not alive.
-func (m *Members) Fence() string {
-	if m == nil {
-		return ""
-	}
-	return m.config.ID
-}
-
 // Handle tells h which shards run here, beginning with those that already do. The node takes shards from the first call
 // on: what handles requests has to be there by then.
 func (m *Members) Handle(h Handler) {
-	if m == nil {
-		return
-	}
 	m.mu.Lock()
 	m.handlers = append(m.handlers, h)
 	m.ready = true
@@ -290,13 +250,10 @@ func (h Handler) gained(shards []int) {
 // Leave hands all shards to the other nodes and ends the membership. If there is no other node, or ctx ends, the
 // rest is free for nodes that come later. Nothing can be appended afterwards.
 func (m *Members) Leave(ctx context.Context) error {
-	if m == nil {
-		return nil
-	}
 	if err := m.HandOver(ctx); err != nil {
 		m.log.Warn("left before everything was handed over", "error", err)
 	}
-	m.stop()
+	m.Close()
 	if reason := m.Reason(); reason != "" {
 		return fmt.Errorf("leave the cluster: %w: %s", ErrGiven, reason)
 	}
@@ -312,9 +269,6 @@ func (m *Members) Leave(ctx context.Context) error {
 // HandOver hands all shards to the other nodes and takes none. The node stays a member: it knows who runs what. If
 // there is no other node the shards are given up.
 func (m *Members) HandOver(ctx context.Context) error {
-	if m == nil {
-		return nil
-	}
 	m.mu.Lock()
 	m.leaving = true
 	m.mu.Unlock()
@@ -339,13 +293,6 @@ func (m *Members) HandOver(ctx context.Context) error {
 
 // Close ends the membership without telling the others, as the end of the process does.
 func (m *Members) Close() {
-	if m != nil {
-		m.stop()
-	}
-}
-
-// stop ends what runs in this process.
-func (m *Members) stop() {
 	m.gone.Store(true)
 	m.end()
 	<-m.ended
@@ -375,15 +322,8 @@ func (m *Members) change() {
 	m.changed = make(chan struct{})
 }
 
-// End gives this node up for what it has found out by itself.
+// End gives this node up, when the tables say that it does not count any more or for what it has found out by itself.
 func (m *Members) End(reason string) {
-	if m != nil {
-		m.giveUp(reason)
-	}
-}
-
-// giveUp is called when the tables say that this node does not count any more.
-func (m *Members) giveUp(reason string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.reason != "" {

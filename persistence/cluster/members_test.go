@@ -223,7 +223,7 @@ func (g *group) ended(m *cluster.Members) {
 	until(g.t, "the node's connections have ended", func() bool {
 		var left int
 		if err := g.db.QueryRow(g.t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1",
-			cluster.Application(m.Fence())).Scan(&left); err != nil {
+			cluster.Application(m.Self().ID)).Scan(&left); err != nil {
 			g.t.Fatal(err)
 		}
 		return left == 0
@@ -384,18 +384,20 @@ func TestANodeJoinsWhoseTablesSomebodyLocks(t *testing.T) {
 }
 
 func TestAServerThatIsAloneRunsEverything(t *testing.T) {
-	var m *cluster.Members
-	if !m.Owns("job/a") || m.Check(t.Context(), "job/a") != nil || m.Nodes() != nil || m.Fence() != "" || m.Evicted() != nil {
-		t.Error("no members do not run everything")
+	var alone cluster.Single
+	if !alone.Owns("job/a") || alone.Check(t.Context(), "job/a") != nil || alone.Several() || alone.Evicted() != nil {
+		t.Error("a server that is alone does not run everything")
 	}
-	ran := false
-	m.RunExclusive(t.Context(), "task/a", func(context.Context) { ran = true })
-	if !ran {
-		t.Error("nothing ran alone")
-	}
-	m.Handle(cluster.Handler{})
-	if err := m.Leave(t.Context()); err != nil {
-		t.Error(err)
+	ran := 0
+	cluster.RunExclusive(t.Context(), alone, "task/a", func(context.Context) { ran++ })
+	ctx, cancel := context.WithCancel(t.Context())
+	cluster.RunExclusive(ctx, alone, "task/a", func(run context.Context) {
+		ran++
+		cancel()
+		<-run.Done()
+	})
+	if ran != 2 {
+		t.Errorf("two ran %d times alone", ran)
 	}
 }
 

@@ -1,9 +1,12 @@
 package cluster
 
 import (
-	"time"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"docent/internal/health"
 )
 
 var (
@@ -33,14 +36,11 @@ func (m *Members) Describe(c chan<- *prometheus.Desc) {
 
 // Collect is of prometheus.Collector.
 func (m *Members) Collect(c chan<- prometheus.Metric) {
-	if m == nil {
-		return
-	}
 	s := m.Status()
 	c <- prometheus.MustNewConstMetric(nodesFigure, prometheus.GaugeValue, float64(len(s.Nodes)))
 	c <- prometheus.MustNewConstMetric(shardsFigure, prometheus.GaugeValue, float64(m.runs()))
 	c <- prometheus.MustNewConstMetric(takeOversFigure, prometheus.CounterValue, float64(m.takes.Load()))
-	c <- prometheus.MustNewConstMetric(beatFigure, prometheus.GaugeValue, s.LastBeat.Seconds())
+	c <- prometheus.MustNewConstMetric(beatFigure, prometheus.GaugeValue, s.LastBeat)
 	unreached, isolated := m.unreached()
 	c <- prometheus.MustNewConstMetric(unreachedFigure, prometheus.GaugeValue, float64(unreached))
 	c <- prometheus.MustNewConstMetric(isolatedFigure, prometheus.GaugeValue, float64(isolated))
@@ -71,41 +71,34 @@ func (m *Members) runs() (n int) {
 	return n
 }
 
-// A Status is what an operator sees of a cluster, from one of its nodes.
-type Status struct {
-	Nodes    []NodeStatus
-	Without  int           // shards that no node runs
-	LastBeat time.Duration // since this node's last sign of life that arrived in the database
-	Acts     bool          // whether this node acts on what it runs; it does not while it cannot reach the database
-}
-
-// A NodeStatus is one of the nodes.
-type NodeStatus struct {
-	Node
-	Self     bool
-	Ready    bool   // it takes shards
-	Shards   int    // that it runs
-	Silence  int    // beats in a row that this node has missed of it
-	Isolated string // why it runs nothing though it beats
-}
-
-// Status is how the cluster stands, as this node sees it. On one node without a cluster it is nil.
-func (m *Members) Status() *Status {
-	if m == nil {
-		return nil
-	}
+// Status is how the cluster stands, as this node sees it.
+func (m *Members) Status() *health.Cluster {
 	v := m.view.Load()
 	shards := map[string]int{}
 	for _, id := range v.owner {
 		shards[id]++
 	}
-	s := &Status{Acts: m.fresh() && !m.gone.Load(), LastBeat: m.sinceBeat(), Without: Shards}
+	c := &health.Cluster{Acts: m.fresh() && !m.gone.Load(), LastBeat: m.sinceBeat().Seconds(), Without: Shards}
 	for _, n := range v.members {
-		s.Without -= shards[n.ID]
-		s.Nodes = append(s.Nodes, NodeStatus{
-			Node: n.node(), Self: n.ID == m.config.ID, Ready: n.Ready, Shards: shards[n.ID], Silence: n.Silence,
-			Isolated: v.reach[n.ID].Isolated,
-		})
+		c.Without -= shards[n.ID]
+		isolated := v.reach[n.ID].Isolated
+		c.Nodes = append(c.Nodes, health.Node{Name: n.Name, Address: n.Address, Version: n.Version, Started: n.Started.UTC(),
+			Self: n.ID == m.config.ID, State: n.state(isolated), Reason: isolated, Shards: shards[n.ID]})
 	}
-	return s
+	slices.SortFunc(c.Nodes, func(a, b health.Node) int { return strings.Compare(a.Name, b.Name) })
+	return c
+}
+
+func (n member) state(isolated string) string {
+	switch {
+	case n.Silence > 1:
+		return "silent"
+	case n.Leaving:
+		return "leaving"
+	case isolated != "":
+		return "isolated"
+	case !n.Ready:
+		return "starting"
+	}
+	return "ready"
 }

@@ -399,9 +399,6 @@ func (m *Members) proof() (why string, sure bool) {
 
 // Serving returns nil while this node takes what readers write. It asks nobody: a beat that arrives has been written.
 func (m *Members) Serving() error {
-	if m == nil {
-		return nil
-	}
 	if m.gone.Load() {
 		return ErrGiven
 	}

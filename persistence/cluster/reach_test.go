@@ -66,7 +66,7 @@ func (g *group) meet(n *mesh, name string) *peer {
 
 func isolatedNames(p *peer) (names []string) {
 	for _, n := range p.Status().Nodes {
-		if n.Isolated != "" {
+		if n.Reason != "" {
 			names = append(names, n.Name)
 		}
 	}
@@ -84,7 +84,7 @@ func TestANodeThatTheOthersDoNotReachDoesNotJoin(t *testing.T) {
 	}{
 		{"nobody behind its address", "nobody:1", "", []string{"node_address of NAME is nobody:1", "a does not reach it", "connection refused"}},
 		{"a silent address", "silent:1", "silent", []string{"node_address of NAME is silent:1", "a does not reach it", "nothing answers there within"}},
-		{"another node's listener behind its address", "other:1", a.Fence(), []string{"node_address of NAME is other:1", "node a answers there"}},
+		{"another node's listener behind its address", "other:1", a.Self().ID, []string{"node_address of NAME is other:1", "node a answers there"}},
 		{"another node's address", "a:1", "", []string{"node_address: a:1 is the address of node a as well"}},
 	} {
 		t.Run(c.what, func(t *testing.T) {

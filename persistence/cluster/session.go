@@ -219,17 +219,17 @@ func (m *Members) round(ctx context.Context, conn *pgx.Conn, seen *watch) error 
 		if now.Reason != nil {
 			reason = *now.Reason
 		}
-		m.giveUp(reason)
+		m.End(reason)
 		return nil
 	case now.Epoch < m.view.Load().epoch:
-		m.giveUp("the database has lost what it had acknowledged")
+		m.End("the database has lost what it had acknowledged")
 		return nil
 	case !now.Held:
 		return errors.New("the session does not hold the node's lock: connect to the server itself, not through a pooler that shares sessions")
 	}
 	dead := seen.look(time.Now(), m.config.ID, now.Nodes)
 	if !m.take(now) {
-		m.giveUp("another node has its shards")
+		m.End("another node has its shards")
 		return nil
 	}
 	m.beaten(sent)

@@ -18,40 +18,7 @@ type task struct {
 	ended chan struct{}
 }
 
-// RunExclusive runs f on the node that runs the name, as often as this node comes to run it, until ctx ends or f
-// returns by itself. The context of f ends when another node is to run it, and already when this node cannot know that
-// none does; the other one begins when f has returned. A node that was stopped may still be in f when it wakes: it can
-// write nothing then.
-func (m *Members) RunExclusive(ctx context.Context, name string, f func(context.Context)) {
-	if m == nil {
-		f(ctx)
-		return
-	}
-	for {
-		changed := m.Changed()
-		if run, done := m.Hold(ctx, name); run != nil {
-			f(run)
-			byItself := run.Err() == nil
-			done()
-			if byItself {
-				return
-			}
-			continue
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-m.ctx.Done():
-			// What cannot run here any more waits as elsewhere.
-			<-ctx.Done()
-			return
-		case <-changed:
-		}
-	}
-}
-
-// Hold returns a context that ends as that of RunExclusive's f, and release, which says once that what ran under it has
-// ended. The context is nil if this node may not run what has the name.
+// Hold implements Ownership.
 func (m *Members) Hold(ctx context.Context, name string) (held context.Context, release func()) {
 	shard := Shard(name)
 	m.mu.Lock()

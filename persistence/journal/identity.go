@@ -2,12 +2,7 @@ package journal
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"log/slog"
-	"time"
-
-	"docent/api"
 )
 
 // A Identity says which journal this is, and what it knows of the catalog that it works with.
@@ -17,44 +12,6 @@ type Identity struct {
 	Revision uint64 // the last change of the catalog that it has heard of
 	Position uint64 // of its last event
 	Seen     uint64 // the position that the catalog had seen, as far as the journal has heard
-}
-
-// hearEvery is the least time between two writes of what the journal has heard of the catalog.
-const hearEvery = time.Second
-
-// Hear makes the journal remember, about once a second and at the end, how far the catalog's changes have come, until
-// stop is closed. Is what the journal says of itself already.
-func (j *Journal) Hear(is Identity, revision func() uint64, stop <-chan struct{}) {
-	Hear(j.log, j.Remember, is, revision, stop)
-}
-
-// Hear is Journal.Hear of a journal that remembers by the given function.
-func Hear(log *slog.Logger, remember func(Identity) error, is Identity, revision func() uint64,
-	stop <-chan struct{}) {
-	store := func() {
-		next := is
-		if next.Revision = revision(); next.Revision <= is.Revision {
-			return
-		}
-		if err := remember(next); err != nil {
-			if !errors.Is(err, api.ErrShuttingDown) {
-				log.Warn("the journal does not know yet of the catalogue's last changes", "error", err)
-			}
-			return
-		}
-		is = next
-	}
-	tick := time.NewTicker(hearEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			store()
-			return
-		case <-tick.C:
-			store()
-		}
-	}
 }
 
 var metaIdentity = []byte("identity")

@@ -34,7 +34,6 @@ type Store interface {
 	Quotas() Quotas
 	Identity() Identity
 	Remember(is Identity) error
-	Hear(is Identity, revision func() uint64, stop <-chan struct{})
 
 	Stats() Stats
 	Moves(ctx context.Context) error

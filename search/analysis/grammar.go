@@ -4,6 +4,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/blevesearch/bleve/v2/analysis/lang/ar"
 	"github.com/blevesearch/bleve/v2/analysis/lang/bg"
@@ -105,6 +106,9 @@ var scripts = []struct {
 // Scripts are the codes of the script of a text: another one than Latin if it has at least as many letters of that
 // as Latin words.
 func Scripts(text string) []string {
+	if !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return latinScript
+	}
 	latin := 0
 	for word := range strings.FieldsFuncSeq(text, func(r rune) bool { return !unicode.Is(unicode.Latin, r) }) {
 		if len(word) > 0 {
@@ -122,5 +126,7 @@ func Scripts(text string) []string {
 			return script.codes
 		}
 	}
-	return []string{"Latn"}
+	return latinScript
 }
+
+var latinScript = []string{"Latn"}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"path"
 	"slices"
 	"strings"
@@ -43,7 +44,7 @@ func (u *Update) derive() []*page.Record {
 		address, v := shown[r], editions[r]
 		at := u.placeOf(r, address, titles)
 		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, r.Hidden,
+		fmt.Fprintf(h, "%q %q %q %q %d %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, at.Order, r.Hidden,
 			v.Versions, v.Current, v.Language, v.Docs, v.Same)
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
@@ -68,7 +69,7 @@ func (u *Update) derive() []*page.Record {
 			u.records[i], u.sources[r] = r, src
 		}
 		src.Place, src.Links, src.Parts = at, links, imported
-		r.Derived, r.Shown, r.Crumbs = derived, address, at.Crumbs
+		r.Derived, r.Shown, r.Crumbs, r.Order = derived, address, at.Crumbs, at.Order
 		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
 		todo = append(todo, r)
 	}
@@ -193,9 +194,13 @@ func (u *Update) editions(shown map[*page.Record]string) map[*page.Record]site.E
 	return out
 }
 
+// orderedPages is how many pages of a navigation are known by their place.
+const orderedPages = 5
+
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
 func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
+	seen := 0
 	for _, r := range u.records {
 		if r.Kind != page.KindNavigation {
 			continue
@@ -217,6 +222,12 @@ func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.P
 			key := site.PageKey(full)
 			known, ok := places[key]
 			if !ok {
+				if seen++; p.Order == 0 {
+					p.Order = uint8(min(seen, math.MaxUint8))
+				}
+				if p.Order > orderedPages { // so that these may move without being indexed again
+					p.Order = 0
+				}
 				places[key] = p
 				return
 			}

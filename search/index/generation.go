@@ -41,7 +41,7 @@ import (
 // can be checked against the manifest before it is used.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 8
+const schemaVersion = 9
 
 // Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }

@@ -360,12 +360,33 @@ func (u *Update) writeText(name string) (_ *os.File, err error) {
 		}
 	}
 	w := bufio.NewWriterSize(f, 1<<18)
+	// What follows on from each other in the old text is copied at once, which the system does by itself.
+	var from, length int64
+	copyOld := func() error {
+		if length == 0 {
+			return nil
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		if _, err := u.old.Text.Seek(from, io.SeekStart); err != nil { // all others read at positions
+			return err
+		}
+		_, err := io.CopyN(f, u.old.Text, length)
+		length = 0
+		return err
+	}
 	var at int64
 	for i, r := range u.records {
 		if content, ok := u.fresh[r]; ok {
-			_, err = w.Write(content)
+			if err = copyOld(); err == nil {
+				_, err = w.Write(content)
+			}
+		} else if length > 0 && r.Offset == from+length {
+			length += r.Size
 		} else {
-			_, err = io.Copy(w, io.NewSectionReader(u.old.Text, r.Offset, r.Size))
+			err = copyOld()
+			from, length = r.Offset, r.Size
 		}
 		if err != nil {
 			return nil, err
@@ -377,6 +398,9 @@ func (u *Update) writeText(name string) (_ *os.File, err error) {
 		}
 		r.Offset = at
 		at += r.Size
+	}
+	if err := copyOld(); err != nil {
+		return nil, err
 	}
 	if err := w.Flush(); err != nil {
 		return nil, err

@@ -46,6 +46,7 @@ type Record struct {
 	Renders     string   // the operation of an API that the page is about: "GET /pets"
 	Shown       string   // path of the page on the site, by the rule of its generator
 	Crumbs      []string // titles of the groups or folders above it
+	Order       uint8    // place in the navigation, from 1, of its first pages; 0 for any other
 	Hidden      bool     // found by its path, not by searching
 	Front       site.Front
 	Boost       float32

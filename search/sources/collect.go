@@ -100,7 +100,7 @@ func (s *Reader) collect(ctx context.Context, p api.Project, fresh bool, progres
 // take brings what was collected of a source to what the nodes were given last, and reports whether that was something
 // else.
 func (s *Reader) take(ctx context.Context, p api.Project) (changed bool, err error) {
-	if s.Nodes == nil || !p.Kind.Collected() {
+	if !p.Kind.Collected() {
 		return false, nil
 	}
 	return s.Nodes.Take(ctx, p, s.CollectedDir(p.ID))
@@ -118,9 +118,6 @@ func (s *Reader) collected(id api.ProjectID) bool {
 func (s *Reader) gatherAlone(
 	ctx context.Context, p api.Project, dir string, came bool, gather func(context.Context) error,
 ) error {
-	if s.Nodes == nil {
-		return gather(ctx)
-	}
 	return s.Nodes.Collect(ctx, p, dir, func(ctx context.Context) error {
 		changed, err := s.Nodes.Take(ctx, p, dir)
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"docent/api"
 	"docent/internal/backoff"
+	"docent/persistence/catalog/nodes"
 )
 
 // Nodes are the servers that answer from the same sources. Each reads and indexes them by itself; what only one of them
@@ -26,26 +27,37 @@ type Nodes interface {
 	// Forget removes what nodes were given of a source.
 	Forget(ctx context.Context, id api.ProjectID) error
 
-	// Heads are the numbers of all sources; Now differs when one has changed, and Turned receives when another node has
-	// changed one.
-	Heads(ctx context.Context) (map[api.ProjectID]Head, error)
-	Now(ctx context.Context) ([2]int64, error)
-	Turned() <-chan struct{}
+	// Heads are the numbers of all sources.
+	Heads(ctx context.Context) (map[api.ProjectID]nodes.Head, error)
+	// Follow calls look when a source may have changed and when read receives, until ctx ends. Look reports whether it has
+	// seen to all of it; else it is called again.
+	Follow(ctx context.Context, read <-chan struct{}, look func(ctx context.Context) (whole bool))
 	// Turn makes all nodes read a source again.
 	Turn(ctx context.Context, id api.ProjectID, commit string) (number int64, err error)
 	// Serves says that this node has read a source up to a number; Behind names the other nodes that have not.
 	Serves(ctx context.Context, id api.ProjectID, number int64) error
-	Behind(ctx context.Context, id api.ProjectID, number int64) (nodes []string, err error)
+	Behind(ctx context.Context, id api.ProjectID, number int64) (names []string, err error)
 }
 
-// A Head is the state of a source that each node is to serve at least.
-type Head struct {
-	Number int64
-	Commit string // as the node read it that set the number; imports of collected pages differ from node to node
+// Single is the Nodes of a server that is alone: what it has read all have.
+type Single struct{}
+
+// These implement Nodes. No source has a number.
+func (Single) Take(context.Context, api.Project, string) (bool, error)             { return false, nil }
+func (Single) Forget(context.Context, api.ProjectID) error                         { return nil }
+func (Single) Heads(context.Context) (map[api.ProjectID]nodes.Head, error)         { return nil, nil }
+func (Single) Follow(context.Context, <-chan struct{}, func(context.Context) bool) {}
+func (Single) Turn(context.Context, api.ProjectID, string) (int64, error)          { return 0, nil }
+func (Single) Serves(context.Context, api.ProjectID, int64) error                  { return nil }
+func (Single) Behind(context.Context, api.ProjectID, int64) (names []string, _ error) {
+	return nil, nil
+}
+
+func (Single) Collect(ctx context.Context, _ api.Project, _ string, f func(context.Context) error) error {
+	return f(ctx)
 }
 
 const (
-	nodesLook  = time.Second      // between two looks at whether sources have changed
 	nodesAgain = 15 * time.Second // after a reading that failed
 	nodesWait  = 30 * time.Second // that an update waits for other nodes
 	nodesAsk   = 100 * time.Millisecond
@@ -105,7 +117,7 @@ func (f *following) forget(id api.ProjectID) {
 
 // served tells the other nodes that a source was read here, which had a number before.
 func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
-	if s.Nodes == nil || !s.follows.behind(id, number) {
+	if !s.follows.behind(id, number) {
 		return
 	}
 	if err := s.Nodes.Serves(ctx, id, number); err != nil {
@@ -117,11 +129,8 @@ func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
 	s.follows.served[id] = max(s.follows.served[id], number)
 }
 
-// turned makes the other nodes read a source as it is here. It returns 0 if they cannot be told.
-func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
-	if s.Nodes == nil {
-		return 0
-	}
+// turned makes the other nodes read a source as it is here. It reports whether they could be told.
+func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64, told bool) {
 	pause := backoff.Exponential(nodesAsk, time.Second)
 	for tries := 1; ; tries++ {
 		var err error
@@ -130,19 +139,16 @@ func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64) {
 		}
 		if tries == turnTries || backoff.Sleep(ctx, pause(tries)) != nil {
 			s.Log.Warn("other nodes are not told that a source was read; they find out when they look", "project", id, "error", err)
-			return 0
+			return 0, false
 		}
 	}
 	s.follows.learn(id, number)
 	s.served(ctx, id, number)
-	return number
+	return number, true
 }
 
 // moved makes the other nodes read a source that was found to have moved, unless one of them was first to see it.
 func (s *Reader) moved(ctx context.Context, id api.ProjectID) {
-	if s.Nodes == nil {
-		return
-	}
 	heads, err := s.Nodes.Heads(ctx)
 	if err == nil && heads[id].Commit == s.Index.Commit(id) {
 		return
@@ -152,11 +158,9 @@ func (s *Reader) moved(ctx context.Context, id api.ProjectID) {
 
 // everywhere returns when every node answers from a source as it is here, or when those that do not have had their time.
 func (s *Reader) everywhere(ctx context.Context, id api.ProjectID, progress Progress) {
-	number := s.turned(ctx, id)
-	if number == 0 {
-		if s.Nodes != nil {
-			progress("other nodes could not be told, and read it when they look by themselves", 0, 0)
-		}
+	number, told := s.turned(ctx, id)
+	if !told {
+		progress("other nodes could not be told, and read it when they look by themselves", 0, 0)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, nodesWait)
@@ -182,40 +186,20 @@ func (s *Reader) everywhere(ctx context.Context, id api.ProjectID, progress Prog
 	}
 }
 
-// followNodes reads what other nodes have turned, and drops what they have removed, until ctx ends.
-func (s *Reader) followNodes(ctx context.Context) {
-	var seen [2]int64
-	for {
-		now, err := s.Nodes.Now(ctx)
-		if err == nil && now != seen {
-			var whole bool
-			if whole, err = s.catchUp(ctx); whole {
-				seen = now
-			}
-		}
-		if err != nil && ctx.Err() == nil {
+// catchUp begins to read each source that another node has turned, and drops what was removed. It is whole if nothing has
+// to be looked at again.
+func (s *Reader) catchUp(ctx context.Context) (whole bool) {
+	heads, err := s.Nodes.Heads(ctx)
+	var projects []api.Project
+	if err == nil {
+		whole = s.dropRemoved(ctx)
+		projects, err = s.Catalog.Projects(ctx)
+	}
+	if err != nil {
+		if ctx.Err() == nil {
 			s.Log.Debug("whether sources have changed is not known", "error", err)
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-s.follows.read:
-		case <-s.Nodes.Turned():
-		case <-time.After(nodesLook):
-		}
-	}
-}
-
-// catchUp begins to read each source that another node has turned. It is whole if nothing has to be looked at again.
-func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
-	heads, err := s.Nodes.Heads(ctx)
-	if err != nil {
-		return false, err
-	}
-	whole = s.dropRemoved(ctx)
-	projects, err := s.Catalog.Projects(ctx)
-	if err != nil {
-		return false, err
+		return false
 	}
 	for _, project := range projects {
 		for _, p := range project.Parts() {
@@ -230,7 +214,7 @@ func (s *Reader) catchUp(ctx context.Context) (whole bool, err error) {
 			}
 		}
 	}
-	return whole && s.follows.idle(), nil
+	return whole && s.follows.idle()
 }
 
 // idle reports whether nothing is being read that another node has turned.
@@ -291,9 +275,6 @@ func (s *Reader) readTurned(ctx context.Context, p api.Project) error {
 // CatchUp returns when what this node answers from is as new as what others do, or when ctx ends: a node that was away
 // does so before it takes requests. What has no index yet is not waited for.
 func (s *Reader) CatchUp(ctx context.Context) error {
-	if s.Nodes == nil {
-		return nil
-	}
 	heads, err := s.Nodes.Heads(ctx)
 	if err != nil {
 		return err
@@ -377,12 +358,4 @@ func (s *Reader) dropHere(ctx context.Context, id api.ProjectID) error {
 		errs = append(errs, s.Repositories.Discard(ctx, id))
 	}
 	return errors.Join(errs...)
-}
-
-// forgetGiven removes what other nodes were given of a source.
-func (s *Reader) forgetGiven(ctx context.Context, id api.ProjectID) error {
-	if s.Nodes == nil {
-		return nil
-	}
-	return s.Nodes.Forget(ctx, id)
 }

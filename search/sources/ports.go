@@ -20,7 +20,7 @@ type Deps struct {
 	Collectors map[api.SourceKind]Collector
 	Collecting string // folder of what they collect
 
-	Nodes Nodes // the others that answer from the same sources; nil on one that is alone
+	Nodes Nodes // that answer from the same sources
 
 	// BeforeIndexing is called with each project before its files are indexed; nil for nothing. A test ends the process
 	// here, as hostile content would.

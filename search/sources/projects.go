@@ -61,7 +61,7 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	}
 	if err != nil {
 		s.folders().forget(p.ID)
-		return Project{}, errors.Join(err, s.Index.Remove(p.ID), s.forgetGiven(context.WithoutCancel(ctx), p.ID))
+		return Project{}, errors.Join(err, s.Index.Remove(p.ID), s.Nodes.Forget(context.WithoutCancel(ctx), p.ID))
 	}
 	added, err := s.Catalog.AddProject(ctx, p)
 	if err == nil {
@@ -175,7 +175,7 @@ func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
-	a.Widget = b.Widget
+	a.Widget, a.TimeZone = b.Widget, b.TimeZone
 	a.Label, a.Every, a.Sources = b.Label, b.Every, b.Sources
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)
@@ -247,7 +247,7 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 	s.forget(id)
 	s.follows.forget(id)
 	s.folders().forget(id)
-	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.forgetGiven(ctx, id)}
+	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.Nodes.Forget(ctx, id)}
 	for _, f := range p.Sources {
 		errs = append(errs, s.drop(ctx, api.SourceID(id, f.Label)))
 	}

@@ -368,15 +368,10 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 	s.watch = watch
 	s.mu.Unlock()
 	defer watch.Close()
-	if s.Nodes != nil {
-		var follows background.Work
-		follows.Go("search/sources.Follow", func() { s.followNodes(ctx) })
-		defer follows.Wait()
-	}
+	var follows background.Work
+	follows.Go("search/sources.Follow", func() { s.Nodes.Follow(ctx, s.follows.read, s.catchUp) })
+	defer follows.Wait()
 	for {
-		if s.Nodes != nil {
-			s.dropRemoved(ctx)
-		}
 		projects, err := s.Catalog.Projects(ctx)
 		if err != nil && ctx.Err() == nil {
 			s.Log.Error("list the projects", "error", err)

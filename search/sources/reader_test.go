@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
 	"docent/search"
 )
@@ -152,27 +153,20 @@ func TestUpdatesArePendingUntilTheyEnd(t *testing.T) {
 	t.Parallel()
 	reader := newTestReader(t, slog.New(slog.DiscardHandler))
 	addProject(t, reader, "docs")
-	first := NewUpdates(reader)
+	first := NewUpdates(reader, new(tasktest.Queue))
 	id, err := first.Start(t.Context(), "docs") // and the process dies
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
-	next := NewUpdates(reader)
-	next.Resume()
-	defer next.Close()
+	var tasks tasktest.Queue
+	next := NewUpdates(reader, &tasks)
+	next.Wake()
 	ended := func(id api.UpdateID) {
 		t.Helper()
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-			up, err := next.Status(t.Context(), id)
-			if err != nil || time.Now().After(deadline) {
-				t.Fatal(up, err)
-			}
-			if up.Status == api.UpdateSuccess && up.Attempts == 1 && up.Commit.SHA != "" {
-				return
-			}
+		tasks.Run(t.Context())
+		up, err := next.Status(t.Context(), id)
+		if err != nil || up.Status != api.UpdateSuccess || up.Attempts != 1 || up.Commit.SHA == "" {
+			t.Fatal(up, err)
 		}
 	}
 	ended(id)

@@ -126,7 +126,7 @@ func (s *Reader) SetSource(ctx context.Context, id api.ProjectID, f api.Source, 
 		s.Forget(part.ID)
 		if before.Kind != part.Kind || before.Source != part.Source {
 			// What was collected of another place is not what this one has.
-			if err := errors.Join(s.forgetGiven(ctx, part.ID), os.RemoveAll(s.CollectedDir(part.ID))); err != nil {
+			if err := errors.Join(s.Nodes.Forget(ctx, part.ID), os.RemoveAll(s.CollectedDir(part.ID))); err != nil {
 				return Source{}, err
 			}
 		}
@@ -251,7 +251,7 @@ func (s *Reader) RemoveSource(ctx context.Context, id api.ProjectID, label strin
 
 // drop forgets all that was read of a further source, here and on other nodes.
 func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
-	return errors.Join(s.dropHere(ctx, id), s.forgetGiven(ctx, id))
+	return errors.Join(s.dropHere(ctx, id), s.Nodes.Forget(ctx, id))
 }
 
 // RefreshAll reads a project's further sources. What fails of one is reported for that one, and the others are read.

@@ -138,7 +138,7 @@ func TestABrokenSourceHoldsUpNoOther(t *testing.T) {
 // A collected source is not fetched again for an index alone, nor more often than it says.
 func TestACollectedSourceIsFetchedAsOftenAsItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		reader := New(Deps{Guard: &Guard{now: time.Now}, Collecting: t.TempDir()})
+		reader := New(Deps{Nodes: Single{}, Guard: &Guard{now: time.Now}, Collecting: t.TempDir()})
 		p := api.Project{ID: "docs@site", Kind: api.SourceWeb, Every: "2h"}
 		if !reader.due(p) {
 			t.Error("one that was never collected is not due")

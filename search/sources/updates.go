@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,8 +13,10 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/background"
 	"docent/internal/backoff"
 	"docent/internal/brief"
+	"docent/internal/task"
 )
 
 const (
@@ -31,47 +32,15 @@ const (
 // project come one after the other, and a request that comes while one waits to begin gets that one.
 type Updates struct {
 	reader *Reader
-	ctx    context.Context // ends with Close
-	cancel context.CancelFunc
-	work   background.Work
-	wake   chan struct{}
-
-	// Here reports whether this node, of several, does what has a name; all of it if nil. It is set before Resume.
-	Here func(name string) bool
+	tasks  task.Starter
 
 	mu      sync.Mutex
 	running map[api.ProjectID]*updateRun
 }
 
-// NewUpdates are those that the reader carries out. They do nothing by themselves before Resume.
-func NewUpdates(reader *Reader) *Updates {
-	ctx, cancel := context.WithCancel(context.Background())
-	return &Updates{reader: reader, ctx: ctx, cancel: cancel, wake: make(chan struct{}, 1),
-		running: map[api.ProjectID]*updateRun{}}
-}
-
-// Close breaks off what runs; the next server begins it again.
-func (u *Updates) Close() error {
-	u.cancel()
-	u.work.Wait()
-	return nil
-}
-
-// Resume carries out what is pending, now and until Close. It is called at most once.
-func (u *Updates) Resume() {
-	u.work.Go("search/sources.Resume", func() {
-		for u.ctx.Err() == nil {
-			var again <-chan time.Time // never, if the catalog could be read
-			if u.insist("list the updates that have not ended", u.beginPending) != nil {
-				again = time.After(10 * time.Second)
-			}
-			select {
-			case <-u.ctx.Done():
-			case <-u.wake:
-			case <-again:
-			}
-		}
-	})
+// NewUpdates are those that the reader carries out. They do nothing by themselves before Wake.
+func NewUpdates(reader *Reader, tasks task.Starter) *Updates {
+	return &Updates{reader: reader, tasks: tasks, running: map[api.ProjectID]*updateRun{}}
 }
 
 // Start accepts an update.
@@ -80,15 +49,57 @@ func (u *Updates) Start(ctx context.Context, project api.ProjectID) (api.UpdateI
 	if err != nil {
 		return "", err
 	}
-	u.Wake()
+	u.tasks.Start(u.of(project))
 	return up.ID, nil
 }
 
 // Wake starts what is pending.
 func (u *Updates) Wake() {
-	select {
-	case u.wake <- struct{}{}:
-	default:
+	u.tasks.Start(task.Task{Name: "updates", Handle: func(ctx context.Context, _ int) (time.Duration, error) {
+		open, err := u.reader.Catalog.OpenUpdates(ctx)
+		for _, up := range open {
+			u.tasks.Start(u.of(up.Project))
+		}
+		return task.Done, err
+	}})
+}
+
+// of is the task that carries out a project's updates, the oldest first. How one ended is stored as often as it takes,
+// and it is not begun again for that.
+func (u *Updates) of(project api.ProjectID) task.Task {
+	var ended *updateRun
+	handle := func(ctx context.Context, _ int) (time.Duration, error) {
+		defer u.set(project, nil) // the catalog says the same now
+		if ended == nil {
+			open, err := u.reader.Catalog.OpenUpdates(ctx)
+			i := slices.IndexFunc(open, func(up api.Update) bool { return up.Project == project })
+			if err != nil || i < 0 {
+				return task.Done, err
+			}
+			run := &updateRun{update: open[i]}
+			u.set(project, run)
+			if err := u.carryOut(ctx, run); err != nil {
+				return 0, err
+			}
+			ended = run
+		}
+		if err := u.reader.Catalog.SaveUpdate(ctx, ended.view()); err != nil && !errors.Is(err, api.ErrConflict) {
+			return 0, fmt.Errorf("store how update %s ended: %w", ended.view().ID, err)
+		}
+		ended = nil
+		return 0, nil
+	}
+	return task.Task{Name: "updates/" + string(project), Place: "task/update/" + string(project), Handle: handle}
+}
+
+// set remembers what is under way of a project; nil for nothing.
+func (u *Updates) set(project api.ProjectID, run *updateRun) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if run == nil {
+		delete(u.running, project)
+	} else {
+		u.running[project] = run
 	}
 }
 
@@ -104,83 +115,43 @@ func (u *Updates) Status(ctx context.Context, id api.UpdateID) (api.Update, erro
 	return u.reader.Catalog.Update(ctx, id)
 }
 
-// beginPending begins the updates that the catalog has as open, at most one of a project at a time.
-func (u *Updates) beginPending() error {
-	open, err := u.reader.Catalog.OpenUpdates(u.ctx)
-	if err != nil {
-		return err
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	for _, up := range open { // oldest first
-		if u.running[up.Project] != nil || !u.here(up.Project) {
-			continue
-		}
-		run := &updateRun{update: up}
-		u.running[up.Project] = run
-		u.work.Go("search/sources.beginPending", func() {
-			stored := u.carryOut(run)
-			u.mu.Lock()
-			delete(u.running, up.Project) // the catalog says the same now
-			u.mu.Unlock()
-			if stored {
-				u.Wake() // the project's next one
-			}
-		})
-	}
-	return nil
-}
-
-// here reports whether this node carries out a project's updates.
-func (u *Updates) here(project api.ProjectID) bool {
-	return u.Here == nil || u.Here("task/update/"+string(project))
-}
-
-// carryOut brings an update to its end, unless the server stops before. It says whether the catalog has the end.
-func (u *Updates) carryOut(run *updateRun) (stored bool) {
-	up := run.view()
-	if !u.here(up.Project) {
-		return false // another node takes it up
-	}
-	if up.Attempts >= updateAttempts {
-		return u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
+// carryOut brings an update to its end, unless the task stops before.
+func (u *Updates) carryOut(ctx context.Context, run *updateRun) error {
+	if up := run.view(); up.Attempts >= updateAttempts {
+		u.end(run, fmt.Errorf("%w: it broke off %d times", errGivenUp, up.Attempts))
+		return nil
 	}
 	now := time.Now().UTC()
 	run.change(func(up *api.Update) {
 		up.Status, up.StartedAt, up.Attempts, up.Logs = api.UpdateInProgress, &now, up.Attempts+1, nil
 	})
 	// Stored first: a client that asks from now on gets another update, since this one may have read the old state.
-	if u.save(run) != nil {
-		return false
+	if err := u.reader.Catalog.SaveUpdate(ctx, run.view()); err != nil {
+		return fmt.Errorf("store that an update began: %w", err)
 	}
-	told := u.tell(run)
-	err := background.Guard(func() error { return u.perform(run) })
+	told := u.tell(ctx, run)
+	err := background.Guard(func() error { return u.perform(ctx, run) })
 	told()
-	if u.ctx.Err() != nil && err != nil {
+	if ctx.Err() != nil && err != nil {
 		run.change(func(up *api.Update) { up.Attempts-- }) // stopped, not failed
-		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
-		if err := u.reader.Catalog.SaveUpdate(ctx, run.view()); err != nil {
-			u.reader.Log.Warn("an interrupted update counts as an attempt", "update", up.ID, "error", err)
+		if err := u.reader.Catalog.SaveUpdate(last, run.view()); err != nil {
+			u.reader.Log.Warn("an interrupted update counts as an attempt", "update", run.view().ID, "error", err)
 		}
-		return false
+		return ctx.Err()
 	}
-	if !u.here(up.Project) {
-		return false // another node has taken it up
-	}
-	return u.end(run, err)
+	u.end(run, err)
+	return nil
 }
 
-// tellEvery is how often what an update says is stored for other nodes.
+// tellEvery is how often what an update says is stored.
 const tellEvery = time.Second
 
-// tell stores what the update says now and then, where other nodes may be asked for it, until the returned function is
-// called.
-func (u *Updates) tell(run *updateRun) (stop func()) {
-	if u.Here == nil {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(u.ctx)
+// tell stores what the update says now and then, since another process may be asked for it, until the returned function
+// is called.
+func (u *Updates) tell(ctx context.Context, run *updateRun) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	background.Go("search/sources.tell", func() {
 		defer close(ended)
@@ -188,7 +159,7 @@ func (u *Updates) tell(run *updateRun) (stop func()) {
 		for backoff.Sleep(ctx, tellEvery) == nil {
 			up := run.view()
 			now := strings.Join(up.Logs, "\n")
-			if now == said || !u.here(up.Project) {
+			if now == said {
 				continue
 			}
 			if err := u.reader.Catalog.SaveUpdate(ctx, up); err == nil {
@@ -204,18 +175,18 @@ func (u *Updates) tell(run *updateRun) (stop func()) {
 var errGivenUp = errors.New("the update is given up")
 
 // perform reads and indexes the documentation, and says what has changed.
-func (u *Updates) perform(run *updateRun) error {
+func (u *Updates) perform(ctx context.Context, run *updateRun) error {
 	id := run.view().Project
-	project, err := u.reader.Catalog.Project(u.ctx, id)
+	project, err := u.reader.Catalog.Project(ctx, id)
 	if err != nil {
 		return fmt.Errorf("find project %s: %w", id, err)
 	}
 	run.say("reading the documentation")
-	tip, report, err := u.reader.refreshTo(u.ctx, project, run.progress)
-	if u.ctx.Err() != nil {
-		return u.ctx.Err()
+	tip, report, err := u.reader.refreshTo(ctx, project, run.progress)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
-	failed := u.reader.RefreshAll(u.ctx, project, run.progress) // whatever became of the first
+	failed := u.reader.RefreshAll(ctx, project, run.progress) // whatever became of the first
 	for _, label := range slices.Sorted(maps.Keys(failed)) {
 		run.say("the source " + label + ": " + failure(failed[label]))
 	}
@@ -224,16 +195,16 @@ func (u *Updates) perform(run *updateRun) error {
 	}
 	commit := api.UpdateCommit{SHA: report.Commit, Ref: tip.Branch, Added: report.Added, Modified: report.Modified,
 		Removed: report.Removed}
-	tree, err := u.reader.Repositories.Tree(u.ctx, project, report.Commit)
+	tree, err := u.reader.Repositories.Tree(ctx, project, report.Commit)
 	if err != nil {
 		return err
 	}
-	if commit.Message, err = tree.Message(u.ctx); err != nil {
+	if commit.Message, err = tree.Message(ctx); err != nil {
 		return err
 	}
 	commit.Message = brief.Runes(commit.Message, 2000, "…")
-	if before, err := u.before(tree, id, report.Commit); err == nil {
-		now, err := tree.Files(u.ctx)
+	if before, err := u.before(ctx, tree, id, report.Commit); err == nil {
+		now, err := tree.Files(ctx)
 		if err != nil {
 			return err
 		}
@@ -256,20 +227,20 @@ func (u *Updates) perform(run *updateRun) error {
 
 // before lists the files that there were after the project's last successful update, or if there was none, before
 // the commit.
-func (u *Updates) before(tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
-	last, err := u.reader.Catalog.LastUpdate(u.ctx, id)
+func (u *Updates) before(ctx context.Context, tree *forge.Tree, id api.ProjectID, commit string) ([]api.File, error) {
+	last, err := u.reader.Catalog.LastUpdate(ctx, id)
 	if err == nil {
-		if files, err := tree.FilesAt(u.ctx, last.Commit.SHA); !errors.Is(err, api.ErrNotFound) {
+		if files, err := tree.FilesAt(ctx, last.Commit.SHA); !errors.Is(err, api.ErrNotFound) {
 			return files, err
 		}
 	} else if !errors.Is(err, api.ErrNotFound) {
 		return nil, err
 	}
-	parent, err := tree.Parent(u.ctx, commit)
+	parent, err := tree.Parent(ctx, commit)
 	if err != nil {
 		return nil, err
 	}
-	return tree.FilesAt(u.ctx, parent)
+	return tree.FilesAt(ctx, parent)
 }
 
 // changed compares two lists of files.
@@ -290,8 +261,8 @@ func changed(before, now []api.File) (added, modified, removed []string) {
 	return added, modified, slices.Sorted(maps.Keys(old))
 }
 
-// end stores how an update ended. What cannot be stored has not ended, and is begun again by the next server.
-func (u *Updates) end(run *updateRun, err error) (stored bool) {
+// end says how an update ended. What cannot be stored has not ended, and is begun again by the next server.
+func (u *Updates) end(run *updateRun, err error) {
 	now := time.Now().UTC()
 	up := run.view()
 	if err != nil {
@@ -303,7 +274,6 @@ func (u *Updates) end(run *updateRun, err error) (stored bool) {
 		run.say("done: " + up.Summary)
 		run.change(func(up *api.Update) { up.Status, up.EndedAt = api.UpdateSuccess, &now })
 	}
-	return u.save(run) == nil
 }
 
 // failure is why an update failed, in words that name nothing of the machine; the log has the rest.
@@ -332,28 +302,6 @@ func failure(err error) string {
 		return "failed: " + err.Error()
 	}
 	return "failed: the documentation could not be read or indexed; the server's log has the reason"
-}
-
-// save stores how far a run has come, as often as it takes. It fails when the server stops, and if the update is no
-// more.
-func (u *Updates) save(run *updateRun) error {
-	return u.insist("store an update", func() error { return u.reader.Catalog.SaveUpdate(u.ctx, run.view()) })
-}
-
-// insist tries something until it is done, the server stops, or it cannot be done.
-func (u *Updates) insist(doing string, do func() error) error {
-	pause := backoff.Exponential(100*time.Millisecond, 10*time.Second)
-	for try := 1; ; try++ {
-		err := do()
-		if err == nil || u.ctx.Err() != nil {
-			return err
-		}
-		u.reader.Log.Warn("an update waits for the catalogue", "doing", doing, "error", err, "try", try)
-		if !errors.Is(err, api.ErrUnavailable) {
-			return err
-		}
-		_ = backoff.Sleep(u.ctx, pause(try))
-	}
 }
 
 // An updateRun is an update that this server has in hand.

@@ -16,7 +16,7 @@ import (
 	"docent/tests/harness"
 )
 
-// restarts is where a program finds newControl.
+// restarts is where a program finds harness.NewControl.
 func restarts(t *testing.T, server *harness.Server) *httptest.Server {
 	control := httptest.NewServer(harness.NewControl(server))
 	t.Cleanup(control.Close)

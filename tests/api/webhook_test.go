@@ -61,10 +61,7 @@ func TestDocumentedReceiversVerifyDeliveries(t *testing.T) {
 		t.Log("the receiver in JavaScript is left out: there is no node")
 	}
 	for name, command := range receivers {
-		listen, err := harness.OwnAddress()
-		if err != nil {
-			t.Fatal(err)
-		}
+		listen := harness.OwnAddress(t)
 		id, secret := harness.AddTestWebhook(t, data, config, p.ID, "http://"+listen+"/docs")
 		cmd := exec.CommandContext(t.Context(), command[0], command[1:]...)
 		out := new(harness.LockedBuffer)

@@ -52,7 +52,7 @@ func openConsoleHouse(t *testing.T, data string) (h *harness.Console, stop func(
 		t.Fatal(err)
 	}
 	h.URL, handler = running.URL, h.App.Edge
-	h.App.Updates.Resume()
+	h.App.Updates.Wake()
 	ready.Done()
 	return h, func() {
 		h.App.Pages.Leave()

@@ -181,10 +181,7 @@ type container struct {
 
 func (i *containerImage) container(t *testing.T) *container {
 	t.Helper()
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	c := &container{t: t, image: i, listen: address, log: new(harness.LockedBuffer), env: map[string]string{"DOCENT_LISTEN": address}}
 	c.mount("--bind", c.volume(), "/data")
 	return c

@@ -90,10 +90,7 @@ func TestFromTheBinaryToTheFirstAnswer(t *testing.T) {
 	}
 	harness.Setenv(t, "GOMEMLIMIT", "192MiB") // three quarters of 256 MB, as a server sets it by itself there
 	harness.Setenv(t, "OLLAMA_HOST", "127.0.0.1:1")
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	began := time.Now()
 	cmd := initAtTerminal(t, "--config", config, "--data", data)
 	shown, err := atTerminal(t, cmd, source, "docs.example.com", address, "", "")

@@ -108,10 +108,7 @@ func newScraped(t *testing.T) *scraped {
 		{Match: "breaks", Steps: []modeltest.Step{{Fault: "500", Times: 1 << 20}}},
 		{Steps: []modeltest.Step{{Text: "The ferry to the island leaves every hour from pier two. [1]"}}},
 	})
-	operator, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	operator := harness.OwnAddress(t)
 	config := filepath.Join(t.TempDir(), "docent.toml")
 	text := fmt.Sprintf("operator_listen = %q\npoll_interval = \"1s\"\n[tracing]\nendpoint = %q\n", operator, collector.URL) +
 		peer.Config("writer", "openai") + "prompt_price = 3.0\ncompletion_price = 15.0\n"
@@ -188,10 +185,7 @@ func (s *scraped) startPrometheus() {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
-	address, err := harness.OwnAddress()
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	address := harness.OwnAddress(s.t)
 	s.prometheus = "http://" + address
 	cmd := exec.Command("prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+address, "--enable-feature=exemplar-storage", "--log.level=warn")

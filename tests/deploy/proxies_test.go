@@ -87,7 +87,7 @@ var proxies = []*proxyProgram{
 		reload: func(p *proxy) error { return p.cmd.Process.Signal(syscall.SIGHUP) }},
 	{name: "caddy", find: "caddy-*/caddy", files: []string{"Caddyfile"}, waits: true,
 		setUp: func(p *proxy) *exec.Cmd {
-			p.admin = harness.AddressFor(p.t)
+			p.admin = harness.OwnAddress(p.t)
 			_, port, _ := net.SplitHostPort(p.https)
 			_, plain, _ := net.SplitHostPort(p.plain)
 			// For localhost Caddy makes the certificate itself.
@@ -133,8 +133,8 @@ func (p *proxyProgram) start(t *testing.T, upstream string) *proxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	run := &proxy{proxyProgram: p, t: t, dir: dir, upstream: upstream, plain: harness.AddressFor(t),
-		https: harness.AddressFor(t), roots: filepath.Join(dir, "fullchain.pem"), log: new(harness.LockedBuffer)}
+	run := &proxy{proxyProgram: p, t: t, dir: dir, upstream: upstream, plain: harness.OwnAddress(t),
+		https: harness.OwnAddress(t), roots: filepath.Join(dir, "fullchain.pem"), log: new(harness.LockedBuffer)}
 	host, _, _ := net.SplitHostPort(run.https)
 	_, port, _ := net.SplitHostPort(run.plain)
 	run.plain = net.JoinHostPort(host, port) // one host for both

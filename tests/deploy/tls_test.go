@@ -36,10 +36,7 @@ type tlsServer struct {
 func newTLSServer(t *testing.T) *tlsServer {
 	t.Helper()
 	harness.SkipShort(t)
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		t.Fatal(err)

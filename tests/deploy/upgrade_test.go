@@ -22,7 +22,9 @@ import (
 
 	"docent/api"
 	"docent/persistence/catalog/catalogtest"
+	catalogdb "docent/persistence/catalog/database"
 	"docent/persistence/datadir"
+	"docent/persistence/secrets"
 	"docent/tests/harness"
 )
 
@@ -345,6 +347,63 @@ func TestOwnersOfOlderDataRunTheServerOn(t *testing.T) {
 		if got := operators(); !slices.Equal(got, []string{"editor@harbour.example.com"}) {
 			t.Errorf("in the end operators are %v", got)
 		}
+	})
+}
+
+// An oldRow is a row of a table that is no more.
+type oldRow struct {
+	fields []any
+	catalogdb.Checked
+}
+
+// Contents is a row's.
+func (r *oldRow) Contents() (table, key string, fields []any) { return "", "", r.fields }
+
+// insert stores a row of texts and numbers, with its checksum.
+func (r *released) insert(t *testing.T, table string, fields ...any) {
+	t.Helper()
+	row := &oldRow{fields: fields}
+	catalogdb.SetChecksum(row)
+	var values []string
+	for _, f := range append(fields, row.Checksum) {
+		if text, ok := f.(string); ok {
+			f = "'" + text + "'"
+		}
+		values = append(values, fmt.Sprint(f))
+	}
+	if _, err := r.db.ExecContext(t.Context(), "INSERT INTO "+table+" VALUES ("+strings.Join(values, ", ")+")"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestWebhooksOfReportsOfOlderDataGoOn starts this version on data of versions in which a project's weekly report had a
+// webhook of its own: what waited is sent to it, and so is the last week's report.
+func TestWebhooksOfReportsOfOlderDataGoOn(t *testing.T) {
+	eachReleased(t, func(t *testing.T, r *released) {
+		const pending = "rpt_harbour_2025-W40"
+		if _, err := r.db.ExecContext(t.Context(), "SELECT 1 FROM report_hooks"); err != nil {
+			return // reports were not there yet
+		}
+		readers := harness.NewReportReceiver(t)
+		secret, err := secrets.Open(filepath.Join(r.data, datadir.Secrets)).Keep("harbour", "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.insert(t, "report_hooks", "harbour", fmt.Sprintf(`{"url":"%s/harbour","secret":"%s","timeZone":"Europe/Berlin",`+
+			`"createdAt":"2025-09-01T00:00:00Z"}`, readers.URL, secret))
+		r.insert(t, "report_deliveries", pending, "harbour", "pending", int64(1759730400000), int64(1759730400000),
+			`{"week":"2025-W40","payload":{"type":"report.weekly"},"attempts":3,"createdAt":"2025-10-06T06:00:00Z"}`)
+		s := harness.NewServer(t, r.data, append([]string{"--config", harness.AllowLoopback(t)}, r.flags...)...)
+		harness.Until(t, "both reports are taken", func() bool { return len(readers.Taken()["/harbour"]) == 2 })
+		s.Stop()
+		if got := readers.Taken()["/harbour"]; got[0] != pending || !strings.HasPrefix(got[1], "rpt_harbour_20") {
+			t.Errorf("taken are %v", got)
+		}
+		if out := harness.Docent(t, append([]string{"webhook", "list", "--data", r.data, "--json"}, r.flags...)...); !strings.Contains(out, "report.weekly") {
+			t.Errorf("webhooks are %s", out)
+		}
+		harness.Docent(t, append([]string{"catalog", "check", "--data", r.data}, r.flags...)...)
+		harness.Docent(t, append([]string{"journal", "check", "--data", r.data}, r.flags...)...)
 	})
 }
 

@@ -20,10 +20,7 @@ import (
 func TestOnlyTheOperatorsListenerHasDebug(t *testing.T) {
 	t.Parallel()
 	data := filepath.Join(t.TempDir(), "data")
-	operator, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	operator := harness.OwnAddress(t)
 	config := filepath.Join(t.TempDir(), "docent.toml")
 	if err := os.WriteFile(config, fmt.Appendf(nil, "operator_listen = %q\n", operator), 0o600); err != nil {
 		t.Fatal(err)

@@ -134,10 +134,7 @@ func newSandbox(t *testing.T, documentation func(dir string) error, installed bo
 	t.Helper()
 	harness.SkipShort(t)
 	need.Installed(t, "the documentation's commands", "scripts/install-test-needs", "bash", "curl", "jq")
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	s := &playground{t: t, dir: t.TempDir(), listen: address, used: map[int]bool{}}
 	for _, name := range []string{"docs", "my-docs"} {
 		if err := documentation(filepath.Join(s.dir, name)); err != nil {

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// ChatControl is newControl, and shows what the server holds of a thread.
+// ChatControl is NewControl, and shows what the server holds of a thread.
 func ChatControl(server *Server, projects ...Project) *http.ServeMux {
 	operate := NewControl(server)
 	for _, p := range projects {
@@ -94,7 +94,7 @@ func NewChatServer(t *testing.T, rate, parts int) (server *Server, data string, 
 		fmt.Sprintf("[models.slow]\nprovider = \"scripted\"\nrate = %d\nparts = %d\n", rate, parts)+EndlessModel))
 }
 
-// NewChatServerWith is newChatServer with a configuration that has a model named slow.
+// NewChatServerWith is NewChatServer with a configuration that has a model named slow.
 func NewChatServerWith(t *testing.T, config string) (server *Server, data string, harbour, slow Project) {
 	t.Helper()
 	data = filepath.Join(t.TempDir(), "data")
@@ -122,16 +122,6 @@ func InstalledProxy(find string) string {
 		return found[0]
 	}
 	return pattern // which is no file
-}
-
-// AddressFor is a HOST:PORT that nobody else takes.
-func AddressFor(t *testing.T) string {
-	t.Helper()
-	address, err := OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return address
 }
 
 // A GatedModel is a provider that writes the second half of an answer only when it is let.

@@ -25,9 +25,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"docent/bench/lab"
 	"docent/cmd/docent/config"
-	"docent/internal/backoff"
 	"docent/internal/testing/freeport"
 	"docent/internal/testing/need"
 )
@@ -366,24 +364,12 @@ func (n *Node) bootLocked() error {
 
 // AwaitReady waits until the node answers, in whichever process: one that ends by itself is followed by another.
 func (n *Node) AwaitReady() error {
-	err := UntilReady(n.URL)
+	err := untilReady(n.URL)
 	if err != nil {
 		text := n.Log.String()
 		err = fmt.Errorf("the node is not ready (%w):\n%s", err, text[max(0, len(text)-6000):])
 	}
 	return err
-}
-
-// UntilReady waits, for a minute at most, until a server answers that it is ready.
-func UntilReady(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	for {
-		_, err := lab.Get(ctx, url+"/readyz")
-		if err == nil || backoff.Sleep(ctx, 10*time.Millisecond) != nil {
-			return err
-		}
-	}
 }
 
 // Die ends the node as a loss of power would.
@@ -441,7 +427,7 @@ func NewNodes(t *testing.T, many int, network *Network, database *Database, seed
 			n.Via = []string{"ip", "netns", "exec", n.Machine.space}
 			n.Listen, inner = n.Machine.Address+":8080", n.Machine.Address+":8081"
 		} else {
-			n.Listen, inner = AddressFor(t), AddressFor(t)
+			n.Listen, inner = OwnAddress(t), OwnAddress(t)
 		}
 		if database != nil {
 			n.Flags = append([]string{"--node-name", n.Name, "--node-listen", inner}, flags...)

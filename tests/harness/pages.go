@@ -18,7 +18,7 @@ func Site(t *testing.T) (address string) {
 	return address
 }
 
-// ChangingSite is aSite, one page of which says something else once change was called.
+// ChangingSite is Site, one page of which says something else once change was called.
 func ChangingSite(t *testing.T) (address string, change func()) {
 	t.Helper()
 	var changed atomic.Bool

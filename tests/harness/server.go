@@ -30,16 +30,21 @@ var servers atomic.Uint32
 // each server gets one for itself: nobody else can take its port while it is down. The port is below those that the system
 // gives out by itself, which somebody may take on all addresses, and above the last that browsers refuse, 10080
 // (https://fetch.spec.whatwg.org/#port-blocking).
-func OwnAddress() (string, error) {
+func OwnAddress(t testing.TB) string {
+	t.Helper()
 	if runtime.GOOS == "linux" {
 		n, pid := servers.Add(1), os.Getpid()
 		own := net.IPv4(127, byte(1+pid%250), byte(1+n/250%250), byte(1+n%250))
 		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), fmt.Sprint(10_100+n%10_000))); err == nil {
 			defer listener.Close()
-			return listener.Addr().String(), nil
+			return listener.Addr().String()
 		}
 	}
-	return lab.FreeAddress()
+	address, err := lab.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return address
 }
 
 // A Server is the program serving, as a process of its own.
@@ -86,10 +91,7 @@ func SkipShort(t testing.TB) {
 func NewServer(t testing.TB, data string, flags ...string) *Server {
 	t.Helper()
 	SkipShort(t)
-	address, err := OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := OwnAddress(t)
 	s := &Server{T: t, Data: data, Listen: address, Flags: flags, URL: "http://" + address, Log: new(LockedBuffer)}
 	s.Start()
 	t.Cleanup(s.Kill)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -18,9 +19,27 @@ import (
 	"docent/cmd/docent/config"
 )
 
-// JournalIn gives the conditions [bbolt] and [postgres]: where the journal of the story is. Its check and its events are
+// Stories runs scripts in which each step is a command as a person types it. Beside testscript's own commands they have
+//
+//	ready               wait until the server of the script answers
+//	capture NAME [EXPR] set a variable to what the last command printed, or to what the expression finds in it
+//	await EXPR CMD...   run a command until it prints what matches
+//	[bbolt], [postgres]  conditions: where the journal is
+//	call METHOD PATH [FILE] [key=KEY] [sign=SECRET]  make a request to the server, as a program or a code host does
+//
+// The data directory is $WORK/data, the server listens on $DOCENT_LISTEN, and clients go to $DOCENT_URL.
+func Stories(t *testing.T, journal string, params testscript.Params) {
+	params.RequireUniqueNames = true
+	params.Cmds = map[string]func(*testscript.TestScript, bool, []string){
+		"ready": scriptReady, "capture": scriptCapture, "await": scriptAwait,
+	}
+	params.Condition = journalIn(journal)
+	testscript.Run(t, params)
+}
+
+// journalIn gives the conditions [bbolt] and [postgres]: where the journal of the story is. Its check and its events are
 // read from the file.
-func JournalIn(kind string) func(string) (bool, error) {
+func journalIn(kind string) func(string) (bool, error) {
 	return func(condition string) (bool, error) {
 		switch condition {
 		case config.JournalBolt, config.JournalPostgres:
@@ -30,8 +49,16 @@ func JournalIn(kind string) func(string) (bool, error) {
 	}
 }
 
-// ScriptCapture is the command capture.
-func ScriptCapture(ts *testscript.TestScript, neg bool, args []string) {
+func scriptReady(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: ready")
+	}
+	if err := untilReady("http://" + ts.Getenv("DOCENT_LISTEN")); err != nil {
+		ts.Fatalf("the server is not ready: %v", err)
+	}
+}
+
+func scriptCapture(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) == 0 || len(args) > 2 {
 		ts.Fatalf("usage: capture NAME [EXPR]")
 	}
@@ -46,8 +73,7 @@ func ScriptCapture(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], text)
 }
 
-// ScriptAwait is the command await.
-func ScriptAwait(ts *testscript.TestScript, neg bool, args []string) {
+func scriptAwait(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: await EXPR CMD...")
 	}

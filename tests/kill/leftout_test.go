@@ -29,10 +29,7 @@ func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T
 	write(harness.MarkOfCrash, "x")
 	write("index.md", "# Tea\n\nHostile.\n")
 
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	server := &harness.Server{T: t, Data: data, Listen: address, URL: "http://" + address, Log: new(harness.LockedBuffer)}
 	t.Cleanup(func() { server.Kill() })
 	for range 2 {

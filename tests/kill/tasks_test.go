@@ -1,16 +1,12 @@
 package kill
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"net/http"
-	"net/http/httptest"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -47,11 +43,11 @@ func TestTasksSurviveKills(t *testing.T) {
 		".docent/fresh.md": `append "Again." to index.md`}))
 	harness.Docent(t, "automation", "add", "fresh", "--data", data, "--project", daily.ID, "--prompt", ".docent/fresh.md", "--on-push-of",
 		"acme/code", "--daily-cap", "1000")
-	readers := newReportReader(t)
+	readers := harness.NewReportReceiver(t)
 	for n := range reporting {
 		p := harness.NewProject(t, data, fmt.Sprintf("reported%d", n), harness.WriteFiles(t,
 			map[string]string{"index.md": "# Page\n"}))
-		oldReportHook(t, data, p.ID, readers.URL+"/"+p.ID)
+		addOldWebhook(t, data, p.ID, readers.URL+"/"+p.ID, api.EventReportWeekly)
 	}
 	holdJournal(t, data)
 
@@ -74,7 +70,7 @@ func TestTasksSurviveKills(t *testing.T) {
 	}
 	host.Do(func() { host.Fault = nil })
 	c.Settled(job.ID)
-	harness.Until(t, "every report is taken", func() bool { return len(readers.taken()) == reporting })
+	harness.Until(t, "every report is taken", func() bool { return len(readers.Taken()) == reporting })
 	harness.Until(t, "every run has a job", func() bool {
 		return !strings.Contains(harness.Docent(t, "automation", "list", "--data", data, "--json"), `"status":"accepted"`)
 	})
@@ -88,7 +84,7 @@ func TestTasksSurviveKills(t *testing.T) {
 	if got, want := host.Git(t, "show", host.Pulls("")[0].Head+":guide/setup.md"), fmt.Sprintf("Word %d.", comments); !strings.Contains(got, want) {
 		t.Errorf("after the comments the page says %q, want %q", got, want)
 	}
-	for id, weeks := range readers.taken() {
+	for id, weeks := range readers.Taken() {
 		if len(weeks) != 1 {
 			t.Errorf("%s was sent the reports %v", id, weeks)
 		}
@@ -135,8 +131,8 @@ func runsOf(t *testing.T, data, project string) []api.AutomationRun {
 	return runs
 }
 
-// oldReportHook adds a webhook for weekly reports that is older than a week: the report of the last one is due.
-func oldReportHook(t *testing.T, data, project, url string) {
+// addOldWebhook adds a webhook that is older than a week: if it wants weekly reports, that of the last one is due.
+func addOldWebhook(t *testing.T, data, project, url string, kinds ...api.EventKind) {
 	t.Helper()
 	secret, err := secrets.Open(filepath.Join(data, datadir.Secrets)).Keep(api.ProjectID(project), "whsec_MDEyMzQ1Njc4OTAxMjM0NTY3ODkwMTIz")
 	if err != nil {
@@ -147,52 +143,9 @@ func oldReportHook(t *testing.T, data, project, url string) {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := store.SetReportHook(t.Context(), api.ReportHook{Project: api.ProjectID(project), URL: url, Secret: secret,
-		CreatedAt: time.Now().AddDate(0, 0, -30)}); err != nil {
+	created := time.Now().AddDate(0, 0, -30)
+	if err := store.AddWebhook(t.Context(), api.Webhook{ID: api.NewID(api.WebhookPrefix, created), Project: api.ProjectID(project),
+		URL: url, Events: kinds, Secret: secret, CreatedAt: created}, 0); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// A reportReader takes the second attempt of each report.
-type reportReader struct {
-	*httptest.Server
-	mu       sync.Mutex
-	attempts map[string]int
-	got      map[string][]string // ids of reports, by their paths
-}
-
-func newReportReader(t *testing.T) *reportReader {
-	r := &reportReader{attempts: map[string]int{}, got: map[string][]string{}}
-	r.Server = httptest.NewServer(r)
-	t.Cleanup(r.Close)
-	return r
-}
-
-func (r *reportReader) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	id := req.Header.Get("webhook-id")
-	if r.attempts[id]++; r.attempts[id] == 1 {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	var p struct{ Type string }
-	if err := json.NewDecoder(req.Body).Decode(&p); err != nil || p.Type != "report.weekly" {
-		w.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	if !slices.Contains(r.got[req.URL.Path], id) {
-		r.got[req.URL.Path] = append(r.got[req.URL.Path], id)
-	}
-	w.WriteHeader(http.StatusNoContent)
-}
-
-func (r *reportReader) taken() map[string][]string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := map[string][]string{}
-	for path, ids := range r.got {
-		out[path] = slices.Clone(ids)
-	}
-	return out
 }

@@ -119,7 +119,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if doubtful := strings.Contains(text, "does not seem to answer"); result.Answered != (len(sources) > 0 &&
+		if doubtful := strings.Contains(text, model.Doubtful("en")); result.Answered != (len(sources) > 0 &&
 			!doubtful) || doubtful && len(sources) == 0 {
 			t.Errorf("%s: answered %v with sources %v\n%s", question, result.Answered, sources, text)
 		}
@@ -132,7 +132,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		return slices.ContainsFunc(q.Relevant, func(p string) bool { return path == p || strings.HasSuffix(path, "/"+p) })
 	}
 
-	denied, right, searched, held, shown, words := 0, 0, 0, 0, 0, 0 // shown: by the text or a card
+	denied, right, searched, held, inCards, words := 0, 0, 0, 0, 0, 0 // inCards: in the text or a card
 	for _, q := range questions {
 		text, sources, found := answer(q.Corpus, q.Query)
 		words += proseWords(text)
@@ -153,7 +153,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 			t.Logf("the next one does not hold %s", pattern)
 		}
 		if len(sources) > 0 && regexp.MustCompile(answering[q.Query]).MatchString(text+cards) {
-			shown++
+			inCards++
 		}
 		t.Logf("%s: %s\nsources %v\n%s\n", q.Corpus, q.Query, sources, text)
 	}
@@ -161,15 +161,19 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	// prices, people, things that the product does not do. They share words with it.
 	var unanswerable []judgedQuestion
 	readJSON(t, "testdata/unanswerable.json", &unanswerable)
-	answered := 0
+	answered, shown := 0, 0
 	for _, q := range unanswerable {
-		if text, sources, _ := answer(q.Corpus, q.Query); len(sources) > 0 {
+		text, sources, _ := answer(q.Corpus, q.Query)
+		if len(sources) > 0 {
+			shown++
+		}
+		if len(sources) > 0 && !strings.Contains(text, model.Doubtful("en")) {
 			answered++
 			t.Logf("%s: %s\nanswered though it cannot be, sources %v\n%s\n", q.Corpus, q.Query, sources, text)
 		}
 	}
-	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers, %d with their cards; of %d that cannot be answered %d are answered",
-		len(questions), denied, right, searched, held, shown, len(unanswerable), answered)
+	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers, %d with their cards; of %d that cannot be answered %d are told an answer, %d are shown something",
+		len(questions), denied, right, searched, held, inCards, len(unanswerable), answered, shown)
 	t.Logf("%d words an answer, without its code", words/len(questions))
 	if denied > 3 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
@@ -180,8 +184,8 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 	if held < 10 { // 15 before answers were short
 		t.Errorf("%d of %d answers hold what answers", held, len(questions))
 	}
-	if answered*10 > len(unanswerable) {
-		t.Errorf("%d of %d questions are answered that the documentation does not answer", answered, len(unanswerable))
+	if answered*20 > len(unanswerable) {
+		t.Errorf("%d of %d questions are told an answer that the documentation does not have", answered, len(unanswerable))
 	}
 
 	// Questions of our own, which nobody asked there: what the choice of blocks was looked at with, and what was written

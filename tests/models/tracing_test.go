@@ -81,10 +81,7 @@ func newTestCollector(t *testing.T) *testCollector {
 	}
 	program := filepath.Join(cache, "docent-tests", "collector-"+string(version[1]))
 	need.Peer(t, "a real collector of traces", "scripts/install-collector", program)
-	address, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	address := harness.OwnAddress(t)
 	dir := t.TempDir()
 	c := &testCollector{url: "http://" + address, file: filepath.Join(dir, "spans.json")}
 	config := filepath.Join(dir, "config.yaml")
@@ -355,10 +352,7 @@ func (tree *spanTree) asked() {
 // TestACollectorThatFailsIsNobodysTrouble asks a question while the collector is away, silent or refusing.
 func TestACollectorThatFailsIsNobodysTrouble(t *testing.T) {
 	t.Parallel()
-	away, err := harness.OwnAddress()
-	if err != nil {
-		t.Fatal(err)
-	}
+	away := harness.OwnAddress(t)
 	released := make(chan struct{})
 	silent := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-released }))
 	t.Cleanup(func() { close(released); silent.Close() })

@@ -30,7 +30,7 @@ type balancer func(t *testing.T, random bool, servers ...string) string
 func nginxBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
 	program := need.Peer(t, "nginx", "scripts/install-proxies", harness.InstalledProxy(harness.NginxProgram))
-	at := harness.AddressFor(t)
+	at := harness.OwnAddress(t)
 	text, err := os.ReadFile("../../deploy/compose/nginx.conf")
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func nginxBefore(t *testing.T, random bool, servers ...string) string {
 func haproxyBefore(t *testing.T, random bool, servers ...string) string {
 	t.Helper()
 	program := need.Peer(t, "HAProxy", "scripts/install-test-needs", "haproxy")
-	at := harness.AddressFor(t)
+	at := harness.OwnAddress(t)
 	conf := ""
 	for _, f := range harness.ReadFences(t, "docs/deploy/cluster.mdx") {
 		if strings.Contains(f.Text, "backend docent") {
@@ -140,7 +140,7 @@ func TestBalancersAskANodeThatIsThere(t *testing.T) {
 	for name, before := range balancers {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			refused := harness.AddressFor(t)
+			refused := harness.OwnAddress(t)
 			node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path == "/busy" {
 					w.Header().Set("Retry-After", "7")

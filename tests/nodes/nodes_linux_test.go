@@ -45,8 +45,8 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 		files = append(files, "../testdata/script/"+name+".txtar")
 	}
 	var making sync.Mutex
-	testscript.Run(t, testscript.Params{
-		Files: files, RequireUniqueNames: true,
+	harness.Stories(t, config.JournalPostgres, testscript.Params{
+		Files: files,
 		Setup: func(env *testscript.Env) error {
 			making.Lock()
 			name := "s" + strings.ToLower(filepath.Base(env.WorkDir))
@@ -58,11 +58,11 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 			if _, err := os.Stat(filepath.Join(env.WorkDir, "docent.toml")); err == nil {
 				flags = []string{"--config", filepath.Join(env.WorkDir, "docent.toml")}
 			}
-			upstream := []string{harness.AddressFor(t), harness.AddressFor(t), harness.AddressFor(t)}
+			upstream := []string{harness.OwnAddress(t), harness.OwnAddress(t), harness.OwnAddress(t)}
 			front := nginxBefore(t, true, upstream...)
 			env.Setenv("DOCENT_URL", front)
 			for i, address := range upstream {
-				inner := harness.AddressFor(t)
+				inner := harness.OwnAddress(t)
 				if i == 0 {
 					for key, value := range map[string]string{harness.RaceOptions: os.Getenv(harness.RaceOptions),
 						"DOCENT_LISTEN":      address,
@@ -88,21 +88,7 @@ func TestStoriesWithThreeNodes(t *testing.T) {
 			}
 			return nil
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"ready": readyItself, "capture": harness.ScriptCapture, "await": harness.ScriptAwait,
-		},
-		Condition: harness.JournalIn(config.JournalPostgres),
 	})
-}
-
-// readyItself waits for the server that the script has started, not for those beside it.
-func readyItself(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) > 0 {
-		ts.Fatalf("usage: ready")
-	}
-	if err := harness.UntilReady("http://" + ts.Getenv("DOCENT_LISTEN")); err != nil {
-		ts.Fatalf("the server is not ready: %v", err)
-	}
 }
 
 // TestNodesAreUpgradedUnderOpenStreams stops and starts each of three nodes in turn while hundreds of readers have a stream

@@ -70,7 +70,7 @@ func TestANodeWhoseAddressIsNotItsOwnIsRefused(t *testing.T) {
 	})
 	others := accepting(t, func(conn net.Conn) { harness.HandOn(conn, innerAddress(l.Nodes[0])) })
 	for name, c := range map[string]struct{ address, want string }{
-		"nobody":         {harness.AddressFor(t), "connection refused"},
+		"nobody":         {harness.OwnAddress(t), "connection refused"},
 		"silent":         {silent, "nothing answers there within 2s"},
 		"another-node":   {others, "node n1 answers there"},
 		"taken":          {innerAddress(l.Nodes[0]), "is the address of node n1 as well"},
@@ -78,9 +78,9 @@ func TestANodeWhoseAddressIsNotItsOwnIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := &harness.Server{T: t, Data: filepath.Join(t.TempDir(), "data"), Listen: harness.AddressFor(t),
+			s := &harness.Server{T: t, Data: filepath.Join(t.TempDir(), "data"), Listen: harness.OwnAddress(t),
 				Log:   new(harness.LockedBuffer),
-				Flags: []string{"--node-name", name, "--node-listen", harness.AddressFor(t), "--node-address", c.address}}
+				Flags: []string{"--node-name", name, "--node-listen", harness.OwnAddress(t), "--node-address", c.address}}
 			if err := s.Launch(); err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func (s *Server) guard(r Route) bunrouter.HandlerFunc {
 		if err := s.place(v, r); err != nil {
 			return err
 		}
-		if s.Setting != nil && inOneMemory(r.pattern) {
+		if inOneMemory(r.pattern) {
 			if err := s.Setting(v.Context()); err != nil {
 				return err
 			}

@@ -22,11 +22,7 @@ type Catalog interface {
 	CitedPages(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CitedPage, string, error)
 	Conversations(ctx context.Context, q catalog.ConversationQuery) (list []catalog.Conversation, next string, err error)
 	Days(ctx context.Context, q catalog.AnalyticsQuery, zone *time.Location) ([]catalog.Day, error)
-	RemoveReportHook(ctx context.Context, project api.ProjectID) error
-	ReportHook(ctx context.Context, project api.ProjectID) (api.ReportHook, error)
-	Reports(ctx context.Context, project api.ProjectID, limit int) ([]api.ReportDelivery, error)
 	SearchesWithoutResult(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.SearchCount, string, error)
-	SetReportHook(ctx context.Context, h api.ReportHook) error
 	// ThreadQuestions are the questions of threads, also those that were replaced, in the order of the threads.
 	ThreadQuestions(ctx context.Context, project api.ProjectID, threads []api.ThreadID) ([]api.QuestionRow, error)
 	Totals(ctx context.Context, q catalog.AnalyticsQuery) (catalog.QuestionTotals, error)
@@ -70,17 +66,9 @@ type Readers interface {
 	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
 
-// Secrets keeps what deliveries are signed with.
-type Secrets interface {
-	Drop(name string) error
-	Keep(project api.ProjectID, text string) (name string, err error)
-}
-
-// Reports makes weekly reports and sends them.
+// Reports makes weekly reports.
 type Reports interface {
-	CheckURL(address string) (problem string)
 	Make(ctx context.Context, p api.Project, w reports.Week) (reports.Report, error)
-	Test(ctx context.Context, project api.ProjectID) (id string, err error)
 }
 
 // Threads knows conversations in full.

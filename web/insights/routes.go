@@ -17,7 +17,6 @@ type Deps struct {
 	Models  Models
 	Topics  Topics
 	Reports Reports
-	Secrets Secrets
 }
 
 type handler struct {
@@ -42,10 +41,6 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Post(project+"/gaps/:id/restore", console.Editor, h.restoreGap),
 		console.Get(project+"/report", console.Viewer, h.showReport),
 		console.Get(project+"/report.csv", console.Viewer, h.reportCSV),
-		console.Post(project+"/report/webhook", console.Owner, h.setReportHook),
-		console.Post(project+"/report/secret", console.Owner, h.renewReportSecret),
-		console.Post(project+"/report/test", console.Owner, h.testReport),
-		console.Post(project+"/report/remove", console.Owner, h.removeReportHook),
 		console.Get(project+"/conversations", console.Viewer, h.showConversations),
 		console.Get(project+"/conversations/live", console.Viewer, h.liveConversations),
 		console.Get(project+"/conversations.csv", console.Viewer, h.conversationsCSV),

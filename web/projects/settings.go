@@ -95,6 +95,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 			f.text("name", "Name", p.Name, "Shown to people."),
 			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
 				"Programs that ask under the old one are refused from then on."),
+			f.text("timeZone", "Time zone", p.TimeZone, "In which the weeks of reports begin, such as Europe/Berlin. Default: UTC."),
 		}},
 		f.source(v.May(console.Operator)),
 		f.pages(),
@@ -237,6 +238,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	}
 	set("name", &p.Name)
 	set("domain", &p.Domain)
+	set("timeZone", &p.TimeZone)
 	if operates {
 		set("source", &p.Source)
 		set("host", (*string)(&p.Host))
@@ -334,6 +336,7 @@ func changedNames(a, b api.Project) (out []string) {
 	}
 	differ("name", a.Name != b.Name)
 	differ("domain", a.Domain != b.Domain)
+	differ("timeZone", a.TimeZone != b.TimeZone)
 	differ("source", a.Source != b.Source || a.Host != b.Host || a.HostURL != b.HostURL || a.Repository != b.Repository)
 	differ("token", a.TokenEnv != b.TokenEnv)
 	differ("branch", a.Branch != b.Branch)
@@ -375,6 +378,7 @@ func setCommand(p api.Project) string {
 	}
 	flag("domain", p.Domain)
 	flag("title", p.Name)
+	flag("time-zone", p.TimeZone)
 	flag("branch", p.Branch)
 	flag("docs-dir", p.DocsDir)
 	flag("site-url", p.SiteURL)

@@ -16,8 +16,8 @@ import (
 type Teller struct {
 	Catalog Catalog
 	Jobs    job.Asker
-	// Here says which jobs this node runs, of several: it tells those. All if nil.
-	Here func(stream string) bool
+	// Owns reports whether this node runs a job: it tells those.
+	Owns func(stream string) bool
 }
 
 const page = 100
@@ -39,7 +39,7 @@ func (t *Teller) Step(ctx context.Context) error {
 		}
 		for _, p := range pulls {
 			after = p.ID
-			if p.Job != "" && t.Here != nil && !t.Here(job.Stream(p.Job)) {
+			if p.Job != "" && !t.Owns(job.Stream(p.Job)) {
 				continue
 			}
 			if err := t.tell(ctx, p); err != nil {

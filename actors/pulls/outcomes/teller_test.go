@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 )
 
 // A crew are jobs that answer what a test says, and remember what they were told.
@@ -66,7 +67,7 @@ func turn(t *testing.T, c *catalog.Catalog, of api.JobID, state api.PullState) {
 func TestAJobIsToldOnceWhatBecameOfItsPullRequest(t *testing.T) {
 	t.Parallel()
 	c, jobs := open(t), &crew{}
-	teller := &Teller{Catalog: c, Jobs: jobs}
+	teller := &Teller{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}
 	turn(t, c, "job_a", api.PullOpen)
 	turn(t, c, "job_b", api.PullMerged)
 	turn(t, c, "job_c", api.PullClosed)
@@ -98,7 +99,7 @@ func TestAJobThatDoesNotAnswerIsToldLaterAndHoldsUpNoOther(t *testing.T) {
 			turn(t, c, of, api.PullMerged)
 		}
 		var tasks tasktest.Queue
-		tasks.Start((&Teller{Catalog: c, Jobs: jobs}).Task())
+		tasks.Start((&Teller{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}).Task())
 		tasks.Run(t.Context())
 		slices.Sort(jobs.told)
 		want := []string{"job_a: docent/job_a of docs is merged", "job_b: docent/job_b of docs is merged"}

@@ -20,7 +20,7 @@ func (r *Reviewer) answerBuiltin(ctx context.Context) error {
 	}
 	seen := map[string]bool{}
 	for _, c := range sent {
-		if seen[c.Message] || !r.here(job.Stream(c.Job)) {
+		if seen[c.Message] || !r.Owns(job.Stream(c.Job)) {
 			continue
 		}
 		seen[c.Message] = true

@@ -12,7 +12,7 @@ import (
 	"docent/internal/task"
 )
 
-// Deps is what a Reviewer needs of the outside. All of it is required, but Here.
+// Deps is what a Reviewer needs of the outside. All of it is required.
 type Deps struct {
 	Catalog Catalog
 	Hosts   Hosts
@@ -25,12 +25,9 @@ type Deps struct {
 	// Cell runs the parsers of Kinds on comments.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
 
-	// Here says which of what has a name this node does, of several; all of it if nil.
-	Here func(name string) bool
+	// Owns reports whether this node does what has a name.
+	Owns func(name string) bool
 }
-
-// here is whether this node does what has that name.
-func (d Deps) here(name string) bool { return d.Here == nil || d.Here(name) }
 
 // A Catalog knows the projects and where their jobs' pull requests are, and keeps what was said on them.
 type Catalog interface {

@@ -73,7 +73,7 @@ func (r *Reviewer) Collect(ch chan<- prometheus.Metric) {
 // New makes a Reviewer. It does nothing by itself before Wake.
 func New(deps Deps) (*Reviewer, error) {
 	if err := required.Fields("review", deps, "Catalog", "Hosts", "Jobs", "Starter", "IDs", "Now",
-		"Log", "Cell", "Tasks"); err != nil {
+		"Log", "Cell", "Tasks", "Owns"); err != nil {
 		return nil, err
 	}
 	return &Reviewer{Deps: deps, metrics: newMetrics(), looking: make(task.Slots, mostLooks)}, nil

@@ -22,6 +22,7 @@ import (
 	"docent/internal/cell"
 	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )
@@ -260,7 +261,7 @@ func (w *world) start() *Reviewer {
 	}
 	p := process{w, w.store}
 	w.tasks = new(tasktest.Queue)
-	r, err := New(Deps{Tasks: w.tasks, Catalog: p, Hosts: p, Jobs: w, IDs: new(api.IDs), Now: now, Log: slog.New(slog.DiscardHandler), Cell: cell.InProcess(Kinds()...),
+	r, err := New(Deps{Owns: cluster.Single{}.Owns, Tasks: w.tasks, Catalog: p, Hosts: p, Jobs: w, IDs: new(api.IDs), Now: now, Log: slog.New(slog.DiscardHandler), Cell: cell.InProcess(Kinds()...),
 		Starter: startjob.Starter{Gate: startjob.Gate{Jobs: w, Claims: w, Now: now, Timeout: time.Minute}, Quotas: quota.New(),
 			Models: w, IDs: new(api.IDs), ProjectHour: 100}})
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,7 +19,6 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"docent/api/stream"
 	"docent/bench"
 	"docent/bench/lab"
 	"docent/bench/report"
@@ -59,7 +59,7 @@ func newBenchLimitCommand(b *benchRun) *cobra.Command {
 		Use: "limit", Short: "Serve the practical limit: a bare handler that writes the same bytes at the same times",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return serveUntil(cmd.Context(), listen, bench.Limit(stream.UIMessages, b.script()))
+			return serveUntil(cmd.Context(), listen, bench.Limit(b.script()))
 		},
 	}
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8081", "address to listen on, HOST:PORT")
@@ -141,6 +141,7 @@ type streamsLoad struct {
 	closed, poisson bool
 	turns           int
 	marginal        int
+	stored          []int
 }
 
 func (s *streamsLoad) flags(flags *pflag.FlagSet) {
@@ -154,6 +155,8 @@ func (s *streamsLoad) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.marginal, "marginal", 0,
 		"measure the load a second time with answers of so many parts, to tell what a turn costs from what each further part does (scripted model)")
 	flags.IntVar(&s.turns, "turns", 1, "questions that each caller asks, one after another in one thread")
+	flags.IntSliceVar(&s.stored, "stored", []int{0},
+		"made-up conversations that the server holds before, in rising order; with several, growth is what a question costs with the last to what it costs with the first")
 }
 
 func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
@@ -163,7 +166,6 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
 			return nil, err
 		}
 		base := bench.Streams{Ramp: s.ramp, For: s.lasts, Closed: s.closed, Poisson: s.poisson, Turns: s.turns,
-			Form:      stream.UIMessages,
 			Questions: questions, Scripted: b.scripted(), Parts: b.parts, Delay: b.firstDelay, Interval: b.interval}
 		if s.marginal != 0 && (!b.scripted() || s.marginal < 1 || s.marginal >= b.parts || s.turns > 1 || s.closed) {
 			return nil, cli.Usagef("--marginal needs the scripted model, one turn a caller, and fewer parts than --parts")
@@ -185,25 +187,43 @@ func (s *streamsLoad) loads(b *benchRun) func() ([]lab.Load, error) {
 				all = append(all, l)
 			}
 		}
-		var loads []lab.Load
+		if !slices.IsSorted(s.stored) || len(s.stored) == 0 || s.stored[len(s.stored)-1] > 0 && (b.url != "" || len(all) > 1 || b.rounds > 1) {
+			return nil, cli.Usagef("--stored rises, and needs a server that is started here, one load, and one round")
+		}
+		return s.each(b, all), nil
+	}
+}
+
+// each makes the loads of streams, with each number of conversations stored.
+func (s *streamsLoad) each(b *benchRun, all []bench.Streams) (loads []lab.Load) {
+	first := 0.0
+	for _, stored := range s.stored {
 		for _, l := range all {
 			label := l.Load() + b.answers()
+			if len(s.stored) > 1 {
+				label += fmt.Sprintf(", %d conversations stored", stored)
+			}
 			open := l.Number
 			if l.Rate > 0 {
 				answer := l.Delay + time.Duration(l.Parts)*l.Interval
 				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
-			loads = append(loads, lab.Load{Name: label, Streams: open, Limit: b.scripted() && l.Turns <= 1, Short: s.marginal,
+			loads = append(loads, lab.Load{Name: label, Streams: open, Limit: b.scripted() && l.Turns <= 1,
+				Short: s.marginal, Stored: stored,
 				Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 					l := l
 					l.Target, l.Progress, l.Parts = t, progress, b.lab.Script.Parts
 					r, err := l.Run(ctx)
 					r.Load = label
+					if len(s.stored) > 1 && r.CPUPerRequest() > 0 {
+						first = cmp.Or(first, r.CPUPerRequest())
+						r.Figures = map[string]float64{"growth": r.CPUPerRequest() / first}
+					}
 					return one(r, err)
 				}})
 		}
-		return loads, nil
 	}
+	return loads
 }
 
 // answers describes the answers of a load, so that loads with others are not taken for the same in a report.
@@ -376,22 +396,25 @@ func writeReport(path string, made report.Report, parts []report.Report) error {
 // newBenchReportCommand shows a stored report again, or several as one.
 func newBenchReportCommand(b *benchRun) *cobra.Command {
 	var noSeries bool
+	var before string
 	cmd := &cobra.Command{
 		Use:   "report FILE.json…",
 		Short: "Show reports that were written with --out, several as one; with --out and --slo too",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all report.Report
+			var all, earlier report.Report
 			var parts []report.Report
 			for i, name := range args {
-				file, err := os.Open(name)
+				one, err := readReport(name)
 				if err != nil {
 					return err
 				}
-				one, err := report.ReadReport(file)
-				file.Close()
-				if err != nil {
-					return fmt.Errorf("%s: %w", name, err)
+				if before != "" {
+					was, err := readReport(filepath.Join(before, filepath.Base(name)))
+					if err != nil && !errors.Is(err, fs.ErrNotExist) {
+						return err
+					}
+					earlier.Results = append(earlier.Results, was.Results...)
 				}
 				parts = append(parts, one)
 				if i == 0 {
@@ -419,11 +442,29 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					all.Results[i].Series = nil
 				}
 			}
-			return b.report(cmd, all, parts...)
+			err := b.report(cmd, all, parts...)
+			for _, line := range all.Moved(earlier) {
+				fmt.Fprintln(cmd.OutOrStdout(), "moved", line)
+			}
+			return err
 		},
 	}
+	cmd.Flags().StringVar(&before, "before", "", "folder with earlier reports of the same names: say which figures have moved")
 	cmd.Flags().BoolVar(&noSeries, "no-series", false, "leave the course over time out of what is printed with --json")
 	return cmd
+}
+
+func readReport(name string) (report.Report, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return report.Report{}, err
+	}
+	defer file.Close()
+	one, err := report.ReadReport(file)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", name, err)
+	}
+	return one, err
 }
 
 // benchCommand is the command line that a report shows: with the flags that were given, but for keys and paths.

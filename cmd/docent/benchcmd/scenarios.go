@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"docent/api/stream"
 	"docent/bench"
 	"docent/bench/lab"
 	"docent/cmd/docent/cli"
@@ -132,7 +131,7 @@ func newBenchMixedCommand(b *benchRun) *cobra.Command {
 				if err != nil {
 					return nil, err
 				}
-				s := bench.Streams{Rate: streams, For: lasts, Form: stream.UIMessages, Questions: questions, Scripted: b.scripted(),
+				s := bench.Streams{Rate: streams, For: lasts, Questions: questions, Scripted: b.scripted(),
 					Parts: b.parts,
 					Delay: b.firstDelay, Interval: b.interval}
 				name := fmt.Sprintf("%g streams, %g searches, %g jobs a second", streams, searches, jobs)
@@ -186,7 +185,7 @@ func newBenchOverloadCommand(b *benchRun) *cobra.Command {
 				if s.Callers == 0 {
 					s.Callers = 24 * cmp.Or(b.procs, runtime.NumCPU())
 				}
-				s.Form, s.Questions, s.Scripted, s.Parts = stream.UIMessages, questions, b.scripted(), b.parts
+				s.Questions, s.Scripted, s.Parts = questions, b.scripted(), b.parts
 				name := fmt.Sprintf("%g times what it carries", s.Factor) + b.answers()
 				return []lab.Load{{Name: name,
 					Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {

@@ -46,7 +46,7 @@ func Prefixes(texts []string) []netip.Prefix {
 // UnixScheme begins an address to listen on that is the path of a Unix socket.
 const UnixScheme = "unix:"
 
-// Targets says which addresses that people enter are sent to or asked: of webhooks, of weekly reports, and of keys of reader
+// Targets says which addresses that people enter are sent to or asked: of webhooks, and of keys of reader
 // tokens.
 func (c *Config) Targets() outbound.Policy {
 	return outbound.Policy{Allow: Prefixes(c.WebhookAllow), Setting: "webhook_allow"}

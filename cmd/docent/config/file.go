@@ -109,7 +109,7 @@ func wantedType(err error) error {
 // removedSettings are those of earlier versions, with what replaces them. A file that has one is used all the same.
 var removedSettings = map[string]string{
 	"profile_listen":  "operator_listen serves profiles too",
-	"report_loopback": `webhook_allow = ["127.0.0.0/8", "::1"] lets webhooks and weekly reports go to this machine`,
+	"report_loopback": `webhook_allow = ["127.0.0.0/8", "::1"] lets webhooks go to this machine`,
 }
 
 // unknownSetting says what somebody may have meant who wrote a name that is no setting's.

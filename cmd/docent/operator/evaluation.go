@@ -37,18 +37,16 @@ type SearchScores struct {
 
 // evaluate asks a project's index.
 func (o *Service) evaluate(ctx context.Context, p EvaluateParams) ([]retrieval.Outcome, error) {
-	trial, err := o.stores.Library.Trial(p.Project, search.DefaultTuning) // whose answers no cache has
-	if err != nil {
-		return nil, fmt.Errorf("evaluate the search of %q: %w", p.Project, err)
-	}
-	defer trial.Close()
 	return EvaluateTwice(ctx, p.Queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
-		hits, err := trial.Search(ctx, search.Query{Text: q.Query, Limit: 10, Box: true})
+		hits, err := o.stores.Library.Search(ctx, p.Project, search.Query{Text: q.Query, Limit: 10, Box: true})
+		if err != nil {
+			return nil, fmt.Errorf("evaluate the search of %q: %w", p.Project, err)
+		}
 		found := make([]retrieval.Found, len(hits))
 		for i, h := range hits {
 			found[i] = retrieval.Found{Path: h.Path, Anchor: h.Anchor}
 		}
-		return found, err
+		return found, nil
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/persistent"
+	"docent/actors/reports"
 	"docent/actors/thread"
 	"docent/api"
 	"docent/cmd/docent/config"
@@ -151,6 +152,8 @@ func understood(stream string, rec journal.Recovered) error {
 	case "thread":
 		_, _, err := thread.History(api.ThreadID(id), rec)
 		return err
+	case "report":
+		return reports.Understood(rec)
 	}
 	return errors.New("this version of docent knows no such kind of stream")
 }

@@ -24,7 +24,7 @@ func (a *Server) openForward() {
 	a.entrance = a.Edge
 	keyless := a.Edge.Keyless()
 	if a.endpoint != nil {
-		a.forward = forwarding.New(forwarding.Config{Members: a.nodes, Endpoint: a.endpoint, Log: a.Log, Refuse: a.Edge.Refuse})
+		a.forward = forwarding.New(forwarding.Config{Members: a.members, Endpoint: a.endpoint, Log: a.Log, Refuse: a.Edge.Refuse})
 		a.closers = append(a.closers, func() error { a.forward.Close(); return nil })
 		a.entrance, keyless = a.forward.Handler(entryEdge, a.Edge), a.forward.Handler(entryKeyless, keyless)
 		a.forgets = a.forward.Handler(entryForget, http.HandlerFunc(a.serveForget))
@@ -76,7 +76,7 @@ func (a *Server) drainNode(ctx context.Context, server *http.Server, listener ne
 	_ = a.Edge.Settle(settling)
 	cancel()
 	handing, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
-	if err := a.nodes.HandOver(handing); err != nil {
+	if err := a.members.HandOver(handing); err != nil {
 		a.Log.Warn("not everything was handed over", "error", err)
 	}
 	cancel()
@@ -97,6 +97,11 @@ func (a *Server) drainNode(ctx context.Context, server *http.Server, listener ne
 	}
 	if a.forward != nil {
 		_ = a.endpoint.Shutdown(ctx) // what is left is broken off when it is closed
+	}
+	leaving, cancel := context.WithTimeout(context.Background(), leaveTimeout)
+	defer cancel()
+	if err := a.members.Leave(leaving); err != nil {
+		a.Log.Warn("the other nodes find out by themselves that this one is gone", "error", err)
 	}
 }
 

@@ -15,7 +15,6 @@ import (
 	"docent/model/registry"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
-	"docent/persistence/secrets"
 	"docent/search/sources"
 	"docent/web"
 )
@@ -35,13 +34,13 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 	if err != nil {
 		return err
 	}
-	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Secrets: a.Stores.Secrets,
-		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Targets: a.config.Targets(), Tasks: a.System.Tasks()})
+	a.reports, err = reports.New(reports.Deps{Catalog: a.Stores.Catalog, Topics: a.topics, Journal: a.Journal,
+		Now: a.config.Now, Log: a.Log, PublicURL: a.config.PublicURL, Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}
 	a.reviews, err = review.New(review.Deps{Catalog: a.Stores.Catalog, Hosts: a.Stores.Hub, Jobs: a.System.Jobs(),
-		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Here: a.here(), Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
+		Starter: a.starter, IDs: ids, Now: a.config.Now, Log: a.Log, Owns: a.nodes.Owns, Tasks: a.System.Tasks(), Cell: a.Stores.Cells.Reading.Do})
 	if err != nil {
 		return err
 	}
@@ -70,5 +69,5 @@ var (
 	_ review.Starter  = startjob.Starter{}
 	_ reports.Catalog = (*catalog.Catalog)(nil)
 	_ reports.Topics  = (*gaps.Tracker)(nil)
-	_ reports.Secrets = (*secrets.Store)(nil)
+	_ reports.Journal = journal.Store(nil)
 )

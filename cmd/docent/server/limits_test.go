@@ -11,6 +11,7 @@ import (
 	"docent/cmd/docent/config"
 	"docent/model/registry"
 	"docent/persistence/catalog"
+	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/search/sources"
 )
@@ -23,6 +24,7 @@ func TestTheActorsTakeEachLimitFromASetting(t *testing.T) {
 		deps.Journal, deps.Projects, deps.Log = new(journal.Journal), new(catalog.Catalog), slog.New(slog.DiscardHandler)
 		deps.Editor, deps.Forge, deps.Searcher, deps.Model = new(agent.Agent), treeForge{}, sources.Documents{},
 			new(registry.Registry)
+		deps.Place = cluster.Single{}
 		reflect.ValueOf(&deps).Elem().FieldByName(name).SetZero()
 		if _, err := actors.Start(t.Context(), deps); err == nil ||
 			!strings.Contains(err.Error(), "Deps."+name+" is not set") {

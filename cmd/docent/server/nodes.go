@@ -11,9 +11,19 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/cmd/docent/build"
+	"docent/internal/health"
 	"docent/persistence/cluster"
 	forwarding "docent/router/forward"
 )
+
+// membership is this server's part among the nodes that share its journal.
+type membership interface {
+	cluster.Ownership
+	Handle(h cluster.Handler)
+	Evicted() <-chan struct{}
+	Serving() error
+	Status() *health.Cluster
+}
 
 // join makes this server a node of the cluster that its database is of. It runs nothing before run.
 //
@@ -26,6 +36,7 @@ import (
 // the rest as on one server.
 func (a *Server) join(ctx context.Context) (err error) {
 	c := &a.config
+	a.nodes, a.drained = cluster.Single{}, a.drain
 	if !c.Shared() {
 		return nil
 	}
@@ -46,12 +57,14 @@ func (a *Server) join(ctx context.Context) (err error) {
 		}
 		config.Probe = a.endpoint.Probe
 	}
-	a.nodes, err = cluster.Join(ctx, config)
+	a.members, err = cluster.Join(ctx, config)
 	if err != nil {
 		return err
 	}
-	a.closers = append(a.closers, func() error { a.nodes.Close(); return nil })
-	return nil
+	a.nodes, a.drained = a.members, a.drainNode
+	a.closers = append(a.closers, func() error { a.members.Close(); return nil })
+	a.upkeep.metrics.MustRegister(a.members)
+	return a.Stores.Nodes.Among(ctx, a.members)
 }
 
 // ready is nil while what readers write is stored. Of several nodes each knows from its beats that the database takes
@@ -65,9 +78,6 @@ func (a *Server) ready(ctx context.Context) error {
 
 // newIDs makes the ids of new jobs and threads: those that this node runs.
 func (a *Server) newIDs() *api.IDs {
-	if a.nodes == nil {
-		return new(api.IDs)
-	}
 	return &api.IDs{Mine: func(prefix, id string) bool {
 		switch prefix {
 		case api.JobPrefix:
@@ -95,19 +105,10 @@ func (a *Server) run() {
 // leaveTimeout is how long a node that stops tries to hand over what it runs.
 const leaveTimeout = 20 * time.Second
 
-// leave hands what this node runs to the others.
-func (a *Server) leave() {
-	ctx, cancel := context.WithTimeout(context.Background(), leaveTimeout)
-	defer cancel()
-	if err := a.nodes.Leave(ctx); err != nil {
-		a.Log.Warn("the other nodes find out by themselves that this one is gone", "error", err)
-	}
-}
-
 // givenUp is the end of a node that the others have given up, as after it was stopped for a while: they run what it
 // ran, and the database refuses what it writes. Its clients come back to the others. So it ends at once; the one that
 // supervises the process starts it again, as another node.
 func (a *Server) givenUp() error {
 	a.CancelWork()
-	return fmt.Errorf("%w: %s; start it again", cluster.ErrGiven, a.nodes.Reason())
+	return fmt.Errorf("%w: %s; start it again", cluster.ErrGiven, a.members.Reason())
 }

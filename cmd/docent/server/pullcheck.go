@@ -16,10 +16,7 @@ import (
 
 // A pullCheck looks at each start whether every open pull request of the built-in host has its branch. One that has not
 // gets it back from what its job's journal has, or its owner is told.
-type pullCheck struct {
-	app  *Server
-	here func(stream string) bool
-}
+type pullCheck struct{ app *Server }
 
 // task checks each project once. What fails in a start that is still on its way, or on a machine in trouble, is tried
 // again.
@@ -56,7 +53,7 @@ func (c pullCheck) project(ctx context.Context, p api.Project) error {
 }
 
 func (c pullCheck) pull(ctx context.Context, p api.Project, pull api.PullRequest) error {
-	if pull.Job != "" && c.here != nil && !c.here(job.Stream(pull.Job)) {
+	if pull.Job != "" && !c.app.nodes.Owns(job.Stream(pull.Job)) {
 		return nil
 	}
 	var records []forge.Record

@@ -173,13 +173,15 @@ type Server struct {
 	dir      *datadir.Dir
 	Stores   *stores.Stores
 	Operator *operator.Service // what operators can do, by command and on pages
-	nodes    *cluster.Members  // nil if this server is alone
+	nodes    membership
+	members  *cluster.Members // nil if this server is alone, as are the next three
 	Journal  journal.Store
 	System   *actors.System
 	Edge     *router.Server
-	endpoint *forwarding.Endpoint  // nil if this server is alone
-	forward  *forwarding.Forwarder // the same
-	forgets  http.Handler          // removes threads, whichever node runs them; nil if this server is alone
+	endpoint *forwarding.Endpoint
+	forward  *forwarding.Forwarder
+	forgets  http.Handler                                      // removes threads, whichever node runs them
+	drained  func(context.Context, *http.Server, net.Listener) // ends the edge
 	Pages    *web.Server
 	tools    *mcp.Servers
 	Updates  *sources.Updates
@@ -270,11 +272,8 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	deps := actorLimits(c)
 	deps.Model, deps.Rewriter = models, rewrite.New(models)
 	deps.Tracer = a.tracer
-	if a.nodes != nil {
-		deps.Place = a.nodes
-		metrics.MustRegister(a.nodes)
-	}
 	deps.Journal, deps.Projects, deps.Log, deps.Now, deps.Context = a.Journal, a.Stores.Catalog, log, c.Now, a.work
+	deps.Place = a.nodes
 	deps.Editor, deps.Forge, deps.Searcher, deps.Pages = editor, treeForge{a.Stores.Hub}, docs, docs
 	if a.System, err = actors.Start(ctx, deps); err != nil {
 		return nil, fmt.Errorf("start the actors: %w", err)
@@ -316,7 +315,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
 		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
-		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: takeProof(a.Stores.Catalog.Counts()),
+		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: a.takeProof(),
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.StrictTransport(), Limits: c.Limits, TrustedProxies: config.Prefixes(c.TrustedProxies), MetricsFrom: config.Prefixes(c.MetricsFrom),
 		ClientShare: c.MaxClientShare, Unlimited: config.Prefixes(c.Unlimited),
@@ -324,7 +323,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
 			Pace: c.StreamPace.Duration},
 
-		HandlerStreams: c.StreamWriter == config.WriterHandler, Together: a.nodes != nil,
+		HandlerStreams: c.StreamWriter == config.WriterHandler, Together: a.nodes.Several(),
 	})
 	if err != nil {
 		return err
@@ -339,7 +338,7 @@ func (a *Server) newOperations() *operator.Service {
 		Log: a.Log, Work: a.work, Address: a.address, Journal: a.Journal, System: a.System, Listings: a.listings,
 		Automations: a.automations, Hooks: a.hooks, Updates: a.Updates, Tasks: a.Tasks, Models: a.models, Backups: a.backups,
 		Tail: a.tail, Probes: &a.probes, Status: a.Status, Forget: a.forget,
-		Cluster: func() *health.Cluster { return clusterStatus(a.nodes.Status()) },
+		Cluster: a.nodes.Status,
 		Evaluate: func(ctx context.Context, p api.Project, e reqbody.Evaluation) ([]router.EvaluatedAnswer, error) {
 			return a.Edge.Evaluate(ctx, p, e) // the edge has the pages, which have these operations
 		},
@@ -360,12 +359,7 @@ func (a *Server) openStorage(ctx context.Context) (err error) {
 	if err := a.join(ctx); err != nil {
 		return err
 	}
-	if a.Stores.Nodes != nil {
-		if err := a.Stores.Nodes.Among(ctx, sourceNodes{a.nodes}); err != nil {
-			return err
-		}
-	}
-	if a.Journal, err = stores.OpenJournal(ctx, a.dir, &a.config, a.nodes, a.Log); err != nil {
+	if a.Journal, err = stores.OpenJournal(ctx, a.dir, &a.config, func(reason string) { a.members.End(reason) }, a.Log); err != nil {
 		return fmt.Errorf("open the journal: %w", err)
 	}
 	a.closers = append(a.closers, a.Journal.Close)
@@ -379,9 +373,8 @@ func (a *Server) openStorage(ctx context.Context) (err error) {
 
 // openAutomations makes what reads documentation and starts jobs by itself, and the ids of new ones.
 func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*api.IDs, error) {
-	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source), sources.NewTasks(a.config.Now, a.Log)
-	a.Updates.Here = a.here()
-	a.closers = append(a.closers, a.Updates.Close, a.Tasks.Close)
+	a.Updates, a.Tasks = sources.NewUpdates(a.Stores.Source, a.System.Tasks()), sources.NewTasks(a.config.Now, a.Log)
+	a.closers = append(a.closers, a.Tasks.Close)
 	newest, err := a.Stores.Catalog.NewestJob(ctx)
 	if err != nil {
 		return nil, err
@@ -391,7 +384,7 @@ func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
 		Catalog: a.Stores.Catalog, Jobs: a.knownJobs(), Claims: a.Journal, Documentation: operator.Repositories{Hub: a.Stores.Hub},
-		Updates: a.Updates, Here: a.here(), IDs: ids, Now: a.config.Now, Log: a.Log, Stored: a.Stores.Secrets.Read,
+		Updates: a.Updates, Owns: a.nodes.Owns, IDs: ids, Now: a.config.Now, Log: a.Log, Stored: a.Stores.Secrets.Read,
 		Tasks: a.System.Tasks(),
 	})
 	if err != nil {
@@ -423,7 +416,7 @@ func (a *Server) startListings() error {
 	for _, l := range list {
 		a.listings = append(a.listings, l.Projector)
 		a.closers = append(a.closers, func() error { l.End(); return nil })
-		a.background(func(ctx context.Context) { a.nodes.RunExclusive(ctx, "task/listing/"+l.Name(), l.Run) })
+		a.background(func(ctx context.Context) { cluster.RunExclusive(ctx, a.nodes, "task/listing/"+l.Name(), l.Run) })
 	}
 	return err
 }
@@ -458,14 +451,13 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.Updates.Resume()
+	a.Updates.Wake()
 	a.automations.Wake()
 	a.reports.Wake()
 	a.reviews.Wake()
 	a.hooks.Wake()
 	a.background(a.topics.Warm)
-	a.Stores.PullsTurned()
-	a.System.Tasks().Start(pullCheck{a, a.here()}.task())
+	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)
 	if a.forward != nil {
 		a.forward.Open()
@@ -486,12 +478,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.leaving()
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
-	if a.nodes != nil {
-		a.drainNode(drain, server, listener)
-	} else {
-		a.drain(drain, server, listener)
-	}
-	a.leave()
+	a.drained(drain, server, listener)
 	stopControl()
 	stopFollowing()
 	followed.Wait()

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,34 +20,8 @@ import (
 	"docent/internal/health"
 	"docent/model/registry"
 	"docent/model/remote"
-	"docent/persistence/cluster"
 	"docent/search/sources"
 )
-
-// clusterStatus is what operators see of the nodes; nil on a server that is alone.
-func clusterStatus(s *cluster.Status) *health.Cluster {
-	if s == nil {
-		return nil
-	}
-	c := &health.Cluster{Without: s.Without, LastBeat: s.LastBeat.Seconds(), Acts: s.Acts}
-	for _, n := range s.Nodes {
-		state := "ready"
-		switch {
-		case n.Silence > 1:
-			state = "silent"
-		case n.Leaving:
-			state = "leaving"
-		case n.Isolated != "":
-			state = "isolated"
-		case !n.Ready:
-			state = "starting"
-		}
-		c.Nodes = append(c.Nodes, health.Node{Name: n.Name, Address: n.Address, Version: n.Version, Started: n.Started.UTC(),
-			Self: n.Self, State: state, Reason: n.Isolated, Shards: n.Shards})
-	}
-	slices.SortFunc(c.Nodes, func(a, b health.Node) int { return strings.Compare(a.Name, b.Name) })
-	return c
-}
 
 // Status is what `docent status` and the console show of this server.
 func (a *Server) Status() (health.Status, error) {
@@ -74,7 +47,7 @@ func (a *Server) Status() (health.Status, error) {
 		Edge:    health.Edge{Refused: map[string]int{}},
 		Indexes: a.Stores.Library.Open(), LeftOut: a.Stores.Source.LeftOut(), Sources: a.collectedStatus(),
 		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
-		Cluster: clusterStatus(a.nodes.Status()),
+		Cluster: a.nodes.Status(),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
 		s.Machine.Limit = limit
@@ -279,7 +252,7 @@ func (f processFigures) Collect(ch chan<- prometheus.Metric) {
 		gauge(descDisk, float64(disk.Total))
 		gauge(descFree, float64(disk.Free))
 	}
-	if f.nodes == nil { // with the journal in PostgreSQL the database's own backups count
+	if !f.config.Shared() { // with the journal in PostgreSQL the database's own backups count
 		backup := f.backups.Status()
 		made := 0.0
 		if backup.Made != nil {

@@ -15,22 +15,6 @@ import (
 	"docent/web"
 )
 
-// sourceNodes are the nodes that follow the same sources.
-type sourceNodes struct{ *cluster.Members }
-
-func (n sourceNodes) Self() string { return n.Members.Self().ID }
-
-// Others are those that take requests: one that leaves is not waited for.
-func (n sourceNodes) Others() map[string]string {
-	others := map[string]string{}
-	for _, o := range n.Nodes() {
-		if o.ID != n.Self() && !o.Leaving {
-			others[o.ID] = o.Name
-		}
-	}
-	return others
-}
-
 // startCatchUp is how long a node that starts reads what others have read while it was away, before it takes requests.
 const startCatchUp = 20 * time.Second
 
@@ -46,12 +30,9 @@ func (a *Server) catchUp(ctx context.Context) {
 // wakeGap is the least time between two looks at what other nodes have changed.
 const wakeGap = 200 * time.Millisecond
 
-// together has this node act on what other nodes change, and on what it comes to do in their place. A server that is
-// alone does nothing here.
+// together has this node act on what is pending at its start, on what other nodes change, and on what it comes to do in
+// their place.
 func (a *Server) together(ctx context.Context) {
-	if a.nodes == nil {
-		return
-	}
 	for ctx.Err() == nil {
 		moved := a.nodes.Changed()
 		a.automations.Wake()
@@ -60,8 +41,8 @@ func (a *Server) together(ctx context.Context) {
 		a.hooks.Wake()
 		a.Updates.Wake()
 		a.Stores.PullsTurned()
-		if a.Stores.Shared != nil {
-			a.System.Tasks().Start(a.Stores.SweepShared())
+		for _, t := range a.Stores.Tasks {
+			a.System.Tasks().Start(t)
 		}
 		select {
 		case <-ctx.Done():
@@ -76,19 +57,11 @@ func (a *Server) together(ctx context.Context) {
 	}
 }
 
-// here is which of what has a name this node does; nil if it does everything.
-func (a *Server) here() func(name string) bool {
-	if a.nodes == nil {
-		return nil
-	}
-	return a.nodes.Owns
-}
-
 // knownJobs are the jobs of all nodes. What another one runs can be read here, from the journal; a request that works on
 // several jobs is not sent to the node of one for that.
 type knownJobs struct {
 	*actors.Jobs
-	nodes   *cluster.Members
+	nodes   cluster.Ownership
 	journal journal.Store
 }
 
@@ -115,7 +88,7 @@ func (j knownJobs) Ask(ctx context.Context, id api.JobID, cmd job.Command) (job.
 // its last event was written: a page may show several.
 type knownThreads struct {
 	*actors.Threads
-	nodes   *cluster.Members
+	nodes   cluster.Ownership
 	journal journal.Store
 }
 
@@ -139,11 +112,12 @@ func (k knownThreads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read
 	return c, err
 }
 
-// takeProof remembers for all nodes that the solution of a proof of work was used.
-func takeProof(counts *catalog.Counts) func(context.Context, string, time.Duration) (bool, func(), error) {
-	if counts == nil {
+// takeProof remembers for all nodes that the solution of a proof of work was used; nil if this server is alone.
+func (a *Server) takeProof() func(context.Context, string, time.Duration) (bool, func(), error) {
+	if !a.nodes.Several() {
 		return nil
 	}
+	counts := a.Stores.Catalog.Counts()
 	return func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error) {
 		name := "proof " + solution
 		wait, err := counts.Take(ctx, life, catalog.Bound{Name: name, Most: 1})
@@ -158,13 +132,8 @@ func takeProof(counts *catalog.Counts) func(context.Context, string, time.Durati
 
 // amongNodes gives the pages what several nodes count and remember together.
 func (a *Server) amongNodes(deps *web.Deps) {
-	if counts := a.Stores.Catalog.Counts(); counts != nil {
-		deps.Counts = counts
+	if a.nodes.Several() {
+		deps.Counts = a.Stores.Catalog.Counts()
 	}
-	if a.nodes != nil {
-		deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
-	}
+	deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
 }
-
-// Each port with what serves it.
-var ()

@@ -30,7 +30,7 @@ func (u *upkeep) begin(a *Server) {
 		}
 	})
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
-		keeper := retention.Keeper{Threads: a.System.Threads(), Now: a.config.Now, Log: a.Log, Here: a.here(),
+		keeper := retention.Keeper{Threads: a.System.Threads(), Now: a.config.Now, Log: a.Log, Owns: a.nodes.Owns,
 			Journal: func() retention.Streams { return a.Journal }}
 		a.System.Tasks().Start(keeper.Task(unused))
 	}

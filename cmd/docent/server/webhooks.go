@@ -25,7 +25,7 @@ func (a *Server) openWebhooks() error {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.hooks)
-	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Here: a.here()}
+	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Owns: a.nodes.Owns}
 	turned := func() { a.System.Tasks().Start(teller.Task()) }
 	a.Stores.Turned.Store(&turned)
 	return nil

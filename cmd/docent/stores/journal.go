@@ -12,11 +12,12 @@ import (
 	"docent/persistence/journal/postgres"
 )
 
-// OpenJournal opens the journal where the settings say that it is. Nodes are nil for a process that is known to be alone.
-func OpenJournal(ctx context.Context, dir *datadir.Dir, c *config.Config, nodes *cluster.Members, log *slog.Logger) (
+// OpenJournal opens the journal where the settings say that it is. Lost is told if the database has lost what it had
+// acknowledged to this process; nil if nobody asks.
+func OpenJournal(ctx context.Context, dir *datadir.Dir, c *config.Config, lost func(reason string), log *slog.Logger) (
 	journal.Store, error) {
 	if c.Shared() {
-		o := postgres.Options{Log: log, Now: c.Now, Node: nodes.Fence(), Lost: nodes.End}
+		o := postgres.Options{Log: log, Now: c.Now, Node: c.NodeID, Lost: lost}
 		if o.Node != "" {
 			o.Application = cluster.Application(o.Node)
 		}

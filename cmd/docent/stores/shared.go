@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/task"
 	"docent/persistence/catalog"
 	"docent/persistence/datadir"
 	"docent/persistence/secrets"
@@ -20,13 +21,15 @@ import (
 // share keeps in the database what all nodes need and a node that is alone has in its data directory: uploads, what was
 // collected, and the secrets that were entered on pages. What this node's data directory has of it is taken over.
 func (s *Stores) share(ctx context.Context) (err error) {
+	s.others = sources.Single{}
 	if !s.Config.Shared() {
 		return nil
 	}
 	if s.Shared, err = s.Catalog.Shared(ctx); err != nil {
 		return err
 	}
-	s.Nodes = shared.New(s.Shared)
+	s.Nodes, s.Tasks = shared.New(s.Shared), []task.Task{s.sweepShared()}
+	s.others = s.Nodes
 	s.Uploads.Share = func(ctx context.Context, dir string, zip io.Reader) error {
 		return s.Nodes.Upload(ctx, api.ProjectID(filepath.Base(dir)), zip)
 	}
@@ -50,14 +53,6 @@ func (s *Stores) share(ctx context.Context) (err error) {
 		return err
 	}
 	return s.Secrets.Share(ctx, sharedSecrets{s.Shared}, nodeSecrets, func(name string) bool { return used[name] })
-}
-
-// others are the nodes that read the same sources; nil if there can be none.
-func (s *Stores) others() sources.Nodes {
-	if s.Nodes == nil {
-		return nil
-	}
-	return s.Nodes
 }
 
 // sharedSecrets keep sealed secrets in the nodes' database.

@@ -36,8 +36,8 @@ func (s *Stores) takeIn(ctx context.Context) error {
 	return nil
 }
 
-// SweepShared removes each day what nobody needs any more of what nodes share in the database.
-func (s *Stores) SweepShared() task.Task {
+// sweepShared removes each day what nobody needs any more of what nodes share in the database.
+func (s *Stores) sweepShared() task.Task {
 	return task.Task{Name: "sweep", Place: "task/sweep", Handle: func(ctx context.Context, _ int) (time.Duration, error) {
 		return 24 * time.Hour, errors.Join(s.Shared.SweepVectors(ctx), s.Hub.SweepShared(ctx))
 	}}

@@ -18,6 +18,7 @@ import (
 	"docent/cmd/docent/config"
 	"docent/forge"
 	"docent/internal/disk"
+	"docent/internal/task"
 	"docent/model/remote"
 	"docent/persistence/catalog"
 	"docent/persistence/datadir"
@@ -44,6 +45,8 @@ type Stores struct {
 	Cells   Cells
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
+	others  sources.Nodes
+	Tasks   []task.Task // that one of the nodes does for all
 
 	// Turned is called when a pull request of the built-in host was merged or closed, if a server has set it.
 	Turned atomic.Pointer[func()]
@@ -112,7 +115,7 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 	}
 	s.Source = sources.New(sources.Deps{
 		Catalog: s.Catalog, Repositories: s.Hub, Index: s.Library, Guard: guard, Log: log, BeforeIndexing: c.BeforeIndexing,
-		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others(),
+		Collecting: dir.File(datadir.Sources), Collectors: s.collectors(), Nodes: s.others,
 	})
 	return s, nil
 }
@@ -210,7 +213,7 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// SecretsInUse are the names of the stored secrets that projects, their webhooks and those of their reports refer to.
+// SecretsInUse are the names of the stored secrets that projects and their webhooks refer to.
 func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 	projects, err := s.Catalog.Projects(ctx)
 	if err != nil {
@@ -223,13 +226,6 @@ func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 				used[name] = true
 			}
 		}
-	}
-	hooks, err := s.Catalog.ReportHooks(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, h := range hooks {
-		used[h.Secret] = true
 	}
 	outgoing, err := s.Catalog.Webhooks(ctx, "")
 	if err != nil {

@@ -32,7 +32,9 @@ func (p Place) Open(o catalog.Options) *catalog.Catalog {
 	if err != nil {
 		p.T.Fatal(err)
 	}
+	look := watchPlans(p, c)
 	p.T.Cleanup(func() {
+		look()
 		if err := c.Close(); err != nil {
 			p.T.Error(err)
 		}

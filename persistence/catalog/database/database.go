@@ -69,6 +69,8 @@ type DB struct {
 	Log   *slog.Logger
 	Now   func() time.Time
 	Work  background.Work // what goes on in the background until Close
+	// Say tells the other nodes something, as part of a transaction or by itself. A single node has nobody to tell.
+	Say func(ctx context.Context, tx bun.IDB, what Message) error
 
 	options  Options
 	tables   []Table
@@ -77,7 +79,8 @@ type DB struct {
 	written  []written
 	revision atomic.Uint64 // the number of the last change that is known here
 	watched  watchers
-	nodes    *otherNodes // that share the database; nil for a single one
+	nodes    otherNodes            // that share the database
+	listen   func(context.Context) // hears them until ctx ends
 
 	stop    context.CancelFunc
 	closing sync.Once
@@ -112,7 +115,9 @@ func Open(ctx context.Context, dsn string, o Options, parts ...Part) (*DB, error
 	o.TouchEvery = cmp.Or(o.TouchEvery, 5*time.Second)
 	o.LockWait = cmp.Or(o.LockWait, 5*time.Second)
 	o.CloseWait = cmp.Or(o.CloseWait, 5*time.Second)
-	db := &DB{Log: o.Log, Now: o.Now, options: o, tables: []Table{TableOf[OrganizationRow]("id"), TableOf[SettingRow]("name")}}
+	db := &DB{Log: o.Log, Now: o.Now, options: o, listen: func(context.Context) {},
+		Say:    func(context.Context, bun.IDB, Message) error { return nil },
+		tables: []Table{TableOf[OrganizationRow]("id"), TableOf[SettingRow]("name")}}
 	var steps []Step
 	for _, p := range parts {
 		db.tables, steps = append(db.tables, p.Tables...), append(steps, p.Steps...)
@@ -148,9 +153,7 @@ func (db *DB) Start(ctx context.Context) {
 	for _, w := range db.written {
 		db.Work.Essential(w.name, func() { db.every(ctx, w) })
 	}
-	if db.nodes != nil {
-		db.Work.Essential("hear other nodes", func() { db.hearNodes(ctx) })
-	}
+	db.Work.Essential("hear other nodes", func() { db.listen(ctx) })
 }
 
 func (db *DB) every(ctx context.Context, w written) {

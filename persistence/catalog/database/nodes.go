@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -21,7 +20,7 @@ const (
 	nodeDeaf = 3 * time.Second // after which one that did not answer is not
 )
 
-// otherNodes is what the catalogs of several nodes on one database tell each other. A nil one is that of a single node.
+// otherNodes is what the catalogs of several nodes on one database tell each other. That of a single node is empty.
 //
 // What is remembered from the database is forgotten when another node says that it has changed it, and all of it when
 // the connection that hears was lost. While it is lost, nothing is remembered for longer than Options.Stale.
@@ -29,7 +28,6 @@ type otherNodes struct {
 	self    string
 	channel string
 	connect func(context.Context) (*pgx.Conn, error)
-	heard   atomic.Bool   // the connection stands, and all that was said since is known
 	changed chan struct{} // receives after a change by another node
 	turned  chan struct{} // receives after another node has turned a source
 }
@@ -80,13 +78,11 @@ func (db *DB) openNodes(ctx context.Context, connect func(context.Context) (*pgx
 	if err != nil {
 		return err
 	}
-	db.nodes = &otherNodes{self: rand.Text(), channel: "docent_" + strings.ToLower(is.ID), connect: connect,
+	db.nodes = otherNodes{self: rand.Text(), channel: "docent_" + strings.ToLower(is.ID), connect: connect,
 		changed: make(chan struct{}, 1), turned: make(chan struct{}, 1)}
+	db.Say, db.listen = db.notify, db.hearNodes
 	return nil
 }
-
-// Several reports whether several nodes serve from the database.
-func (db *DB) Several() bool { return db.nodes != nil }
 
 // hearer is a part that acts on what other nodes say.
 type hearer struct {
@@ -101,27 +97,14 @@ func (db *DB) OnMessage(heard func(Message), missed func()) {
 }
 
 // Turned receives after another node has turned or removed a source; it is nil on a single node.
-func (db *DB) Turned() <-chan struct{} {
-	if db.nodes == nil {
-		return nil
-	}
-	return db.nodes.turned
-}
+func (db *DB) Turned() <-chan struct{} { return db.nodes.turned }
 
 // Changes receives after another node has changed something that stands nowhere else; several changes may be told as
 // one. It never does on a single node.
-func (db *DB) Changes() <-chan struct{} {
-	if db.nodes == nil {
-		return nil
-	}
-	return db.nodes.changed
-}
+func (db *DB) Changes() <-chan struct{} { return db.nodes.changed }
 
-// Say tells the other nodes something, as part of a transaction or by itself. A single node has nobody to tell.
-func (db *DB) Say(ctx context.Context, tx bun.IDB, what Message) error {
-	if db.nodes == nil {
-		return nil
-	}
+// notify is Say if there are several nodes.
+func (db *DB) notify(ctx context.Context, tx bun.IDB, what Message) error {
 	what.From = db.nodes.self
 	text, err := json.Marshal(what)
 	if err != nil {
@@ -135,9 +118,6 @@ func (db *DB) Say(ctx context.Context, tx bun.IDB, what Message) error {
 // is at most Options.Stale old.
 func (db *DB) Forget(names ...string) {
 	db.forgetHere(names)
-	if db.nodes == nil {
-		return
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), nodeDeaf)
 	defer cancel()
 	if err := db.Say(ctx, db.Write, Message{Forget: names}); err != nil {
@@ -158,7 +138,6 @@ func (db *DB) hearNodes(ctx context.Context) {
 	pause := backoff.Exponential(100*time.Millisecond, 2*time.Second)
 	for failures := 0; ctx.Err() == nil; {
 		err := db.hear(ctx, func() { failures = 0 })
-		db.nodes.heard.Store(false)
 		if ctx.Err() != nil {
 			return
 		}
@@ -186,7 +165,6 @@ func (db *DB) hear(ctx context.Context, stands func()) error {
 	}
 	stands()
 	db.forgetAll() // what was said before was not heard
-	db.nodes.heard.Store(true)
 	for {
 		waiting, cancel := context.WithTimeout(ctx, nodePing)
 		note, err := conn.WaitForNotification(waiting)

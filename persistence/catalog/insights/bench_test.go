@@ -122,6 +122,29 @@ func BenchmarkListQuestions(b *testing.B) {
 	}
 }
 
+// What it costs to write the words of a question; ns/op is that of one question.
+func BenchmarkWriteTexts(b *testing.B) {
+	c := benchCatalog(b, 0)
+	threads := catalogtest.NewThreads()
+	n := 0
+	for t := range traffic.Conversations(1, b.N, "docs", time.Now()) {
+		if n += len(t.Questions); n >= b.N {
+			t.Questions = t.Questions[:len(t.Questions)-(n-b.N)]
+		}
+		threads.Put(t)
+		if n >= b.N {
+			break
+		}
+	}
+	if err := c.NewThreadProjector(threads, threads.Load, nil).Rebuild(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	if err := c.FinishTexts(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+}
+
 func BenchmarkAddProject(b *testing.B) {
 	c := benchCatalog(b, 0)
 	n := 0

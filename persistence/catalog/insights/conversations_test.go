@@ -1,13 +1,17 @@
 package insights_test
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/uptrace/bun"
 
 	"docent/api"
 	"docent/persistence/catalog"
@@ -252,13 +256,13 @@ func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 		stop()
 		stopJobs()
 		for _, undo := range []string{"DROP TABLE cited_pages", "DROP TABLE question_texts", "DROP TABLE text_queue",
-			"DROP INDEX questions_num", "DROP INDEX questions_thread", "DROP INDEX questions_asked", "DROP INDEX jobs_listed",
+			"DROP INDEX questions_number", "DROP INDEX questions_num", "DROP INDEX questions_thread", "DROP INDEX questions_asked", "DROP INDEX jobs_listed",
 			"ALTER TABLE questions DROP COLUMN num", "ALTER TABLE questions DROP COLUMN first_text",
 			"ALTER TABLE questions DROP COLUMN in_doubt", "ALTER TABLE jobs DROP COLUMN outcome",
 			"ALTER TABLE jobs DROP COLUMN asked_by", "ALTER TABLE jobs DROP COLUMN title",
 			"ALTER TABLE jobs DROP COLUMN created_at", "CREATE INDEX questions_thread ON questions (thread_id)",
 			"CREATE INDEX questions_asked ON questions (project_id, replaced, asked_at)",
-			"DELETE FROM bun_migrations WHERE name = '" + database.ConversationsMigration + "'"} {
+			"DELETE FROM bun_migrations WHERE name IN ('" + database.ConversationsMigration + "', '20261128000001')"} {
 			if _, err := c.Write.ExecContext(t.Context(), undo); err != nil {
 				t.Fatal(undo, err)
 			}
@@ -419,3 +423,40 @@ func TestJobsAreFoundByTitleOutcomeAskerAndTime(t *testing.T) {
 		}
 	})
 }
+
+// What is written of questions takes a statement for several of them, and their words a transaction for a hundred.
+func TestQuestionsAreWrittenInFewStatements(t *testing.T) {
+	c := catalogtest.Place{T: t, DSN: "sqlite:" + t.TempDir() + "/c.db"}.Open(catalog.Options{})
+	counter := &statements{}
+	c.Write.AddQueryHook(counter)
+	const n = 256
+	questions := make([]api.QuestionRow, n)
+	for i := range questions {
+		id := fmt.Sprintf("%08d", i)
+		questions[i] = api.QuestionRow{ID: api.TurnID("turn_" + id), Thread: api.ThreadID("thr_" + id), Project: "docs", Caller: "reader",
+			Question: "What does the server say?", Answer: "What it says.", Answered: true, Asked: midday, Ended: midday,
+			Sources: []api.PageRef{{URL: "https://docs.example.com/a", Title: "A"}}}
+	}
+	if err := c.List(t.Context(), questions); err != nil {
+		t.Fatal(err)
+	}
+	if got := counter.n.Swap(0); got > n/16+8 {
+		t.Errorf("%d questions took %d statements", n, got)
+	}
+	if err := c.FinishTexts(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := counter.n.Load(); got > n/16+8 {
+		t.Errorf("the words of %d questions took %d statements", n, got)
+	}
+}
+
+// statements counts them.
+type statements struct{ n atomic.Int64 }
+
+func (s *statements) BeforeQuery(ctx context.Context, _ *bun.QueryEvent) context.Context {
+	s.n.Add(1)
+	return ctx
+}
+
+func (s *statements) AfterQuery(context.Context, *bun.QueryEvent) {}

@@ -13,7 +13,6 @@ const (
 	MaxSearchesDay    = maxSearchesDay
 	SearchesHeld      = searchesHeld
 	SearchKeep        = searchKeep
-	ReportsKept       = reportsKept
 	OutcomeAnswered   = outcomeAnswered
 	OutcomeUnanswered = outcomeUnanswered
 	OutcomeFailed     = outcomeFailed

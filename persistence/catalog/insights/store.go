@@ -14,8 +14,6 @@ import (
 var Part = database.Part{
 	Tables: []database.Table{
 		database.TableOf[gapRow]("id"),
-		database.TableOf[hookRow]("project_id"),
-		database.TableOf[reportRow]("id"),
 	},
 	Steps: []database.Step{{Migration: database.ConversationsMigration, Do: placeQuestions}},
 }

@@ -21,9 +21,8 @@ import (
 )
 
 const (
-	textBatch  = 32                     // questions whose words are written in one transaction: some milliseconds
-	textShare  = 3                      // of the time, the writing of words takes one part in so many
-	textRest   = 500 * time.Millisecond // at most, between two batches
+	textBatch  = 128                    // questions whose words are written in one transaction: less than 50 ms
+	textRest   = 10 * time.Second       // let so many come together: a transaction costs as much as many rows
 	textRetry  = 5 * time.Second        // after a failure
 	textNow    = 200 * time.Millisecond // at most, words are written for somebody who asks for them
 	textLength = 4000                   // bytes of a question, of an answer and of a comment that are found
@@ -31,13 +30,14 @@ const (
 	begunWord = 4
 )
 
-// keepTexts writes the words of questions some time after the questions, in a share of the time: readers' answers are
-// listed by the thousand in a second, and cutting them into words may wait.
+// keepTexts writes the words of questions some time after the questions, and in half of the time at most: readers' answers
+// are listed by the thousand in a second, and cutting them into words may wait. Half of the time is enough for as many
+// questions as a server answers.
 func (s *Store) keepTexts(ctx context.Context) {
 	for {
 		began := time.Now()
 		n, err := s.writeTexts(ctx, textBatch)
-		pause := min(textShare*time.Since(began), textRest)
+		pause := min(time.Since(began), textRest)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -49,7 +49,7 @@ func (s *Store) keepTexts(ctx context.Context) {
 			case <-ctx.Done():
 				return
 			case <-s.texts:
-				pause = textRest // let a few come together
+				pause = textRest
 			}
 		}
 		if backoff.Sleep(ctx, pause) != nil {
@@ -74,7 +74,7 @@ func (s *Store) textsNow(ctx context.Context) error {
 		if err != nil || waiting == 0 {
 			return s.db.Fail("look for questions without words", err)
 		}
-		if n, err := s.writeTexts(ctx, 4*textBatch); err != nil || n < 4*textBatch {
+		if n, err := s.writeTexts(ctx, textBatch); err != nil || n < textBatch {
 			return err
 		}
 	}
@@ -115,28 +115,46 @@ func (s *Store) writeTexts(ctx context.Context, most int) (n int, err error) {
 			}
 			words[rows[i].Num] += " " + textOf(q, rows[i].Outcome)
 		}
-		sqlite := tx.Dialect().Name() == dialect.SQLite
-		for _, num := range nums {
-			text, there := words[num]
-			switch {
-			case !there && sqlite:
-				_, err = tx.NewRaw("DELETE FROM question_texts WHERE rowid = ?", num).Exec(ctx)
-			case !there:
-				_, err = tx.NewRaw("DELETE FROM question_texts WHERE num = ?", num).Exec(ctx)
-			case sqlite:
-				_, err = tx.NewRaw("INSERT OR REPLACE INTO question_texts (rowid, words) VALUES (?, ?)", num, text).Exec(ctx)
-			default:
-				_, err = tx.NewRaw("INSERT INTO question_texts (num, words) VALUES (?, to_tsvector('simple', ?)) "+
-					"ON CONFLICT (num) DO UPDATE SET words = EXCLUDED.words", num, text).Exec(ctx)
-			}
-			if err != nil {
-				return err
-			}
+		if err := storeTexts(ctx, tx, nums, words); err != nil {
+			return err
 		}
 		_, err = tx.NewDelete().Model((*textQueueRow)(nil)).Where("num IN ?", bun.Tuple(nums)).Exec(ctx)
 		return err
 	})
 	return n, err
+}
+
+// storeTexts stores the words of questions by their numbers, and removes those of the numbers that have none.
+func storeTexts(ctx context.Context, tx bun.Tx, nums []int64, words map[int64]string) error {
+	remove, row := "DELETE FROM question_texts WHERE num IN ?", "(?, to_tsvector('simple', ?))"
+	insert, replace := "INSERT INTO question_texts (num, words) VALUES ", " ON CONFLICT (num) DO UPDATE SET words = EXCLUDED.words"
+	if tx.Dialect().Name() == dialect.SQLite {
+		remove, row = "DELETE FROM question_texts WHERE rowid IN ?", "(?, ?)"
+		insert, replace = "INSERT OR REPLACE INTO question_texts (rowid, words) VALUES ", ""
+	}
+	for chunk := range slices.Chunk(nums, questionChunk) {
+		var gone []int64
+		var rows []string
+		var args []any
+		for _, num := range chunk {
+			if text, there := words[num]; there {
+				rows, args = append(rows, row), append(args, num, text)
+			} else {
+				gone = append(gone, num)
+			}
+		}
+		if len(gone) > 0 {
+			if _, err := tx.NewRaw(remove, bun.Tuple(gone)).Exec(ctx); err != nil {
+				return err
+			}
+		}
+		if len(rows) > 0 {
+			if _, err := tx.NewRaw(insert+strings.Join(rows, ", ")+replace, args...).Exec(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // textOf is what a question is found by: marks for its properties, and its words with those of the answer.

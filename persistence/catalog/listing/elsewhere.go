@@ -20,7 +20,7 @@ func (p *Projector) hasten() {
 	case p.hurry <- struct{}{}:
 	default:
 	}
-	if !p.store.db.Several() || p.runs.Load() {
+	if p.runs.Load() {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
@@ -85,7 +85,8 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.runs.Load() { // since then, and it may have started over
+	// It may run since then, and have started over; and who runs it rebuilds what the journal cannot take on.
+	if p.runs.Load() || pos > head || pos < p.source.Trimmed() {
 		return nil
 	}
 	if !p.aimed {
@@ -126,9 +127,6 @@ const maxSaid = 7000
 
 // sayListed tells others of what a projector has written, in its transaction.
 func (s *Store) sayListed(ctx context.Context, tx bun.Tx, listing string, pos uint64, noted *Changes) error {
-	if !s.db.Several() {
-		return nil
-	}
 	what := database.Message{Listing: listing, Position: pos, All: noted.All}
 	size := 0
 	for project := range noted.Projects {

@@ -163,9 +163,7 @@ func (s *Store) Keep(of Projection, source Source, log *slog.Logger) *Projector 
 	}
 	p := &Projector{of: of, store: s, source: source, log: log,
 		hurry: make(chan struct{}, 1), waiting: make(map[chan struct{}]uint64)}
-	if s.db.Several() {
-		p.look() // another node may have brought it to the journal's end long ago, and say nothing
-	}
+	p.look() // another node may have brought it to the journal's end long ago, and say nothing
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.projectors[of.Name] = p
@@ -599,9 +597,7 @@ func (p *Projector) Wait(ctx context.Context, pos uint64) error {
 	p.waiting[c] = pos
 	p.mu.Unlock()
 	p.hasten()
-	if p.store.db.Several() {
-		defer p.lookNow(ctx)()
-	}
+	defer p.lookNow(ctx)()
 	select {
 	case <-c:
 		return nil

@@ -19,16 +19,11 @@ type Bound struct {
 }
 
 // Counts are counted by all nodes together, for a while each: attempts to sign in, solutions that were used. They are in
-// PostgreSQL alone; a single node counts in memory.
+// a catalog that was opened for several nodes alone; a single node counts in memory.
 type Counts struct{ s *Store }
 
-// Counts are nil on a single node.
-func (s *Store) Counts() *Counts {
-	if !s.db.Several() {
-		return nil
-	}
-	return &Counts{s}
-}
+// Counts are those of all nodes.
+func (s *Store) Counts() *Counts { return &Counts{s} }
 
 // countsSwept is how often counts whose time is over are removed.
 const countsSwept = time.Minute

@@ -4,21 +4,22 @@ import (
 	"context"
 	"database/sql"
 
+	"docent/api"
 	"docent/persistence/catalog/database"
 )
 
 // A Head is the state of a source that every node is to serve at least: that of the last node that
 // read it because somebody asked for it, or because it had moved.
 type Head struct {
-	Number int64 // rises with each change
-	Commit string
+	Number int64  // rises with each change
+	Commit string // as that node read it; imports of collected pages differ from node to node
 }
 
 // Heads are the states of all sources.
-func (s *Shared) Heads(ctx context.Context) (map[string]Head, error) {
-	out := map[string]Head{}
+func (s *Shared) Heads(ctx context.Context) (map[api.ProjectID]Head, error) {
+	out := map[api.ProjectID]Head{}
 	return out, s.each(ctx, "list what nodes are to serve", func(rows *sql.Rows) error {
-		var source string
+		var source api.ProjectID
 		var h Head
 		err := rows.Scan(&source, &h.Number, &h.Commit)
 		out[source] = h
@@ -33,7 +34,7 @@ func (s *Shared) HeadsNow(ctx context.Context) (now [2]int64, err error) {
 }
 
 // Turn makes all nodes read a source again, which this one serves at a commit.
-func (s *Shared) Turn(ctx context.Context, source, commit string) (number int64, err error) {
+func (s *Shared) Turn(ctx context.Context, source api.ProjectID, commit string) (number int64, err error) {
 	err = s.db.Write.DB.QueryRowContext(ctx, `INSERT INTO shared_heads (source, number, commit)
 		VALUES ($1, nextval('shared_numbers'), $2) ON CONFLICT (source) DO UPDATE
 		SET number = excluded.number, commit = excluded.commit RETURNING number`, source, commit).Scan(&number)
@@ -56,14 +57,14 @@ func (s *Shared) Turned() <-chan struct{} {
 }
 
 // Serves says that a node answers from a source as it was at a number, or later.
-func (s *Shared) Serves(ctx context.Context, node, source string, number int64) error {
+func (s *Shared) Serves(ctx context.Context, node string, source api.ProjectID, number int64) error {
 	_, err := s.exec(ctx, "tell what is served", `INSERT INTO shared_serving (source, node, number) VALUES ($1, $2, $3)
 		ON CONFLICT (source, node) DO UPDATE SET number = GREATEST(shared_serving.number, excluded.number)`, source, node, number)
 	return err
 }
 
 // Serving lists the nodes that answer from a source as it was at a number, or later.
-func (s *Shared) Serving(ctx context.Context, source string, number int64) (nodes []string, err error) {
+func (s *Shared) Serving(ctx context.Context, source api.ProjectID, number int64) (nodes []string, err error) {
 	err = s.each(ctx, "ask what is served", func(rows *sql.Rows) error {
 		var node string
 		err := rows.Scan(&node)
@@ -74,7 +75,7 @@ func (s *Shared) Serving(ctx context.Context, source string, number int64) (node
 }
 
 // ForgetSource removes what is known of a source that is no more.
-func (s *Shared) ForgetSource(ctx context.Context, source string) error {
+func (s *Shared) ForgetSource(ctx context.Context, source api.ProjectID) error {
 	defer s.sayTurned(ctx)
 	return s.in(ctx, "forget a source", nil, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "DELETE FROM shared_heads WHERE source = $1", source)

@@ -198,3 +198,40 @@ func (s *Store) taken(ctx context.Context, p api.Project) error {
 func (s *Store) forgetProjects() {
 	s.db.Forget(lookProjects)
 }
+
+// reportsMigration is the migration since which a project's report has no webhook of its own, which had the time zone.
+const reportsMigration = "20261128000001"
+
+// moveTimeZones gives projects the time zones of their reports. package work takes the table away after that.
+func moveTimeZones(ctx context.Context, tx bun.IDB, _ time.Time) (func(*database.DB), error) {
+	var hooks []struct {
+		Project api.ProjectID   `bun:"project_id"`
+		Body    json.RawMessage `bun:"body"`
+	}
+	if err := tx.NewRaw("SELECT project_id, body FROM report_hooks").Scan(ctx, &hooks); err != nil {
+		return nil, err
+	}
+	for _, h := range hooks {
+		var old struct{ TimeZone string }
+		var row projectRow
+		if json.Unmarshal(h.Body, &old) != nil || old.TimeZone == "" {
+			continue
+		}
+		if err := tx.NewSelect().Model(&row).Where("id = ?", h.Project).Scan(ctx); err != nil {
+			return nil, err
+		}
+		p, err := row.Decode()
+		if err != nil {
+			continue // it is damaged
+		}
+		p.TimeZone = old.TimeZone
+		now, err := newProjectRow(p)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := tx.NewUpdate().Model(now).Column("body", "checksum").WherePK().Exec(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return nil, nil
+}

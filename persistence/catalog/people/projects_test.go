@@ -35,6 +35,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.Deflection, want.Site = "help@example.com", "hugo"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
 			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
+		want.TimeZone = "Europe/Berlin"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
 		want.Label, want.Kind, want.Every = "docs", "", "6h"
 		for i, label := range []string{"api", "a-site"} {

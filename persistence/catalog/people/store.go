@@ -20,7 +20,7 @@ var Part = database.Part{
 		database.TableOf[linkRow]("id"),
 		database.TableOf[auditRow]("id"),
 	},
-	Steps: []database.Step{{Migration: operatorsMigration, Do: makeOperators}},
+	Steps: []database.Step{{Migration: operatorsMigration, Do: makeOperators}, {Migration: reportsMigration, Do: moveTimeZones}},
 }
 
 // A Store keeps projects, keys, people and what they did. Last use of keys, and when sessions were seen, are written

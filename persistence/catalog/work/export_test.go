@@ -1,5 +1,10 @@
 package work
 
+type (
+	ReportHookRow = reportHookRow
+	ReportRow     = reportRow
+)
+
 const (
 	DeliveriesKept = deliveriesKept
 	RunsKept       = runsKept

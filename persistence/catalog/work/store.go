@@ -21,7 +21,7 @@ var Part = database.Part{
 		database.TableOf[webhookEventRow]("id"),
 		database.TableOf[webhookDeliveryRow]("id"),
 	},
-	Steps: []database.Step{{Migration: reviewsMigration, Do: beginReviews}},
+	Steps: []database.Step{{Migration: reviewsMigration, Do: beginReviews}, {Migration: reportsMigration, Do: moveReports}},
 }
 
 // A Store keeps what is done for projects.

@@ -87,6 +87,13 @@ type webhookEventRow struct {
 	database.Checked
 }
 
+func newWebhookEventRow(e api.WebhookEvent) *webhookEventRow {
+	r := &webhookEventRow{ID: e.ID, Position: int64(e.Position), Project: e.Project, Kind: e.Kind, Stream: e.Stream,
+		At: e.At.UnixMilli(), Payload: e.Payload}
+	database.SetChecksum(r)
+	return r
+}
+
 func (r *webhookEventRow) Decode() (api.WebhookEvent, error) {
 	if err := database.CheckRow(r); err != nil {
 		return api.WebhookEvent{}, err
@@ -103,6 +110,14 @@ type webhookDeliveryRow struct {
 	At      int64           `bun:"at"`
 	Body    json.RawMessage `bun:"body"`
 	database.Checked
+}
+
+func newWebhookDeliveryRow(d api.WebhookDelivery) (*webhookDeliveryRow, error) {
+	d.At, d.EventAt = database.Stamp(d.At), database.Stamp(d.EventAt)
+	body, err := database.EncodeBody(d)
+	r := &webhookDeliveryRow{ID: d.Webhook + "/" + d.Event, Webhook: d.Webhook, At: d.At.UnixMilli(), Body: body}
+	database.SetChecksum(r)
+	return r, err
 }
 
 func (r *webhookDeliveryRow) Decode() (api.WebhookDelivery, error) {
@@ -171,13 +186,13 @@ func (s *Store) ChangeWebhook(ctx context.Context, id string, change func(*api.W
 // RemoveWebhook removes a webhook, and with a project's last one the events that waited.
 func (s *Store) RemoveWebhook(ctx context.Context, id string) error {
 	return s.db.Change(ctx, "remove a webhook", func(ctx context.Context, tx bun.Tx) error {
-		res, err := tx.NewDelete().Model((*webhookRow)(nil)).Where("id = ?", id).Exec(ctx)
-		if err := database.Changed(res, err, noWebhook(id)); err != nil {
+		_, err := tx.NewDelete().Model((*webhookEventRow)(nil)).Where("project_id IN (SELECT project_id FROM webhooks WHERE id = ?)", id).
+			Where("project_id NOT IN (SELECT project_id FROM webhooks WHERE id <> ?)", id).Exec(ctx)
+		if err != nil {
 			return err
 		}
-		_, err = tx.NewDelete().Model((*webhookEventRow)(nil)).
-			Where("project_id NOT IN (SELECT project_id FROM webhooks)").Exec(ctx)
-		return err
+		res, err := tx.NewDelete().Model((*webhookRow)(nil)).Where("id = ?", id).Exec(ctx)
+		return database.Changed(res, err, noWebhook(id))
 	})
 }
 
@@ -246,9 +261,7 @@ func (s *Store) WebhookPosition(ctx context.Context) (pos uint64, begun bool, er
 func (s *Store) AddEvents(ctx context.Context, events []api.WebhookEvent, gone []string, position uint64) error {
 	rows := make([]*webhookEventRow, len(events))
 	for i, e := range events {
-		rows[i] = &webhookEventRow{ID: e.ID, Position: int64(e.Position), Project: e.Project, Kind: e.Kind, Stream: e.Stream,
-			At: e.At.UnixMilli(), Payload: e.Payload}
-		database.SetChecksum(rows[i])
+		rows[i] = newWebhookEventRow(e)
 	}
 	return s.db.InTx(ctx, "store events", func(ctx context.Context, tx bun.Tx) error {
 		for _, r := range rows {
@@ -386,13 +399,10 @@ func (s *Store) storeDelivery(ctx context.Context, tx bun.Tx, d *api.WebhookDeli
 	if err != nil || n == 0 {
 		return err // the webhook was removed meanwhile
 	}
-	d.At, d.EventAt = database.Stamp(d.At), database.Stamp(d.EventAt)
-	body, err := database.EncodeBody(d)
+	row, err := newWebhookDeliveryRow(*d)
 	if err != nil {
 		return err
 	}
-	row := &webhookDeliveryRow{ID: d.Webhook + "/" + d.Event, Webhook: d.Webhook, At: d.At.UnixMilli(), Body: body}
-	database.SetChecksum(row)
 	_, err = tx.NewInsert().Model(row).On("CONFLICT (id) DO UPDATE").Set("at = EXCLUDED.at").Set("body = EXCLUDED.body").
 		Set("checksum = EXCLUDED.checksum").Exec(ctx)
 	if err != nil {

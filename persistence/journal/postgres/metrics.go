@@ -149,11 +149,6 @@ func (j *Journal) Remember(is journal.Identity) error {
 	return err
 }
 
-// Hear is journal.Journal.Hear.
-func (j *Journal) Hear(is journal.Identity, revision func() uint64, stop <-chan struct{}) {
-	journal.Hear(j.log, j.Remember, is, revision, stop)
-}
-
 // Delete is journal.Journal.Delete.
 func (j *Journal) Delete(stream string, claims ...string) error {
 	if !storable(stream) {

@@ -4,7 +4,9 @@ import (
 	"context"
 	"io"
 
+	"docent/api"
 	"docent/persistence/catalog/nodes"
+	"docent/persistence/cluster"
 )
 
 // A Database keeps what nodes share.
@@ -16,18 +18,18 @@ type Database interface {
 	Remove(ctx context.Context, name string) error
 	Alone(ctx context.Context, name string, wait bool, f func(context.Context, *nodes.Lease) error) (ran bool, err error)
 
-	Heads(ctx context.Context) (map[string]nodes.Head, error)
+	Heads(ctx context.Context) (map[api.ProjectID]nodes.Head, error)
 	HeadsNow(ctx context.Context) ([2]int64, error)
 	Turned() <-chan struct{}
-	Turn(ctx context.Context, source, commit string) (number int64, err error)
-	Serves(ctx context.Context, node, source string, number int64) error
-	Serving(ctx context.Context, source string, number int64) (nodes []string, err error)
-	ForgetSource(ctx context.Context, source string) error
+	Turn(ctx context.Context, source api.ProjectID, commit string) (number int64, err error)
+	Serves(ctx context.Context, node string, source api.ProjectID, number int64) error
+	Serving(ctx context.Context, source api.ProjectID, number int64) (nodes []string, err error)
+	ForgetSource(ctx context.Context, source api.ProjectID) error
 	ForgetNodes(ctx context.Context, there []string) error
 }
 
-// Members are the nodes that are there now.
+// Members are the nodes that are there now, as *cluster.Members knows them.
 type Members interface {
-	Self() string              // the id of this one
-	Others() map[string]string // names by id of those that take requests
+	Self() cluster.Node
+	Nodes() []cluster.Node
 }

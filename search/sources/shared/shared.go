@@ -23,6 +23,7 @@ import (
 	"docent/api"
 	"docent/internal/disk"
 	"docent/persistence/catalog/nodes"
+	"docent/persistence/cluster"
 	"docent/persistence/datadir"
 	"docent/search/sources"
 )
@@ -33,7 +34,8 @@ const (
 	collecting = "collect/"   // leases, by source
 	// versionFile, in a source's folder, has the version that it is a copy of.
 	versionFile = ".version"
-	leftYoung   = time.Hour // what is this young may be a source's that is about to be added
+	lookEvery   = time.Second // between two looks at whether sources have changed
+	leftYoung   = time.Hour   // what is this young may be a source's that is about to be added
 )
 
 // Sources are those of a cluster, as one node has them.
@@ -50,11 +52,17 @@ func New(db Database) *Sources { return &Sources{db: db} }
 // Among says which nodes there are. What is known of others is forgotten.
 func (s *Sources) Among(ctx context.Context, m Members) error {
 	s.members.Store(&m)
-	there := []string{m.Self()}
-	for id := range m.Others() {
-		there = append(there, id)
+	there := []string{m.Self().ID}
+	for _, n := range others(m) {
+		there = append(there, n.ID)
 	}
 	return s.db.ForgetNodes(ctx, there)
+}
+
+// others are those that take requests: one that leaves is not waited for.
+func others(m Members) []cluster.Node {
+	self := m.Self().ID
+	return slices.DeleteFunc(m.Nodes(), func(n cluster.Node) bool { return n.ID == self || n.Leaving })
 }
 
 // blobOf names the blob that keeps a source's files.
@@ -219,28 +227,34 @@ func (s *Sources) takeOver(ctx context.Context, p api.Project, dir string) error
 
 // Forget implements sources.Nodes.
 func (s *Sources) Forget(ctx context.Context, id api.ProjectID) error {
-	return errors.Join(s.db.Remove(ctx, uploads+string(id)), s.db.Remove(ctx, collected+string(id)), s.db.ForgetSource(ctx, string(id)))
+	return errors.Join(s.db.Remove(ctx, uploads+string(id)), s.db.Remove(ctx, collected+string(id)), s.db.ForgetSource(ctx, id))
 }
 
 // Heads implements sources.Nodes.
-func (s *Sources) Heads(ctx context.Context) (map[api.ProjectID]sources.Head, error) {
-	heads, err := s.db.Heads(ctx)
-	out := make(map[api.ProjectID]sources.Head, len(heads))
-	for source, h := range heads {
-		out[api.ProjectID(source)] = sources.Head(h)
-	}
-	return out, err
+func (s *Sources) Heads(ctx context.Context) (map[api.ProjectID]nodes.Head, error) {
+	return s.db.Heads(ctx)
 }
 
-// Now implements sources.Nodes.
-func (s *Sources) Now(ctx context.Context) ([2]int64, error) { return s.db.HeadsNow(ctx) }
-
-// Turned implements sources.Nodes.
-func (s *Sources) Turned() <-chan struct{} { return s.db.Turned() }
+// Follow implements sources.Nodes.
+func (s *Sources) Follow(ctx context.Context, read <-chan struct{}, look func(context.Context) bool) {
+	seen := [2]int64{-1} // sources may have been removed while this node was away
+	for {
+		if now, err := s.db.HeadsNow(ctx); (err != nil || now != seen) && look(ctx) {
+			seen = now
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-read:
+		case <-s.db.Turned():
+		case <-time.After(lookEvery):
+		}
+	}
+}
 
 // Turn implements sources.Nodes.
 func (s *Sources) Turn(ctx context.Context, id api.ProjectID, commit string) (int64, error) {
-	return s.db.Turn(ctx, string(id), commit)
+	return s.db.Turn(ctx, id, commit)
 }
 
 // Serves implements sources.Nodes.
@@ -249,7 +263,7 @@ func (s *Sources) Serves(ctx context.Context, id api.ProjectID, number int64) er
 	if m == nil {
 		return nil
 	}
-	return s.db.Serves(ctx, (*m).Self(), string(id), number)
+	return s.db.Serves(ctx, (*m).Self().ID, id, number)
 }
 
 // Behind implements sources.Nodes.
@@ -258,15 +272,15 @@ func (s *Sources) Behind(ctx context.Context, id api.ProjectID, number int64) ([
 	if m == nil {
 		return nil, nil
 	}
-	others := (*m).Others()
+	others := others(*m)
 	if len(others) == 0 {
 		return nil, nil
 	}
-	serving, err := s.db.Serving(ctx, string(id), number)
+	serving, err := s.db.Serving(ctx, id, number)
 	var behind []string
-	for node, name := range others {
-		if !slices.Contains(serving, node) {
-			behind = append(behind, name)
+	for _, n := range others {
+		if !slices.Contains(serving, n.ID) {
+			behind = append(behind, n.Name)
 		}
 	}
 	slices.Sort(behind)

@@ -23,6 +23,7 @@ import (
 	"docent/forge"
 	"docent/persistence/catalog"
 	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/cluster"
 	"docent/persistence/datadir"
 	"docent/search"
 	"docent/search/sources"
@@ -74,22 +75,19 @@ type members struct {
 	all  *sync.Map // name by id
 }
 
-func (m members) Self() string { return m.self }
+func (m members) Self() cluster.Node { return cluster.Node{ID: m.self} }
 
-func (m members) Others() map[string]string {
-	out := map[string]string{}
+func (m members) Nodes() (all []cluster.Node) {
 	m.all.Range(func(id, name any) bool {
-		if id != m.self {
-			out[id.(string)] = name.(string)
-		}
+		all = append(all, cluster.Node{ID: id.(string), Name: name.(string)})
 		return true
 	})
-	return out
+	return all
 }
 
-// cluster makes nodes that share a database. They do nothing by themselves before follow, and then only what another one
+// newCluster makes nodes that share a database. They do nothing by themselves before follow, and then only what another one
 // has turned: there is no interval at which they look.
-func cluster(t *testing.T, n int, s *site) []*node {
+func newCluster(t *testing.T, n int, s *site) []*node {
 	t.Helper()
 	dsn := catalogtest.Postgres(t)
 	log := slog.New(slog.DiscardHandler)
@@ -245,7 +243,7 @@ func TestAnUpdateHasEndedWhenEveryNodeAnswersFromIt(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.push(t, "# Walrus\n\nThe walrus has tusks.\n")
-	nodes := cluster(t, 3, new(site))
+	nodes := newCluster(t, 3, new(site))
 	for _, n := range nodes {
 		n.follow()
 	}
@@ -278,7 +276,7 @@ func TestANodeThatWasAwayCatchesUpBeforeItAnswers(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.push(t, "# Walrus\n\nThe walrus has tusks.\n")
-	nodes := cluster(t, 2, new(site))
+	nodes := newCluster(t, 2, new(site))
 	p := nodes[0].add(t, r.url)
 	if err := nodes[1].CatchUp(t.Context()); err != nil || nodes[1].library.Commit("docs") != "" {
 		t.Errorf("a node that starts waits for an index that it never had: %v", err)
@@ -317,7 +315,7 @@ func TestAWebSiteIsCollectedByOneNodeForAll(t *testing.T) {
 	r.push(t, "# Walrus\n\nThe walrus has tusks.\n")
 	text := "# Pelican\n\nThe pelican eats fish.\n"
 	s.text.Store(&text)
-	nodes := cluster(t, 3, s)
+	nodes := newCluster(t, 3, s)
 	nodes[0].add(t, r.url)
 	for _, n := range nodes {
 		n.follow()
@@ -382,7 +380,7 @@ func TestTwoNodesThatReadASiteAtOnceCollectItOnce(t *testing.T) {
 	r.push(t, "# Walrus\n\nThe walrus has tusks.\n")
 	text := "# Pelican\n\nThe pelican eats fish.\n"
 	s.text.Store(&text)
-	nodes := cluster(t, 2, s)
+	nodes := newCluster(t, 2, s)
 	p := nodes[0].add(t, r.url)
 	_, err := nodes[0].Catalog.ChangeProject(t.Context(), p.ID, func(p api.Project) (api.Project, error) {
 		p.Sources = []api.Source{{Label: "site", Kind: api.SourceWeb, Address: "https://site.example.com"}}
@@ -423,7 +421,7 @@ func TestAnUploadToAnyNodeIsOnAll(t *testing.T) {
 	t.Parallel()
 	r := newRepo(t)
 	r.push(t, "# Walrus\n\nThe walrus has tusks.\n")
-	nodes := cluster(t, 2, new(site))
+	nodes := newCluster(t, 2, new(site))
 	nodes[0].add(t, r.url)
 	for _, n := range nodes {
 		n.follow()
@@ -465,7 +463,7 @@ func TestADataDirectoryIsTakenOver(t *testing.T) {
 	s := new(site)
 	text := "# Pelican\n\nThe pelican eats fish.\n"
 	s.text.Store(&text)
-	nodes := cluster(t, 2, s)
+	nodes := newCluster(t, 2, s)
 	folder := filepath.Join(nodes[0].dir, datadir.Sources)
 	pages := filepath.Join(folder, "docs@site", sources.PagesDir)
 	if err := errors.Join(os.MkdirAll(pages, 0o700), os.WriteFile(filepath.Join(pages, "a.md"), []byte(text), 0o600),

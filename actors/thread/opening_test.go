@@ -1,0 +1,67 @@
+package thread
+
+import (
+	"encoding/json"
+	"regexp"
+	"strings"
+	"testing"
+
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
+	"docent/model"
+)
+
+// A firstQuestion is one that everybody asks first, of a judged set, with the pages that answer it as an expression; empty if none
+// does. PROJECT stands for the set's name.
+type firstQuestion struct {
+	Set, Query, Page string
+}
+
+func TestFirstQuestionsFindTheirPages(t *testing.T) {
+	need.Everything(t, "indexes whole documentation sets")
+	t.Parallel()
+	var all []firstQuestion
+	if err := json.Unmarshal(read(t, "testdata/firstquestions.json"), &all); err != nil {
+		t.Fatal(err)
+	}
+	right, wrong, missed, denied, absent, none := 0, 0, 0, 0, 0, 0
+	asking := map[string]func(string, ...model.Message) smallAnswer{}
+	for _, q := range all {
+		if asking[q.Set] == nil {
+			asking[q.Set] = asker(t, q.Set, corpora.Judged(t, q.Set))
+		}
+		a := asking[q.Set](strings.ReplaceAll(q.Query, "PROJECT", strings.ToUpper(q.Set[:1])+q.Set[1:]))
+		first := ""
+		if len(a.sources) > 0 {
+			first = a.sources[0]
+		}
+		mark := "right"
+		switch {
+		case q.Page == "" && a.verdict == model.VerdictAnswered:
+			absent++
+			none++
+			mark = "TOLD"
+		case q.Page == "":
+			none++
+			mark = "-"
+		case first != "" && regexp.MustCompile(q.Page).MatchString(first):
+			right++
+		case a.verdict == model.VerdictAnswered:
+			wrong++
+			mark = "WRONG"
+		case a.verdict == model.VerdictDenied:
+			denied++
+			mark = "DENIED"
+		default:
+			missed++
+			mark = "MISSED"
+		}
+		t.Logf("%-7s %-11s %-40s %-12s %v", mark, q.Set, q.Query, a.verdict, a.sources)
+	}
+	n := right + wrong + missed + denied
+	t.Logf("%d of %d have a right first source, %d are told a wrong one, %d shown one, %d denied; %d of %d that the set does not answer are told one",
+		right, n, wrong, missed, denied, absent, none)
+	if right < 51 || wrong > 0 || absent > 3 {
+		t.Error("that is fewer than before")
+	}
+}

@@ -1,0 +1,105 @@
+package builtin
+
+import (
+	"cmp"
+	"regexp"
+	"slices"
+
+	"docent/model"
+	"docent/search/analysis"
+)
+
+// OpeningOf is what a question asks that everybody asks first, of the project itself. Within a conversation "it" is most
+// likely something else.
+func OpeningOf(question string, history []model.Message, project string) analysis.Opening {
+	kind := analysis.OpeningOf(question, project)
+	switch kind {
+	case analysis.Start, analysis.Install, analysis.About, analysis.Example:
+		if len(history) > 0 {
+			return analysis.NoOpening
+		}
+	}
+	return kind
+}
+
+// opens matches what a passage says that answers an opening. Where there is nothing to match, its place is enough.
+var opens = map[analysis.Opening]*regexp.Regexp{
+	analysis.Install: regexp.MustCompile("(?i)\\b(?:install|go get|docker (?:run|compose|pull)|brew|apt(?:-get)?|composer require|npm i|yarn add|" +
+		"pnpm add|download(?:s|ed)?|unpack|curl -|helm)\\b"),
+	analysis.Price: regexp.MustCompile(`(?i)[$€£]\s?\d|\d\s?(?:[$€£]|(?:USD|EUR|GBP|dollars?|euros?|cents?)\b)|\b(?:is|are|for) free\b|\bfree ` +
+		`(?:plan|tier|of charge|for)\b|\bcosts?\b.{0,20}\d|\bpricing\b`),
+	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat)\b|\bcontact us\b|` +
+		`\bcall us\b|\bissue tracker\b|\bopen an issue\b`),
+	analysis.License: regexp.MustCompile(`\b(?i:licen[cs]ed?)\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`),
+	analysis.Example: regexp.MustCompile("(?i)```|\\bexamples?\\b|(?m)^ {4}\\S"),
+}
+
+// said is how much of the evidence for an answer an opening has: the site's own place for it, and what is said there.
+func said(kind analysis.Opening, p *model.Passage) float64 {
+	fit := 0.0
+	if p.Opens {
+		fit = 1
+	}
+	if says := opens[kind]; says != nil {
+		fit /= 2
+		if says.MatchString(p.Text) {
+			fit += 0.5
+		}
+	}
+	return fit
+}
+
+// answersOpening quotes the sections that answer what everybody asks first, from their beginning on; none if the site has
+// none where they belong.
+func answersOpening(req *model.Request, q *query, sections []*section, kind analysis.Opening) (quotes []quote) {
+	if kind == "" {
+		return nil
+	}
+	var quoted []uint64
+	least := 0.75 // of what is shown it is said; else of its place alone
+	if opens[kind] == nil {
+		least = 1
+	}
+	for ; least >= 0.5 && len(quotes) == 0; least -= 0.25 {
+		for i := range req.Passages {
+			p := &req.Passages[i]
+			fit := said(kind, p)
+			if fit < least || !p.Opens && kind != analysis.Install || len(quotes) == mostOpening ||
+				slices.ContainsFunc(quotes, func(q quote) bool { return req.Passages[q.passage].Path == p.Path }) {
+				continue
+			}
+			budget := mainWords
+			if len(quotes) > 0 {
+				budget = moreWords
+			}
+			if c := fromTheBeginning(q, sections[i], budget, &quoted); c.any() {
+				one := quote{passage: i, chosen: c}
+				if kind == analysis.Latest || kind == analysis.Changelog { // the heading is what is asked for
+					one.lead = "**" + cmp.Or(p.Heading, p.Title) + "**"
+				}
+				quotes = append(quotes, one)
+			}
+		}
+	}
+	return quotes
+}
+
+// entitled reports whether a title or heading names what an opening asks for.
+func entitled(kind analysis.Opening, passages []model.Passage) bool {
+	return slices.ContainsFunc(passages, func(p model.Passage) bool { return max(kind.Fit(p.Title), kind.Fit(p.Heading)) >= 0.5 })
+}
+
+// mostOpening is how many sections are quoted.
+const mostOpening = 2
+
+// fromTheBeginning takes a section from its beginning on, as much as there is room for.
+func fromTheBeginning(q *query, s *section, budget int, quoted *[]uint64) *selection {
+	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1, begun: -1}
+	for n := range c.units {
+		if c.used > 0 && c.used+c.units[n].words > budget {
+			break
+		}
+		c.take(n)
+	}
+	return c
+}

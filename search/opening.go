@@ -1,0 +1,181 @@
+package search
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"docent/search/analysis"
+	"docent/search/page"
+)
+
+// What everybody asks first ("How do I get started?", "What is it?") is found by where pages stand and what they are
+// called, since their texts hardly have its words.
+
+const (
+	leastOpening  = 0.35 // below it a page is none that a question like that is about
+	shareOpening  = 0.6  // of the best one's fit
+	mostOpenings  = 3    // pages
+	perLevel      = 0.08 // less for each folder above a page
+	ofHeading     = 0.85 // a section counts less than a page of that title
+	atFront       = 0.45 // the page at the root
+	inOrderOfPage = 0.35 // the first page of the navigation, half of it the second
+)
+
+// An opener is a section that an opening is about.
+type opener struct {
+	page, section uint32
+	fit           float64
+	version       []int
+}
+
+// openers are the sections that a question's opening is about, the best first.
+func (s *snapshot) openers(ctx context.Context, q *Query) ([]scored, error) {
+	sc, err := s.scopeOf(ctx, q)
+	if err != nil || sc.nothing {
+		return nil, err
+	}
+	public := s.filter(q, &sc)
+	kind := q.Opening
+	versions := kind == analysis.Latest || kind == analysis.Changelog
+	var found []opener
+	for p, r := range s.pages {
+		if r.File != "" || len(r.Sections) == 0 || !public(uint32(p)) {
+			continue
+		}
+		if versions {
+			found = append(found, s.released(uint32(p))...)
+		} else if o := s.opener(kind, uint32(p)); o.fit >= leastOpening {
+			found = append(found, o)
+		}
+	}
+	if versions && len(found) == 0 {
+		for p := range s.pages {
+			if o := s.opener(analysis.Changelog, uint32(p)); o.fit >= leastOpening && public(uint32(p)) {
+				found = append(found, o)
+			}
+		}
+	}
+	slices.SortStableFunc(found, func(a, b opener) int {
+		return cmp.Or(slices.Compare(b.version, a.version), cmp.Compare(b.fit, a.fit), cmp.Compare(a.page, b.page))
+	})
+	var out []scored
+	for i, o := range found {
+		if i == mostOpenings || o.fit < shareOpening*found[0].fit {
+			break
+		}
+		out = append(out, scored{section: o.section, score: 1 - 0.02*float64(i), opens: true})
+	}
+	return out, nil
+}
+
+// fileName is what a page's path says as a title: the name of its file, without numbers that order it.
+func fileName(r *page.Record) string {
+	name := strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path))
+	return strings.TrimLeft(name, "0123456789-_. ")
+}
+
+// atRoot reports whether a page is the one that a site begins with.
+func atRoot(r *page.Record) bool {
+	if r.Shown == "" {
+		return true
+	}
+	below := strings.Count(strings.Trim(r.Shown, "/"), "/")
+	switch strings.ToLower(fileName(r)) {
+	case "readme":
+		return below == 0 && strings.EqualFold(r.Shown, "readme")
+	case "home", "introduction", "intro", "overview", "welcome":
+		return below == 0
+	}
+	return false
+}
+
+// fewPages is how many pages a set has at most of which each is at the front.
+const fewPages = 12
+
+// front reports whether what a page's headings say is said of the whole project.
+func (s *snapshot) front(r *page.Record) bool {
+	return len(s.pages) <= fewPages || r.Order > 0 || atRoot(r) || strings.EqualFold(fileName(r), "faq")
+}
+
+// opener says how well a page, or a section of it, is what an opening is about.
+func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
+	r := s.pages[p]
+	fit := max(kind.Fit(r.Title), 0.9*kind.Fit(fileName(r)))
+	for _, title := range r.Titles {
+		fit = max(fit, kind.Fit(title))
+	}
+	o := opener{page: p, section: s.firstOf[p], fit: fit}
+	for n := s.firstOf[p]; n < s.firstOf[p+1] && s.front(r); n++ {
+		if sec := s.sections[n]; sec.Heading != "" && sec.Level < 4 {
+			if f := ofHeading * kind.Fit(sec.Heading); f > o.fit {
+				o.section, o.fit = n, f
+			}
+		}
+	}
+	if kind == analysis.Start || kind == analysis.About || kind == analysis.Install {
+		front := 0.0
+		if atRoot(r) {
+			front = atFront
+		}
+		if r.Order > 0 {
+			front = max(front, inOrderOfPage/float64(r.Order)) + 0.05
+		}
+		switch kind {
+		case analysis.Install:
+			front /= 3
+		case analysis.About:
+			front *= 1.8
+		}
+		o.fit += front
+	}
+	o.fit -= perLevel * float64(strings.Count(strings.Trim(r.Shown, "/"), "/"))
+	return o
+}
+
+// versionNumber matches a version in a title: 8.10.0, v2.1, 1.0.0-rc.1.
+var versionNumber = regexp.MustCompile(`(?i)(?:^|[^\w.])v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(-?(?:alpha|beta|rc|pre)[\w.]*)?(?:$|[^\w.]|\.$)`)
+
+// versionIn is the version that a title names, as numbers that compare; nil if it names none.
+func versionIn(title string) []int {
+	m := versionNumber.FindStringSubmatch(title)
+	if m == nil {
+		return nil
+	}
+	out := make([]int, 4)
+	for i := range 3 {
+		out[i], _ = strconv.Atoi(m[i+1])
+	}
+	if m[4] == "" {
+		out[3] = 1 // a release goes before what led to it
+	}
+	return out
+}
+
+// released are a page's sections about releases; itself if it is about one.
+func (s *snapshot) released(p uint32) (out []opener) {
+	r := s.pages[p]
+	name := strings.ToLower(r.Path)
+	version := versionIn(r.Title)
+	if version == nil {
+		version = versionIn(strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path)))
+	}
+	about := analysis.Changelog.Fit(r.Title) >= 0.5 || analysis.Changelog.Fit(fileName(r)) >= 0.5 || strings.Contains(name, "releases/") ||
+		strings.Contains(name, "changelog") || strings.Contains(name, "changes")
+	if !about {
+		return nil
+	}
+	if version != nil {
+		return []opener{{page: p, section: s.firstOf[p], fit: 1, version: version}}
+	}
+	for n := s.firstOf[p]; n < s.firstOf[p+1]; n++ {
+		if v := versionIn(s.sections[n].Heading); v != nil && s.sections[n].Level <= 3 {
+			out = append(out, opener{page: p, section: n, fit: 1, version: v})
+		}
+	}
+	return out
+}
