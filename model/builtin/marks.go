@@ -68,8 +68,8 @@ func titles(req *model.Request, plan []quote, always bool) []string {
 const maxUnfound = 3
 
 // unfound are the names in a question that no passage has. In German each noun is written as a name is.
-func (q *query) unfound(question, language string, sections []*section) (names []string) {
-	if language == "de" {
+func (q *query) unfound(question string, sections []*section) (names []string) {
+	if q.language == "de" {
 		return nil
 	}
 	begins, last := true, 0

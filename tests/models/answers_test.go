@@ -132,7 +132,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		return slices.ContainsFunc(q.Relevant, func(p string) bool { return path == p || strings.HasSuffix(path, "/"+p) })
 	}
 
-	denied, right, searched, held, inCards, words := 0, 0, 0, 0, 0, 0 // inCards: in the text or a card
+	denied, right, searched, held, carded, words := 0, 0, 0, 0, 0, 0 // carded: by the text or a card
 	for _, q := range questions {
 		text, sources, found := answer(q.Corpus, q.Query)
 		words += proseWords(text)
@@ -153,7 +153,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 			t.Logf("the next one does not hold %s", pattern)
 		}
 		if len(sources) > 0 && regexp.MustCompile(answering[q.Query]).MatchString(text+cards) {
-			inCards++
+			carded++
 		}
 		t.Logf("%s: %s\nsources %v\n%s\n", q.Corpus, q.Query, sources, text)
 	}
@@ -173,7 +173,7 @@ func TestBuiltinAnswersAreJudged(t *testing.T) {
 		}
 	}
 	t.Logf("of %d questions %d are denied an answer, %d have the right first source (the search alone: %d), %d hold what answers, %d with their cards; of %d that cannot be answered %d are told an answer, %d are shown something",
-		len(questions), denied, right, searched, held, inCards, len(unanswerable), answered, shown)
+		len(questions), denied, right, searched, held, carded, len(unanswerable), answered, shown)
 	t.Logf("%d words an answer, without its code", words/len(questions))
 	if denied > 3 {
 		t.Errorf("%d of %d questions are denied an answer", denied, len(questions))
