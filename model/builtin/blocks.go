@@ -179,34 +179,38 @@ func (r *reader) braces(i int) {
 	}
 }
 
-// A part is one of a page's blocks; at is its place among those of its kind, and of a table in HTML that of its tag,
-// from 1.
+// A part is one of a page's blocks; at is its place among those of its kind. Of a table in HTML it has the text.
 type part struct {
 	markup.Span
 	kind blockKind
 	at   int
+	text string
 }
 
-// partsOf lists a page's blocks in their order, the outer one first.
-func partsOf(p *markup.Page) []part {
+// parts lists the page's blocks in their order, the outer one first.
+func (r *reader) parts() []part {
+	p := r.page
 	parts := make([]part, 0, len(p.Blocks)+len(p.Tables)+len(p.Headings)+len(p.Code))
 	for i := range p.Tags {
 		if t := &p.Tags[i]; !t.Close && t.Partner > i && strings.EqualFold(t.Name, "table") {
-			parts = append(parts, part{markup.Span{Start: t.Span.Start, End: p.Tags[t.Partner].Span.End}, table, i + 1})
+			if rows := r.tableRows(i); rows != nil { // else it is written as what is in it
+				parts = append(parts, part{Span: markup.Span{Start: t.Span.Start, End: p.Tags[t.Partner].Span.End}, kind: table,
+					text: strings.Join(rows, "\n")})
+			}
 		}
 	}
 	for _, b := range p.Blocks {
-		parts = append(parts, part{b, prose, 0})
+		parts = append(parts, part{Span: b, kind: prose})
 	}
 	for _, t := range p.Tables {
-		parts = append(parts, part{t, table, 0})
+		parts = append(parts, part{Span: t, kind: table})
 	}
 	for i, h := range p.Headings {
-		parts = append(parts, part{h.Span, heading, i})
+		parts = append(parts, part{h.Span, heading, i, ""})
 	}
 	for i, c := range p.Code {
 		if !c.Inline {
-			parts = append(parts, part{c.Span, code, i})
+			parts = append(parts, part{c.Span, code, i, ""})
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
@@ -216,27 +220,21 @@ func partsOf(p *markup.Page) []part {
 // read writes the blocks, in the order of the page.
 func (r *reader) read() {
 	p := r.page
-	parts := partsOf(p)
+	parts := r.parts()
 	items, done := listItems(p.Items), 0
 	for n := 0; n < len(parts); n++ {
 		b := parts[n]
-		var rows []string
-		if b.kind == table && b.at > 0 {
-			if rows = r.tableRows(b.at - 1); rows == nil { // it is written as what is in it
-				continue
-			}
-		}
 		if b.End <= done { // code within a paragraph of HTML, or what is below an item
 			continue
 		}
 		if b.Start < done {
-			b = part{markup.Span{Start: done, End: b.End}, prose, 0}
+			b = part{Span: markup.Span{Start: done, End: b.End}, kind: prose}
 		}
 		if items = items.from(b.Start, done); items.begunAt(b.Start) {
 			b.kind, b.Span = list, items[0]
 			b.End = r.itemsEnd(items, parts[n:], done)
 		}
-		if b.kind == list || b.kind == table && b.at == 0 {
+		if b.kind == list || b.kind == table && b.text == "" {
 			if end := r.divided(b.Span); end > b.Start && end < b.End {
 				b.End = end
 				n-- // the rest is a paragraph
@@ -247,11 +245,7 @@ func (r *reader) read() {
 		case prose:
 			r.paragraph(b.Span)
 		case table:
-			if b.at > 0 {
-				r.put(table, strings.Join(rows, "\n"))
-			} else {
-				r.table(b.Span)
-			}
+			r.table(&b)
 		case heading:
 			r.heading(r.text(p.Headings[b.at].Inner))
 		case code:
@@ -544,9 +538,13 @@ func (r *reader) label(t *markup.Tag) string {
 }
 
 // table writes a table, each row between bars.
-func (r *reader) table(span markup.Span) {
+func (r *reader) table(b *part) {
+	if b.text != "" {
+		r.put(table, b.text)
+		return
+	}
 	var rows []string
-	for row := range strings.SplitSeq(r.text(span), "\n") {
+	for row := range strings.SplitSeq(r.text(b.Span), "\n") {
 		row = strings.Trim(row, " \t>")
 		if row == "" {
 			continue

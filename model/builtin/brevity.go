@@ -81,7 +81,8 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 
 // best is the worth of the best unit of a quote, steps for who asks for them before all.
 func (q *quote) best() float64 {
-	all, _ := q.candidates(nil)
+	var room [16]candidate
+	all, _ := q.candidates(room[:0])
 	best := 0.0
 	for _, c := range all {
 		best = max(best, c.worth)
@@ -138,7 +139,8 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 
 // shorten leaves out what is more than so many words of the passages from one on, though never all of that one.
 func shorten(said []quote, most, from int) {
-	total, left := 0, []candidate{}
+	var room [32]candidate
+	total, left := 0, room[:0]
 	for n := range said[from:] {
 		words := 0
 		left, words = said[from+n].candidates(left)

@@ -31,7 +31,6 @@ const (
 	maxCode     = 160 // words of code of a section, if it takes more than one
 	longBlock   = 220 // words from which an item, a row or steps are not taken
 	longSteps   = 450 // words of a numbered list from which it is not taken whole
-	maxSteps    = 150 // words of a numbered list that are shown
 	longList    = 70  // words from which the items of a list are taken one by one
 	longTable   = 70  // the same for the rows of a table, which its lines hold together
 	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
@@ -209,7 +208,7 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 		c.verdict = denied
 	}
 	if !points {
-		c.unfound = q.unfound(c.question, c.language, sections)
+		c.unfound = q.unfound(c.question, sections)
 	}
 }
 

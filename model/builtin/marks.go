@@ -1,8 +1,8 @@
 package builtin
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"docent/model"
@@ -11,7 +11,7 @@ import (
 // mark puts the number of its source behind what is quoted: at the end of its last paragraph or item, since code and
 // tables hold nothing but their own.
 func mark(text string, number int) string {
-	sign := fmt.Sprintf(" [%d]", number)
+	sign := " [" + strconv.Itoa(number) + "]"
 	blocks := strings.Split(text, "\n\n")
 	coding := make([]bool, len(blocks)) // it ends within code, or with it
 	in := false
@@ -68,8 +68,8 @@ func titles(req *model.Request, plan []quote, always bool) []string {
 const maxUnfound = 3
 
 // unfound are the names in a question that no passage has. In German each noun is written as a name is.
-func (q *query) unfound(question, language string, sections []*section) (names []string) {
-	if language == "de" {
+func (q *query) unfound(question string, sections []*section) (names []string) {
+	if q.language == "de" {
 		return nil
 	}
 	begins, last := true, 0

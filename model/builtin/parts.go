@@ -91,9 +91,6 @@ func (c *selection) write() string {
 			out = append(out, "**"+strings.Trim(label, "*")+"**")
 		}
 		label = ""
-		if some && u.steps() && u.words > maxSteps {
-			text, left = firstSteps(text, maxSteps)
-		}
 		if some {
 			out = append(out, text)
 		}

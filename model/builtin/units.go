@@ -83,18 +83,6 @@ func outerItems(lines []string) (out []string) {
 	return append(out, strings.Join(lines[start:], "\n"))
 }
 
-// firstSteps are those of a numbered list up to so many words, one at least, and how many are left.
-func firstSteps(text string, most int) (first string, left int) {
-	all := outerItems(strings.Split(text, "\n"))
-	n, words := 0, 0
-	for ; n < len(all); n++ {
-		if words += countWords(all[n]); n > 0 && words > most {
-			break
-		}
-	}
-	return strings.Join(all[:n], "\n"), len(all) - n
-}
-
 var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
 
 // rows cuts a table into its rows; above is what stands over them.

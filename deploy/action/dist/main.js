@@ -120,6 +120,7 @@ async function* follow(c) {
   for (let tries = 0; ; ) {
     let text = "";
     const sources = [];
+    const cards = [];
     let progress = false;
     try {
       const response = tries === 0 ? await c.first() : await c.again(known);
@@ -156,6 +157,9 @@ async function* follow(c) {
             sources.push(part.source);
             yield* catchUp(false);
             break;
+          case "card":
+            cards.push(part.card);
+            break;
           case "error":
             throw new AnswerError(part.message);
           case "finish":
@@ -166,6 +170,7 @@ async function* follow(c) {
               messageId,
               text: given.text,
               sources,
+              cards,
               suggestions: suggested(text),
               fallbackModel: part.fallback ? part.model : void 0
             } };
@@ -1015,6 +1020,10 @@ function isPotentialField(line, field) {
 }
 
 // ../../api/typescript/src/stream.ts
+var source = ({ url, title = "", providerMetadata }) => {
+  const excerpt = providerMetadata?.docent?.excerpt;
+  return excerpt ? { type: "card", card: { url, title, excerpt } } : { type: "source", source: { url, title } };
+};
 async function* chunks(response) {
   if (!response.body) return;
   const reader = response.body.getReader();
@@ -1058,7 +1067,7 @@ async function* readV2(response) {
         yield { type: "text", text: part.delta };
         break;
       case "source-url":
-        yield { type: "source", source: { url: part.url, title: part.title ?? "" } };
+        yield source(part);
         break;
       case "error":
         yield { type: "error", message: part.errorText };
@@ -1090,7 +1099,7 @@ async function* readV1(response) {
         yield { type: "text", text: value };
         break;
       case "h":
-        if (value.sourceType === "url") yield { type: "source", source: { url: value.url, title: value.title ?? "" } };
+        if (value.sourceType === "url") yield source(value);
         break;
       case "3":
         yield { type: "error", message: value };
