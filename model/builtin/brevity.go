@@ -21,6 +21,7 @@ const (
 	cardRunes   = 240
 	codeWords   = 60 // of all code, if there is more than one block
 	secondWords = 60
+	stepsWorth  = 0.3 // of steps, more than that of other blocks
 	secondWorth = 0.6 // of the best of a second passage, as a share of that of the first
 )
 
@@ -78,12 +79,19 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 	return to, words
 }
 
-// best is the worth of the best unit of a quote that may be left out.
+// best is the worth of the best unit of a quote, steps for who asks for them before all.
 func (q *quote) best() float64 {
-	all, best := []candidate{}, 0.0
-	all, _ = q.candidates(all)
+	all, _ := q.candidates(nil)
+	best := 0.0
 	for _, c := range all {
 		best = max(best, c.worth)
+	}
+	if c := q.chosen; c != nil && c.q.howTo {
+		for i, taken := range c.taken {
+			if taken && c.units[i].steps() {
+				best = max(best, (c.scores[i]+stepsWorth)*(0.6+0.4*c.worth))
+			}
+		}
 	}
 	return best
 }
@@ -98,6 +106,9 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 		if b := quotes[n].best(); b > worth {
 			second, worth = n, b
 		}
+	}
+	if len(quotes) > 1 && quotes[0].chosen == nil && quotes[1].chosen == nil { // both state a default
+		second = 1
 	}
 	said = append(said, quotes[0])
 	if second > 0 {

@@ -121,7 +121,7 @@ func (o *openingWords) among(set map[string]bool) bool {
 	return false
 }
 
-// pointing are words for what is asked about, of whoever asks what it is.
+// pointing are words for what is asked about, by somebody who asks what it is.
 var (
 	pointing = setOf(`it this you`)
 	hows     = setOf(`how`)
