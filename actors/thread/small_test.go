@@ -276,3 +276,29 @@ func read(t testing.TB, name string) []byte {
 	}
 	return raw
 }
+
+// A follow-up is searched and judged as the question that it stands for.
+func TestAFollowUpStandsForAWholeQuestion(t *testing.T) {
+	t.Parallel()
+	acme := asker(t, "acme", smallSet(t, "acme"))
+	orbit := asker(t, "orbit", smallSet(t, "orbit"))
+	mosaic := asker(t, "mosaic", smallSet(t, "mosaic"))
+	for _, c := range []struct {
+		ask                  func(string, ...model.Message) smallAnswer
+		before, query, holds string
+	}{
+		{acme, "Do parcels to Switzerland need a customs declaration?", "And for Norway?", "Norway"},
+		{acme, "How do I print a label?", "And on a ZPL printer?", "format=zpl"},
+		{acme, "How do I create a label?", "How do I cancel it?", "24 hours"},
+		{acme, "What is the default port?", "and the log level?", "Default `info`"},
+		{orbit, "Can Orbit alert me by e-mail?", "And in Slack?", "to Slack"},
+		{orbit, "How do I mute a monitor?", "When does it become loud again?", "eight hours"},
+		{mosaic, "How do I share an album?", "Can the link end?", "last day"},
+	} {
+		a := c.ask(c.query, model.Message{Role: "user", Text: c.before}, model.Message{Role: "assistant", Text: "…"})
+		t.Logf("%-60s %-35s %-9v %6.2f %v", c.before, c.query, a.verdict, a.sum, a.sources)
+		if a.verdict == model.VerdictDenied || !strings.Contains(a.text, c.holds) {
+			t.Errorf("%s > %s: %v %.2f %v\n%s", c.before, c.query, a.verdict, a.sum, a.sources, a.text)
+		}
+	}
+}

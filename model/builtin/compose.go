@@ -99,37 +99,46 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
 	q.language = c.language
-	var quoted []uint64 // fingerprints, for blocks that two pages share
+	if found := c.judge(&req, q, question, sections, points); found != denied && len(c.quotes) == 0 {
+		c.quoteBest(&req, q, question, sections, found, points)
+	}
+	return c
+}
+
+// judge says whether the documentation answers. What answers in a way of its own is quoted at once.
+func (c *composition) judge(req *model.Request, q *query, question string, sections []*section, points bool) verdict {
+	var quoted []uint64
 	opening := OpeningOf(req.Question, req.History, req.Project)
-	if quotes := answersOpening(&req, q, sections, opening); len(quotes) > 0 {
+	if quotes := answersOpening(req, q, sections, opening); len(quotes) > 0 {
 		c.quotes, c.cards = written(q, quotes, sections, &quoted)
 		c.verdict = answered
-		return c
+		return answered
 	}
 	if len(q.terms) == 0 {
-		return c
+		return denied
 	}
-	c.evidence = evidenceFor(req, question, q, sections)
+	c.evidence = evidenceFor(*req, question, q, sections)
 	found := c.evidence.verdict(points)
 	if opening != "" && !entitled(opening, req.Passages) { // whose one word proves nothing in a text
 		found = min(found, doubtful)
 	}
 	if things, ok := comparisonOf(question); ok {
-		quotes, sure := compareThings(&req, sections, things)
+		quotes, sure := compareThings(req, sections, things)
 		if sure {
 			found = answered
 		}
 		if len(quotes) > 0 && found == answered {
 			c.quotes, c.verdict = quotes, found
-			return c
 		}
 	}
-	if found == denied {
-		return c
-	}
-	order := rank(req, q, sections)
+	return found
+}
+
+// quoteBest quotes the sections that fit best.
+func (c *composition) quoteBest(req *model.Request, q *query, question string, sections []*section, found verdict, points bool) {
+	order := rank(*req, q, sections)
 	if len(order) == 0 {
-		return c
+		return
 	}
 	c.verdict = found
 	most := maxPassages
@@ -151,6 +160,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		return v
 	}
 	slices.SortStableFunc(rest, func(a, b int) int { return cmp.Compare(worth(b), worth(a)) })
+	var quoted []uint64 // fingerprints, for blocks that two pages share
 	var pages [][]quote
 	count := 0
 	pageOf := func(at int) int {
@@ -167,7 +177,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	}
 	stated := stating(q, settingAsked(question, req.Project), sections, &quoted)
 	if len(stated) == 0 {
-		stated = beginWith(&req, q, question, sections, order, found == answered, &quoted)
+		stated = beginWith(req, q, question, sections, order, found == answered, &quoted)
 	}
 	for _, s := range stated {
 		add(s)
@@ -194,14 +204,13 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	if c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted); len(c.quotes) == 0 {
 		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
 			c.quotes = []quote{{passage: order[0], text: text}}
-			return c
+			return
 		}
 		c.verdict = denied
 	}
-	if things := q.unfound(c.question, c.language, sections); !points {
-		c.unfound = things
+	if !points {
+		c.unfound = q.unfound(c.question, c.language, sections)
 	}
-	return c
 }
 
 func parse(req model.Request) []*section {

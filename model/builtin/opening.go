@@ -49,8 +49,8 @@ func said(kind analysis.Opening, p *model.Passage) float64 {
 	return fit
 }
 
-// answersOpening quotes the sections that answer what everybody asks first, from their beginning on, if the site has
-// any in their place.
+// answersOpening quotes the sections that answer what everybody asks first, from their beginning on; nothing if the
+// site has no place for it.
 func answersOpening(req *model.Request, q *query, sections []*section, kind analysis.Opening) (quotes []quote) {
 	if kind == "" {
 		return nil

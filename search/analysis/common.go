@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// How common words are in technical English, by which a set of a few pages judges its words: see scripts/words.
+// How common words are in technical English, by which a set of a few pages judges its words: see the command in words.
 //
 //go:embed english.txt
 var commonWords string

@@ -121,7 +121,7 @@ func (o *openingWords) among(set map[string]bool) bool {
 	return false
 }
 
-// pointing are words for what is asked about, by somebody who asks what it is.
+// pointing are words for what is asked about, by a reader who asks what it is.
 var (
 	pointing = setOf(`it this you`)
 	hows     = setOf(`how`)
@@ -163,15 +163,23 @@ func OpeningOf(question, project string) Opening {
 			return o.kind
 		}
 	}
-	is := func(n int, one map[string]bool) bool { return n < all.n && one[string(all.at(n))] }
+	if named || all.among(pointing) {
+		return all.without(left.n, only(howMuch, nil))
+	}
+	return NoOpening
+}
+
+// without is the opening of words that name nothing but the project: what it is, how it is used, how much it is. So many
+// words are left, which may all be for whom the price is asked.
+func (o *openingWords) without(left int, forWhom bool) Opening {
+	is := func(n int, one map[string]bool) bool { return n < o.n && one[string(o.at(n))] }
 	switch how := is(0, hows); {
-	case !named && !all.among(pointing):
-	case how && is(1, muches) && is(2, beings) && only(howMuch, nil):
+	case how && is(1, muches) && is(2, beings) && forWhom:
 		return Price
-	case left.n > 0:
-	case how && all.among(uses):
+	case left > 0:
+	case how && o.among(uses):
 		return Start
-	case is(0, whats) || how && all.among(works):
+	case is(0, whats) || how && o.among(works):
 		return About
 	}
 	return NoOpening

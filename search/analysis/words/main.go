@@ -1,7 +1,7 @@
 // Command words makes search/analysis/english.txt, which says how common words are in technical English: in what share
 // of the sections of public documentation each stands. It reads the repositories of repositories.txt at their commits:
 //
-//	go run ./scripts/words > search/analysis/english.txt
+//	go run ./search/analysis/words > search/analysis/english.txt
 //
 // With -from FOLDER it takes them from clones there, each named as in the address (owner+name).
 package main
