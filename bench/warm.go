@@ -89,3 +89,27 @@ func (c *client) answer(ctx context.Context, request []byte) (status int, header
 	}
 	return resp.StatusCode, resp.Header, body, err
 }
+
+// Settle waits until a server has done what it does after its start: until it uses hardly any processor time, for two minutes
+// at most.
+func Settle(ctx context.Context, url string) error {
+	const quiet, every, most = 0.05, time.Second, 2 * time.Minute
+	end := time.Now().Add(most)
+	for calm := 0; calm < 3 && time.Now().Before(end); {
+		before, err := ServerUsage(ctx, url)
+		if err != nil {
+			return err
+		}
+		if err := wait(ctx, time.Now().Add(every)); err != nil {
+			return err
+		}
+		after, err := ServerUsage(ctx, url)
+		if err != nil {
+			return err
+		}
+		if calm++; after.CPU-before.CPU > quiet*every.Seconds() {
+			calm = 0
+		}
+	}
+	return nil
+}

@@ -45,9 +45,11 @@ type Load struct {
 	// Short is how many parts the answers of a second measurement have, which tells a turn's cost from a part's; 0 for
 	// none.
 	Short int
-	// Stored is how many made-up conversations the server holds by then, at least.
-	Stored int
-	Run    func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
+	// Stored is how many made-up conversations the server holds by then, at least, if Settled: it has done then what it does
+	// after its start.
+	Stored  int
+	Settled bool
+	Run     func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error)
 }
 
 // A Lab measures loads on servers. With [Options].There it measures that one, else it starts a fresh process for each
@@ -195,6 +197,11 @@ func (l *Lab) once(ctx context.Context, name string, load Load, round int) ([]be
 		return nil, err
 	}
 	defer stop()
+	if load.Settled {
+		if err := bench.Settle(ctx, target.URL); err != nil {
+			return nil, err
+		}
+	}
 	title := name + ", " + load.Name
 	progress := func(open, ended, due int) {
 		if due > 0 {

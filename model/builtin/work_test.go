@@ -103,7 +103,7 @@ func TestAnAnswerHasABudgetOfAllocations(t *testing.T) {
 	if n := testing.AllocsPerRun(20, func() { Queries(question, nil, nil) }); n > 60 {
 		t.Errorf("the analysis of a question allocates %v objects", n)
 	}
-	if n := testing.AllocsPerRun(20, func() { answerOf(t, req) }); n > 140 {
+	if n := testing.AllocsPerRun(20, func() { answerOf(t, req) }); n > 180 {
 		t.Errorf("an answer allocates %v objects", n)
 	}
 }

@@ -209,7 +209,7 @@ func (s *streamsLoad) each(b *benchRun, all []bench.Streams) (loads []lab.Load) 
 				open = int(l.Rate*min(l.For, answer+time.Minute).Seconds()) + 1
 			}
 			loads = append(loads, lab.Load{Name: label, Streams: open, Limit: b.scripted() && l.Turns <= 1,
-				Short: s.marginal, Stored: stored,
+				Short: s.marginal, Stored: stored, Settled: len(s.stored) > 1,
 				Run: func(ctx context.Context, t bench.Target, progress bench.Progress) ([]bench.Result, error) {
 					l := l
 					l.Target, l.Progress, l.Parts = t, progress, b.lab.Script.Parts
