@@ -148,8 +148,15 @@ type Step struct {
 // A Delta is a piece of an answer: text, or a citation of one of the request's passages (its index), or of a Found's,
 // or both.
 type Delta struct {
-	Text string
-	Cite []int
+	Text  string
+	Cite  []int
+	Cards []Card
+}
+
+// A Card is a passage of the request that an answer only points to: what it says in a line or two, as plain text.
+type Card struct {
+	Passage int
+	Text    string
 }
 
 // A Result says how an answer ended.

@@ -580,7 +580,7 @@ func TestTheDocumentationIsSearchedAndRead(t *testing.T) {
 	for _, prefix := range []string{"", "/discovery"} {
 		body, _ := h.text(200, "POST", prefix+"/v1/search/docs.acme.example", h.assistant,
 			`{"query":" run ","pageSize":3,"scoreThreshold":0.5,"filter":{"tag":"x"}}`)
-		want := `[{"content":"Run it.","path":"guide/start.mdx","metadata":{"title":"Start","url":"https://docs.acme.example/guide/start#run","heading":"Run","anchor":"run","breadcrumbs":["Start","Run"],"tags":["how-to"],"score":0.75}}]`
+		want := `[{"content":"Run it.","path":"guide/start.mdx","metadata":{"title":"Start","url":"https://docs.acme.example/guide/start#run","heading":"Run","anchor":"run","breadcrumbs":["Start","Run"],"tags":["how-to"],"score":0.75,"excerpt":"Run it."}}]`
 		if body != want {
 			t.Errorf("found %s\nwant  %s", body, want)
 		}

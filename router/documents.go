@@ -29,6 +29,7 @@ type metadataBody struct {
 	Tags        []string `json:"tags,omitempty"`
 	Source      string   `json:"source,omitempty"` // label of the project's source, if it has several
 	Score       float64  `json:"score"`
+	Excerpt     string   `json:"excerpt,omitempty"`
 }
 
 func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
@@ -54,7 +55,7 @@ func (s *Server) searchDocs(x *exchange, req bunrouter.Request) error {
 		out = append(out, hitBody{Content: h.Content, Path: h.Path,
 			Metadata: metadataBody{Title: h.Title, URL: h.URL, Heading: h.Heading,
 				Anchor: h.Anchor, Breadcrumbs: slices.Concat(h.Crumbs, h.Trail), Description: h.Description, Version: h.Version,
-				Language: h.Language, Tags: h.Tags, Source: h.Source, Score: h.Score}})
+				Language: h.Language, Tags: h.Tags, Source: h.Source, Score: h.Score, Excerpt: h.Excerpt(q.Text)}})
 	}
 	return encode(x, http.StatusOK, out)
 }

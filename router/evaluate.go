@@ -131,7 +131,7 @@ func (s *Server) evaluated(ctx context.Context, project api.ProjectID, e *thread
 	if e.Error != "" {
 		a.Answer = e.Text // as far as it had come
 	}
-	for _, source := range e.Sources {
+	for _, source := range e.Cited() {
 		address, anchor, _ := strings.Cut(source.URL, "#")
 		out := EvaluatedSource{Anchor: anchor, URL: source.URL, Title: source.Title}
 		if p, err := s.Documents.Page(ctx, project, address, groups); err == nil {

@@ -23,35 +23,37 @@ type PageInfo struct {
 // Published lists the pages that every reader may find, in the order of their paths: neither what the site keeps from
 // searches nor what is for groups, and of a source with an audience nothing.
 func (l *Library) Published(ctx context.Context, project api.ProjectID) ([]PageInfo, error) {
+	return l.list(ctx, project, func(s *snapshot, at uint32) bool { return !s.covered[at] && s.pages[at].Allowed(nil) })
+}
+
+// Pages lists the pages that searches can find, in the order of their paths within each source. Those of sources with
+// an audience are not told.
+func (l *Library) Pages(ctx context.Context, project api.ProjectID) ([]PageInfo, error) {
+	return l.list(ctx, project, func(*snapshot, uint32) bool { return true })
+}
+
+func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s *snapshot, at uint32) bool) ([]PageInfo,
+	error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	var list []PageInfo
 	err := l.eachOpen(ctx, project, nil, func(from *Source, several bool, s *snapshot) error {
-		added := s.published()
-		for i := range added {
-			if added[i].Path = from.path(added[i].Path); several {
-				added[i].Source = from.Label
+		for at, r := range s.pages {
+			if r.Hidden || !shown(s, uint32(at)) {
+				continue
 			}
+			p := PageInfo{Path: from.path(r.Path), Title: r.Title, Description: r.Description, URL: s.url(r, ""),
+				Language: r.Locale, Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections)}
+			if len(r.Versions) > 0 {
+				p.Version = r.Versions[0]
+			}
+			if several {
+				p.Source = from.Label
+			}
+			list = append(list, p)
 		}
-		list = append(list, added...)
 		return nil
 	})
 	return list, err
-}
-
-func (s *snapshot) published() []PageInfo {
-	list := make([]PageInfo, 0, len(s.pages))
-	for at, r := range s.pages {
-		if r.Hidden || s.covered[uint32(at)] || !r.Allowed(nil) {
-			continue
-		}
-		p := PageInfo{Path: r.Path, Title: r.Title, Description: r.Description, URL: s.url(r, ""), Language: r.Locale,
-			Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections)}
-		if len(r.Versions) > 0 {
-			p.Version = r.Versions[0]
-		}
-		list = append(list, p)
-	}
-	return list
 }

@@ -38,24 +38,3 @@ func (s *snapshot) addRarity(ctx context.Context, terms []string, in []int) erro
 	}
 	return nil
 }
-
-// A PageName is a page of an index, as readers find it.
-type PageName struct{ Path, URL, Title string }
-
-// Pages lists the pages that searches can find, in the order of their paths within each source. Those of sources with
-// an audience are not told.
-func (l *Library) Pages(ctx context.Context, project api.ProjectID) ([]PageName, error) {
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	var out []PageName
-	err := l.eachOpen(ctx, project, nil, func(from *Source, _ bool, snap *snapshot) error {
-		for _, r := range snap.pages {
-			if !r.Hidden {
-				out = append(out, PageName{Path: from.path(r.Path), URL: snap.url(r, ""), Title: r.Title})
-			}
-		}
-		return nil
-	})
-	return out, err
-}

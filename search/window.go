@@ -37,7 +37,7 @@ func window(text, question, language string) string {
 	if next := strings.IndexByte(text[at:], '\n'); next >= 0 && at+next < line {
 		at += next + 1
 	}
-	head, tail := around(text, at)
+	head, tail := openedBefore(text, at)
 	part := text[at:min(len(text), at+contentMost-len(head)-len(tail))]
 	if end := strings.LastIndexByte(part, '\n'); end > line-at && at+len(part) < len(text) {
 		part = part[:end]
@@ -96,9 +96,9 @@ func bestLine(a *analysis.Analyser, text string, asked []uint32, language string
 // longestHead is how much of a table's head, or of the line that opens a stretch of code, is shown above a part of it.
 const longestHead = 1000
 
-// around is what has to stand before and after a part of a text that begins there: the head of the table that it is in,
+// openedBefore is what has to stand before and after a part of a text that begins there: the head of the table that it is in,
 // the fence of the code.
-func around(text string, at int) (head, tail string) {
+func openedBefore(text string, at int) (head, tail string) {
 	fence := ""
 	table := -1 // where the table begins that is open
 	begin := 0

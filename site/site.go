@@ -224,8 +224,8 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 	return found, config
 }
 
-// laidOutForHugo reports whether files without any configuration are Hugo's by their names: sections have an _index, in
-// more than one folder, and none lies below an index.md, which would make a resource of it.
+// laidOutForHugo reports whether files without any configuration are Hugo's by their names: more than one folder has an
+// _index, or the one that Hugo calls content, and none lies below an index.md, which would make a resource of it.
 func laidOutForHugo(files []string) bool {
 	sections := 0
 	leaves := map[string]bool{} // folders with an index
@@ -238,7 +238,9 @@ func laidOutForHugo(files []string) bool {
 		if !IsPage(f) || !strings.HasPrefix(path.Base(f), "_index.") {
 			continue
 		}
-		sections++
+		if sections++; path.Dir(f) == "content" {
+			sections++
+		}
 		for dir := path.Dir(f); ; dir = path.Dir(dir) {
 			if leaves[dir] {
 				return false

@@ -103,11 +103,11 @@ func (a *agentStub) Rarity(_ context.Context, _ api.ProjectID, terms []string) (
 
 func (a *agentStub) Commit(api.ProjectID) string { a.mu.Lock(); defer a.mu.Unlock(); return a.docs }
 
-func (a *agentStub) Pages(context.Context, api.ProjectID) ([]search.PageName, error) {
+func (a *agentStub) Pages(context.Context, api.ProjectID) ([]search.PageInfo, error) {
 	if a.Commit("") == "" {
 		return nil, search.ErrNotIndexed
 	}
-	return []search.PageName{{Path: "guides/keys.md", URL: "https://docs.acme.example/guides/keys", Title: "Keys"},
+	return []search.PageInfo{{Path: "guides/keys.md", URL: "https://docs.acme.example/guides/keys", Title: "Keys"},
 		{Path: "guides/lonely.md", URL: "https://docs.acme.example/guides/lonely", Title: "Lonely"}}, nil
 }
 
@@ -123,7 +123,7 @@ type agentView struct {
 	agent *agentStub
 }
 
-func (a agentView) Pages(ctx context.Context, project api.ProjectID) ([]search.PageName, error) {
+func (a agentView) Pages(ctx context.Context, project api.ProjectID) ([]search.PageInfo, error) {
 	return a.agent.Pages(ctx, project)
 }
 

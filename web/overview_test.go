@@ -120,8 +120,8 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 		{Job: api.Job{ID: "job_2", Status: api.JobActive}}}
 	f.updates = []api.Update{{Status: api.UpdateFailure, Summary: "the branch is gone"}}
 	h.below.all["acme"] = projects.Condition{Commit: "abc", Pages: 1, Model: "large", ModelState: "open", DeadLinks: 3,
-		Limits: []projects.LimitUse{{Name: "Questions of the organization in an hour", Used: 95, Limit: 100},
-			{Name: "Questions with the key site in this month", Used: 7, Limit: 7, Key: "key_1"}, {Name: "Jobs", Used: 1, Limit: 100}}}
+		Limits: []projects.Allowance{{Of: "Questions of the organization in an hour", Left: 5, Limit: 100},
+			{Of: "Questions with the key site in this month", Limit: 7, Key: "key_1"}, {Of: "Jobs", Left: 99, Limit: 100}}}
 	page, _ = b.text(200, overviewAt)
 	contains(t, page, "Readers are affected", "The last update failed: the branch is gone", overviewAt+"/sources",
 		"The model large fails", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",

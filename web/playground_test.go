@@ -32,6 +32,7 @@ import (
 	"docent/persistence/journal"
 	"docent/search"
 	"docent/web"
+	"docent/web/console"
 	"docent/web/insights"
 )
 
@@ -39,8 +40,8 @@ const playgroundPath = "/console/org-a/docs.acme.example/playground"
 
 // nobody answers: most tests ask nothing. See withReaders.
 type nobody struct {
-	insights.Readers
-	insights.Tries
+	console.Readers
+	console.Tries
 	insights.Finder
 	insights.Models
 }

@@ -45,8 +45,8 @@ type Deps struct {
 	Secrets     projects.Secrets
 	PreviewKey  func(p api.Project, now time.Time) string
 
-	Readers insights.Readers
-	Tries   insights.Tries
+	Readers console.Readers
+	Tries   console.Tries
 	Finder  insights.Finder
 	Models  insights.Models
 	Threads insights.Threads

@@ -21,7 +21,7 @@ import (
 // hooks are a catalog's webhooks, whose receivers answer what a test says.
 type hooks struct {
 	*catalog.Catalog
-	desk webhooks.Desk
+	manager webhooks.Manager
 
 	mu      sync.Mutex
 	secrets map[string]string
@@ -31,7 +31,7 @@ type hooks struct {
 
 func newHooks(c *catalog.Catalog, now func() time.Time) *hooks {
 	h := &hooks{Catalog: c, secrets: map[string]string{}, answer: outbound.Answer{Code: 200}}
-	h.desk = webhooks.Desk{Catalog: c, Sender: h, Secrets: h, Now: now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	h.manager = webhooks.Manager{Catalog: c, Sender: h, Secrets: h, Now: now, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	return h
 }
 
@@ -58,31 +58,31 @@ func (h *hooks) Read(name string) (string, error) {
 func (h *hooks) Drop(string) error { return nil }
 
 func (h *hooks) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind) (api.Webhook, string, error) {
-	return h.desk.Add(ctx, project, address, kinds, 0)
+	return h.manager.Add(ctx, project, address, kinds, 0)
 }
 
-func (h *hooks) Remove(ctx context.Context, id string) error { return h.desk.Remove(ctx, id) }
+func (h *hooks) Remove(ctx context.Context, id string) error { return h.manager.Remove(ctx, id) }
 
 func (h *hooks) Pause(ctx context.Context, id string, off bool) error {
-	_, err := h.desk.Pause(ctx, id, off)
+	_, err := h.manager.Pause(ctx, id, off)
 	return err
 }
 
 func (h *hooks) Rotate(ctx context.Context, id string, now bool) (string, error) {
-	_, secret, err := h.desk.Rotate(ctx, id, map[bool]time.Duration{false: webhooks.Overlap}[now])
+	_, secret, err := h.manager.Rotate(ctx, id, map[bool]time.Duration{false: webhooks.Overlap}[now])
 	return secret, err
 }
 
 func (h *hooks) Test(ctx context.Context, id string) (api.WebhookDelivery, error) {
-	return h.desk.Test(ctx, id)
+	return h.manager.Test(ctx, id)
 }
 
 func (h *hooks) Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error) {
-	return h.desk.Replay(ctx, id, event)
+	return h.manager.Replay(ctx, id, event)
 }
 
 func (h *hooks) ReplaySince(ctx context.Context, id string, since time.Time) (int, error) {
-	return h.desk.ReplaySince(ctx, id, since)
+	return h.manager.ReplaySince(ctx, id, since)
 }
 
 func TestWebhooksAreAddedTestedPausedSentAgainAndRemoved(t *testing.T) {

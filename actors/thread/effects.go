@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"docent/actors/persistent"
@@ -546,10 +547,12 @@ func (w *writer) write(d model.Delta) error {
 			return err
 		}
 	}
-	if d.Text == "" {
-		return nil
+	if d.Text != "" {
+		if err := w.text(d.Text); err != nil {
+			return err
+		}
 	}
-	return w.text(d.Text)
+	return w.cards(d.Cards)
 }
 
 func (w *writer) text(s string) error {
@@ -580,18 +583,46 @@ func (w *writer) cite(indexes ...int) error {
 			continue
 		}
 		c := w.candidates[i]
-		s := Source{ID: fmt.Sprintf("s%d", len(w.sources)+1), URL: c.url, Title: c.title, Label: c.source}
-		if err := w.log.Append(sourcePart(s)); err != nil {
+		if err := w.source(Source{URL: c.url, Title: c.title, Label: c.source}); err != nil {
 			return err
 		}
 		w.cited[c.path] = true
-		w.sources = append(w.sources, s)
 	}
 	return nil
 }
 
+// cards points to sections that the answer does not cite.
+func (w *writer) cards(cards []model.Card) error {
+	for _, card := range cards {
+		if card.Passage < 0 || card.Passage >= len(w.candidates) || card.Text == "" {
+			continue
+		}
+		c := w.candidates[card.Passage]
+		if w.used != nil {
+			w.used[card.Passage] = true
+		}
+		title := c.title
+		if c.heading != "" && !strings.EqualFold(c.heading, c.title) {
+			title = strings.TrimPrefix(title+" › "+c.heading, " › ")
+		}
+		if err := w.source(Source{URL: c.url, Title: title, Label: c.source, Excerpt: card.Text}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) source(s Source) error {
+	s.ID = fmt.Sprintf("s%d", len(w.sources)+1)
+	if err := w.log.Append(sourcePart(s)); err != nil {
+		return err
+	}
+	w.sources = append(w.sources, s)
+	return nil
+}
+
 func sourcePart(s Source) stream.Part {
-	return stream.Part{Kind: stream.Source, ID: s.ID, URL: s.URL, Title: s.Title, Label: s.Label}
+	return stream.Part{Kind: stream.Source, ID: s.ID, URL: s.URL, Title: s.Title, Label: s.Label, Excerpt: s.Excerpt}
 }
 
 func searchPart(turn api.TurnID, query string, hits []search.Hit) stream.Part {

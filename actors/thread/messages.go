@@ -7,6 +7,7 @@ package thread
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"docent/actors/persistent"
@@ -205,12 +206,19 @@ func (w *Wanted) placed() search.Query {
 	return q
 }
 
-// A Source is a page that an answer cites.
+// A Source is a page that an answer cites, or a section that it only points to, with what that says.
 type Source struct {
 	ID    string `cbor:"1,keyasint"` // unique in the answer
 	URL   string `cbor:"2,keyasint"`
 	Title string `cbor:"3,keyasint"`
 	Label string `cbor:"4,keyasint,omitempty"` // of the project's source, if it has several
+	// Excerpt is a line or two of a section that is only pointed to, as plain text; empty for a page that is cited.
+	Excerpt string `cbor:"5,keyasint,omitempty"`
+}
+
+// Cited are the pages that an answer is made from.
+func (e *Exchange) Cited() []Source {
+	return slices.DeleteFunc(slices.Clone(e.Sources), func(s Source) bool { return s.Excerpt != "" })
 }
 
 // An Event is a fact about the thread. It is journaled before it is applied.

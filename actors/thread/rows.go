@@ -25,7 +25,7 @@ func (s state) row() api.ThreadRow {
 		if e.Trace != nil && e.Trace.First > 0 {
 			q.FirstText = max(1, e.Trace.First.Duration().Milliseconds())
 		}
-		for _, s := range e.Sources {
+		for _, s := range e.Cited() {
 			q.Sources = append(q.Sources, api.PageRef{URL: s.URL, Title: s.Title})
 		}
 		if f := e.Feedback; f != nil {

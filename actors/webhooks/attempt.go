@@ -62,19 +62,19 @@ func after(s api.WebhookState, ev api.WebhookEvent, r result, now time.Time) (ap
 }
 
 // send sends a payload to a webhook.
-func (d Desk) send(ctx context.Context, w api.Webhook, id string, payload []byte) result {
-	now := d.Now()
-	m := outbound.Message{URL: w.URL, ID: id, Body: payload, At: now}
-	secret, err := d.Secrets.Read(w.Secret)
+func (m Manager) send(ctx context.Context, w api.Webhook, id string, payload []byte) result {
+	now := m.Now()
+	msg := outbound.Message{URL: w.URL, ID: id, Body: payload, At: now}
+	secret, err := m.Secrets.Read(w.Secret)
 	if err != nil {
 		return result{err: errors.New("the signing secret is not in the data directory, as after a restore: rotate it")}
 	}
-	m.Secrets = []string{secret}
+	msg.Secrets = []string{secret}
 	if w.OldUntil != nil && now.Before(*w.OldUntil) {
-		if old, err := d.Secrets.Read(w.OldSecret); err == nil {
-			m.Secrets = append(m.Secrets, old)
+		if old, err := m.Secrets.Read(w.OldSecret); err == nil {
+			msg.Secrets = append(msg.Secrets, old)
 		}
 	}
-	answer, err := d.Sender.Send(ctx, m)
+	answer, err := m.Sender.Send(ctx, msg)
 	return result{answer, err}
 }

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	tick     = 30 * time.Second // the clock is looked at this often, since it may have been set
-	wellOnes = 32               // requests at once, to receivers that took the last event
-	illOnes  = 8                // and to those that did not: theirs may take long
-	farAhead = 25 * time.Hour   // a next attempt beyond this was stored by a clock that was wrong
-	place    = "task/webhooks"  // where all of it is done, on one of several nodes
+	tick       = 30 * time.Second // the clock is looked at this often, since it may have been set
+	maxHealthy = 32               // requests at once, to receivers that took the last event
+	maxFailing = 8                // and to those that did not: theirs may take long
+	farAhead   = 25 * time.Hour   // a next attempt beyond this was stored by a clock that was wrong
+	place      = "task/webhooks"  // where all of it is done, on one of several nodes
 )
 
 // Hooks make events and deliver them.
 type Hooks struct {
 	Deps
 	maker   *maker
-	well    task.Slots
-	ill     task.Slots
+	healthy task.Slots
+	failing task.Slots
 	figures figures
 
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ func New(deps Deps) (*Hooks, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &Hooks{Deps: deps, maker: maker, well: make(task.Slots, wellOnes), ill: make(task.Slots, illOnes)}
+	h := &Hooks{Deps: deps, maker: maker, healthy: make(task.Slots, maxHealthy), failing: make(task.Slots, maxFailing)}
 	h.figures.begin()
 	return h, nil
 }
@@ -160,12 +160,12 @@ func (h *Hooks) waits(w api.WebhookStatus) bool {
 
 // turn sends a webhook's next event, until none waits. When its receiver does not take one, it goes on at the time of the
 // next attempt. An attempt that cannot be stored is stored later, and not made again.
-func (h *Hooks) turn(id string, ill bool) func(context.Context, int) (time.Duration, error) {
+func (h *Hooks) turn(id string, failing bool) func(context.Context, int) (time.Duration, error) {
 	var made *attempt
 	return func(ctx context.Context, _ int) (again time.Duration, err error) {
-		lane := h.well
-		if ill {
-			lane = h.ill
+		lane := h.healthy
+		if failing {
+			lane = h.failing
 		}
 		give, err := lane.Take(ctx)
 		if err != nil {
@@ -182,7 +182,7 @@ func (h *Hooks) turn(id string, ill bool) func(context.Context, int) (time.Durat
 			return 0, fmt.Errorf("store an attempt of webhook %s: %w", id, err)
 		}
 		w := made.WebhookStatus
-		made, ill = nil, w.State.Failures > 0
+		made, failing = nil, w.State.Failures > 0
 		if !h.waits(w) {
 			return task.Done, nil
 		}

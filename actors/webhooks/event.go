@@ -23,8 +23,8 @@ import (
 // version is that of the payloads. Fields are only added within one.
 const version = 1
 
-// mostText is how many bytes of a text an event has.
-const mostText = 2000
+// maxText is how many bytes of a text an event has.
+const maxText = 2000
 
 // A Payload is what receivers get.
 type Payload struct {
@@ -279,5 +279,5 @@ func (m *maker) absolute(link string) string {
 
 // cut bounds a text.
 func cut(text string) string {
-	return brief.Bytes(strings.ToValidUTF8(text, ""), mostText, "…")
+	return brief.Bytes(strings.ToValidUTF8(text, ""), maxText, "…")
 }

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	followGap = 100 * time.Millisecond // between two steps, so that many events share a transaction
-	idleStore = 10 * time.Second       // between writes of the position alone
-	batch     = 256                    // events in one transaction
-	mostGone  = 256                    // removed streams in one transaction
-	keepFor   = 30 * 24 * time.Hour    // events, for those who come late and for replays
-	keepMost  = 10_000                 // of a project
-	trimEvery = time.Hour
-	trimAfter = 1000 // events
+	followGap  = 100 * time.Millisecond // between two steps, so that many events share a transaction
+	idleStore  = 10 * time.Second       // between writes of the position alone
+	batch      = 256                    // events in one transaction
+	maxRemoved = 256                    // removed streams in one transaction
+	keepFor    = 30 * 24 * time.Hour    // events, for those who come late and for replays
+	maxKept    = 10_000                 // of a project
+	trimEvery  = time.Hour
+	trimAfter  = 1000 // events
 )
 
 // A follower makes events from the journal and stores them. Its methods are called by one goroutine.
@@ -66,7 +66,7 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := f.Events.Head()
+	last, err := f.Events.End()
 	if err != nil {
 		return err
 	}
@@ -139,7 +139,7 @@ func (f *follower) read(ctx context.Context, end uint64) error {
 			gone = append(gone, e.Stream)
 		}
 		last = e.Pos
-		if len(events) >= batch || len(gone) >= mostGone {
+		if len(events) >= batch || len(gone) >= maxRemoved {
 			failed = f.store(ctx, events, gone, last)
 			events, gone = nil, nil
 		}
@@ -201,7 +201,7 @@ func (f *follower) trim(ctx context.Context) error {
 	if f.added < trimAfter && !f.trimmed.IsZero() && now.Sub(f.trimmed) < trimEvery && !now.Before(f.trimmed) {
 		return nil
 	}
-	lost, err := f.Catalog.TrimEvents(ctx, now.Add(-keepFor), keepMost)
+	lost, err := f.Catalog.TrimEvents(ctx, now.Add(-keepFor), maxKept)
 	for id, n := range lost {
 		f.Log.Warn("a webhook's oldest events are given up: they waited for too long", "webhook", id, "events", n)
 	}

@@ -43,7 +43,7 @@ type Streams interface {
 // A Log is a journal.Follower.
 type Log interface {
 	Position() uint64
-	Head() (uint64, error)
+	End() (uint64, error)
 	Trimmed() uint64
 	Changed() <-chan struct{}
 	Ack(pos uint64)
@@ -65,15 +65,15 @@ type Secrets interface {
 
 // Deps is what deliveries need of the outside. All of it is required but PublicURL.
 type Deps struct {
-	Desk
+	Manager
 	Streams   Streams
 	Events    Log
 	PublicURL string // where people reach the pages; events have no links where it is empty
 	Tasks     task.Starter
 }
 
-// A Desk does what people ask for, even if no server runs.
-type Desk struct {
+// A Manager changes webhooks and sends single events for people, also if no server runs.
+type Manager struct {
 	Catalog Catalog
 	Sender  Sender
 	Secrets Secrets

@@ -175,7 +175,7 @@ func (h *house) open() {
 	}
 	h.broken = &broken{Catalog: h.catalog}
 	runtime := startTasks(h.t, log)
-	h.hooks, err = New(Deps{Tasks: runtime.Tasks(), Desk: Desk{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Now: time.Now, Log: log},
+	h.hooks, err = New(Deps{Tasks: runtime.Tasks(), Manager: Manager{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Now: time.Now, Log: log},
 		Streams: h.journal, Events: events, PublicURL: "https://docent.example.com/"})
 	if err != nil {
 		h.t.Fatal(err)
@@ -374,7 +374,7 @@ func TestEventsAreMadeOfWhatIsJournaled(t *testing.T) {
 			"job.ended " + j + `cancelled  "cancelled" waiting 0`,
 			"pull_request.closed " + j + ` "" waiting 0 ` + pull + "docent/job_a closed",
 			"pull_request.merged " + j + ` "" waiting 0 ` + pull + "docent/job_a merged",
-			"job.ended " + j + `failed  "` + strings.Repeat("x", mostText) + `…" waiting 0`,
+			"job.ended " + j + `failed  "` + strings.Repeat("x", maxText) + `…" waiting 0`,
 			`question.unanswered msg_1 "How?" on /a by web of ` + page + "conversations/thr_a",
 			`answer.rated_down msg_2 "Why?" on  by api of ` + page + `conversations/thr_a because "no"`,
 		}

@@ -22,7 +22,8 @@ type Answer struct {
 	ThreadKey string   `json:"threadKey,omitempty"`
 	MessageID string   `json:"messageId"`
 	Text      string   `json:"text"`
-	Sources   []Source `json:"sources"`
+	Sources   []Source `json:"sources"` // [1] in the text is the first one
+	Cards     []Card   `json:"cards,omitempty"`
 	// Questions that the documentation answers too, if the project offers them.
 	Suggestions []Suggestion `json:"suggestions,omitempty"`
 	// What did not take part in the answer as it should have, each with the reason: "model: unavailable".
@@ -35,6 +36,13 @@ type Answer struct {
 type Source struct {
 	Title string `json:"title,omitempty"`
 	URL   string `json:"url"`
+}
+
+// A Card is a section to go on with, which the answer was not written from.
+type Card struct {
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Excerpt string `json:"excerpt"` // what it says in a line or two, as plain text
 }
 
 // A Question is put to a project's assistant.
@@ -253,6 +261,7 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 	a.known.ThreadID, a.known.ThreadKey = cmp.Or(s.ThreadID, a.known.ThreadID), cmp.Or(s.ThreadKey, a.known.ThreadKey)
 	var whole string // with the block of suggestions, which is for programs
 	sources := []Source{}
+	var cards []Card
 	for {
 		part, err := s.Next()
 		if err != nil {
@@ -269,6 +278,10 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 			whole += part.Text
 			err = a.catchUp(whole[:stream.SuggestionsBegin(whole)], sources, false)
 		case stream.Source:
+			if part.Excerpt != "" {
+				cards = append(cards, Card{Title: part.Title, URL: part.URL, Excerpt: part.Excerpt})
+				continue
+			}
 			sources = append(sources, Source{Title: part.Title, URL: part.URL})
 			err = a.catchUp(whole[:stream.SuggestionsBegin(whole)], sources, false)
 		case stream.Explained:
@@ -280,7 +293,7 @@ func (a *asking) connection(ctx context.Context, first bool) error {
 			return &AnswerError{part.Text}
 		case stream.Finish:
 			end := a.known
-			end.ThreadID, end.Sources = cmp.Or(part.Thread, end.ThreadID), sources
+			end.ThreadID, end.Sources, end.Cards = cmp.Or(part.Thread, end.ThreadID), sources, cards
 			end.Degraded = part.Degraded
 			end.Text, end.Suggestions = stream.Suggested(whole)
 			if err := a.catchUp(end.Text, sources, true); err != nil {

@@ -135,7 +135,7 @@ func ExampleClient_AskStream() {
 		}
 	}
 	// Output:
-	// To moor a boat, run `harbour moor BOAT`.
+	// To moor a boat, run `harbour moor BOAT`. [1]
 	// https://docs.example.com/boats
 }
 
@@ -152,7 +152,7 @@ func ExampleClient_Ask() {
 	}
 	fmt.Println("\n" + a.Sources[0].Title)
 	// Output:
-	// To moor a boat, run `harbour moor BOAT`.
+	// To moor a boat, run `harbour moor BOAT`. [1]
 	// Boats
 }
 

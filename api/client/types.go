@@ -118,6 +118,7 @@ type (
 			Tags        []string `json:"tags,omitempty"`
 			Source      string   `json:"source,omitempty"`
 			Score       float64  `json:"score"`
+			Excerpt     string   `json:"excerpt,omitempty"`
 		} `json:"metadata"`
 	}
 	// A ReadPage names a page.

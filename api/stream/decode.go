@@ -172,7 +172,8 @@ type (
 	}
 	wireProvider struct {
 		Docent struct {
-			Source string `json:"source"`
+			Source  string `json:"source"`
+			Excerpt string `json:"excerpt"`
 		} `json:"docent"`
 	}
 	wireCall struct {
@@ -270,7 +271,7 @@ var lineCodes = map[byte]func(d *Decoder, value []byte) (wrong string, err error
 	'h': taking(func(d *Decoder, s *wireSource) string {
 		if s.SourceType == "url" {
 			d.push(Part{Kind: Source, ID: s.ID, URL: s.URL, Title: s.Title,
-				Label: s.ProviderMetadata.Docent.Source})
+				Label: s.ProviderMetadata.Docent.Source, Excerpt: s.ProviderMetadata.Docent.Excerpt})
 		}
 		return ""
 	}),
@@ -438,7 +439,7 @@ var chunkTypes = map[string]func(d *Decoder, c *wireChunk) (wrong string){
 			return "a source without an id or an address"
 		}
 		d.push(Part{Kind: Source, ID: *c.SourceID, URL: *c.URL, Title: c.Title,
-			Label: c.ProviderMetadata.Docent.Source})
+			Label: c.ProviderMetadata.Docent.Source, Excerpt: c.ProviderMetadata.Docent.Excerpt})
 		return ""
 	},
 	"tool-input-available":  func(d *Decoder, c *wireChunk) string { return d.call(c.ToolCallID, c.ToolName, c.Input) },

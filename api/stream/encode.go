@@ -122,7 +122,7 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 			dst = append(dst, `,"title":`...)
 			dst = appendString(dst, p.Title)
 		}
-		dst = appendLabel(dst, p.Label)
+		dst = appendMore(dst, p)
 		dst = append(dst, "}\n"...)
 	case Text:
 		if p.Text == "" {
@@ -246,7 +246,7 @@ func (e *Encoder) event(dst []byte, p *Part) []byte {
 			dst = append(dst, `,"title":`...)
 			dst = appendString(dst, p.Title)
 		}
-		dst = appendLabel(dst, p.Label)
+		dst = appendMore(dst, p)
 		dst = append(dst, "}\n\n"...)
 	case Text:
 		if p.Text == "" {
@@ -419,12 +419,22 @@ func (e *Encoder) ids(dst []byte, comma bool) []byte {
 }
 
 // appendLabel writes of which source a cited page is, if the protocols have room for what they do not know.
-func appendLabel(dst []byte, label string) []byte {
-	if label == "" {
+func appendMore(dst []byte, p *Part) []byte {
+	if p.Label == "" && p.Excerpt == "" {
 		return dst
 	}
-	dst = append(dst, `,"providerMetadata":{"docent":{"source":`...)
-	dst = appendString(dst, label)
+	dst = append(dst, `,"providerMetadata":{"docent":{`...)
+	if p.Label != "" {
+		dst = append(dst, `"source":`...)
+		dst = appendString(dst, p.Label)
+	}
+	if p.Excerpt != "" {
+		if p.Label != "" {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, `"excerpt":`...)
+		dst = appendString(dst, p.Excerpt)
+	}
 	return append(dst, "}}"...)
 }
 

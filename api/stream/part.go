@@ -11,7 +11,7 @@ type Kind uint8
 
 const (
 	Start  Kind = iota + 1 // first part: Message, Thread
-	Source                 // a page that the answer cites: ID, URL, Title, Label
+	Source                 // a page that the answer cites, or with an Excerpt only points to: ID, URL, Title, Label, Excerpt
 	Text                   // a piece of the answer: Text
 	Search                 // the retrieval shown as a tool call named "search": ID, Query, Results
 	// last part of a good answer: Thread, Reason, usage, Model, Fallback and Degraded. Written only once the answer is
@@ -33,6 +33,7 @@ type Part struct {
 	URL     string
 	Title   string
 	Label   string // of the project's source that the page is in, if it has several
+	Excerpt string // what a page that is only pointed to says, as plain text
 	Query   string
 	Results []Result
 	Reason  string // why the answer ended: "stop" or "length"

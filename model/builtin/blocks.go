@@ -3,7 +3,6 @@ package builtin
 import (
 	"bytes"
 	"cmp"
-	"html"
 	"slices"
 	"strings"
 
@@ -98,6 +97,10 @@ func (r *reader) collect() {
 			r.change(c.Span.Start, c.Span.End, r.src[c.Span.Start:c.Span.End])
 		case r.isHTML(&c):
 			r.changes = append(r.changes, change{Span: c.Span, as: coded, at: i})
+		case c.Inline:
+			if text := r.page.Plain(c.Inner); text != "" && !strings.ContainsAny(text, "`\n") {
+				r.change(c.Span.Start, c.Span.End, "`"+text+"`")
+			}
 		}
 	}
 	for _, c := range p.Comments {
@@ -176,7 +179,8 @@ func (r *reader) braces(i int) {
 	}
 }
 
-// A part is one of a page's blocks; at is its place among those of its kind.
+// A part is one of a page's blocks; at is its place among those of its kind, and of a table in HTML that of its tag,
+// from 1.
 type part struct {
 	markup.Span
 	kind blockKind
@@ -186,6 +190,11 @@ type part struct {
 // partsOf lists a page's blocks in their order, the outer one first.
 func partsOf(p *markup.Page) []part {
 	parts := make([]part, 0, len(p.Blocks)+len(p.Tables)+len(p.Headings)+len(p.Code))
+	for i := range p.Tags {
+		if t := &p.Tags[i]; !t.Close && t.Partner > i && strings.EqualFold(t.Name, "table") {
+			parts = append(parts, part{markup.Span{Start: t.Span.Start, End: p.Tags[t.Partner].Span.End}, table, i + 1})
+		}
+	}
 	for _, b := range p.Blocks {
 		parts = append(parts, part{b, prose, 0})
 	}
@@ -217,6 +226,12 @@ func (r *reader) read() {
 	}
 	for n := 0; n < len(parts); n++ {
 		b := parts[n]
+		var rows []string
+		if b.kind == table && b.at > 0 {
+			if rows = r.tableRows(b.at - 1); rows == nil { // it is written as what is in it
+				continue
+			}
+		}
 		if b.End <= done { // code within a paragraph of HTML, or what is below an item
 			continue
 		}
@@ -240,7 +255,7 @@ func (r *reader) read() {
 			}
 			items = own
 		}
-		if b.kind == list || b.kind == table {
+		if b.kind == list || b.kind == table && b.at == 0 {
 			if end := r.divided(b.Span); end > b.Start && end < b.End {
 				b.End = end
 				n-- // the rest is a paragraph
@@ -251,7 +266,11 @@ func (r *reader) read() {
 		case prose:
 			r.paragraph(b.Span)
 		case table:
-			r.table(b.Span)
+			if b.at > 0 {
+				r.put(table, strings.Join(rows, "\n"))
+			} else {
+				r.table(b.Span)
+			}
 		case heading:
 			r.heading(r.text(p.Headings[b.at].Inner))
 		case code:
@@ -529,6 +548,49 @@ func (r *reader) table(span markup.Span) {
 	r.put(table, strings.Join(rows, "\n"))
 }
 
+// tableRows are the rows of a table in HTML, as Markdown has them; nil if a cell holds more than a line does, or not all
+// of it is closed.
+func (r *reader) tableRows(tag int) (rows []string) {
+	p := r.page
+	end := p.Tags[p.Tags[tag].Partner].Span.Start
+	for _, c := range p.Code {
+		if !c.Inline && c.Span.Start >= p.Tags[tag].Span.End && c.Span.End <= end {
+			return nil
+		}
+	}
+	var row []string
+	head := false
+	for i := tag + 1; i < p.Tags[tag].Partner; i++ {
+		t := &p.Tags[i]
+		switch name := strings.ToLower(t.Name); {
+		case t.Close && name == "tr" && len(row) > 0:
+			line, below := "| "+strings.Join(row, " | ")+" |", strings.Repeat("| --- ", len(row))+"|"
+			switch {
+			case len(rows) > 0:
+				rows = append(rows, line)
+			case head:
+				rows = []string{line, below}
+			default: // Markdown wants one
+				rows = []string{strings.Repeat("| ", len(row)) + "|", below, line}
+			}
+			row = nil
+		case t.Close:
+		case name == "table", name == "ul", name == "ol", t.Partner < 0 && (name == "tr" || name == "td" || name == "th"):
+			return nil
+		case name == "td" || name == "th":
+			head = head || name == "th"
+			inner := markup.Span{Start: t.Span.End, End: p.Tags[t.Partner].Span.Start}
+			row = append(row, cell(strings.Join(strings.Fields(r.text(inner)), " ")))
+		}
+	}
+	return rows
+}
+
+// cell is a text as it stands in a cell of a table.
+func cell(text string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(text, `\|`, "|"), "|", `\|`)
+}
+
 // list writes items that follow each other, with all that is in them.
 func (r *reader) list(span markup.Span) {
 	before := r.before(span.Start)
@@ -606,65 +668,68 @@ func (r *reader) isHTML(c *markup.Code) bool {
 	return !c.Inline && c.Span != c.Inner && r.src[c.Span.Start] == '<'
 }
 
-// codeLines are the lines of code, without the indentation of what it stands in.
+// codeLines are the lines of code, as they are but for the indentation of what it stands in.
 func (r *reader) codeLines(c *markup.Code) []string {
 	if c.Lang == "mdx-code-block" { // that one is no code but a part of the page
 		return nil
 	}
 	text, before := r.src[c.Inner.Start:c.Inner.End], r.before(c.Span.Start)
-	html := r.isHTML(c)
-	if html {
-		text = withoutTags(text)
+	html, indented := r.isHTML(c), c.Inner == c.Span
+	switch {
+	case html:
+		text = markup.HTMLCode(text)
+	case indented:
+		text = r.src[strings.LastIndexByte(r.src[:c.Span.Start], '\n')+1 : c.Inner.End]
 	}
 	lines := strings.Split(text, "\n")
-	margin := len(before)
-	for i, l := range lines {
-		if i == 0 && c.Inner == c.Span {
-			l = strings.Repeat(" ", margin) + l
-		}
-		if strings.Contains(before, ">") && !html {
-			for n := strings.Count(before, ">"); n > 0; n-- {
+	if quotes := strings.Count(before, ">"); quotes > 0 && !html {
+		for i, l := range lines {
+			for range quotes {
 				if t, ok := strings.CutPrefix(strings.TrimLeft(l, " "), ">"); ok {
 					l = strings.Repeat(" ", len(l)-len(t)) + t
 				}
 			}
+			lines[i] = l
 		}
-		l = strings.TrimRight(strings.ReplaceAll(l, "\t", "    "), " ")
-		if !html && c.Inner != c.Span {
-			l = l[min(indent(l), margin):]
-		}
-		lines[i] = l
 	}
-	for len(lines) > 0 && lines[0] == "" {
+	if !html && !indented {
+		for i, l := range lines {
+			lines[i] = outdent(l, len(before))
+		}
+	}
+	for len(lines) > 0 && strings.TrimSpace(lines[0]) == "" {
 		lines = lines[1:]
 	}
-	for len(lines) > 0 && lines[len(lines)-1] == "" {
+	for len(lines) > 0 && strings.TrimSpace(lines[len(lines)-1]) == "" {
 		lines = lines[:len(lines)-1]
 	}
-	if html || c.Inner == c.Span {
-		lines = dedent(lines)
+	if len(lines) > 0 && (html || indented) {
+		lines = strings.Split(markup.Dedent(strings.Join(lines, "\n")), "\n")
 	}
 	return lines
 }
 
-// withoutTags is code of HTML as it is shown.
-func withoutTags(s string) string {
-	var out strings.Builder
-	for {
-		i := strings.IndexByte(s, '<')
-		if i < 0 {
-			break
+// outdent is a line without so many columns of its indentation; a tab counts four.
+func outdent(line string, columns int) string {
+	for i := 0; i < len(line) && columns > 0; i++ {
+		switch line[i] {
+		case ' ':
+			columns--
+		case '\t':
+			if columns -= 4; columns < 0 {
+				return strings.Repeat(" ", -columns) + line[i+1:]
+			}
+		default:
+			return line[i:]
 		}
-		out.WriteString(s[:i])
-		s = s[i:]
-		if n := strings.IndexByte(s, '>'); n > 1 && (s[1] == '/' || letter(rune(s[1]))) {
-			s = s[n+1:]
-		} else {
-			out.WriteByte('<')
-			s = s[1:]
+		if columns == 0 {
+			return line[i+1:]
 		}
 	}
-	return html.UnescapeString(out.String() + s)
+	if columns > 0 {
+		return ""
+	}
+	return line
 }
 
 // fenceFor is a fence that no line of the code closes.

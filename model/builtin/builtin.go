@@ -11,7 +11,8 @@ import (
 
 // A Model answers with the documentation's own sentences. It reads the passages as blocks, weighs each block by how
 // much of the question it holds, takes the best ones with their context, and writes them in the order of their
-// page. When too little of the question is in the documentation it says so.
+// page, with the number of their source; what else was found it only points to. When too little of the question is in
+// the documentation it says so.
 type Model struct{ name string }
 
 // New makes the model under a name.
@@ -52,16 +53,26 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 			return result, err
 		}
 	}
+	number, title := numbers(&req, plan), titles(&req, plan, before != "")
 	for n, part := range plan {
-		p := &req.Passages[part.passage]
-		text := part.text
-		switch {
-		case n > 0 || before != "":
-			text = "\n\n**" + p.Label() + "**\n\n" + text
-		case len(plan) > 1:
-			text = "**" + p.Label() + "**\n\n" + text
+		text := mark(part.text, number[n])
+		if title[n] != "" {
+			text = "**" + title[n] + "**\n\n" + text
+		}
+		if n > 0 || before != "" {
+			text = "\n\n" + text
 		}
 		if err := write([]int{part.passage}, text); err != nil {
+			return result, err
+		}
+	}
+	if len(composed.unfound) > 0 {
+		if err := write(nil, "\n\n"+model.Unfound(composed.language, composed.unfound)); err != nil {
+			return result, err
+		}
+	}
+	if len(composed.cards) > 0 {
+		if err := emit(model.Delta{Cards: composed.cards}); err != nil {
 			return result, err
 		}
 	}

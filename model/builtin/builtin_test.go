@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +25,11 @@ func answerOf(t testing.TB, req model.Request) (text string, cite []int, deltas 
 	}
 	return text, cite, deltas, result
 }
+
+var sourceNumber = regexp.MustCompile(`\n*\s?\[\d\]`)
+
+// unnumbered is an answer without the numbers of its sources.
+func unnumbered(text string) string { return sourceNumber.ReplaceAllString(text, "") }
 
 var install = model.Passage{Path: "guide/install.mdx", URL: "https://docs.example/guide/install", Title: "Install",
 	Heading: "Install the widget", Score: 0.8, Text: `import { Note } from "x"
@@ -55,7 +61,7 @@ func TestAnswersAreTheDocumentationsOwnWordsInMarkdown(t *testing.T) {
 		model.Request{Question: "How do I install the widget?", Passages: []model.Passage{install}})
 	want := "The widget is installed with one command. See [the options](https://docs.example/guide/options#all), [the site](https://widget.example) and below.\n\n" +
 		"**Get it**\n\nFetch the archive:\n\n```sh\ncurl -O https://widget.example/w.tar\n```\n\n**Unpack it**\n\n1. Run `tar xf w.tar`.\n2. Enter the folder.\n\nUse in `a<T>` freely."
-	if text != want {
+	if unnumbered(text) != want {
 		t.Errorf("got\n%s\nwant\n%s", text, want)
 	}
 	if !slices.Equal(cite, []int{0}) || !result.Answered || result.Reason != "stop" || result.Model != model.Builtin {
@@ -81,6 +87,13 @@ func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 			"A widget:\n\n```\nwidget <a>\n\n  widget _b_\n```\n\nThe end."},
 		"dl": {"<dl>\n  <dt>Widget</dt>\n  <dd>A <b>thing</b>.</dd>\n\n  <dt>Widgets</dt>\n\n  <dd>\n\n  Many widgets.\n\n  </dd>\n</dl>\nThe end of a widget.",
 			"Widget: A thing.\n\nWidgets: Many widgets.\n\nThe end of a widget."},
+		"a table in HTML": {"<table>\n<tr><th>Widget</th><th>Size</th></tr>\n<tr><td><code>a_b</code></td><td>3 &lt; <b>x</b> | y</td></tr>\n</table>\n\nThe end.",
+			"| Widget | Size |\n| --- | --- |\n| `a_b` | 3 &lt; x \\| y |\n\nThe end."},
+		"a table in HTML without a head": {"<table><tbody><tr><td>Widget</td><td>3</td></tr></tbody></table>",
+			"| | |\n| --- | --- |\n| Widget | 3 |"},
+		"tabs in code":               {"A widget:\n\n```make\nall:\n\twidget \\\n\t  -x  \n```\n", "A widget:\n\n```make\nall:\n\twidget \\\n\t  -x  \n```"},
+		"indented tabs":              {"A widget:\n\n\tif x\n\t\twidget\n", "A widget:\n\n```\nif x\n\twidget\n```"},
+		"code with brackets in HTML": {"A widget has <code>a\\_b &lt;c&gt;</code> and <kbd>x</kbd>.", "A widget has `a_b <c>` and x."},
 		"a list with code": {"* Run:\n\n  ```sh\n  widget\n  ```\n* Done\n  now.",
 			"* Run:\n  ```sh\n  widget\n  ```\n* Done\n  now."},
 		"indented code": {"A widget:\n\n    widget start\n\nThe end.",
@@ -90,7 +103,7 @@ func TestPagesOfManyDialectsAreCutIntoWhatAReaderSees(t *testing.T) {
 	} {
 		text, _, _, _ := answerOf(t, model.Request{Question: "What is a widget?", Passages: []model.Passage{
 			{Path: "a/widget.md", URL: "https://docs.example/v1/a/widget", Title: "Widget", Text: c.page, Score: 0.9}}})
-		if text != c.want {
+		if unnumbered(text) != c.want {
 			t.Errorf("%s: got\n%s\nwant\n%s", name, text, c.want)
 		}
 	}
@@ -109,7 +122,7 @@ func TestEachPassageIsCitedBeforeItsText(t *testing.T) {
 		if len(d.Cite) > 0 && d.Cite[0] == 1 && !strings.Contains(d.Text, "Remove") {
 			t.Errorf("piece %d cites a passage that it does not begin: %q", i, d.Text)
 		}
-		if d.Text == "" {
+		if d.Text == "" && len(d.Cards) == 0 {
 			t.Errorf("piece %d is empty", i)
 		}
 		if n := len(strings.Fields(d.Text)); n > 8 && !strings.Contains(d.Text, "curl") {
@@ -125,7 +138,7 @@ func TestAFollowUpIsAnsweredAboutWhatWasAskedBefore(t *testing.T) {
 		Text: "To remove the widget, delete its folder."}
 	text, cite, _, _ := answerOf(t,
 		model.Request{Question: "and how do I remove it?", History: history, Passages: []model.Passage{remove}})
-	if !slices.Equal(cite, []int{0}) || text != remove.Text {
+	if !slices.Equal(cite, []int{0}) || unnumbered(text) != remove.Text {
 		t.Errorf("%v: %s", cite, text)
 	}
 }

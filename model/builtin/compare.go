@@ -334,7 +334,7 @@ func (s *section) rowsOf(units ...int) string {
 		}
 	}
 	if all > len(units) {
-		text += "\n\n" + s.more(first, all-len(units))
+		text += "\n\n" + s.more("en", all-len(units))
 	}
 	return text
 }

@@ -19,11 +19,11 @@ type quote struct {
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	maxWords    = 330 // of blocks, without code, before the best sentences are taken of them
+	maxWords    = 120 // of blocks, without code, before the best sentences are taken of them
 	maxPassages = 4
 	maxDoubtful = 3   // when they may not answer
 	maxOfPage   = 3   // passages of one page
-	mainWords   = 170 // of the first passage; a section that is not longer is taken whole
+	mainWords   = 120 // of the first passage; a section that is not longer is taken whole
 	moreWords   = 90  // of each further passage
 	shortLead   = 40  // of the paragraph that a section begins with, up to which it is always taken
 	longPara    = 70  // words from which a paragraph is cut to its best sentences
@@ -31,8 +31,9 @@ const (
 	maxCode     = 160 // words of code of a section, if it takes more than one
 	longBlock   = 220 // words from which an item, a row or steps are not taken
 	longSteps   = 450 // words of a numbered list from which it is not taken whole
+	maxSteps    = 150 // words of a numbered list that are shown
 	longList    = 70  // words from which the items of a list are taken one by one
-	longTable   = 150 // the same for the rows of a table, which its lines hold together
+	longTable   = 70  // the same for the rows of a table, which its lines hold together
 	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
 	shortRest   = 40  // words up to which the rest of a list or table is taken with what fits
 	maxNamed    = 6   // rows that are taken because the question names them
@@ -55,11 +56,13 @@ type section struct {
 // A composition is what an answer is made of, and why.
 type composition struct {
 	quotes   []quote
+	cards    []model.Card // what else was found
 	verdict  verdict
 	question string // as it is read
 	language string // that it is put in; empty if it does not tell
 	foreign  bool   // what is quoted is in another language
 	evidence evidence
+	unfound  []string // names in the question that nothing of what was found has
 }
 
 // compose chooses what to quote: nothing if the documentation does not answer, and less if it is not sure that it
@@ -68,14 +71,11 @@ func compose(req model.Request) composition {
 	sections := parse(req)
 	c := composeOf(req, sections)
 	c.foreign = foreign(c.language, sections, c.quotes)
-	if c.foreign && len(c.quotes) > maxForeign {
-		c.quotes = c.quotes[:maxForeign]
+	if c.foreign {
+		c.unfound = nil // it has other names in another language
 	}
 	return c
 }
-
-// maxForeign is how many sections are quoted in another language than the reader's.
-const maxForeign = 2
 
 // asked are the reader's questions, the newest first.
 func asked(req *model.Request) []string {
@@ -98,17 +98,20 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	c.language = askedIn(asked(&req))
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
+	q.language = c.language
 	if found := c.judge(&req, q, question, sections, points); found != denied && len(c.quotes) == 0 {
-		c.quoteBest(&req, q, question, sections, found)
+		c.quoteBest(&req, q, question, sections, found, points)
 	}
 	return c
 }
 
 // judge says whether the documentation answers. What answers in a way of its own is quoted at once.
 func (c *composition) judge(req *model.Request, q *query, question string, sections []*section, points bool) verdict {
+	var quoted []uint64
 	opening := OpeningOf(req.Question, req.History, req.Project)
 	if quotes := answersOpening(req, q, sections, opening); len(quotes) > 0 {
-		c.quotes, c.verdict = written(quotes), answered
+		c.quotes, c.cards = written(q, quotes, sections, &quoted)
+		c.verdict = answered
 		return answered
 	}
 	if len(q.terms) == 0 {
@@ -132,7 +135,7 @@ func (c *composition) judge(req *model.Request, q *query, question string, secti
 }
 
 // quoteBest quotes the sections that fit best.
-func (c *composition) quoteBest(req *model.Request, q *query, question string, sections []*section, found verdict) {
+func (c *composition) quoteBest(req *model.Request, q *query, question string, sections []*section, found verdict, points bool) {
 	order := rank(*req, q, sections)
 	if len(order) == 0 {
 		return
@@ -198,12 +201,15 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 			add(quote{passage: at, chosen: chosen})
 		}
 	}
-	if c.quotes = written(slices.Concat(pages...)); len(c.quotes) == 0 {
+	if c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted); len(c.quotes) == 0 {
 		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
 			c.quotes = []quote{{passage: order[0], text: text}}
 			return
 		}
 		c.verdict = denied
+	}
+	if !points {
+		c.unfound = q.unfound(c.question, c.language, sections)
 	}
 }
 

@@ -1,10 +1,11 @@
 package builtin
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"docent/model"
 )
 
 // A long list or table is taken in parts. A reader of some of it has to see that there is more, and where.
@@ -90,29 +91,22 @@ func (c *selection) write() string {
 			out = append(out, "**"+strings.Trim(label, "*")+"**")
 		}
 		label = ""
+		if some && u.steps() && u.words > maxSteps {
+			text, left = firstSteps(text, maxSteps)
+		}
 		if some {
 			out = append(out, text)
 		}
 		if some && left > 0 {
-			out = append(out, c.more(u, left))
+			out = append(out, c.more(c.q.language, left))
 		}
 	}
 	return strings.Join(out, "\n\n")
 }
 
-// more says that so many parts of a list or table are left out.
-func (s *section) more(u *unit, left int) string {
-	what := "item"
-	switch mark := marker(u.text); {
-	case u.kind == table:
-		what = "row"
-	case mark != "" && !bullet(mark):
-		what = "step"
-	}
-	if left > 1 {
-		what += "s"
-	}
-	text := fmt.Sprintf("… and %d more %s", left, what)
+// more says in a language that so many parts of a list or table are left out.
+func (s *section) more(language string, left int) string {
+	text := model.More(language, left)
 	if s.of.URL != "" {
 		return "[" + text + "](" + s.of.URL + ")"
 	}
@@ -131,6 +125,11 @@ func (c *selection) lead(i int) string {
 	}
 	text := c.q.shorten(c.section, &u, c.budget)
 	missing := !c.follows(i)
+	if missing && i+1 < len(c.units) && c.units[i+1].kind != prose && c.units[i+1].kind != heading &&
+		(!ended.MatchString(text) || announces(text) && !strings.HasSuffix(text, ":")) { // "Fill in the following fields."
+		all := sentences(text)
+		return strings.Join(all[:len(all)-1], " ")
+	}
 	announced := strings.HasSuffix(text, ":")
 	if !(missing && announced) && !c.partly(i+1) {
 		return text
@@ -140,7 +139,7 @@ func (c *selection) lead(i int) string {
 	switch {
 	case totals.MatchString(last) || missing && len(all) > 1:
 		return strings.Join(all[:len(all)-1], " ")
-	case missing && unfinished.MatchString(text):
+	case missing && (unfinished.MatchString(text) || announced && countWords(text) < 3):
 		return ""
 	case missing:
 		return strings.TrimSuffix(text, ":") + "."
@@ -148,8 +147,11 @@ func (c *selection) lead(i int) string {
 	return text
 }
 
+// ended matches a text whose last sentence has its end.
+var ended = regexp.MustCompile(`[.!?:;。！？：)"'*_` + "`" + `\]]$`)
+
 // unfinished matches a sentence that says nothing without what it announces.
-var unfinished = regexp.MustCompile(`(?i)\b(?:is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
+var unfinished = regexp.MustCompile(`(?i)\b(?:be|is|are|include|includes|following|these|this|by|with|of|to|for|in|below|has|have):$`)
 
 // totals are words that say that nothing is missing in what follows.
 var totals = regexp.MustCompile(

@@ -8,17 +8,18 @@ import (
 
 // A query is the question as it is matched.
 type query struct {
-	aspects []aspect
-	terms   []term    // of all aspects, each once
-	weights []float64 // of the terms: how few blocks have each
-	df      []int     // of the terms: the units that have each
-	units   int       // of all sections
-	unknown float64   // weight of a term that no block has
-	byName  []int     // the terms in alphabetical order
-	total   float64
-	howTo   bool
-	whatIs  bool
-	lists   bool // it asks which there are
+	language string // that it is put in; empty if it does not tell
+	aspects  []aspect
+	terms    []term    // of all aspects, each once
+	weights  []float64 // of the terms: how few blocks have each
+	df       []int     // of the terms: the units that have each
+	units    int       // of all sections
+	unknown  float64   // weight of a term that no block has
+	byName   []int     // the terms in alphabetical order
+	total    float64
+	howTo    bool
+	whatIs   bool
+	lists    bool // it asks which there are
 }
 
 // An aspect is one of the things that are asked, by its terms.

@@ -64,7 +64,7 @@ func (c *selection) take(i int) {
 		return
 	}
 	u := &c.units[i]
-	if u.kind == code && u.words > longCode || u.kind != prose && u.words > longBlock && !(c.q.howTo && u.steps()) {
+	if u.kind == code && (u.words > longCode || strings.HasPrefix(u.text, "```mermaid")) || u.kind != prose && u.words > longBlock && !(c.q.howTo && u.steps()) {
 		return
 	}
 	c.taken[i] = true
@@ -204,8 +204,12 @@ func (s *section) bestOf(i int) int {
 
 // shorten leaves the best sentences of a paragraph that is too long, in their order.
 func (q *query) shorten(s *section, u *unit, budget int) string {
-	const long = longPara
-	if u.words <= min(long, budget) {
+	return q.shortenTo(s, u, min(longPara, budget))
+}
+
+// shortenTo leaves the best sentences, in their order, that are no longer together than so many words.
+func (q *query) shortenTo(s *section, u *unit, most int) string {
+	if u.words <= most {
 		return u.text
 	}
 	all := sentences(u.text)
@@ -235,7 +239,7 @@ func (q *query) shorten(s *section, u *unit, budget int) string {
 	words := 0
 	for n, b := range by {
 		w := countWords(all[b.at])
-		if n > 0 && words+w > min(long, budget) {
+		if n > 0 && words+w > most {
 			continue
 		}
 		keep[b.at] = true

@@ -45,18 +45,7 @@ func items(text string) []string {
 	if mark == "" || !bullet(mark) && len(strings.Fields(text)) <= longSteps {
 		return []string{text}
 	}
-	var out []string
-	start, coding := 0, false
-	for i, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			coding = !coding
-		}
-		if i > start && !coding && indent(l) == 0 && marker(l) != "" {
-			out = append(out, strings.Join(lines[start:i], "\n"))
-			start = i
-		}
-	}
-	out = append(out, strings.Join(lines[start:], "\n"))
+	out := outerItems(lines)
 	for i := 0; i < len(out); i++ {
 		first, below, ok := strings.Cut(out[i], "\n")
 		if !ok || len(strings.Fields(out[i])) <= longList || !itemBelow.MatchString(below) {
@@ -77,6 +66,33 @@ func items(text string) []string {
 		i += len(nested)
 	}
 	return out
+}
+
+// outerItems are the items of a list, each with what is below it.
+func outerItems(lines []string) (out []string) {
+	start, coding := 0, false
+	for i, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		}
+		if i > start && !coding && indent(l) == 0 && marker(l) != "" {
+			out = append(out, strings.Join(lines[start:i], "\n"))
+			start = i
+		}
+	}
+	return append(out, strings.Join(lines[start:], "\n"))
+}
+
+// firstSteps are those of a numbered list up to so many words, one at least, and how many are left.
+func firstSteps(text string, most int) (first string, left int) {
+	all := outerItems(strings.Split(text, "\n"))
+	n, words := 0, 0
+	for ; n < len(all); n++ {
+		if words += countWords(all[n]); n > 0 && words > most {
+			break
+		}
+	}
+	return strings.Join(all[:n], "\n"), len(all) - n
 }
 
 var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)

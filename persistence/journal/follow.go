@@ -17,7 +17,7 @@ type followMark struct {
 
 // A follower is the Follower of a journal in a file.
 type follower struct {
-	j    *Journal
+	*Journal
 	name string
 	c    chan struct{}
 }
@@ -56,43 +56,27 @@ func (f *follower) Changed() <-chan struct{} { return f.c }
 
 // Ack says that everything up to pos is handled and remembered. The mark reaches the disk some time later.
 func (f *follower) Ack(pos uint64) {
-	f.j.followMu.Lock()
+	f.followMu.Lock()
 	first := false
-	if m := f.j.followers[f.name]; m != nil && pos > m.acked {
+	if m := f.followers[f.name]; m != nil && pos > m.acked {
 		m.acked = pos
-		first = !f.j.marksDirty
-		f.j.marksDirty = true
+		first = !f.marksDirty
+		f.marksDirty = true
 	}
-	f.j.followMu.Unlock()
+	f.followMu.Unlock()
 	if first {
-		f.j.poke()
+		f.poke()
 	}
 }
 
-// Position is the position of the last event on disk.
-func (f *follower) Position() uint64 { return f.j.Position() }
-
-// Head is Position: nobody else writes to the file.
-func (f *follower) Head() (uint64, error) { return f.j.Position(), nil }
-
-// Trimmed is Journal.Trimmed.
-func (f *follower) Trimmed() uint64 { return f.j.Trimmed() }
-
-// Since is Journal.Since.
-func (f *follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
-	return f.j.Since(pos, yield)
-}
-
-// Log is Journal.Log.
-func (f *follower) Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error {
-	return f.j.Log(pos, wanted, yield)
-}
+// End is Position: nobody else writes to the file.
+func (f *follower) End() (uint64, error) { return f.Position(), nil }
 
 // Close ends the notifications. The mark stays.
 func (f *follower) Close() {
-	f.j.followMu.Lock()
-	defer f.j.followMu.Unlock()
-	if m := f.j.followers[f.name]; m != nil {
+	f.followMu.Lock()
+	defer f.followMu.Unlock()
+	if m := f.followers[f.name]; m != nil {
 		m.watches = slices.DeleteFunc(m.watches, func(c chan struct{}) bool { return c == f.c })
 	}
 }

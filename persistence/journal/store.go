@@ -25,10 +25,7 @@ type Store interface {
 	// Streams yields every stream that can be used with what Load would find of it.
 	Streams(yield func(stream string, rec Recovered) bool) error
 
-	Position() uint64
-	Trimmed() uint64
-	Since(pos uint64, yield func(pos uint64, stream string) bool) error
-	Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error
+	Reader
 	Follow(name string) (Follower, error)
 
 	Quotas() Quotas
@@ -40,18 +37,24 @@ type Store interface {
 	Close() error
 }
 
+// A Reader reads the log of all streams.
+type Reader interface {
+	// Position is the position of the last event that this process has heard of.
+	Position() uint64
+	Trimmed() uint64
+	Since(pos uint64, yield func(pos uint64, stream string) bool) error
+	Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error
+}
+
 // A Follower hears of new positions and holds what it has not acknowledged in the log.
 type Follower interface {
 	// Changed receives after commits, at once for the first time; several may be reported as one. It is never closed.
 	Changed() <-chan struct{}
 	// Ack says that everything up to pos is handled and remembered. The mark is stored some time later.
 	Ack(pos uint64)
-	// Position is the position of the last event that this node has heard of, and Head that of the last one of all nodes.
-	Position() uint64
-	Head() (uint64, error)
-	Trimmed() uint64
-	Since(pos uint64, yield func(pos uint64, stream string) bool) error
-	Log(pos uint64, wanted func(eventType string) bool, yield func(Logged) bool) error
+	Reader
+	// End is the position of the last event that the journal holds, of this process or another one.
+	End() (uint64, error)
 	// Close ends the notifications. The mark stays.
 	Close()
 }

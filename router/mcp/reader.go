@@ -166,7 +166,13 @@ func (t tools) ask(ctx context.Context, req *mcp.CallToolRequest, in askInput) (
 		if i == 0 {
 			text.WriteString("\n\nSources:\n")
 		}
-		fmt.Fprintf(&text, "- [%s](%s)\n", s.Title, s.URL)
+		fmt.Fprintf(&text, "%d. [%s](%s)\n", i+1, s.Title, s.URL)
+	}
+	for i, c := range a.Cards {
+		if i == 0 {
+			text.WriteString("\n\nSee also:\n")
+		}
+		fmt.Fprintf(&text, "- [%s](%s): %s\n", c.Title, c.URL, c.Excerpt)
 	}
 	return say(text.String()), a, nil
 }

@@ -17,7 +17,7 @@ func (s *scanner) finish() {
 		}
 	}
 	// Text within <code> and <pre> is code.
-	var zones []Span
+	var zones []zone
 	for i := range p.Tags {
 		t := &p.Tags[i]
 		if t.Close || t.Partner < 0 {
@@ -28,7 +28,7 @@ func (s *scanner) finish() {
 			if n := len(zones); n > 0 && inner.Start < zones[n-1].End {
 				continue
 			}
-			zones = append(zones, inner)
+			zones = append(zones, zone{inner, t.Name == "pre"})
 			p.Code = append(p.Code, Code{Span: Span{t.Span.Start, p.Tags[t.Partner].Span.End}, Inner: inner,
 				Inline: t.Name == "code"})
 		}
@@ -90,10 +90,16 @@ func (s *scanner) finish() {
 	}
 }
 
+// A zone is text within <code>, or within <pre>.
+type zone struct {
+	Span
+	block bool
+}
+
 // A runBuilder makes the runs of a page.
 type runBuilder struct {
 	p       *Page
-	zones   []Span // text that is code
+	zones   []zone // text that is code
 	zone    int    // the first that does not end before
 	pending separator
 	prev    int // where the last run ended
@@ -124,6 +130,12 @@ func (b *runBuilder) text(from, to int) {
 		if b.zone < len(b.zones) {
 			if z := b.zones[b.zone]; z.Start <= from {
 				kind, e = runCode, min(to, z.End)
+				if z.block {
+					kind = runPre
+				}
+				if z.block && (from == z.Start || b.prev <= z.Start) {
+					b.raise(sepLine)
+				}
 			} else {
 				e = min(to, z.Start)
 			}
@@ -173,7 +185,7 @@ func (b *runBuilder) marked(k mark, leaf Span) {
 }
 
 // buildRuns makes the runs of a page out of its leaves and what was marked in them.
-func (s *scanner) buildRuns(zones []Span) {
+func (s *scanner) buildRuns(zones []zone) {
 	p := s.p
 	slices.SortStableFunc(s.marks, func(a, b mark) int {
 		return cmp.Or(a.Start-b.Start, b.End-a.End)

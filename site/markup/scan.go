@@ -70,6 +70,7 @@ const (
 	runCode                  // code within a line
 	runAttr                  // a tag's attribute that carries text
 	runFence                 // a block of code
+	runPre                   // the same in HTML
 )
 
 type separator uint8

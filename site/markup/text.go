@@ -116,6 +116,12 @@ func (p *Page) render(span Span, as rendering) string {
 			squeeze(&b, bytes.Trim(raw, "`*_"))
 		case runAttr:
 			squeeze(&b, attrLink.ReplaceAll([]byte(html.UnescapeString(string(raw))), []byte("$1")))
+		case runPre:
+			if text := HTMLCode(string(raw)); as.fences {
+				b.WriteString(strings.Trim(text, "\r\n"))
+			} else {
+				squeeze(&b, []byte(text))
+			}
 		case runFence:
 			b.Write(bytes.Trim(raw, "\r\n"))
 		}
@@ -127,8 +133,28 @@ func (p *Page) render(span Span, as rendering) string {
 	return strings.ToValidUTF8(strings.TrimSpace(out), "\uFFFD")
 }
 
-// dedent takes off the indentation that all lines share.
-func dedent(s string) string {
+// HTMLCode is code of HTML as it is shown: without tags and character references.
+func HTMLCode(s string) string {
+	var out strings.Builder
+	for {
+		i := strings.IndexByte(s, '<')
+		if i < 0 {
+			break
+		}
+		out.WriteString(s[:i])
+		s = s[i:]
+		if n := strings.IndexByte(s, '>'); n > 1 && (s[1] == '/' || unicode.IsLetter(rune(s[1]))) {
+			s = s[n+1:]
+		} else {
+			out.WriteByte('<')
+			s = s[1:]
+		}
+	}
+	return html.UnescapeString(out.String() + s)
+}
+
+// Dedent takes off the indentation that all lines share.
+func Dedent(s string) string {
 	lines := strings.Split(strings.Trim(strings.ReplaceAll(s, "\r\n", "\n"), "\n"), "\n")
 	shared := ""
 	first := true
@@ -215,7 +241,7 @@ func (p *Page) Sections(maxLevel int) []Section {
 		i := sort.Search(len(p.runs), func(i int) bool { return p.runs[i].End > body.Start })
 		for ; i < len(p.runs) && p.runs[i].Start < body.End; i++ {
 			if r := p.runs[i]; r.kind == runFence {
-				code = append(code, strings.ToValidUTF8(dedent(string(p.Src[r.Start:min(r.End, body.End)])), "\uFFFD"))
+				code = append(code, strings.ToValidUTF8(Dedent(string(p.Src[r.Start:min(r.End, body.End)])), "\uFFFD"))
 			}
 		}
 		sec.Code = strings.Join(code, "\n\n")

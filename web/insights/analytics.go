@@ -35,7 +35,7 @@ type analyticsView struct {
 	Top     []topLine
 	Missed  []catalog.SearchCount
 	Cited   []pageLine
-	Never   []search.PageName
+	Never   []search.PageInfo
 	NeverOf int // pages
 	Uncited int // of them
 	NoIndex bool
@@ -199,7 +199,7 @@ func (s *handler) cited(ctx context.Context, q catalog.AnalyticsQuery, view *ana
 }
 
 // Shown are the first of the pages that no answer cites.
-func (a analyticsView) Shown() []search.PageName { return a.Never[:min(othersShown, len(a.Never))] }
+func (a analyticsView) Shown() []search.PageInfo { return a.Never[:min(othersShown, len(a.Never))] }
 
 // Most are the first of the pages that answers cite.
 func (a analyticsView) Most() []pageLine { return a.Cited[:min(maxLines, len(a.Cited))] }

@@ -2,7 +2,6 @@ package insights
 
 import (
 	"context"
-	"net/netip"
 	"time"
 
 	"docent/actors/gaps"
@@ -46,7 +45,7 @@ type Finder interface {
 	Indexed(ctx context.Context, project api.ProjectID) error
 	Explain(ctx context.Context, project api.ProjectID, q search.Query, expected ...string) (search.Explanation, error)
 	Names(ctx context.Context, project api.ProjectID, places []search.Place) ([]search.Named, error)
-	Pages(ctx context.Context, project api.ProjectID) ([]search.PageName, error)
+	Pages(ctx context.Context, project api.ProjectID) ([]search.PageInfo, error)
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
 	TrialWeights() []search.TrialWeight
 }
@@ -58,12 +57,6 @@ type Models interface {
 	Local(name string) bool
 	Name(name string) string
 	Prompt(name string, req model.Request) (model.Prompt, error)
-}
-
-// Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
-// turn, and if no thread is named the question opens one.
-type Readers interface {
-	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
 
 // Reports makes weekly reports.
@@ -89,13 +82,6 @@ type Topics interface {
 	Restore(ctx context.Context, project api.ProjectID, id string) (api.Gap, error)
 	SinceMerge(ctx context.Context, gap api.Gap) (gaps.Since, error)
 	Topics(ctx context.Context, project api.ProjectID, from, to time.Time) (gaps.Listing, error)
-}
-
-// Tries are the threads that the playground has asked in. Those that another node runs can be read here.
-type Tries interface {
-	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
-	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
-	Stop(ctx context.Context, id api.ThreadID, cmd thread.Stop) error
 }
 
 // An Erasure deletes everything of one person.

@@ -11,8 +11,8 @@ type Deps struct {
 	Catalog Catalog
 	Threads Threads
 	Eraser  Eraser
-	Readers Readers
-	Tries   Tries
+	Readers console.Readers
+	Tries   console.Tries
 	Finder  Finder
 	Models  Models
 	Topics  Topics

@@ -35,7 +35,7 @@ type turnView struct {
 	OnPage    string // address of the conversations that were begun on the same page
 }
 
-type sourceView struct{ Title, URL string }
+type sourceView struct{ Title, URL, Excerpt string }
 
 func (s *handler) threadOf(ctx context.Context, v *console.Visit, id api.ThreadID) (*threadView, error) {
 	c, err := s.Threads.Read(ctx, id, thread.Read{Project: v.Project.ID})
@@ -75,7 +75,7 @@ func (s *handler) turn(ctx context.Context, v *console.Visit, e *thread.Exchange
 	row := api.QuestionRow{Answered: e.Answered, Error: e.Error}
 	for _, source := range e.Sources {
 		row.Sources = append(row.Sources, api.PageRef{URL: source.URL})
-		t.Cited = append(t.Cited, sourceView{cmp.Or(source.Title, source.URL), safeURL(source.URL)})
+		t.Cited = append(t.Cited, sourceView{cmp.Or(source.Title, source.URL), safeURL(source.URL), source.Excerpt})
 	}
 	if e.Done {
 		t.Outcome = outcomeOf(row)

@@ -75,7 +75,7 @@ func (s *handler) threadWhy(ctx context.Context, v *console.Visit, e *thread.Exc
 		return nil, err
 	}
 	cited := map[string]bool{}
-	for _, source := range e.Sources {
+	for _, source := range e.Cited() {
 		cited[api.PageRef{URL: source.URL}.Page()] = true
 	}
 	for i, r := range list {

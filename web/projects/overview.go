@@ -61,14 +61,7 @@ type Condition struct {
 	DeadLinks       int       // that the last check found
 	Model           string    // that answers
 	ModelState      string    // of its circuit; empty for a model of this machine
-	Limits          []LimitUse
-}
-
-// A LimitUse says how much of a limit is used.
-type LimitUse struct {
-	Name        string // as a person says it
-	Used, Limit int
-	Key         api.KeyID // whose limit it is; empty if it is the project's or the organization's
+	Limits          []Allowance
 }
 
 // overviewView is a project's overview.
@@ -220,14 +213,15 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 		add(false, "/keys", "Make one", "There is no assistant key yet: no site can ask.")
 	}
 	for _, l := range c.Limits {
-		if l.Limit <= 0 || l.Used*10 < l.Limit*9 {
+		used := l.Limit - l.Left
+		if l.Limit <= 0 || used*10 < l.Limit*9 {
 			continue
 		}
 		where, do := "/settings", "To the limits"
 		if l.Key != "" {
 			where, do = "/keys", "To the keys"
 		}
-		add(l.Used >= l.Limit, where, do, "%s: %d of %d used.", l.Name, l.Used, l.Limit)
+		add(used >= l.Limit, where, do, "%s: %d of %d used.", l.Of, used, l.Limit)
 	}
 	failed := 0
 	for _, j := range jobs {

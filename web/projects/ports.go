@@ -3,10 +3,8 @@ package projects
 import (
 	"context"
 	"io"
-	"net/netip"
 	"time"
 
-	"docent/actors/thread"
 	"docent/api"
 	"docent/persistence/catalog"
 	"docent/search"
@@ -54,12 +52,6 @@ type Catalog interface {
 // Conditions tells how what projects stand on is: their index, their source, their model and their limits.
 type Conditions interface {
 	Condition(ctx context.Context, p api.Project) (Condition, error)
-}
-
-// Readers puts a question as readers do: in the same queue and under the same quotas, but for those of keys. It names the
-// turn, and if no thread is named the question opens one.
-type Readers interface {
-	Put(ctx context.Context, client netip.Addr, id api.ThreadID, ask thread.Ask) (thread.Turn, error)
 }
 
 // Secrets keeps what was entered, such as tokens of repositories. A project refers to it by the name that Keep returns.
@@ -128,12 +120,6 @@ type Tasks interface {
 	Watch(ctx context.Context, id string) <-chan struct{}
 }
 
-// Tries are the threads that the playground has asked in. Those that another node runs can be read here.
-type Tries interface {
-	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
-	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
-}
-
 // Webhooks tell other systems what happens.
 type Webhooks interface {
 	Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind) (w api.Webhook, secret string, err error)
@@ -157,6 +143,7 @@ type Allowance struct {
 	Limit int    // none if negative
 	Left  int
 	Reset time.Duration // until the first of what is counted is free again
+	Key   api.KeyID     // whose quota it is; empty if it is not a key's
 }
 
 // A NewKey is a key that was made just now.

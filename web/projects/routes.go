@@ -21,8 +21,8 @@ type Deps struct {
 	Webhooks    Webhooks
 	Secrets     Secrets
 	// Readers and Tries put the first question of a new project, and read its answer.
-	Readers Readers
-	Tries   Tries
+	Readers console.Readers
+	Tries   console.Tries
 	// PreviewKey is a key with which the widget's preview asks; the preview does not ask if it is nil.
 	PreviewKey func(p api.Project, now time.Time) string
 }

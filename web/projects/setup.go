@@ -690,7 +690,7 @@ func (s *handler) firstAnswer(ctx context.Context, p api.Project, id api.ThreadI
 		case stream.Text:
 			text.WriteString(part.Text)
 		case stream.Source:
-			a.Sources = append(a.Sources, AnswerSource{Title: cmp.Or(part.Title, part.URL), URL: part.URL})
+			a.Sources = append(a.Sources, AnswerSource{Title: cmp.Or(part.Title, part.URL), URL: part.URL, Excerpt: part.Excerpt})
 		case stream.Error:
 			a.Failed, a.Done = part.Text, true
 		case stream.Finish:
@@ -781,5 +781,5 @@ type Answer struct {
 	Failed  string // why there is none
 }
 
-// An AnswerSource is a page that an answer cites.
-type AnswerSource struct{ Title, URL string }
+// An AnswerSource is a page that an answer cites, or points to.
+type AnswerSource struct{ Title, URL, Excerpt string }

@@ -64,7 +64,7 @@ func (r *Reviewer) carry(ctx context.Context, id string, attempt int) (time.Dura
 		r.Wake() // the job's next one
 	}
 	if a.State == api.ReviewAnswered {
-		r.metrics.asks.WithLabelValues(a.Result).Inc()
+		r.metrics.answers.WithLabelValues(a.Result).Inc()
 		r.Log.Info("a comment is answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
 			"message", a.ID, "result", a.Result, "commit", a.Commit)
 		return task.Done, nil

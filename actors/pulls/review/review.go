@@ -19,13 +19,13 @@ import (
 )
 
 const (
-	tick        = 5 * time.Second // new pull requests are looked for this often
-	mostLooks   = 8               // pull requests that are looked at at once, each of another project
-	mostAsks    = 500             // instructions that are under way at once
-	betweenAll  = 4 * time.Second // between looks at a project's pull requests that nobody hinted at
-	betweenHint = 500 * time.Millisecond
-	restLongest = time.Hour // of a project whose code host refuses
-	atOnce      = 100       // pull requests that begin to be followed in one step
+	tick            = 5 * time.Second // new pull requests are looked for this often
+	maxPolls        = 8               // pull requests that are looked at at once, each of another project
+	maxInstructions = 500             // instructions that are under way at once
+	pollInterval    = 4 * time.Second // between looks at a project's pull requests that nobody hinted at
+	hintedInterval  = 500 * time.Millisecond
+	maxBackoff      = time.Hour // of a project whose code host refuses
+	maxNew          = 100       // pull requests that begin to be followed in one step
 )
 
 // pause is how long after a failure a look or a step of an instruction is tried again.
@@ -35,10 +35,10 @@ var pause = backoff.Exponential(time.Second, 2*time.Minute)
 type Reviewer struct {
 	Deps
 	metrics metrics
-	looking task.Slots
+	polling task.Slots
 }
 
-type metrics struct{ comments, asks, looks *prometheus.CounterVec }
+type metrics struct{ comments, answers, polls *prometheus.CounterVec }
 
 func newMetrics() metrics {
 	counter := func(name, help, label string) *prometheus.CounterVec {
@@ -48,24 +48,24 @@ func newMetrics() metrics {
 		comments: counter("docent_review_comments_total",
 			"Comments on pull requests of code hosts that were read, by what they are: instruction, stranger (of somebody who may not write), bot or not_addressed.",
 			"kind"),
-		asks: counter("docent_review_answers_total",
+		answers: counter("docent_review_answers_total",
 			"Comments with instructions that were answered, by what became of them: changed, nothing_to_do, not_understood, needs_detail, failed, refused, over (the pull request is merged or closed), question, unknown or unanswerable (the host takes no answer).",
 			"result"),
-		looks: counter("docent_review_looks_total",
+		polls: counter("docent_review_looks_total",
 			"Looks at pull requests of code hosts for comments, by result: ok or failed.", "result"),
 	}
 }
 
 // Describe implements prometheus.Collector.
 func (r *Reviewer) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range []*prometheus.CounterVec{r.metrics.comments, r.metrics.asks, r.metrics.looks} {
+	for _, c := range []*prometheus.CounterVec{r.metrics.comments, r.metrics.answers, r.metrics.polls} {
 		c.Describe(ch)
 	}
 }
 
 // Collect implements prometheus.Collector.
 func (r *Reviewer) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range []*prometheus.CounterVec{r.metrics.comments, r.metrics.asks, r.metrics.looks} {
+	for _, c := range []*prometheus.CounterVec{r.metrics.comments, r.metrics.answers, r.metrics.polls} {
 		c.Collect(ch)
 	}
 }
@@ -76,7 +76,7 @@ func New(deps Deps) (*Reviewer, error) {
 		"Log", "Cell", "Tasks", "Owns"); err != nil {
 		return nil, err
 	}
-	return &Reviewer{Deps: deps, metrics: newMetrics(), looking: make(task.Slots, mostLooks)}, nil
+	return &Reviewer{Deps: deps, metrics: newMetrics(), polling: make(task.Slots, maxPolls)}, nil
 }
 
 // Wake takes up what is under way, and follows pull requests from now on.
@@ -126,7 +126,7 @@ func (r *Reviewer) step(ctx context.Context, _ int) (time.Duration, error) {
 
 // discover follows the pull requests of a project's jobs that are not followed yet.
 func (r *Reviewer) discover(ctx context.Context, project api.Project) error {
-	rows, err := r.Catalog.UnfollowedPulls(ctx, project.ID, atOnce)
+	rows, err := r.Catalog.UnfollowedPulls(ctx, project.ID, maxNew)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
@@ -164,9 +164,9 @@ func (r *Reviewer) project(id api.ProjectID) func(context.Context, int) (time.Du
 			return 0, err
 		}
 		now := r.Now()
-		due, gap := p.Next, betweenAll
+		due, gap := p.Next, pollInterval
 		if p.Hinted {
-			due, gap = now, betweenHint
+			due, gap = now, hintedInterval
 		}
 		if next := last.Add(gap); next.After(due) && next.Sub(now) <= gap { // further off, the clock was set back
 			due = next
@@ -174,7 +174,7 @@ func (r *Reviewer) project(id api.ProjectID) func(context.Context, int) (time.Du
 		if wait := due.Sub(now); wait > 0 {
 			return min(max(wait, 50*time.Millisecond), tick), nil // the clock may be set, and a pull request may be new
 		}
-		give, err := r.looking.Take(ctx)
+		give, err := r.polling.Take(ctx)
 		if err != nil {
 			return 0, err
 		}
@@ -182,10 +182,10 @@ func (r *Reviewer) project(id api.ProjectID) func(context.Context, int) (time.Du
 		err = background.Guard(func() error { return r.look(ctx, project, p) })
 		last = r.Now()
 		if err == nil || ctx.Err() != nil {
-			r.metrics.looks.WithLabelValues("ok").Inc()
+			r.metrics.polls.WithLabelValues("ok").Inc()
 			return 0, nil
 		}
-		r.metrics.looks.WithLabelValues("failed").Inc()
+		r.metrics.polls.WithLabelValues("failed").Inc()
 		return r.failed(ctx, p, err, attempt), err
 	}
 }
@@ -196,7 +196,7 @@ func (r *Reviewer) failed(ctx context.Context, p api.ReviewPull, err error, atte
 	rest := pause(attempt)
 	var said *failure.Error
 	if errors.As(err, &said) {
-		rest = min(max(rest, said.After), restLongest)
+		rest = min(max(rest, said.After), maxBackoff)
 	}
 	if errors.Is(err, failure.ErrMisconfigured) && attempt > 1 {
 		rest = max(rest, 10*time.Minute)
@@ -222,16 +222,16 @@ func words(err error) string {
 // takeUp begins to carry the instructions that are stored, oldest first: of those that one job has not been given yet, the
 // first one.
 func (r *Reviewer) takeUp(ctx context.Context) error {
-	open, err := r.Catalog.OpenAsks(ctx, mostAsks)
+	open, err := r.Catalog.OpenAsks(ctx, maxInstructions)
 	if err != nil {
 		return err
 	}
-	giving := map[api.JobID]bool{}
+	sending := map[api.JobID]bool{}
 	for _, a := range open {
-		if a.State == api.ReviewTaken && giving[a.Job] {
+		if a.State == api.ReviewTaken && sending[a.Job] {
 			continue
 		}
-		giving[a.Job] = giving[a.Job] || a.State == api.ReviewTaken
+		sending[a.Job] = sending[a.Job] || a.State == api.ReviewTaken
 		r.Tasks.Start(task.Task{Name: "reviews/ask/" + a.ID, Place: job.Stream(a.Job), Pause: pause,
 			Handle: func(ctx context.Context, attempt int) (time.Duration, error) { return r.carry(ctx, a.ID, attempt) }})
 	}

@@ -284,7 +284,7 @@ func (w *world) round(r *Reviewer, pass time.Duration) {
 		r.Wake()
 		w.tasks.Run(w.ctx)
 		w.mu.Lock()
-		w.at = w.at.Add(betweenAll)
+		w.at = w.at.Add(pollInterval)
 		w.mu.Unlock()
 	}
 }
@@ -579,7 +579,7 @@ func TestAThousandOpenPullRequestsAreLookedAtInTheirTurn(t *testing.T) {
 		w.tasks.Run(w.ctx)
 		w.at = w.at.Add(2 * time.Second)
 	}
-	if n := w.host.Calls["state"]; n < 200 || n > 1200/int(betweenAll.Seconds()) {
+	if n := w.host.Calls["state"]; n < 200 || n > 1200/int(pollInterval.Seconds()) {
 		t.Errorf("%d looks in 20 minutes", n)
 	}
 	w.say(1000, forge.Comment{Body: "@docent fix it"})

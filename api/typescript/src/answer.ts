@@ -1,5 +1,5 @@
 import { AnswerError, ConnectionError } from "./errors.js";
-import type { Source, WirePart } from "./stream.js";
+import type { Card, Source, WirePart } from "./stream.js";
 
 /** A question that the documentation answers too, where the project offers them. */
 export interface Suggestion {
@@ -24,7 +24,9 @@ export interface WholeAnswer {
   /** Names the answer in a rating. */
   messageId: string;
   text: string;
+  /** The pages that it is made from; `[1]` in the text is the first one. */
   sources: Source[];
+  cards: Card[];
   suggestions: Suggestion[];
   /** The model that answered in place of the project's own. */
   fallbackModel: string | undefined;
@@ -87,6 +89,7 @@ async function* follow(c: Connections): AsyncGenerator<AnswerPart> {
   for (let tries = 0; ; ) {
     let text = ""; // of this connection
     const sources: Source[] = [];
+    const cards: Card[] = [];
     let progress = false;
     try {
       const response = tries === 0 ? await c.first() : await c.again(known);
@@ -123,12 +126,15 @@ async function* follow(c: Connections): AsyncGenerator<AnswerPart> {
             sources.push(part.source);
             yield* catchUp(false);
             break;
+          case "card":
+            cards.push(part.card);
+            break;
           case "error":
             throw new AnswerError(part.message);
           case "finish":
             yield* catchUp(true);
             known.threadId = part.threadId ?? known.threadId;
-            yield { type: "finish", answer: { ...known, messageId, text: given.text, sources, suggestions: suggested(text),
+            yield { type: "finish", answer: { ...known, messageId, text: given.text, sources, cards, suggestions: suggested(text),
               fallbackModel: part.fallback ? part.model : undefined } };
             return;
         }

@@ -5,4 +5,4 @@ export {
   UnavailableError, WaitTimeoutError,
 } from "./errors.js";
 export type { components, operations, paths } from "./schema.js";
-export type { Source } from "./stream.js";
+export type { Card, Source } from "./stream.js";

@@ -1910,7 +1910,7 @@ export interface components {
             /** @enum {string} */
             type: "start-step" | "finish-step";
         };
-        /** @description A page that the answer is made from. `[1]` in the text is the first one. */
+        /** @description A page that the answer is made from, or with an excerpt a section to read on at. `[1]` in the text is the first one. */
         AnswerSource: {
             /** @constant */
             type: "source-url";
@@ -2207,11 +2207,13 @@ export interface components {
             path: string;
             metadata: components["schemas"]["SearchHitMetadata"];
         };
-        /** @description Of which of the project's sources a cited page is, where it has several. */
+        /** @description Of which of the project's sources a page is, where it has several, and what it says if the answer only points to it. */
         SourceLabel: {
             docent: {
                 /** @description The source's label, such as `blog`. */
-                source: string;
+                source?: string;
+                /** @description A line or two of a section that the answer is not made from and that a reader may go on with, as plain text. A source without it is one that the answer is made from. */
+                excerpt?: string;
             };
         };
         SearchHitMetadata: {
@@ -2229,6 +2231,8 @@ export interface components {
             source?: string;
             /** @description From 0 to 1. */
             score: number;
+            /** @description What a reader sees of the section around the first word that was found, as plain text. */
+            excerpt?: string;
         };
         ReadPage: {
             /** @description Path of the page, with or without the ending of its file. */

@@ -6,11 +6,29 @@ export interface Source {
   title: string;
 }
 
+/** A section to go on with, which the answer was not made from. */
+export interface Card extends Source {
+  /** What it says in a line or two, as plain text. */
+  excerpt: string;
+}
+
+interface WireSource {
+  url: string;
+  title?: string;
+  providerMetadata?: { docent?: { excerpt?: string } };
+}
+
+const source = ({ url, title = "", providerMetadata }: WireSource): WirePart => {
+  const excerpt = providerMetadata?.docent?.excerpt;
+  return excerpt ? { type: "card", card: { url, title, excerpt } } : { type: "source", source: { url, title } };
+};
+
 /** What one connection says of an answer. */
 export type WirePart =
   | { type: "start"; messageId: string; threadId?: string; threadKey?: string }
   | { type: "text"; text: string }
   | { type: "source"; source: Source }
+  | { type: "card"; card: Card }
   | { type: "finish"; threadId?: string; threadKey?: string; model?: string; fallback?: boolean }
   | { type: "error"; message: string };
 
@@ -73,7 +91,7 @@ export async function* readV2(response: Response): AsyncGenerator<WirePart> {
         yield { type: "text", text: part.delta };
         break;
       case "source-url":
-        yield { type: "source", source: { url: part.url, title: part.title ?? "" } };
+        yield source(part);
         break;
       case "error":
         yield { type: "error", message: part.errorText };
@@ -108,7 +126,7 @@ export async function* readV1(response: Response): AsyncGenerator<WirePart> {
         yield { type: "text", text: value };
         break;
       case "h":
-        if (value.sourceType === "url") yield { type: "source", source: { url: value.url, title: value.title ?? "" } };
+        if (value.sourceType === "url") yield source(value);
         break;
       case "3":
         yield { type: "error", message: value };

@@ -69,8 +69,14 @@ func newAskCommand() *cobra.Command {
 func printSources(w io.Writer, a client.Answer) {
 	if len(a.Sources) > 0 {
 		fmt.Fprintln(w, "\nSources:")
-		for _, s := range a.Sources {
-			fmt.Fprintf(w, "  %s  %s\n", s.Title, s.URL)
+		for i, s := range a.Sources {
+			fmt.Fprintf(w, "  [%d] %s  %s\n", i+1, s.Title, s.URL)
+		}
+	}
+	if len(a.Cards) > 0 {
+		fmt.Fprintln(w, "\nSee also:")
+		for _, c := range a.Cards {
+			fmt.Fprintf(w, "  %s  %s\n      %s\n", c.Title, c.URL, c.Excerpt)
 		}
 	}
 	if len(a.Suggestions) > 0 {

@@ -14,13 +14,13 @@ import (
 	"docent/web/console"
 )
 
-// NewDesk does with webhooks what people ask for.
-func NewDesk(s *stores.Stores, log *slog.Logger) webhooks.Desk {
+// NewWebhooks does with webhooks what people ask for.
+func NewWebhooks(s *stores.Stores, log *slog.Logger) webhooks.Manager {
 	now := s.Config.Now
 	if now == nil {
 		now = time.Now
 	}
-	return webhooks.Desk{Catalog: s.Catalog, Sender: outbound.New(s.Config.Targets(), nil), Secrets: s.Secrets, Now: now, Log: log}
+	return webhooks.Manager{Catalog: s.Catalog, Sender: outbound.New(s.Config.Targets(), nil), Secrets: s.Secrets, Now: now, Log: log}
 }
 
 // WebhookParams name a webhook, and what is done with it.
@@ -43,7 +43,7 @@ type OutgoingMade struct {
 
 func (o *Service) addWebhook(ctx context.Context, p WebhookParams) (made OutgoingMade, err error) {
 	err = o.withJournal(ctx, func(j journal.Store) (err error) {
-		made.Webhook, made.SigningSecret, err = o.desk().Add(ctx, p.Project, p.URL, p.Events, j.Position())
+		made.Webhook, made.SigningSecret, err = o.webhooks().Add(ctx, p.Project, p.URL, p.Events, j.Position())
 		return err
 	})
 	if err == nil {
@@ -52,11 +52,11 @@ func (o *Service) addWebhook(ctx context.Context, p WebhookParams) (made Outgoin
 	return made, err
 }
 
-func (o *Service) desk() webhooks.Desk {
+func (o *Service) webhooks() webhooks.Manager {
 	if o.server != nil {
-		return o.server.Hooks.Desk
+		return o.server.Hooks.Manager
 	}
-	return NewDesk(o.stores, slog.New(slog.DiscardHandler))
+	return NewWebhooks(o.stores, slog.New(slog.DiscardHandler))
 }
 
 // changedWebhook has a running server look at its webhooks, and writes into the audit log.
@@ -74,7 +74,7 @@ func (o *Service) listWebhooks(ctx context.Context, p WebhookParams) ([]api.Webh
 func (o *Service) removeWebhook(ctx context.Context, p WebhookParams) error {
 	w, err := o.stores.Catalog.Webhook(ctx, p.ID)
 	if err == nil {
-		err = o.desk().Remove(ctx, p.ID)
+		err = o.webhooks().Remove(ctx, p.ID)
 	}
 	if err == nil {
 		o.changedWebhook(ctx, OpWebhookRemove, w.Webhook)
@@ -83,7 +83,7 @@ func (o *Service) removeWebhook(ctx context.Context, p WebhookParams) error {
 }
 
 func (o *Service) pauseWebhook(ctx context.Context, p WebhookParams) (api.Webhook, error) {
-	w, err := o.desk().Pause(ctx, p.ID, !p.Resume)
+	w, err := o.webhooks().Pause(ctx, p.ID, !p.Resume)
 	if err == nil {
 		action := OpWebhookPause
 		if p.Resume {
@@ -101,14 +101,14 @@ func (o *Service) rotateWebhook(ctx context.Context, p WebhookParams) (made Outg
 			return made, &api.InvalidError{Problems: []api.Problem{{Field: "overlap", Message: "must be a time such as 24h"}}}
 		}
 	}
-	if made.Webhook, made.SigningSecret, err = o.desk().Rotate(ctx, p.ID, overlap); err == nil {
+	if made.Webhook, made.SigningSecret, err = o.webhooks().Rotate(ctx, p.ID, overlap); err == nil {
 		o.changedWebhook(ctx, OpWebhookRotate, made.Webhook)
 	}
 	return made, err
 }
 
 func (o *Service) testWebhook(ctx context.Context, p WebhookParams) (api.WebhookDelivery, error) {
-	return o.desk().Test(ctx, p.ID)
+	return o.webhooks().Test(ctx, p.ID)
 }
 
 // Replayed is what was sent again: one delivery, or so many events that are on their way.
@@ -123,12 +123,12 @@ func (o *Service) replayWebhook(ctx context.Context, p WebhookParams) (out Repla
 		return out, err
 	}
 	if p.Event != "" {
-		d, err := o.desk().Replay(ctx, p.ID, p.Event)
+		d, err := o.webhooks().Replay(ctx, p.ID, p.Event)
 		out = Replayed{&d, 1}
 		if err != nil {
 			return out, err
 		}
-	} else if out.Events, err = o.desk().ReplaySince(ctx, p.ID, p.Since); err != nil {
+	} else if out.Events, err = o.webhooks().ReplaySince(ctx, p.ID, p.Since); err != nil {
 		return out, err
 	}
 	o.changedWebhook(ctx, OpWebhookReplay, w.Webhook)

@@ -44,14 +44,17 @@ func (a *Server) newPages(secret []byte) (*web.Server, error) {
 // allowances are what is left of the quotas that the API counts.
 type allowances struct{ *Server }
 
-func (a allowances) left(uses []quota.Use, of ...string) []projects.Allowance {
-	now := time.Now()
+func (a *Server) now() time.Time {
 	if a.config.Now != nil {
-		now = a.config.Now()
+		return a.config.Now()
 	}
+	return time.Now()
+}
+
+func (a allowances) left(uses []quota.Use, of ...string) []projects.Allowance {
 	out := make([]projects.Allowance, len(uses))
 	for i, u := range uses {
-		left, reset := a.Journal.Quotas().Remaining(now, u)
+		left, reset := a.Journal.Quotas().Remaining(a.now(), u)
 		out[i] = projects.Allowance{Of: of[i], Limit: u.Limit, Left: left, Reset: reset.Round(time.Second)}
 	}
 	return out
@@ -105,31 +108,20 @@ func (c conditions) Condition(ctx context.Context, p api.Project) (projects.Cond
 }
 
 // limits are those of questions and jobs, as they are used now.
-func (c conditions) limits(ctx context.Context, p api.Project) ([]projects.LimitUse, error) {
+func (c conditions) limits(ctx context.Context, p api.Project) ([]projects.Allowance, error) {
 	keys, err := c.Stores.Catalog.Keys(ctx, catalog.KeyQuery{Project: p.ID})
 	if err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	if c.config.Now != nil {
-		now = c.config.Now()
-	}
-	var out []projects.LimitUse
-	add := func(name string, key api.KeyID, use quota.Use) {
-		if use.Limit > 0 {
-			left, _ := c.Journal.Quotas().Remaining(now, use)
-			out = append(out, projects.LimitUse{Name: name, Used: use.Limit - left, Limit: use.Limit, Key: key})
-		}
-	}
-	add("Jobs of the project in an hour", "", quota.Use{Key: "project/" + string(p.ID), Window: quota.SlidingHour,
-		Limit: cmp.Or(p.Limits.ProjectHour, c.config.Limits.ProjectHour)})
-	add("Questions of the organization in an hour", "", quota.Use{Key: "org/" + string(p.Org), Window: quota.SlidingHour,
-		Limit: cmp.Or(p.Limits.OrgHour, c.config.Limits.OrgHour)})
+	jobs, organization := router.ProjectUses(p, c.config.Limits)
+	out := allowances(c).left([]quota.Use{jobs, organization}, "Jobs of the project in an hour",
+		"Questions of the organization in an hour")
 	for _, k := range keys {
-		if k.Reads() && k.RevokedAt == nil && (k.ExpiresAt == nil || now.Before(*k.ExpiresAt)) {
-			add("Questions with the key "+cmp.Or(k.Name, string(k.ID))+" in this month", k.ID, quota.Use{
-				Key: "key/" + string(k.ID), Window: quota.CalendarMonth,
-				Limit: cmp.Or(p.Limits.KeyMonth, c.config.Limits.KeyMonth)})
+		if k.Reads() && k.RevokedAt == nil && (k.ExpiresAt == nil || c.now().Before(*k.ExpiresAt)) {
+			of := allowances(c).left([]quota.Use{router.KeyUse(p, c.config.Limits, k.ID)},
+				"Questions with the key "+cmp.Or(k.Name, string(k.ID))+" in this month")
+			of[0].Key = k.ID
+			out = append(out, of...)
 		}
 	}
 	return out, nil

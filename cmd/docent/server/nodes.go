@@ -64,6 +64,8 @@ func (a *Server) join(ctx context.Context) (err error) {
 	a.nodes, a.drained = a.members, a.drainNode
 	a.closers = append(a.closers, func() error { a.members.Close(); return nil })
 	a.upkeep.metrics.MustRegister(a.members)
+	counts := a.Stores.Catalog.Counts()
+	a.counts, a.usedProof = counts, takeProof(counts)
 	return a.Stores.Nodes.Among(ctx, a.members)
 }
 

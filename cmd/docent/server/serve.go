@@ -60,6 +60,7 @@ import (
 	"docent/search"
 	"docent/search/sources"
 	"docent/web"
+	"docent/web/people"
 )
 
 // oneThreadMore sets GOMAXPROCS to one more than the number of processors, unless the operator has set it. The
@@ -180,8 +181,7 @@ type Server struct {
 	Edge     *router.Server
 	endpoint *forwarding.Endpoint
 	forward  *forwarding.Forwarder
-	forgets  http.Handler                                      // removes threads, whichever node runs them
-	drained  func(context.Context, *http.Server, net.Listener) // ends the edge
+	forgets  http.Handler // removes threads, whichever node runs them
 	Pages    *web.Server
 	tools    *mcp.Servers
 	Updates  *sources.Updates
@@ -193,6 +193,10 @@ type Server struct {
 	tail     *health.Tail // of the log
 	probes   doctor.Probes
 	tracer   *tracing.Tracer // nil while there are no traces
+
+	drained   func(context.Context, *http.Server, net.Listener)                  // ends the edge
+	counts    people.Counts                                                      // what all nodes count; nil if this server counts by itself
+	usedProof func(context.Context, string, time.Duration) (bool, func(), error) // the same of solutions
 
 	automations *automation.Runner
 	starter     startjob.Starter // gives instructions to jobs from pages
@@ -315,7 +319,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
 		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
-		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: a.takeProof(),
+		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: a.usedProof,
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.StrictTransport(), Limits: c.Limits, TrustedProxies: config.Prefixes(c.TrustedProxies), MetricsFrom: config.Prefixes(c.MetricsFrom),
 		ClientShare: c.MaxClientShare, Unlimited: config.Prefixes(c.Unlimited),
@@ -451,11 +455,6 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.Updates.Wake()
-	a.automations.Wake()
-	a.reports.Wake()
-	a.reviews.Wake()
-	a.hooks.Wake()
 	a.background(a.topics.Warm)
 	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)

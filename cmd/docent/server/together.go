@@ -112,12 +112,8 @@ func (k knownThreads) Read(ctx context.Context, id api.ThreadID, cmd thread.Read
 	return c, err
 }
 
-// takeProof remembers for all nodes that the solution of a proof of work was used; nil if this server is alone.
-func (a *Server) takeProof() func(context.Context, string, time.Duration) (bool, func(), error) {
-	if !a.nodes.Several() {
-		return nil
-	}
-	counts := a.Stores.Catalog.Counts()
+// takeProof remembers for all nodes that the solution of a proof of work was used.
+func takeProof(counts *catalog.Counts) func(context.Context, string, time.Duration) (bool, func(), error) {
 	return func(ctx context.Context, solution string, life time.Duration) (fresh bool, give func(), err error) {
 		name := "proof " + solution
 		wait, err := counts.Take(ctx, life, catalog.Bound{Name: name, Most: 1})
@@ -132,8 +128,6 @@ func (a *Server) takeProof() func(context.Context, string, time.Duration) (bool,
 
 // amongNodes gives the pages what several nodes count and remember together.
 func (a *Server) amongNodes(deps *web.Deps) {
-	if a.nodes.Several() {
-		deps.Counts = a.Stores.Catalog.Counts()
-	}
+	deps.Counts = a.counts
 	deps.Setting = func(ctx context.Context) error { return a.nodes.Check(ctx, "task/setup") }
 }

@@ -19,14 +19,14 @@ func (a *Server) openWebhooks() error {
 		return fmt.Errorf("follow the journal for webhooks: %w", err)
 	}
 	a.closers = append(a.closers, func() error { events.Close(); return nil })
-	a.hooks, err = webhooks.New(webhooks.Deps{Desk: operator.NewDesk(a.Stores, a.Log), Streams: a.Journal, Events: events,
+	a.hooks, err = webhooks.New(webhooks.Deps{Manager: operator.NewWebhooks(a.Stores, a.Log), Streams: a.Journal, Events: events,
 		PublicURL: a.config.PublicURL, Tasks: a.System.Tasks()})
 	if err != nil {
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.hooks)
-	teller := &outcomes.Teller{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Owns: a.nodes.Owns}
-	turned := func() { a.System.Tasks().Start(teller.Task()) }
+	notifier := &outcomes.PullNotifier{Catalog: a.Stores.Catalog, Jobs: a.System.Jobs(), Owns: a.nodes.Owns}
+	turned := func() { a.System.Tasks().Start(notifier.Task()) }
 	a.Stores.Turned.Store(&turned)
 	return nil
 }

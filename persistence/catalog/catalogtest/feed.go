@@ -36,8 +36,8 @@ func (f *Feed) Position() uint64 {
 	return uint64(len(f.streams))
 }
 
-// Head is Position.
-func (f *Feed) Head() (uint64, error) { return f.Position(), nil }
+// End is Position.
+func (f *Feed) End() (uint64, error) { return f.Position(), nil }
 
 // Trimmed says that all changes are kept.
 func (f *Feed) Trimmed() uint64 { return 0 }

@@ -43,8 +43,8 @@ func (l *Log) Position() uint64 {
 	return uint64(len(l.Changes))
 }
 
-// Head is Position.
-func (l *Log) Head() (uint64, error) { return l.Position(), nil }
+// End is Position.
+func (l *Log) End() (uint64, error) { return l.Position(), nil }
 
 // Trimmed is up to which position events were removed.
 func (l *Log) Trimmed() uint64 {

@@ -75,7 +75,7 @@ func (p *Projector) lookOnce(ctx context.Context) error {
 	if p.runs.Load() {
 		return nil
 	}
-	head, err := p.source.Head()
+	head, err := p.source.End()
 	if err != nil {
 		return err
 	}

@@ -28,10 +28,10 @@ const (
 
 // A Source is what a projector needs of the journal: a journal.Follower.
 type Source interface {
-	// Position is the position of the last event on disk.
+	// Position is the position of the last event that this process has heard of.
 	Position() uint64
-	// Head is Position when several nodes write to the journal: that of the last event of all of them.
-	Head() (uint64, error)
+	// End is the position of the last event that the journal holds, of this process or another one.
+	End() (uint64, error)
 	// Trimmed is the highest position whose event was removed from the log: a listing that has not come so far must begin
 	// from the start.
 	Trimmed() uint64
@@ -278,7 +278,7 @@ func (p *Projector) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last, err := p.source.Head()
+	last, err := p.source.End()
 	if err != nil {
 		return err
 	}
@@ -583,7 +583,7 @@ func (p *Projector) reachTo(pos uint64) {
 
 // Wait returns once the listing reflects the journal up to pos, or up to its end if pos is beyond it.
 func (p *Projector) Wait(ctx context.Context, pos uint64) error {
-	head, err := p.source.Head()
+	head, err := p.source.End()
 	if err != nil {
 		return err
 	}

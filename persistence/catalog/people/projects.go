@@ -200,7 +200,7 @@ func (s *Store) forgetProjects() {
 }
 
 // reportsMigration is the migration since which a project's report has no webhook of its own, which had the time zone.
-const reportsMigration = "20261128000001"
+const reportsMigration = "20261128000002"
 
 // moveTimeZones gives projects the time zones of their reports. package work takes the table away after that.
 func moveTimeZones(ctx context.Context, tx bun.IDB, _ time.Time) (func(*database.DB), error) {

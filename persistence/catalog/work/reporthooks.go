@@ -13,7 +13,7 @@ import (
 )
 
 // Until this migration weekly reports had webhooks, and deliveries, of their own.
-const reportsMigration = "20261128000001"
+const reportsMigration = "20261128000002"
 
 // A reportHookRow was the webhook of a project's report. Its body has the fields of an outgoing webhook.
 type reportHookRow struct {

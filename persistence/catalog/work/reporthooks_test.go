@@ -14,7 +14,7 @@ import (
 	"docent/persistence/catalog/work"
 )
 
-const beforeReportWebhooks = "20261127000055"
+const beforeReportWebhooks = "20261128000001"
 
 // insert stores a row with its checksum.
 func insert(t *testing.T, c *catalog.Catalog, row any) {

@@ -867,10 +867,10 @@ func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
 	}{
 		"others' events": {func(t *testing.T, b *base, j, other *Journal) {
 			b.lose(2, other, 0, 0)
-		}, func(_ *Journal, f journal.Follower) error { _, err := f.Head(); return err }},
+		}, func(_ *Journal, f journal.Follower) error { _, err := f.End(); return err }},
 		"its own, and as many have come since": {func(t *testing.T, b *base, j, other *Journal) {
 			b.lose(1, j, 1, 5)
-		}, func(_ *Journal, f journal.Follower) error { _, err := f.Head(); return err }},
+		}, func(_ *Journal, f journal.Follower) error { _, err := f.End(); return err }},
 		"its own, seen by its next append": {func(t *testing.T, b *base, j, other *Journal) {
 			b.lose(1, j, 1, 0)
 		}, func(j *Journal, _ journal.Follower) error {
@@ -901,7 +901,7 @@ func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if head, err := f.Head(); head != 4 || err != nil {
+			if head, err := f.End(); head != 4 || err != nil {
 				t.Fatal(head, err)
 			}
 			j.Snapshot("job/a", 2, []byte("of lost events"))

@@ -29,7 +29,7 @@ type follows struct {
 func (f *follows) init() { f.marks = make(map[string]uint64) }
 
 type follower struct {
-	j    *Journal
+	*Journal
 	name string
 	c    chan struct{}
 }
@@ -63,35 +63,24 @@ func (j *Journal) Follow(name string) (journal.Follower, error) {
 func (f *follower) Changed() <-chan struct{} { return f.c }
 
 func (f *follower) Ack(pos uint64) {
-	f.j.follows.mu.Lock()
-	defer f.j.follows.mu.Unlock()
-	f.j.follows.marks[f.name] = max(f.j.follows.marks[f.name], pos)
+	f.follows.mu.Lock()
+	defer f.follows.mu.Unlock()
+	f.follows.marks[f.name] = max(f.follows.marks[f.name], pos)
 }
 
-func (f *follower) Position() uint64 { return f.j.Position() }
-func (f *follower) Trimmed() uint64  { return f.j.Trimmed() }
-
-func (f *follower) Head() (uint64, error) {
+func (f *follower) End() (uint64, error) {
 	var position uint64
-	err := f.j.read("read where the journal ends", func(ctx context.Context) (err error) {
-		position, err = f.j.standing(ctx, f.j.reads)
+	err := f.read("read where the journal ends", func(ctx context.Context) (err error) {
+		position, err = f.standing(ctx, f.reads)
 		return err
 	})
 	return position, err
 }
 
-func (f *follower) Since(pos uint64, yield func(pos uint64, stream string) bool) error {
-	return f.j.Since(pos, yield)
-}
-
-func (f *follower) Log(pos uint64, wanted func(eventType string) bool, yield func(journal.Logged) bool) error {
-	return f.j.Log(pos, wanted, yield)
-}
-
 func (f *follower) Close() {
-	f.j.follows.mu.Lock()
-	defer f.j.follows.mu.Unlock()
-	f.j.follows.list = slices.DeleteFunc(f.j.follows.list, func(other *follower) bool { return other == f })
+	f.follows.mu.Lock()
+	defer f.follows.mu.Unlock()
+	f.follows.list = slices.DeleteFunc(f.follows.list, func(other *follower) bool { return other == f })
 }
 
 // Position is the position of the last event that this node has heard of; of its own ones, all.

@@ -10,6 +10,11 @@ export interface Source {
   title?: string;
 }
 
+/** A Card is a section to go on with, and what it says in a line or two. */
+export interface Card extends Source {
+  excerpt: string;
+}
+
 /** A Refusal is an answer of the API that is no success, in words for the reader. After is when to come back, in seconds. */
 export class Refusal extends Error {
   constructor(message: string, readonly status: number, readonly code = "", readonly after = 0) {
@@ -31,7 +36,7 @@ interface Question {
 type Part =
   | { type: "start"; messageId?: string; messageMetadata?: { threadId?: string; threadKey?: string } }
   | { type: "text-delta"; delta: string }
-  | { type: "source-url"; url: string; title?: string }
+  | { type: "source-url"; url: string; title?: string; providerMetadata?: { docent?: { excerpt?: string } } }
   | { type: "error"; errorText: string }
   | { type: "finish" };
 
@@ -42,6 +47,7 @@ export interface Progress {
   messageId?: string;
   text: string;
   sources: Source[];
+  cards: Card[];
 }
 
 declare const PROOF: string; // the file of the solver, with its hash
@@ -148,7 +154,7 @@ export class Broken extends Error {}
 
 /** read hands over how far an answer is, each time that something came, and returns when it is complete. */
 export async function read(response: Response, show: (p: Progress) => void): Promise<void> {
-  const p: Progress = { text: "", sources: [], threadId: response.headers.get("X-Thread-Id") ?? undefined,
+  const p: Progress = { text: "", sources: [], cards: [], threadId: response.headers.get("X-Thread-Id") ?? undefined,
     threadKey: response.headers.get("X-Thread-Key") ?? undefined };
   show(p);
   const reader = response.body!.getReader();
@@ -167,7 +173,12 @@ export async function read(response: Response, show: (p: Progress) => void): Pro
           p.messageId = part.messageId;
           p.threadId = part.messageMetadata?.threadId ?? p.threadId;
         } else if (part.type === "text-delta") p.text += part.delta;
-        else if (part.type === "source-url") p.sources.push({ url: part.url, title: part.title });
+        else if (part.type === "source-url") {
+          const { url, title, providerMetadata } = part;
+          const excerpt = providerMetadata?.docent?.excerpt;
+          if (excerpt) p.cards.push({ url, title, excerpt });
+          else p.sources.push({ url, title });
+        }
         else if (part.type === "error") throw new Refusal(part.errorText, 200);
         else if (part.type === "finish") return show(p);
       }

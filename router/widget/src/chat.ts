@@ -1,5 +1,5 @@
 // One reader's conversation: what was asked and answered, where it goes on, and how it survives a reload and a dead server.
-import { Api, Broken, type Progress, read, Refusal, type Source } from "./api";
+import { Api, Broken, type Card, type Progress, read, Refusal, type Source } from "./api";
 import type { Config, Snippet } from "./config";
 
 export interface Turn {
@@ -8,6 +8,7 @@ export interface Turn {
   about?: Snippet;
   text: string;
   sources: Source[];
+  cards?: Card[];
   suggestions: { text: string; url: string }[];
   state: "asking" | "writing" | "reconnecting" | "done" | "stopped" | "failed";
   problem?: string;
@@ -124,7 +125,7 @@ export class Conversation {
     const turn = this.chat.turns.at(-1);
     if (this.busy || !turn || !this.chat.threadId) return;
     const messageId = turn.messageId;
-    Object.assign(turn, { text: "", sources: [], suggestions: [], state: "asking", rating: undefined, problem: undefined });
+    Object.assign(turn, { text: "", sources: [], cards: [], suggestions: [], state: "asking", rating: undefined, problem: undefined });
     void this.#follow(turn, (signal) => this.#put(turn, signal, messageId));
   }
 
@@ -205,6 +206,7 @@ export class Conversation {
     if (turn.state !== "reconnecting" || text.length >= turn.text.length) {
       turn.text = text;
       turn.sources = p.sources.slice();
+      turn.cards = p.cards.slice();
       turn.state = "writing";
     }
     turn.suggestions = at < 0 ? [] : Array.from(p.text.slice(at).matchAll(/\(([^)]*)\)\[([^\]]*)\]/g), (m) => ({ text: m[1]!, url: m[2]! }));

@@ -28,9 +28,14 @@ export interface Labels {
   copied: string;
 }
 
+const parsed = (text: string) => DOMPurify.sanitize(marked.parse(text, { async: false }), allowed as never) as unknown as DocumentFragment;
+
+/** spoken is the text of an answer as it is shown, for those who hear it. */
+export const spoken = (text: string) => parsed(text).textContent ?? "";
+
 /** rendered is an answer as elements. Marks such as [2] lead to the source of that number. */
 export function rendered(text: string, sources: { url: string; title?: string }[], labels: Labels): DocumentFragment {
-  const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), allowed as never) as unknown as DocumentFragment;
+  const fragment = parsed(text);
   for (const a of fragment.querySelectorAll("a")) {
     if (!a.getAttribute("href")) a.replaceWith(...a.childNodes); // its address was taken away
     else if (new URL(a.href, location.href).origin !== location.origin) {

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact
 import { Api, type Hit, Refusal } from "./api";
 import { Conversation, Store, type Turn } from "./chat";
 import type { Config, Snippet } from "./config";
-import { copyButton, rendered, safeURL } from "./markdown";
+import { copyButton, rendered, safeURL, spoken } from "./markdown";
 import { fill, type Strings, type Words, wordsOf } from "./strings";
 import { styles } from "./styles";
 
@@ -245,21 +245,10 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
 function Found({ hit, query }: { hit: Hit; query: string }) {
   const m = hit.metadata;
   const title = m.heading && m.heading !== m.title ? `${m.title} › ${m.heading}` : m.title;
-  return <><strong>{marked(title, query)}</strong><small>{marked(excerpt(hit.content, query), query)}</small></>;
+  return <><strong>{marked(title, query)}</strong><small>{marked(m.excerpt ?? "", query)}</small></>;
 }
 
 const termsOf = (query: string) => query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((w) => w.length > 1);
-
-/** plain is a text without the signs of Markdown. */
-const plain = (text: string) => text.replace(/\[([^\]]*)\]\([^)]*\)/g, "$1").replace(/^```\w*$|^[|\s:-]+$|\s*\[!?\w+\]/gm, "").replace(/[`*_>#|]+/g, " ").replace(/\s+/g, " ").trim();
-
-/** excerpt is the part of a section's text about the first word that was found, without the signs of Markdown. */
-function excerpt(content: string, query: string) {
-  const text = plain(content.replace(/^#+ .*$/gm, ""));
-  const first = Math.min(...termsOf(query).map((w) => text.toLowerCase().indexOf(w)).filter((at) => at >= 0), text.length);
-  const from = first > 80 && first < text.length ? text.indexOf(" ", first - 60) + 1 : 0;
-  return (from > 0 ? "…" : "") + text.slice(from, from + 200);
-}
 
 /** marked marks the words of the query in a text. */
 function marked(text: string, query: string): ComponentChildren {
@@ -301,7 +290,7 @@ function Answers({ talk, t, text, setText, input, ask, about, drop }: AnswersPro
   const main = useRef<HTMLDivElement>(null);
   const asked = turns.length;
   useLayoutEffect(() => { main.current?.lastElementChild?.scrollIntoView({ block: "start" }); }, [asked]);
-  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: plain(last.text), stopped: t.stopped, failed: "" }[last.state]; // a failure is an alert
+  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: spoken(last.text), stopped: t.stopped, failed: "" }[last.state]; // a failure is an alert
   return (
     <>
       <div class="body" ref={main} part="answers" tabIndex={-1}>
@@ -334,8 +323,15 @@ function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; 
       {turn.state === "failed" ? <p class="problem" role="alert">{turn.problem || t.failed}</p> : null}
       {turn.sources.length && !writing ? (
         <nav aria-label={t.sources}>
+          <p class="dim">{t.sources}</p>
           <ol class="sources" part="sources">{turn.sources.map((s) => <li key={s.url}><a href={safeURL(s.url) || undefined}>{s.title || s.url}</a></li>)}</ol>
         </nav>
+      ) : null}
+      {turn.cards?.length && !writing ? (
+        <details class="cards" part="cards">
+          <summary>{fill(t.more, turn.cards.length)}</summary>
+          <ul class="found">{turn.cards.map((c) => <li key={c.url + c.title}><a href={safeURL(c.url) || undefined}><strong>{c.title || c.url}</strong><small>{c.excerpt}</small></a></li>)}</ul>
+        </details>
       ) : null}
       {writing || turn.state === "reconnecting" ? null : <Tools turn={turn} talk={talk} t={t} last={last} />}
       {last && !writing && turn.suggestions.length ? (

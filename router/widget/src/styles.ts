@@ -46,6 +46,8 @@ blockquote { border-inline-start: 3px solid var(--d-edge); padding-inline-start:
 .admonition { border-color: var(--d-accent); background: var(--d-soft); padding: .5rem .75rem; border-radius: 4px; } .warning, .caution { border-color: var(--d-bad); }
 .cite { text-decoration: none; padding: 0 .15em; }
 ol.sources { margin: .25rem 0 .5rem; padding-inline-start: 1.4rem; font-size: .875rem; }
+.cards summary { cursor: pointer; font-size: .875rem; color: var(--d-dim); }
+.cards a { display: block; padding-block: .35rem; text-decoration: none; color: inherit; }
 .tools { display: flex; gap: .35rem; flex-wrap: wrap; align-items: center; }
 .problem { color: var(--d-bad); }
 .chips { display: flex; gap: .4rem; flex-wrap: wrap; margin: .5rem 0; }

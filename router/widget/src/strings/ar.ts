@@ -32,4 +32,5 @@ export default {
   earlier: "محادثات سابقة",
   forget: "إزالتها من هذا المتصفح",
   about: "عن النص المحدد",
+  more: "اطّلع أيضًا ({0})",
 } satisfies Strings;

@@ -32,4 +32,5 @@ export default {
   earlier: "Frühere Gespräche",
   forget: "Aus diesem Browser löschen",
   about: "Zum markierten Text",
+  more: "Siehe auch ({0})",
 } satisfies Strings;

@@ -32,4 +32,5 @@ export default {
   earlier: "Conversaciones anteriores",
   forget: "Quitarlas de este navegador",
   about: "Sobre el texto seleccionado",
+  more: "Véase también ({0})",
 } satisfies Strings;

@@ -32,4 +32,5 @@ export default {
   earlier: "Conversations précédentes",
   forget: "Les supprimer de ce navigateur",
   about: "Sur le texte sélectionné",
+  more: "Voir aussi ({0})",
 } satisfies Strings;

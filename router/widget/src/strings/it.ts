@@ -32,4 +32,5 @@ export default {
   earlier: "Conversazioni precedenti",
   forget: "Rimuovile da questo browser",
   about: "Sul testo selezionato",
+  more: "Vedi anche ({0})",
 } satisfies Strings;

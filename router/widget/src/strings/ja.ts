@@ -32,4 +32,5 @@ export default {
   earlier: "以前の会話",
   forget: "このブラウザーから削除",
   about: "選択したテキストについて",
+  more: "関連項目（{0}）",
 } satisfies Strings;

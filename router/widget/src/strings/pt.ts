@@ -32,4 +32,5 @@ export default {
   earlier: "Conversas anteriores",
   forget: "Remover deste navegador",
   about: "Sobre o texto selecionado",
+  more: "Veja também ({0})",
 } satisfies Strings;

@@ -32,4 +32,5 @@ export default {
   earlier: "Прежние разговоры",
   forget: "Удалить из этого браузера",
   about: "О выделенном тексте",
+  more: "См. также ({0})",
 } satisfies Strings;

@@ -32,4 +32,5 @@ export default {
   earlier: "以前的对话",
   forget: "从此浏览器中删除",
   about: "关于所选文本",
+  more: "另请参阅（{0}）",
 } satisfies Strings;

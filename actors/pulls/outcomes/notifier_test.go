@@ -67,18 +67,18 @@ func turn(t *testing.T, c *catalog.Catalog, of api.JobID, state api.PullState) {
 func TestAJobIsToldOnceWhatBecameOfItsPullRequest(t *testing.T) {
 	t.Parallel()
 	c, jobs := open(t), &crew{}
-	teller := &Teller{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}
+	notifier := &PullNotifier{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}
 	turn(t, c, "job_a", api.PullOpen)
 	turn(t, c, "job_b", api.PullMerged)
 	turn(t, c, "job_c", api.PullClosed)
 	turn(t, c, "", api.PullMerged) // of no job
 	for range 2 {
-		if err := teller.Step(t.Context()); err != nil {
+		if err := notifier.Step(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
 	turn(t, c, "job_a", api.PullMerged)
-	if err := teller.Step(t.Context()); err != nil {
+	if err := notifier.Step(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"job_a: docent/job_a of docs is merged", "job_b: docent/job_b of docs is merged",
@@ -99,7 +99,7 @@ func TestAJobThatDoesNotAnswerIsToldLaterAndHoldsUpNoOther(t *testing.T) {
 			turn(t, c, of, api.PullMerged)
 		}
 		var tasks tasktest.Queue
-		tasks.Start((&Teller{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}).Task())
+		tasks.Start((&PullNotifier{Catalog: c, Jobs: jobs, Owns: cluster.Single{}.Owns}).Task())
 		tasks.Run(t.Context())
 		slices.Sort(jobs.told)
 		want := []string{"job_a: docent/job_a of docs is merged", "job_b: docent/job_b of docs is merged"}

@@ -15,16 +15,16 @@ import (
 
 const (
 	// Overlap is how long deliveries are signed with the old secret as well after a rotation, as a rule.
-	Overlap     = 24 * time.Hour
-	mostOverlap = 7 * 24 * time.Hour
+	Overlap    = 24 * time.Hour
+	maxOverlap = 7 * 24 * time.Hour
 )
 
 // Add adds a webhook, and gives the secret that deliveries are signed with: it is not shown again. What happens after
 // the position of the journal is sent to it.
-func (d Desk) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
+func (m Manager) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
 	w api.Webhook, secret string, err error) {
 	var problems []api.Problem
-	if say := d.Sender.CheckURL(address); say != "" {
+	if say := m.Sender.CheckURL(address); say != "" {
 		problems = append(problems, api.Problem{Field: "url", Message: say})
 	}
 	for _, k := range kinds {
@@ -35,20 +35,20 @@ func (d Desk) Add(ctx context.Context, project api.ProjectID, address string, ki
 	if len(problems) > 0 {
 		return w, "", &api.InvalidError{Problems: problems}
 	}
-	if _, err := d.Catalog.Project(ctx, project); err != nil {
+	if _, err := m.Catalog.Project(ctx, project); err != nil {
 		return w, "", api.Named(err, "project")
 	}
 	slices.Sort(kinds)
 	secret = outbound.NewSecret()
-	name, err := d.Secrets.Keep(project, secret)
+	name, err := m.Secrets.Keep(project, secret)
 	if err != nil {
 		return w, "", err
 	}
-	now := d.Now()
+	now := m.Now()
 	w = api.Webhook{ID: api.NewID(api.WebhookPrefix, now), Project: project, URL: address, Events: slices.Compact(kinds), Secret: name,
 		CreatedAt: now.UTC(), UpdatedAt: now.UTC()}
-	if err := d.Catalog.AddWebhook(ctx, w, position); err != nil {
-		return w, "", errors.Join(err, d.Secrets.Drop(name))
+	if err := m.Catalog.AddWebhook(ctx, w, position); err != nil {
+		return w, "", errors.Join(err, m.Secrets.Drop(name))
 	}
 	return w, secret, nil
 }
@@ -62,20 +62,20 @@ func kindNames() string {
 }
 
 // Remove removes a webhook with its secrets.
-func (d Desk) Remove(ctx context.Context, id string) error {
-	w, err := d.Catalog.Webhook(ctx, id)
+func (m Manager) Remove(ctx context.Context, id string) error {
+	w, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return err
 	}
-	if err := d.Catalog.RemoveWebhook(ctx, id); err != nil {
+	if err := m.Catalog.RemoveWebhook(ctx, id); err != nil {
 		return err
 	}
-	return errors.Join(d.Secrets.Drop(w.Secret), d.Secrets.Drop(w.OldSecret))
+	return errors.Join(m.Secrets.Drop(w.Secret), m.Secrets.Drop(w.OldSecret))
 }
 
 // Pause has nothing sent to a webhook; events wait. Resumed, it goes on where it was, at once.
-func (d Desk) Pause(ctx context.Context, id string, off bool) (api.Webhook, error) {
-	w, err := d.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
+func (m Manager) Pause(ctx context.Context, id string, off bool) (api.Webhook, error) {
+	w, err := m.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
 		w.Off, w.OffReason = off, ""
 		if off {
 			w.OffReason = "it was paused"
@@ -84,32 +84,32 @@ func (d Desk) Pause(ctx context.Context, id string, off bool) (api.Webhook, erro
 	if err != nil || off {
 		return w, err
 	}
-	return w, d.hurry(ctx, id)
+	return w, m.hurry(ctx, id)
 }
 
 // hurry has the next attempt made now.
-func (d Desk) hurry(ctx context.Context, id string) error {
-	_, err := d.Catalog.Rewind(ctx, id, d.Now().Add(keepFor)) // no event is of then: only the pause ends
+func (m Manager) hurry(ctx context.Context, id string) error {
+	_, err := m.Catalog.Rewind(ctx, id, m.Now().Add(keepFor)) // no event is of then: only the pause ends
 	return err
 }
 
 // Rotate gives a webhook a new secret. Until the overlap is over deliveries are signed with the one before as well.
-func (d Desk) Rotate(ctx context.Context, id string, overlap time.Duration) (w api.Webhook, secret string, err error) {
-	if overlap < 0 || overlap > mostOverlap {
+func (m Manager) Rotate(ctx context.Context, id string, overlap time.Duration) (w api.Webhook, secret string, err error) {
+	if overlap < 0 || overlap > maxOverlap {
 		return w, "", &api.InvalidError{Problems: []api.Problem{{Field: "overlap", Message: "must be from 0 to 168h"}}}
 	}
-	was, err := d.Catalog.Webhook(ctx, id)
+	was, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return w, "", err
 	}
 	secret = outbound.NewSecret()
-	name, err := d.Secrets.Keep(was.Project, secret)
+	name, err := m.Secrets.Keep(was.Project, secret)
 	if err != nil {
 		return w, "", err
 	}
-	until := d.Now().Add(overlap).UTC()
+	until := m.Now().Add(overlap).UTC()
 	var older []string
-	w, err = d.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
+	w, err = m.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
 		older = []string{w.OldSecret}
 		w.Secret, w.OldSecret, w.OldUntil = name, w.Secret, &until
 		if overlap == 0 {
@@ -118,19 +118,19 @@ func (d Desk) Rotate(ctx context.Context, id string, overlap time.Duration) (w a
 		}
 	})
 	if err != nil {
-		return w, "", errors.Join(err, d.Secrets.Drop(name))
+		return w, "", errors.Join(err, m.Secrets.Drop(name))
 	}
 	for _, name := range older {
-		if err := d.Secrets.Drop(name); err != nil {
-			d.Log.Warn("a webhook's old secret is still there", "webhook", id, "error", err)
+		if err := m.Secrets.Drop(name); err != nil {
+			m.Log.Warn("a webhook's old secret is still there", "webhook", id, "error", err)
 		}
 	}
 	return w, secret, nil
 }
 
 // dropOld forgets the secret of before a rotation once its time is over.
-func (d Desk) dropOld(ctx context.Context, w api.Webhook) error {
-	_, err := d.Catalog.ChangeWebhook(ctx, w.ID, func(now *api.Webhook) {
+func (m Manager) dropOld(ctx context.Context, w api.Webhook) error {
+	_, err := m.Catalog.ChangeWebhook(ctx, w.ID, func(now *api.Webhook) {
 		if now.OldSecret == w.OldSecret {
 			now.OldSecret, now.OldUntil = "", nil
 		}
@@ -138,35 +138,35 @@ func (d Desk) dropOld(ctx context.Context, w api.Webhook) error {
 	if err != nil {
 		return err
 	}
-	return d.Secrets.Drop(w.OldSecret)
+	return m.Secrets.Drop(w.OldSecret)
 }
 
 // Test sends an event of no consequence to a webhook, also to one that is paused, and says what came of it.
-func (d Desk) Test(ctx context.Context, id string) (api.WebhookDelivery, error) {
-	w, err := d.Catalog.Webhook(ctx, id)
+func (m Manager) Test(ctx context.Context, id string) (api.WebhookDelivery, error) {
+	w, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return api.WebhookDelivery{}, err
 	}
-	p, err := d.Catalog.Project(ctx, w.Project)
+	p, err := m.Catalog.Project(ctx, w.Project)
 	if err != nil {
 		return api.WebhookDelivery{}, err
 	}
-	now := d.Now().UTC()
+	now := m.Now().UTC()
 	body, err := json.Marshal(Payload{Type: api.EventTest, Version: version, Timestamp: now,
 		Data: Data{Project: Project{ID: p.ID, Domain: p.Domain}, Webhook: w.ID}})
 	if err != nil {
 		return api.WebhookDelivery{}, err
 	}
-	return d.once(ctx, w.Webhook, api.WebhookEvent{ID: api.NewID(api.EventPrefix, now), Kind: api.EventTest, At: now, Payload: body})
+	return m.once(ctx, w.Webhook, api.WebhookEvent{ID: api.NewID(api.EventPrefix, now), Kind: api.EventTest, At: now, Payload: body})
 }
 
 // Replay sends one event to a webhook again, now and once, and says what came of it.
-func (d Desk) Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error) {
-	w, err := d.Catalog.Webhook(ctx, id)
+func (m Manager) Replay(ctx context.Context, id, event string) (api.WebhookDelivery, error) {
+	w, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return api.WebhookDelivery{}, err
 	}
-	ev, err := d.Catalog.Event(ctx, w.Project, event)
+	ev, err := m.Catalog.Event(ctx, w.Project, event)
 	if errors.Is(err, api.ErrNotFound) {
 		return api.WebhookDelivery{}, &api.StateError{Kind: api.ErrNotFound,
 			Reason: fmt.Sprintf("there is no event %q of this project: events are kept for 30 days, tests are not", event)}
@@ -174,24 +174,24 @@ func (d Desk) Replay(ctx context.Context, id, event string) (api.WebhookDelivery
 	if err != nil {
 		return api.WebhookDelivery{}, err
 	}
-	return d.once(ctx, w.Webhook, ev)
+	return m.once(ctx, w.Webhook, ev)
 }
 
 // once sends an event now, and stores how that went. Whether the receiver takes it changes nothing of what is sent next.
-func (d Desk) once(ctx context.Context, w api.Webhook, ev api.WebhookEvent) (api.WebhookDelivery, error) {
-	r := d.send(ctx, w, ev.ID, ev.Payload)
+func (m Manager) once(ctx context.Context, w api.Webhook, ev api.WebhookEvent) (api.WebhookDelivery, error) {
+	r := m.send(ctx, w, ev.ID, ev.Payload)
 	out := api.WebhookDelivery{Webhook: w.ID, Event: ev.ID, Kind: ev.Kind, EventAt: ev.At, Status: api.DeliveryDelivered, Attempts: 1,
-		At: d.Now(), Code: r.Code, Answer: r.Text}
+		At: m.Now(), Code: r.Code, Answer: r.Text}
 	if r.err != nil {
 		out.Status, out.Error = api.DeliveryFailed, r.err.Error()
 	}
-	return out, d.Catalog.SaveSingle(ctx, out)
+	return out, m.Catalog.SaveSingle(ctx, out)
 }
 
 // ReplaySince has a webhook's events since a time sent again, in their order, and counts them.
-func (d Desk) ReplaySince(ctx context.Context, id string, since time.Time) (int, error) {
-	if oldest := d.Now().Add(-keepFor); since.Before(oldest) {
+func (m Manager) ReplaySince(ctx context.Context, id string, since time.Time) (int, error) {
+	if oldest := m.Now().Add(-keepFor); since.Before(oldest) {
 		return 0, &api.InvalidError{Problems: []api.Problem{{Field: "since", Message: "must not be longer ago than 30 days: events are not kept longer"}}}
 	}
-	return d.Catalog.Rewind(ctx, id, since)
+	return m.Catalog.Rewind(ctx, id, since)
 }

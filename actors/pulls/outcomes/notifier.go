@@ -12,8 +12,8 @@ import (
 	"docent/internal/task"
 )
 
-// A Teller tells jobs.
-type Teller struct {
+// A PullNotifier tells jobs what became of their pull requests.
+type PullNotifier struct {
 	Catalog Catalog
 	Jobs    job.Asker
 	// Owns reports whether this node runs a job: it tells those.
@@ -23,26 +23,26 @@ type Teller struct {
 const page = 100
 
 // Task tells what there is to tell. It is started when a pull request may have changed.
-func (t *Teller) Task() task.Task {
+func (n *PullNotifier) Task() task.Task {
 	return task.Task{Name: "outcomes", Pause: backoff.Exponential(time.Second, 10*time.Minute),
-		Handle: func(ctx context.Context, _ int) (time.Duration, error) { return task.Done, t.Step(ctx) }}
+		Handle: func(ctx context.Context, _ int) (time.Duration, error) { return task.Done, n.Step(ctx) }}
 }
 
 // Step tells once what there is to tell. A job that does not answer holds up no other.
-func (t *Teller) Step(ctx context.Context) error {
+func (n *PullNotifier) Step(ctx context.Context) error {
 	var failed []error
 	after := ""
 	for {
-		pulls, err := t.Catalog.UntoldPulls(ctx, after, page)
+		pulls, err := n.Catalog.UntoldPulls(ctx, after, page)
 		if err != nil {
 			return err
 		}
 		for _, p := range pulls {
 			after = p.ID
-			if p.Job != "" && !t.Owns(job.Stream(p.Job)) {
+			if p.Job != "" && !n.Owns(job.Stream(p.Job)) {
 				continue
 			}
-			if err := t.tell(ctx, p); err != nil {
+			if err := n.tell(ctx, p); err != nil {
 				failed = append(failed, fmt.Errorf("pull request %s: %w", p.ID, err))
 			}
 			if ctx.Err() != nil {
@@ -55,12 +55,12 @@ func (t *Teller) Step(ctx context.Context) error {
 	}
 }
 
-func (t *Teller) tell(ctx context.Context, p api.PullRequest) error {
+func (n *PullNotifier) tell(ctx context.Context, p api.PullRequest) error {
 	if p.Job != "" {
-		_, err := t.Jobs.Ask(ctx, p.Job, job.PullIs{Project: p.Project, Branch: p.Head, State: p.State})
+		_, err := n.Jobs.Ask(ctx, p.Job, job.PullIs{Project: p.Project, Branch: p.Head, State: p.State})
 		if err != nil && !errors.Is(err, api.ErrNotFound) { // a job of before, or a branch that others published
 			return err
 		}
 	}
-	return t.Catalog.PullTold(ctx, p.ID, p.State)
+	return n.Catalog.PullTold(ctx, p.ID, p.State)
 }

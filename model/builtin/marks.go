@@ -1,0 +1,94 @@
+package builtin
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"docent/model"
+)
+
+// mark puts the number of its source behind what is quoted: at the end of its last paragraph or item, since code and
+// tables hold nothing but their own.
+func mark(text string, number int) string {
+	sign := fmt.Sprintf(" [%d]", number)
+	blocks := strings.Split(text, "\n\n")
+	coding := make([]bool, len(blocks)) // it ends within code, or with it
+	in := false
+	for i, b := range blocks {
+		for l := range strings.SplitSeq(b, "\n") {
+			fence := strings.HasPrefix(strings.TrimSpace(l), "```")
+			in = in != fence
+			coding[i] = in || fence
+		}
+	}
+	for i, b := range slices.Backward(blocks) {
+		if !coding[i] && !strings.HasPrefix(b, "|") && !strings.HasPrefix(b, "**") {
+			blocks[i] += sign
+			return strings.Join(blocks, "\n\n")
+		}
+	}
+	return text + "\n\n" + sign[1:]
+}
+
+// numbers are those of the sources of passages: each page has one.
+func numbers(req *model.Request, plan []quote) []int {
+	var pages []string
+	out := make([]int, len(plan))
+	for n, part := range plan {
+		path := req.Passages[part.passage].Path
+		at := slices.Index(pages, path)
+		if at < 0 {
+			at = len(pages)
+			pages = append(pages, path)
+		}
+		out[n] = at + 1
+	}
+	return out
+}
+
+// titles are what stands above each passage if there are several, or something before them: the section's name, with
+// its page's where that is another one than before.
+func titles(req *model.Request, plan []quote, always bool) []string {
+	out := make([]string, len(plan))
+	if len(plan) < 2 && !always {
+		return out
+	}
+	for n, part := range plan {
+		p := &req.Passages[part.passage]
+		out[n] = p.Label()
+		if n > 0 && p.Heading != "" && req.Passages[plan[n-1].passage].Path == p.Path {
+			out[n] = p.Heading
+		}
+	}
+	return out
+}
+
+// maxUnfound is how many names an answer says that it has not found.
+const maxUnfound = 3
+
+// unfound are the names in a question that no passage has. In German each noun is written as a name is.
+func (q *query) unfound(question, language string, sections []*section) (names []string) {
+	if language == "de" {
+		return nil
+	}
+	begins, last := true, 0
+	var buf [64]word
+	for _, w := range appendWords(buf[:0], question) {
+		begins = begins && last == 0 || strings.ContainsAny(question[min(last, w.start):w.start], ".?!:\n")
+		name := isName(w.text, begins)
+		begins, last = false, w.end
+		all := termsOf(w.text)
+		if !name || len(all) == 0 || len(names) == maxUnfound || slices.Contains(names, w.text) {
+			continue
+		}
+		known := slices.ContainsFunc(all, func(t term) bool {
+			at := q.find(t.hash)
+			return at < 0 || slices.ContainsFunc(sections, func(s *section) bool { return s.terms[at] >= 0 })
+		})
+		if !known {
+			names = append(names, w.text)
+		}
+	}
+	return names
+}
