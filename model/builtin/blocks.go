@@ -217,13 +217,7 @@ func partsOf(p *markup.Page) []part {
 func (r *reader) read() {
 	p := r.page
 	parts := partsOf(p)
-	items, done := p.Items, 0
-	inItem := func(at int) bool {
-		for len(items) > 0 && (items[0].End <= at || items[0].Start < done) {
-			items = items[1:]
-		}
-		return len(items) > 0 && items[0].Start <= at
-	}
+	items, done := listItems(p.Items), 0
 	for n := 0; n < len(parts); n++ {
 		b := parts[n]
 		var rows []string
@@ -238,22 +232,9 @@ func (r *reader) read() {
 		if b.Start < done {
 			b = part{markup.Span{Start: done, End: b.End}, prose, 0}
 		}
-		if inItem(b.Start) {
+		if items = items.from(b.Start, done); items.begunAt(b.Start) {
 			b.kind, b.Span = list, items[0]
-			margin, own := len(r.before(b.Start)), items
-			for _, next := range parts[n:] { // all that is in this item, and in those that follow
-				if next.Start < b.End {
-					continue
-				}
-				if inItem(next.Start) {
-					b.End = items[0].End
-				} else if next.kind == code && len(r.before(next.Start)) > margin+1 { // it is meant to be in the item
-					b.End = next.End
-				} else {
-					break
-				}
-			}
-			items = own
+			b.End = r.itemsEnd(items, parts[n:], done)
 		}
 		if b.kind == list || b.kind == table && b.at == 0 {
 			if end := r.divided(b.Span); end > b.Start && end < b.End {
@@ -280,6 +261,39 @@ func (r *reader) read() {
 		}
 	}
 	r.flush()
+}
+
+// listItems are the items of lists, in the order of the page.
+type listItems []markup.Span
+
+// from are the items that end after a place; those that begin before what is done are left out.
+func (i listItems) from(at, done int) listItems {
+	for len(i) > 0 && (i[0].End <= at || i[0].Start < done) {
+		i = i[1:]
+	}
+	return i
+}
+
+func (i listItems) begunAt(at int) bool { return len(i) > 0 && i[0].Start <= at }
+
+// itemsEnd is where the first of the items ends, with those that follow it directly.
+func (r *reader) itemsEnd(list listItems, parts []part, done int) int {
+	margin, end := len(r.before(list[0].Start)), list[0].End
+	for _, next := range parts {
+		if next.Start < end {
+			continue
+		}
+		list = list.from(next.Start, done)
+		switch {
+		case list.begunAt(next.Start):
+			end = list[0].End
+		case next.kind == code && len(r.before(next.Start)) > margin+1: // it is meant to be in the item
+			end = next.End
+		default:
+			return end
+		}
+	}
+	return end
 }
 
 // divided is where a list or table ends before a tag on a line of its own: one that closes what it stands in, or that

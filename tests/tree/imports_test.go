@@ -34,7 +34,7 @@ var mayImport = []folder{
 	{"agent", "", "api internal site"},
 	{"forge", "failure host", "api internal persistence"},
 	{"search", "analysis sources sources/crawl", "api forge internal persistence site"},
-	{"scripts", "", "search"},
+	{"scripts", "", ""},
 	{"model", "builtin rewrite", "api internal search site"},
 	{"actors", "gaps gaps/topics job job/startjob pulls/review reports thread",
 		"agent api forge internal model persistence search"},

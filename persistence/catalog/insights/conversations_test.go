@@ -262,7 +262,7 @@ func TestAnOlderCatalogGetsItsConversations(t *testing.T) {
 			"ALTER TABLE jobs DROP COLUMN asked_by", "ALTER TABLE jobs DROP COLUMN title",
 			"ALTER TABLE jobs DROP COLUMN created_at", "CREATE INDEX questions_thread ON questions (thread_id)",
 			"CREATE INDEX questions_asked ON questions (project_id, replaced, asked_at)",
-			"DELETE FROM bun_migrations WHERE name IN ('" + database.ConversationsMigration + "', '20261128000002')"} {
+			"DELETE FROM bun_migrations WHERE name IN ('" + database.ConversationsMigration + "', '20261128000001')"} {
 			if _, err := c.Write.ExecContext(t.Context(), undo); err != nil {
 				t.Fatal(undo, err)
 			}
