@@ -164,9 +164,9 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 
 // What is reached. The aim is 24 of 30, 19 of 24, and 22 of 24.
 const (
-	leastOfTen   = 21
-	leastOfThree = 15
-	leastSame    = 17
+	leastOfTen   = 23
+	leastOfThree = 19
+	leastSame    = 21
 )
 
 var first3 = map[string]bool{"acme": true, "orbit": true, "harbor": true}

@@ -10,6 +10,7 @@ import (
 type query struct {
 	language string // that it is put in; empty if it does not tell
 	aspects  []aspect
+	room     [2]aspect // for the first of them
 	terms    []term    // of all aspects, each once
 	weights  []float64 // of the terms: how few blocks have each
 	df       []int     // of the terms: the units that have each
@@ -34,6 +35,7 @@ const maxAspects = 8
 // newQuery reads the question: its aspects and their terms, each weighed by how few blocks have it.
 func newQuery(question string, sections []*section) *query {
 	q := &query{}
+	q.aspects = q.room[:0]
 	lower := strings.ToLower(strings.TrimSpace(question))
 	q.howTo = strings.Contains(lower, "how ") || strings.HasPrefix(lower, "can ") || strings.Contains(lower, "example")
 	for _, begin := range []string{"what is", "what are", "what's", "whats", "what does", "explain", "define"} {
@@ -78,7 +80,9 @@ func newQuery(question string, sections []*section) *query {
 			q.aspects = append(q.aspects, a)
 		}
 	}
-	q.byName = make([]int, len(q.terms))
+	n := len(q.terms)
+	both := make([]int, 2*n)
+	q.byName, q.df = both[:n:n], both[n:]
 	for i := range q.byName {
 		q.byName[i] = i
 	}
@@ -118,7 +122,6 @@ func (q *query) weigh(sections []*section) {
 	at, counts := make([]int32, len(sections)*n), make([]uint8, cells)
 	weights := make([]float64, n+lines+units)
 	q.weights, weights = weights[:n:n], weights[n:]
-	df := make([]int, n)
 	for _, s := range sections {
 		s.terms, at = at[:n:n], at[n:]
 		s.counts, counts = counts[:len(s.units)*n:len(s.units)*n], counts[len(s.units)*n:]
@@ -131,13 +134,13 @@ func (q *query) weigh(sections []*section) {
 				continue
 			}
 			found := s.inUnits.of(v)
-			df[t] += len(found)
+			q.df[t] += len(found)
 			for _, m := range found {
 				s.counts[int(m.at)*n+t] = m.times
 			}
 		}
 	}
-	q.df, q.units = df, units
+	q.units = units
 	q.rate(sections, 0)
 }
 

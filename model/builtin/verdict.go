@@ -107,6 +107,7 @@ func isName(w string, begins bool) bool {
 // whole, a name that it says counts whole.
 func (s *section) about(weights []float64, names []bool) float64 {
 	sum := 0.0
+	half := 1.5 * min(1, 0.25+0.75*float64(s.words)/100) // times that count half; a short passage says its subject once
 	for t, w := range weights {
 		n := s.terms[t]
 		if n < 0 || w == 0 {
@@ -126,7 +127,7 @@ func (s *section) about(weights []float64, names []bool) float64 {
 		for _, m := range s.inUnits.of(int(n)) {
 			times += float64(m.times)
 		}
-		sum += w * times / (times + 1.5)
+		sum += w * times / (times + half)
 	}
 	return sum
 }
