@@ -23,7 +23,7 @@ func TestAQuotedMessageIsSearchedFor(t *testing.T) {
 	}
 }
 
-// Of the steps of a how-to the first are quoted, each whole and in order, and how many more there are is told.
+// The steps of a how-to are never cut, however long the answer gets by them.
 func TestStepsAreQuotedWholeAndInOrder(t *testing.T) {
 	text := "Follow these steps to sign the application:\n\n"
 	for i := range 12 {
@@ -33,11 +33,8 @@ func TestStepsAreQuotedWholeAndInOrder(t *testing.T) {
 	text += "\n" + strings.Repeat("The tool writes a line to its log for each page that was opened and closed again. ", 30)
 	answer, _, _, _ := answerOf(t, model.Request{Question: "How do I sign the application?", Passages: []model.Passage{
 		{Path: "sign.md", Title: "Signing", Heading: "Sign the application", Text: text, Score: 0.9}}})
-	if !strings.Contains(answer, "7 more") {
-		t.Errorf("it is not told how many steps are left out:\n%s", answer)
-	}
 	at := 0
-	for i := range 5 {
+	for i := range 12 {
 		next := strings.Index(answer[at:], fmt.Sprintf("%d. Open page %d ", i+1, i+1))
 		if next < 0 {
 			t.Fatalf("step %d is missing in\n%s", i+1, answer)
