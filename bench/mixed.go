@@ -2,6 +2,7 @@ package bench
 
 import (
 	"context"
+
 	"docent/internal/background"
 )
 

@@ -2,7 +2,6 @@ package bench
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +9,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"docent/internal/background"
 )
 
 // Recover is what becomes of streams whose server is killed: Number of them begin over Ramp, the server is killed After

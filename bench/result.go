@@ -2,11 +2,12 @@ package bench
 
 import (
 	"context"
-	"docent/internal/background"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"docent/internal/background"
 )
 
 // A Target is a server under measurement.

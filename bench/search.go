@@ -3,13 +3,14 @@ package bench
 import (
 	"bytes"
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"docent/internal/background"
 )
 
 // Searches is a load of searches: Rate a second for as long as For says, whatever becomes of them.

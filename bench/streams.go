@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"docent/api/stream"
+	"docent/internal/background"
 )
 
 // Streams is a load of assistant streams.

@@ -2,7 +2,6 @@ package forge
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -23,6 +22,7 @@ import (
 
 	"docent/forge/failure"
 	"docent/forge/git"
+	"docent/internal/background"
 	"docent/internal/glob"
 	"docent/persistence/datadir"
 )

@@ -3,7 +3,6 @@ package forge
 import (
 	"cmp"
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,6 +21,7 @@ import (
 	"docent/forge/host"
 	"docent/forge/remote"
 	"docent/forge/shared"
+	"docent/internal/background"
 	"docent/internal/brief"
 	"docent/internal/disk"
 )

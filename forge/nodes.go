@@ -3,7 +3,6 @@ package forge
 import (
 	"cmp"
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"docent/forge/git"
 	"docent/forge/host"
 	"docent/forge/shared"
+	"docent/internal/background"
 )
 
 // If several nodes serve the same projects, what the built-in host keeps is in their database (package shared), and a

@@ -3,12 +3,13 @@ package router
 import (
 	"context"
 	"crypto/tls"
-	"docent/internal/background"
 	"errors"
 	"net"
 	"net/http"
 	"sync"
 	"time"
+
+	"docent/internal/background"
 )
 
 // handshakeTime is how long a client may take to agree on a TLS connection.

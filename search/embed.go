@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"docent/internal/background"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/search/index"
 	"docent/search/meaning"
 )

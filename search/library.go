@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"docent/internal/background"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/cell"
 	"docent/internal/tracing"
 	"docent/search/index"

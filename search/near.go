@@ -2,7 +2,7 @@ package search
 
 import (
 	"context"
-	"docent/internal/background"
+
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"docent/api"
+	"docent/internal/background"
+	"docent/internal/cache"
 	"docent/internal/tracing"
 	"docent/search/meaning"
 	"docent/search/page"
@@ -42,8 +44,8 @@ type embeddingIndex struct {
 type semanticSearch struct {
 	embedder meaning.Embedder
 	boxes    bool // searches in boxes ask the endpoint too
-	asked    cache[questionKey, []float32]
-	flights  flights[questionKey, []float32]
+	asked    cache.Cache[questionKey, []float32]
+	flights  cache.Flights[questionKey, []float32]
 	serial   atomic.Uint64
 	others   sync.Map // embedders for other models' vectors, by the models' ids
 	work     embeddings
@@ -65,8 +67,8 @@ func newSemanticSearch(o *Options) *semanticSearch {
 		return nil
 	}
 	n := &semanticSearch{embedder: o.Embedder, boxes: o.MeaningInBoxes}
-	n.asked = cache[questionKey, []float32]{most: askedBytes, held: &n.held, lookups: new(lookupCount),
-		size: func(k questionKey, v []float32) int64 { return int64(len(k.text)+4*len(v)) + 200 }}
+	n.asked = cache.Cache[questionKey, []float32]{Most: askedBytes, Held: &n.held,
+		Size: func(k questionKey, v []float32) int64 { return int64(len(k.text)+4*len(v)) + 200 }}
 	return n
 }
 
@@ -266,7 +268,7 @@ func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bo
 	}
 	key := s.key(&q)
 	key.meaning = m.serial
-	if found, ok := s.results.get(key); ok {
+	if found, ok := s.results.Get(key); ok {
 		s.library.near.used.cached.Add(1)
 		return found, true, nil
 	}
@@ -283,7 +285,7 @@ func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bo
 	found, helped, err = s.fused(ctx, q, m, vector)
 	if err == nil && helped {
 		s.library.near.used.helped.Add(1)
-		s.results.put(key, found)
+		s.results.Put(key, found)
 	}
 	return found, helped, err
 }
@@ -308,23 +310,23 @@ func (n *semanticSearch) question(ctx context.Context, from meaning.Embedder, te
 	ctx, span := tracing.Start(ctx, "embed the question")
 	defer func() { span.Done(err) }()
 	key := questionKey{from.Model().ID(), spaced(text)}
-	if v, ok := n.asked.get(key); ok {
+	if v, ok := n.asked.Get(key); ok {
 		return v, nil
 	}
-	f, first := n.flights.join(key)
+	f, first := n.flights.Join(key)
 	if first {
 		// Its own time limit ends it, not the end of the first who asked: others may wait for it.
 		background.Go("search.question", func() {
-			n.flights.land(key, f, func() ([]float32, error) {
+			n.flights.Land(key, f, func() ([]float32, error) {
 				vector, err := from.Question(context.WithoutCancel(ctx), key.text)
 				if err == nil {
-					n.asked.put(key, vector)
+					n.asked.Put(key, vector)
 				}
 				return vector, err
 			})
 		})
 	}
-	return f.wait(ctx)
+	return f.Wait(ctx)
 }
 
 // scopeFound is the scope that a ranking by words was answered from: it may have gone on to another language.

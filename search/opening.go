@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"context"
 	"path"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"docent/search/analysis"
@@ -73,39 +71,18 @@ func (s *snapshot) openers(ctx context.Context, q *Query) ([]scored, error) {
 	return out, nil
 }
 
-// fileName is what a page's path says as a title: the name of its file, without numbers that order it.
-func fileName(r *page.Record) string {
-	name := strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path))
-	return strings.TrimLeft(name, "0123456789-_. ")
-}
-
-// atRoot reports whether a page is the one that a site begins with.
-func atRoot(r *page.Record) bool {
-	if r.Shown == "" {
-		return true
-	}
-	below := strings.Count(strings.Trim(r.Shown, "/"), "/")
-	switch strings.ToLower(fileName(r)) {
-	case "readme":
-		return below == 0 && strings.EqualFold(r.Shown, "readme")
-	case "home", "introduction", "intro", "overview", "welcome":
-		return below == 0
-	}
-	return false
-}
-
 // fewPages is how many pages a set has at most of which each is at the front.
 const fewPages = 12
 
 // front reports whether what a page's headings say is said of the whole project.
 func (s *snapshot) front(r *page.Record) bool {
-	return len(s.pages) <= fewPages || r.Order > 0 || atRoot(r) || strings.EqualFold(fileName(r), "faq")
+	return len(s.pages) <= fewPages || r.Order > 0 || r.AtRoot() || strings.EqualFold(r.FileName(), "faq")
 }
 
 // opener says how well a page, or a section of it, is what an opening is about.
 func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	r := s.pages[p]
-	fit := max(kind.Fit(r.Title), 0.9*kind.Fit(fileName(r)))
+	fit := max(kind.Fit(r.Title), 0.9*kind.Fit(r.FileName()))
 	for _, title := range r.Titles {
 		fit = max(fit, kind.Fit(title))
 	}
@@ -119,7 +96,7 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	}
 	if kind == analysis.Start || kind == analysis.About || kind == analysis.Install {
 		front := 0.0
-		if atRoot(r) {
+		if r.AtRoot() {
 			front = atFront
 		}
 		if r.Order > 0 {
@@ -137,34 +114,15 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	return o
 }
 
-// versionNumber matches a version in a title: 8.10.0, v2.1, 1.0.0-rc.1.
-var versionNumber = regexp.MustCompile(`(?i)(?:^|[^\w.])v?(\d{1,4})\.(\d{1,4})(?:\.(\d{1,6}))?(-?(?:alpha|beta|rc|pre)[\w.]*)?(?:$|[^\w.]|\.$)`)
-
-// versionIn is the version that a title names, as numbers that compare; nil if it names none.
-func versionIn(title string) []int {
-	m := versionNumber.FindStringSubmatch(title)
-	if m == nil {
-		return nil
-	}
-	out := make([]int, 4)
-	for i := range 3 {
-		out[i], _ = strconv.Atoi(m[i+1])
-	}
-	if m[4] == "" {
-		out[3] = 1 // a release goes before what led to it
-	}
-	return out
-}
-
 // released are a page's sections about releases; itself if it is about one.
 func (s *snapshot) released(p uint32) (out []opener) {
 	r := s.pages[p]
 	name := strings.ToLower(r.Path)
-	version := versionIn(r.Title)
+	version := analysis.ReleaseIn(r.Title)
 	if version == nil {
-		version = versionIn(strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path)))
+		version = analysis.ReleaseIn(strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path)))
 	}
-	about := analysis.Changelog.Fit(r.Title) >= 0.5 || analysis.Changelog.Fit(fileName(r)) >= 0.5 || strings.Contains(name, "releases/") ||
+	about := analysis.Changelog.Fit(r.Title) >= 0.5 || analysis.Changelog.Fit(r.FileName()) >= 0.5 || strings.Contains(name, "releases/") ||
 		strings.Contains(name, "changelog") || strings.Contains(name, "changes")
 	if !about {
 		return nil
@@ -173,7 +131,7 @@ func (s *snapshot) released(p uint32) (out []opener) {
 		return []opener{{page: p, section: s.firstOf[p], fit: 1, version: version}}
 	}
 	for n := s.firstOf[p]; n < s.firstOf[p+1]; n++ {
-		if v := versionIn(s.sections[n].Heading); v != nil && s.sections[n].Level <= 3 {
+		if v := analysis.ReleaseIn(s.sections[n].Heading); v != nil && s.sections[n].Level <= 3 {
 			out = append(out, opener{page: p, section: n, fit: 1, version: v})
 		}
 	}

@@ -125,12 +125,12 @@ func (s *snapshot) measure() {
 // decode reads the postings of a term from Bleve, or from what was decoded before.
 func (s *snapshot) decode(ctx context.Context, term string) (*postings, error) {
 	key := termKey{kind: indexed, term: term}
-	if p, ok := s.terms.get(key); ok {
+	if p, ok := s.terms.Get(key); ok {
 		return p, nil
 	}
 	p, err := s.read(ctx, term)
 	if err == nil {
-		s.terms.put(key, p)
+		s.terms.Put(key, p)
 	}
 	return p, err
 }

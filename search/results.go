@@ -118,31 +118,32 @@ func (s *snapshot) ranked(ctx context.Context, q Query) ([]scored, error) {
 
 // remembered ranks, or says that it did so before, for this caller or for another one.
 func (s *snapshot) remembered(ctx context.Context, q Query) (list []scored, remembered bool, err error) {
-	if s.results.most <= 0 { // nothing is remembered
+	if s.results.Most <= 0 { // nothing is remembered
 		list, err = s.rank(ctx, q)
 		return list, false, err
 	}
 	key := s.key(&q)
-	if found, ok := s.results.get(key); ok {
+	if found, ok := s.results.Get(key); ok {
 		return found, true, nil
 	}
-	f, first := s.flights.join(key)
+	f, first := s.flights.Join(key)
 	if !first {
 		s.lookups.results.shared.Add(1)
-		list, err = f.wait(ctx)
+		list, err = f.Wait(ctx)
 		return list, err == nil, err
 	}
-	if found, ok := s.results.peek(key); ok { // its flight has just ended
+	if found, ok := s.results.Peek(key); ok { // its flight has just ended
 		s.lookups.results.shared.Add(1)
-		s.flights.land(key, f, func() ([]scored, error) { return found, nil })
+		s.flights.Land(key, f, func() ([]scored, error) { return found, nil })
 		return found, true, nil
 	}
-	s.flights.land(key, f, func() ([]scored, error) { // it is not ended by its caller's end: others may wait for it
+	s.flights.Land(key, f, func() ([]scored, error) { // it is not ended by its caller's end: others may wait for it
 		found, err := s.rank(context.WithoutCancel(ctx), q)
 		if err == nil {
-			s.results.put(key, found)
+			s.results.Put(key, found)
 		}
 		return found, err
 	})
-	return f.value, false, f.err
+	list, err = f.Wait(ctx)
+	return list, false, err
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/cache"
 	"docent/internal/testing/need"
 	"docent/search/page"
 )
@@ -119,7 +120,7 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	}
 	defer snap.release()
 	q := Query{Text: "topic1"}
-	f, _ := snap.flights.join(snap.key(&q))
+	f, _ := snap.flights.Join(snap.key(&q))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := snap.ranked(ctx, q); err != ctx.Err() {
@@ -130,11 +131,13 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 		_, err := snap.ranked(t.Context(), q)
 		broken <- err
 	}()
-	close(f.done)
-	if err := <-broken; err != errBrokenOff {
+	func() {
+		defer func() { _ = recover() }()
+		snap.flights.Land(snap.key(&q), f, func() ([]scored, error) { panic("broken") })
+	}()
+	if err := <-broken; err != cache.ErrBrokenOff {
 		t.Errorf("who waited: %v", err)
 	}
-	delete(snap.flights.under, snap.key(&q))
 	if hits := mustSearch(t, l, "docs", q); len(hits) == 0 {
 		t.Error("nothing found afterwards")
 	}
@@ -151,8 +154,8 @@ func TestWhatIsRememberedIsBounded(t *testing.T) {
 	}
 	for i := range 2000 {
 		mustSearch(t, l, "docs", Query{Text: fmt.Sprintf("topic%d in round1 or word%d", i%300, i), Sections: 3})
-		for name, n := range map[string]int64{"terms": snap.terms.holds(), "texts": snap.shown.holds(),
-			"results": snap.results.holds()} {
+		for name, n := range map[string]int64{"terms": snap.terms.Holds(), "texts": snap.shown.Holds(),
+			"results": snap.results.Holds()} {
 			if n > room {
 				t.Fatalf("%s hold %d bytes of %d", name, n, room)
 			}

@@ -3,15 +3,16 @@ package search
 import (
 	"cmp"
 	"context"
-	"docent/search/analysis"
-	"docent/search/page"
-	"docent/site"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
 	"golang.org/x/text/language"
+
+	"docent/search/analysis"
+	"docent/search/page"
+	"docent/site"
 )
 
 // A locale is a language that pages are written in, as the site names it.

@@ -16,6 +16,7 @@ const (
 	contentEnough = 600
 	contentMost   = 8000
 	sourceMost    = 4 * contentMost // of the source: what readers do not see is taken out of it
+	sourceLongest = 256 << 10       // of the source of a longer section: what answers is looked for in it
 )
 
 // contents of sections that are not too long are read into these, so that a hit takes only what it holds.
@@ -50,20 +51,20 @@ func (s *snapshot) show(found []scored, q *Query) ([]Hit, error) {
 	labels, version := s.labels(), s.versionAsked(q)
 	hits := make([]Hit, len(found))
 	for i, p := range found {
-		v, ok := s.shown.get(p.section)
+		v, ok := s.shown.Get(p.section)
 		if !ok || v.labels != labels {
 			var err error
 			if v, err = s.write(p.section, labels); err != nil {
 				return nil, err
 			}
 			if ok {
-				s.shown.drop(p.section)
+				s.shown.Drop(p.section)
 			}
-			s.shown.put(p.section, v)
+			s.shown.Put(p.section, v)
 		}
 		hits[i] = v.hit
 		if v.whole != "" {
-			hits[i].Content = window(v.whole, q.Text, analysis.Language(v.hit.Language))
+			hits[i].Content = page.Window(v.whole, q.Text, analysis.Language(v.hit.Language), contentMost)
 		}
 		hits[i].Score, hits[i].Opens = p.score, p.opens
 		if d := v.hit.Description; p.opens && d != "" && p.section == s.firstOf[s.pageOf[p.section]] &&
@@ -81,7 +82,7 @@ func (s *snapshot) write(section uint32, labels *index.Manifest) (*shown, error)
 	end, _ := s.stretch(section)
 	var buf []byte
 	if size := end - sec.Start; size > sourceMost {
-		buf = make([]byte, min(size, longestSection))
+		buf = make([]byte, min(size, sourceLongest))
 	} else {
 		held := contents.Get().(*[sourceMost]byte)
 		defer contents.Put(held)
@@ -114,3 +115,6 @@ func (s *snapshot) readable(r *page.Record, part []byte, labels *index.Manifest)
 			return s.leadsTo(r, dest, below, labels), true
 		})
 }
+
+// Excerpt is the part of a hit around the first word of a query, as plain text.
+func (h *Hit) Excerpt(query string) string { return page.Excerpt(h.Path, h.Content, query) }

@@ -17,6 +17,7 @@ import (
 	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/api"
+	"docent/internal/cache"
 	"docent/search/analysis"
 	"docent/search/index"
 	"docent/search/page"
@@ -34,10 +35,10 @@ type snapshot struct {
 	tuning  *Tuning
 
 	living  sync.Map // word -> the number of pages that have it
-	terms   cache[termKey, *postings]
-	shown   cache[uint32, *shown]
-	results cache[resultKey, []scored]
-	flights flights[resultKey, []scored]
+	terms   cache.Cache[termKey, *postings]
+	shown   cache.Cache[uint32, *shown]
+	results cache.Cache[resultKey, []scored]
+	flights cache.Flights[resultKey, []scored]
 	lookups *lookups
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64
@@ -132,12 +133,12 @@ func (s *snapshot) remember(o Options) {
 	if s.lookups == nil {
 		s.lookups = new(lookups) // nobody counts
 	}
-	s.terms = cache[termKey, *postings]{most: o.CacheBytes, held: s.memory, lookups: &s.lookups.terms,
-		size: func(k termKey, p *postings) int64 { return p.size(k) }}
-	s.shown = cache[uint32, *shown]{most: o.TextBytes, held: s.memory, lookups: &s.lookups.texts,
-		size: func(_ uint32, v *shown) int64 { return v.size() }}
-	s.results = cache[resultKey, []scored]{most: o.ResultBytes, held: s.memory, lookups: &s.lookups.results,
-		size: func(k resultKey, found []scored) int64 { return k.size() + int64(16*len(found)) }}
+	s.terms = cache.Cache[termKey, *postings]{Most: o.CacheBytes, Held: s.memory, Looked: s.lookups.terms.add,
+		Size: func(k termKey, p *postings) int64 { return p.size(k) }}
+	s.shown = cache.Cache[uint32, *shown]{Most: o.TextBytes, Held: s.memory, Looked: s.lookups.texts.add,
+		Size: func(_ uint32, v *shown) int64 { return v.size() }}
+	s.results = cache.Cache[resultKey, []scored]{Most: o.ResultBytes, Held: s.memory, Looked: s.lookups.results.add,
+		Size: func(k resultKey, found []scored) int64 { return k.size() + int64(16*len(found)) }}
 }
 
 // What an open index takes beside what can be counted: Bleve's goroutines, buffers and tables.
@@ -167,7 +168,7 @@ func (s *snapshot) measureMemory() int64 {
 
 // holds is how many bytes are free once the snapshot is closed.
 func (s *snapshot) holds() int64 {
-	return s.fixed + s.meantBytes.Load() + s.terms.holds() + s.shown.holds() + s.results.holds()
+	return s.fixed + s.meantBytes.Load() + s.terms.Holds() + s.shown.Holds() + s.results.Holds()
 }
 
 func (s *snapshot) closeFiles() {

@@ -3,13 +3,13 @@ package search
 import (
 	"cmp"
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"docent/api"
+	"docent/internal/background"
 )
 
 // Several sources may answer for one project. Each has an index of its own, and what they find is merged by its score

@@ -2,13 +2,14 @@ package evaluation
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"time"
+
+	"docent/internal/background"
 )
 
 // A Run is what came of all questions at one time.

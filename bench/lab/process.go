@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"docent/internal/background"
 )
 
 // The project that a server of the lab has.

@@ -4,7 +4,6 @@ package forgetest
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/background"
 )
 
 // A Forge is what a job needs of a code host.

@@ -2,7 +2,6 @@ package git
 
 import (
 	"bytes"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -18,6 +17,7 @@ import (
 	"github.com/klauspost/compress/zlib"
 
 	"docent/forge/failure"
+	"docent/internal/background"
 )
 
 // A Store is one bare repository on disk. Objects are written whole and synced before they get their names, references

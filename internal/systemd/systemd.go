@@ -6,8 +6,6 @@ package systemd
 
 import (
 	"context"
-	"docent/internal/background"
-	"docent/internal/brief"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +16,9 @@ import (
 
 	"github.com/coreos/go-systemd/v22/activation"
 	"github.com/coreos/go-systemd/v22/daemon"
+
+	"docent/internal/background"
+	"docent/internal/brief"
 )
 
 // A Socket is one on which the service manager listens, and stays listening when the server restarts.

@@ -2,10 +2,11 @@ package modeltest
 
 import (
 	"context"
-	"docent/internal/background"
 	"fmt"
 	"io"
 	"net/http"
+
+	"docent/internal/background"
 )
 
 // A Transport answers within the process, so that time can be virtual.

@@ -3,7 +3,6 @@ package backup
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"docent/internal/background"
 	"docent/internal/disk"
 	"docent/persistence/datadir"
 	"docent/persistence/journal"

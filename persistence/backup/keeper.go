@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"docent/internal/background"
 	"docent/internal/health"
 	"docent/persistence/datadir"
 )

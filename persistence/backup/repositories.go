@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/internal/background"
 	"docent/internal/disk"
 )
 

@@ -51,7 +51,6 @@ func RunExclusive(ctx context.Context, nodes Ownership, name string, f func(cont
 // Single is the Ownership of a server that is alone: it runs everything.
 type Single struct{}
 
-// These implement Ownership.
 func (Single) Owns(string) bool                    { return true }
 func (Single) Check(context.Context, string) error { return nil }
 func (Single) Changed() <-chan struct{}            { return nil }
@@ -61,7 +60,8 @@ func (Single) Hold(ctx context.Context, _ string) (context.Context, func()) {
 	return context.WithCancel(ctx)
 }
 
-// These are what Members have beside it. Nobody evicts a server that is alone, and there is no other node to see.
+// What Members have beside Ownership: nobody evicts a server that is alone, and there is no other node to see.
+
 func (Single) Handle(Handler)           {}
 func (Single) Evicted() <-chan struct{} { return nil }
 func (Single) Serving() error           { return nil }

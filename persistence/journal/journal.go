@@ -3,7 +3,6 @@ package journal
 import (
 	"cmp"
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/tracing"
 	"docent/persistence/quota"
 )

@@ -3,7 +3,6 @@ package journal
 import (
 	"bytes"
 	"cmp"
-	"docent/internal/background"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -16,6 +15,8 @@ import (
 
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
+
+	"docent/internal/background"
 )
 
 // bbolt's pages carry no checksums; a damaged one makes bbolt panic, in a goroutine of its own when the file is opened,

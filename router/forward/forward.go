@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"docent/internal/background"
-	"docent/internal/outage"
 	"errors"
 	"fmt"
 	"io"
@@ -22,6 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"docent/api"
+	"docent/internal/background"
+	"docent/internal/outage"
 	"docent/persistence/cluster"
 )
 

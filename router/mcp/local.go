@@ -2,10 +2,11 @@ package mcp
 
 import (
 	"context"
-	"docent/internal/background"
 	"io"
 	"net/http"
 	"sync"
+
+	"docent/internal/background"
 )
 
 // local carries requests to the API of this process, without a socket.

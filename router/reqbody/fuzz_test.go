@@ -1,14 +1,15 @@
 package reqbody
 
 import (
-	"docent/api"
-	"docent/api/stream"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"reflect"
 	"strings"
 	"testing"
+
+	"docent/api"
+	"docent/api/stream"
 )
 
 // FuzzBodies feeds the decoders of all operations: none may fail in another way than with a list of problems, and what

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -14,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"docent/internal/background"
 )
 
 // A Source is one reader's view of an answer that grows. One goroutine at a time calls its methods; they do not wait.

@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"path"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/search"
 	"docent/site"
 )

@@ -39,10 +39,9 @@ type Nodes interface {
 	Behind(ctx context.Context, id api.ProjectID, number int64) (names []string, err error)
 }
 
-// Single is the Nodes of a server that is alone: what it has read all have.
+// Single is the Nodes of a server that is alone: what it has read all have, and no source has a number.
 type Single struct{}
 
-// These implement Nodes. No source has a number.
 func (Single) Take(context.Context, api.Project, string) (bool, error)             { return false, nil }
 func (Single) Forget(context.Context, api.ProjectID) error                         { return nil }
 func (Single) Heads(context.Context) (map[api.ProjectID]nodes.Head, error)         { return nil, nil }

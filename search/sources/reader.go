@@ -2,7 +2,6 @@ package sources
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +11,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/background"
 	"docent/internal/backoff"
 	"docent/internal/cell"
 	"docent/search"

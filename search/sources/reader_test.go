@@ -39,7 +39,7 @@ func newTestReader(t *testing.T, logger *slog.Logger) *Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reader := New(Deps{Catalog: catalog, Repositories: hub, Index: library, Guard: guard, Log: logger})
+	reader := New(Deps{Nodes: Single{}, Catalog: catalog, Repositories: hub, Index: library, Guard: guard, Log: logger})
 	t.Cleanup(func() {
 		reader.Close()
 		if err := errors.Join(hub.Shutdown(context.Background()), library.Close(), catalog.Close()); err != nil {

@@ -3,7 +3,6 @@ package sources
 import (
 	"context"
 	"crypto/rand"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/search"
 )
 

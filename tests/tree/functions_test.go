@@ -27,11 +27,6 @@ var larger = map[string]string{
 	"site/script.read":       "a state table: what each byte of a program is, outside and inside of its texts",
 }
 
-// largePackages may be beyond the bound, each with its reason.
-var largePackages = map[string]string{
-	"search": "the windows of sections and what pages open with came in before a part of the ranking moved out",
-}
-
 func TestFunctionsAreOfASizeThatOneReadsAtOnce(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
@@ -85,13 +80,8 @@ func TestFunctionsAreOfASizeThatOneReadsAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	for room, lines := range size {
-		if lines > mostPackage && largePackages[room] == "" {
+		if lines > mostPackage {
 			t.Errorf("%s has %d lines outside tests, and %d is the bound: what it does twice goes, or a part of it moves", room, lines, mostPackage)
-		}
-	}
-	for room := range largePackages {
-		if size[room] <= mostPackage {
-			t.Errorf("%s is within the bound: take it out of the list", room)
 		}
 	}
 	for name := range larger {

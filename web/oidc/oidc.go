@@ -10,7 +10,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ import (
 	"golang.org/x/oauth2"
 
 	"docent/api"
+	"docent/internal/background"
 )
 
 // A Config names a provider and what it knows this installation as.

@@ -11,7 +11,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"docent/internal/background"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,6 +25,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/persistence/datadir"
 )
 

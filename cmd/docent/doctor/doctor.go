@@ -8,12 +8,13 @@ package doctor
 
 import (
 	"context"
-	"docent/internal/background"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
 	"time"
+
+	"docent/internal/background"
 )
 
 // A Status is what a check says of what it looked at.

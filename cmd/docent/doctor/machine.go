@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"context"
-	"docent/internal/health"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,6 +12,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"docent/internal/health"
 )
 
 // A volume is the file system that a folder is on.

@@ -45,9 +45,12 @@ var lists = regexp.MustCompile(`\((?:\(?\?\)?(?:, )?)+\)`)
 // that grows. The test may have closed the catalog by then.
 func watchPlans(p Place, c *catalog.Catalog) (look func()) {
 	seen := &plans{asked: map[string]string{}}
-	c.Write.AddQueryHook(seen)
-	if c.Read != c.Write {
-		c.Read.AddQueryHook(seen)
+	one := c.Read == c.Write
+	c.Write = c.Write.WithQueryHook(seen)
+	if one {
+		c.Read = c.Write
+	} else {
+		c.Read = c.Read.WithQueryHook(seen)
 	}
 	kind := c.Read.Dialect().Name()
 	return func() {

@@ -428,7 +428,7 @@ func TestJobsAreFoundByTitleOutcomeAskerAndTime(t *testing.T) {
 func TestQuestionsAreWrittenInFewStatements(t *testing.T) {
 	c := catalogtest.Place{T: t, DSN: "sqlite:" + t.TempDir() + "/c.db"}.Open(catalog.Options{})
 	counter := &statements{}
-	c.Write.AddQueryHook(counter)
+	c.Write = c.Write.WithQueryHook(counter)
 	const n = 256
 	questions := make([]api.QuestionRow, n)
 	for i := range questions {

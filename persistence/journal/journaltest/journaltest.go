@@ -3,7 +3,6 @@ package journaltest
 
 import (
 	"crypto/sha256"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
 )

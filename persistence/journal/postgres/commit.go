@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/backoff"
 	"docent/internal/tracing"
 	"docent/persistence/cluster"

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"docent/internal/background"
 	"docent/internal/backoff"
 	"docent/persistence/journal"
 )

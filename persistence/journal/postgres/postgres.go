@@ -14,7 +14,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"docent/internal/background"
 	_ "embed"
 	"errors"
 	"fmt"
@@ -27,6 +26,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/backoff"
 	"docent/persistence/journal"
 )

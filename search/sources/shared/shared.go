@@ -7,7 +7,6 @@ package shared
 
 import (
 	"context"
-	"docent/internal/background"
 	"errors"
 	"fmt"
 	"io"
@@ -21,6 +20,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/background"
 	"docent/internal/disk"
 	"docent/persistence/catalog/nodes"
 	"docent/persistence/cluster"

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"strings"
@@ -13,14 +13,14 @@ const (
 	excerptBefore = 60  // of what stands before the first word that was found
 )
 
-// Excerpt returns what a reader sees of the section around the first word of a query, as plain text: code and
+// Excerpt returns what a reader sees of a section of a page around the first word of a query, as plain text: code and
 // identifiers are as the page has them.
-func (h *Hit) Excerpt(query string) string {
+func Excerpt(path, section, query string) string {
 	name := "section.md"
-	if strings.HasSuffix(h.Path, ".mdx") {
+	if strings.HasSuffix(path, ".mdx") {
 		name = "section.mdx"
 	}
-	src := []byte("\n" + h.Content) // so that a line of hyphens does not begin front matter
+	src := []byte("\n" + section) // so that a line of hyphens does not begin front matter
 	page := markup.Parse(name, src)
 	span := markup.Span{Start: 1, End: len(src)}
 	if len(page.Headings) > 0 && strings.TrimSpace(string(src[:page.Headings[0].Span.Start])) == "" {

@@ -1,4 +1,4 @@
-package search
+package page
 
 import "testing"
 
@@ -14,7 +14,7 @@ func TestAnExcerptHasCodeAndIdentifiersAsThePageHasThem(t *testing.T) {
 			"…eight nine ten eleven twelve thirteen fourteen fifteen snake_case sixteen."},
 		"nothing": {"", "x", ""},
 	} {
-		if got := (&Hit{Path: "a.md", Content: c.content}).Excerpt(c.query); got != c.want {
+		if got := Excerpt("a.md", c.content, c.query); got != c.want {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}
 	}

@@ -1,4 +1,4 @@
-package search
+package page
 
 import (
 	"math"
@@ -11,14 +11,13 @@ import (
 // has what was asked for.
 
 const (
-	longestSection = 256 << 10 // bytes of a section's source that are looked at
-	mostAsked      = 64        // words of a question
-	beforeMatch    = 5         // the match stands in this part of what is shown: a fifth of it comes before
+	mostAsked   = 64 // words of a question
+	beforeMatch = 5  // the match stands in this part of what is shown: a fifth of it comes before
 )
 
-// window is the part of a long text that says most of what is asked: its beginning, if no line after it says more. A
+// Window is the part of a long text that says most of what is asked: its beginning, if no line after it says more. A
 // table keeps its head, and code its fences.
-func window(text, question, language string) string {
+func Window(text, question, language string, most int) string {
 	a := analysis.Get()
 	defer a.Put()
 	var asked [mostAsked]uint32
@@ -30,15 +29,15 @@ func window(text, question, language string) string {
 		}
 	})
 	line, at := bestLine(a, text, asked[:n], language), 0
-	if line < contentMost*(beforeMatch-1)/beforeMatch {
-		return cut(text[:min(contentMost, len(text))])
+	if line < most*(beforeMatch-1)/beforeMatch {
+		return cut(text[:min(most, len(text))])
 	}
-	at = max(0, min(line-contentMost/beforeMatch, len(text)-contentMost))
+	at = max(0, min(line-most/beforeMatch, len(text)-most))
 	if next := strings.IndexByte(text[at:], '\n'); next >= 0 && at+next < line {
 		at += next + 1
 	}
 	head, tail := openedBefore(text, at)
-	part := text[at:min(len(text), at+contentMost-len(head)-len(tail))]
+	part := text[at:min(len(text), at+most-len(head)-len(tail))]
 	if end := strings.LastIndexByte(part, '\n'); end > line-at && at+len(part) < len(text) {
 		part = part[:end]
 	}
