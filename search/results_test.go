@@ -126,16 +126,11 @@ func TestWaitersAreNotTiedToASearch(t *testing.T) {
 	if _, err := snap.ranked(ctx, q); err != ctx.Err() {
 		t.Errorf("who left: %v", err)
 	}
-	broken := make(chan error)
-	go func() {
-		_, err := snap.ranked(t.Context(), q)
-		broken <- err
-	}()
 	func() {
 		defer func() { _ = recover() }()
 		snap.flights.Land(snap.key(&q), f, func() ([]scored, error) { panic("broken") })
 	}()
-	if err := <-broken; err != cache.ErrBrokenOff {
+	if _, err := f.Wait(t.Context()); err != cache.ErrBrokenOff {
 		t.Errorf("who waited: %v", err)
 	}
 	if hits := mustSearch(t, l, "docs", q); len(hits) == 0 {

@@ -22,6 +22,7 @@ const (
 	codeWords   = 60 // of all code, if there is more than one block
 	secondWords = 60
 	stepsWorth  = 0.3 // of steps, more than that of other blocks
+	listWorth   = 0.9 // of an item, as a share of that of the sentence that announces its list
 	secondWorth = 0.6 // of the best of a second passage, as a share of that of the first
 )
 
@@ -51,7 +52,8 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 		return to, proseWords(q.text)
 	}
 	words = proseWords(q.lead)
-	begins := true // the section does
+	begins := true   // the section does
+	announced := 0.0 // worth of the sentence that a list belongs to
 	for i, taken := range c.taken {
 		u := &c.units[i]
 		first := begins && u.kind == prose
@@ -73,6 +75,14 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 		}
 		if first {
 			score += 0.2 // a section says first what it is about
+		}
+		switch {
+		case u.kind == list:
+			score = max(score, listWorth*announced)
+		case u.announces:
+			announced = score
+		default:
+			announced = 0
 		}
 		to = append(to, candidate{c, i, n, score * (0.6 + 0.4*c.worth)})
 	}

@@ -60,11 +60,18 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 	if opens[kind] == nil {
 		least = 1
 	}
-	for ; least >= 0.5 && len(quotes) == 0; least -= 0.25 {
+	lowest, most := 0.5, mostOpening
+	switch kind {
+	case analysis.Price, analysis.Contact, analysis.License: // a page in that place that does not say it is no answer
+		lowest = 0.75
+	case analysis.About, analysis.Latest: // the first one says it
+		most = 1
+	}
+	for ; least >= lowest && len(quotes) == 0; least -= 0.25 {
 		for i := range req.Passages {
 			p := &req.Passages[i]
 			fit := said(kind, p)
-			if fit < least || !p.Opens && kind != analysis.Install || len(quotes) == mostOpening ||
+			if fit < least || !p.Opens && kind != analysis.Install || len(quotes) == most ||
 				slices.ContainsFunc(quotes, func(q quote) bool { return req.Passages[q.passage].Path == p.Path }) {
 				continue
 			}

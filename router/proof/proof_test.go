@@ -177,7 +177,7 @@ func TestAltchaSolvesIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "node", "altcha.mjs")
-	cmd.Dir, cmd.Stdin = filepath.Join("..", "..", "cmd", "docent", "testdata", "clients"), bytes.NewReader(in)
+	cmd.Dir, cmd.Stdin = filepath.Join("..", "..", "tests", "testdata", "clients"), bytes.NewReader(in)
 	var wrong bytes.Buffer
 	cmd.Stderr = &wrong
 	out, err := cmd.Output()
