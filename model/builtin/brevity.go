@@ -22,6 +22,7 @@ const (
 	codeWords   = 60 // of all code, if there is more than one block
 	secondWords = 60
 	stepsWorth  = 0.3 // of steps, more than that of other blocks
+	shortList   = 40  // words of a list that stays with the sentence that announces it
 	listWorth   = 0.9 // of an item, as a share of that of the sentence that announces its list
 	secondWorth = 0.6 // of the best of a second passage, as a share of that of the first
 )
@@ -77,6 +78,8 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 			score += 0.2 // a section says first what it is about
 		}
 		switch {
+		case u.kind == list && announced > 0 && u.words <= shortList:
+			continue // it says what the sentence does not
 		case u.kind == list:
 			score = max(score, listWorth*announced)
 		case u.announces:
@@ -113,7 +116,7 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 		return nil, nil
 	}
 	second, worth := 0, secondWorth*quotes[0].best()
-	for n := 1; n < len(quotes) && quotes[0].chosen != nil && quotes[0].lead == ""; n++ { // else a line has answered
+	for n := 1; n < len(quotes) && quotes[0].chosen != nil && quotes[0].lead == "" && !q.whatIs; n++ { // else one place has said it
 		if b := quotes[n].best(); b > worth {
 			second, worth = n, b
 		}

@@ -28,7 +28,7 @@ var opens = map[analysis.Opening]*regexp.Regexp{
 		"pnpm add|download(?:s|ed)?|unpack|curl -|helm)\\b"),
 	analysis.Price: regexp.MustCompile(`(?i)[$€£]\s?\d|\d\s?(?:[$€£]|(?:USD|EUR|GBP|dollars?|euros?|cents?)\b)|\b(?:is|are|for) free\b|\bfree ` +
 		`(?:plan|tier|of charge|for)\b|\bcosts?\b.{0,20}\d|\bpricing\b`),
-	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat)\b|\bcontact us\b|` +
+	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat|github|gitter|matrix|bluesky|mastodon|twitter|reddit|stack ?overflow|phone)\b|\bcontact us\b|` +
 		`\bcall us\b|\bissue tracker\b|\bopen an issue\b`),
 	analysis.License: regexp.MustCompile(`\b(?i:licen[cs]ed?)\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`),
 	analysis.Example: regexp.MustCompile("(?i)```|\\bexamples?\\b|(?m)^ {4}\\S"),

@@ -12,10 +12,19 @@ func TestWhatIsItIsAnsweredWithTheListThatSaysIt(t *testing.T) {
 	page := model.Passage{Path: "index.md", Title: "What Ferry is", Opens: true, Score: 1, Text: "Ferry gives a documentation site two things:\n\n" +
 		"- an **agent** that takes a prompt, edits the pages and opens a pull request;\n" +
 		"- an **assistant** that answers questions in a stream, with its sources.\n\n" +
-		strings.Repeat("It is one program that runs on one machine with nothing installed beside it and nothing to look after. ", 6)}
-	for _, question := range []string{"What is Ferry?", "What can it do?"} {
-		text, cited, _, _ := answerOf(t, model.Request{Question: question, Project: "Ferry", Passages: []model.Passage{page}})
-		if !strings.Contains(text, "an **agent**") || !strings.Contains(text, "an **assistant**") || len(cited) != 1 {
+		"It is one program. It runs on one machine with nothing installed beside it: no database server, no vector store, no queue and no language " +
+		"model are needed, though a [database](/db), [several nodes](/nodes) and [any model](/models) can be configured. It speaks the public API of " +
+		"a hosted platform, so a client of that platform only changes its base URL.\n\n## What it promises\n\n1. A job that was accepted is on " +
+		"disk. It is carried out exactly once, whatever dies in between.\n2. A job ends with exactly one branch and at most one open pull request."}
+	other := model.Passage{Path: "install.md", Title: "Installation", Heading: "By package", Score: 0.9,
+		Text: "A release of Ferry has packages for amd64 and arm64. A package brings Ferry, a user `ferry`, and two units: the service, and the " +
+			"address that it listens on.\n\nOn Debian Ferry runs once it is installed, on the machine's own address alone; it needs no configuration to " +
+			"begin with. On systems with rpm, whoever installs Ferry starts it:\n\n```bash\nsudo dnf install ./ferry-*.rpm\n```\n\n" +
+			"Without a package, put Ferry at `/usr/bin/ferry` and take `deploy/systemd` of the release or the repository of Ferry."}
+	for question, project := range map[string]string{"What is Ferry?": "docs", "What is ferry? ": "Ferry", "What can it do?": "Ferry"} {
+		page.Opens = project == "Ferry"
+		text, _, _, _ := answerOf(t, model.Request{Question: question, Project: project, Passages: []model.Passage{page, other}})
+		if !strings.Contains(text, "an **agent**") || !strings.Contains(text, "an **assistant**") {
 			t.Errorf("%s\n%s", question, text)
 		}
 	}
