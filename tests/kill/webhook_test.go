@@ -268,6 +268,8 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	}), "--limit-key-month", harness.Plentiful, "--limit-org-hour", harness.Plentiful, "--limit-ip-day", harness.Plentiful, "--limit-project-hour", harness.Plentiful)
 	holdJournal(t, data)
 	server := harness.NewServer(t, data, "--config", config)
+	// A weekly report takes a week: TestTasksSurviveKills has one that is due.
+	happening := slices.DeleteFunc(slices.Clone(api.EventKinds), func(k api.EventKind) bool { return k == api.EventReportWeekly })
 
 	faulty := new(atomic.Bool)
 	steady, moody, choosy := harness.NewHookReceiver(t, nil, o.seed), harness.NewHookReceiver(t, faulty, o.seed), harness.NewHookReceiver(t, faulty, o.seed+1)
@@ -322,7 +324,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 			kind, _, _ := strings.Cut(d.Key, " ")
 			came[kind] = true
 		}
-		return !slices.ContainsFunc(api.EventKinds, func(k api.EventKind) bool { return !came[string(k)] }) && moody.Met() > 0
+		return !slices.ContainsFunc(happening, func(k api.EventKind) bool { return !came[string(k)] }) && moody.Met() > 0
 	})
 	leave()
 	users.Wait()
@@ -337,7 +339,7 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	for _, f := range facts {
 		kinds[f.kind]++
 	}
-	for _, k := range api.EventKinds {
+	for _, k := range happening {
 		if kinds[k] == 0 {
 			t.Errorf("no %s happened: the test does not show what it should", k)
 		}
