@@ -111,7 +111,7 @@ func (d *demo) setUp(ctx context.Context) error {
 // reader asks a question and a follow-up, and returns the thread.
 func (d *demo) reader(ctx context.Context) (string, error) {
 	d.step("4. A reader asks; the answer streams, from the documentation, with its sources")
-	first, err := d.ask("", "What happens to a job when the server is killed?")
+	first, err := d.ask("", "How do I get started?")
 	if err != nil {
 		return "", err
 	}
