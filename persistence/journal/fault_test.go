@@ -446,18 +446,6 @@ func refusesWrites(t *testing.T, errno syscall.Errno) {
 	}
 }
 
-// sameStream compares what is known of a stream. A snapshot that cannot be found is no loss if all the events that
-// it covers are still there.
-func sameStream(got, want Recovered) bool {
-	if got.Snapshot == nil && want.Snapshot != nil && uint64(len(got.Events)) == got.Seq {
-		got.Snapshot, got.SnapSeq, got.Events = want.Snapshot, want.SnapSeq, got.Events[want.SnapSeq:]
-		return got.Seq == want.Seq && slices.EqualFunc(got.Events, want.Events, func(a, b Event) bool {
-			return a.Type == b.Type && bytes.Equal(a.Data, b.Data)
-		})
-	}
-	return reflect.DeepEqual(got, want)
-}
-
 // TestEveryFlippedBitIsFoundOrHarmless flips one bit of a journal at a time.
 func TestEveryFlippedBitIsFoundOrHarmless(t *testing.T) {
 	rounds := 500
