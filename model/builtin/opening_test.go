@@ -19,7 +19,7 @@ func TestWhatIsItIsAnsweredWithTheListThatSaysIt(t *testing.T) {
 	other := model.Passage{Path: "install.md", Title: "Installation", Heading: "By package", Score: 0.9,
 		Text: "A release of Ferry has packages for amd64 and arm64. A package brings Ferry, a user `ferry`, and two units: the service, and the " +
 			"address that it listens on.\n\nOn Debian Ferry runs once it is installed, on the machine's own address alone; it needs no configuration to " +
-			"begin with. On systems with rpm, whoever installs Ferry starts it:\n\n```bash\nsudo dnf install ./ferry-*.rpm\n```\n\n" +
+			"begin with. On systems with rpm, the person who installs Ferry starts it:\n\n```bash\nsudo dnf install ./ferry-*.rpm\n```\n\n" +
 			"Without a package, put Ferry at `/usr/bin/ferry` and take `deploy/systemd` of the release or the repository of Ferry."}
 	for question, project := range map[string]string{"What is Ferry?": "docs", "What is ferry? ": "Ferry", "What can it do?": "Ferry"} {
 		page.Opens = project == "Ferry"
