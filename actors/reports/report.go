@@ -89,7 +89,8 @@ type Report struct {
 // Reports makes reports, those of each week at its end.
 type Reports struct {
 	Deps
-	followed time.Time // when code hosts were last asked what was merged
+	followed time.Time                // when code hosts were last asked what was merged
+	made     map[api.ProjectID]string // the last week whose report is known to be made
 }
 
 // Make makes the report of a week.

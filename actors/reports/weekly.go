@@ -75,7 +75,7 @@ func New(deps Deps) (*Reports, error) {
 	if err := required.Fields("reports", deps, "Catalog", "Topics", "Journal", "Now", "Log", "Tasks"); err != nil {
 		return nil, err
 	}
-	return &Reports{Deps: deps}, nil
+	return &Reports{Deps: deps, made: map[api.ProjectID]string{}}, nil
 }
 
 // Wake has the reports that are due made now, and from now on.
@@ -115,7 +115,7 @@ func (r *Reports) weekly(ctx context.Context, project api.ProjectID, since, now 
 		return err
 	}
 	w := lastDue(now, Zone(p))
-	if w.due().Before(since) {
+	if w.due().Before(since) || r.made[project] >= w.String() {
 		return nil
 	}
 	stream := Stream(project)
@@ -123,12 +123,20 @@ func (r *Reports) weekly(ctx context.Context, project api.ProjectID, since, now 
 	if err != nil {
 		return err
 	}
-	if last, err := lastWeek(rec); err != nil || last >= w.String() {
+	last, err := lastWeek(rec)
+	if err != nil {
 		return err
+	}
+	if last >= w.String() {
+		r.made[project] = last
+		return nil
 	}
 	id := ID(project, w.String())
 	// A report of before reports were journaled is known by its event.
 	if _, err := r.Catalog.Event(ctx, project, id); !errors.Is(err, api.ErrNotFound) {
+		if err == nil {
+			r.made[project] = w.String()
+		}
 		return err
 	}
 	report, err := r.Make(ctx, p, w)
@@ -139,12 +147,13 @@ func (r *Reports) weekly(ctx context.Context, project api.ProjectID, since, now 
 	if err != nil {
 		return err
 	}
-	last, err := r.Journal.Append(ctx, journal.Append{Stream: stream, After: rec.Seq, Urgency: journal.Later,
+	seq, err := r.Journal.Append(ctx, journal.Append{Stream: stream, After: rec.Seq, Urgency: journal.Later,
 		Events: []journal.Event{{Type: EventType, Data: body}}})
 	if err != nil {
 		return err
 	}
-	r.Journal.Snapshot(stream, last, []byte(w.String())) // what was sent does not stay in the journal
+	r.Journal.Snapshot(stream, seq, []byte(w.String())) // what was sent does not stay in the journal
+	r.made[project] = w.String()
 	r.Log.Info("weekly report", "project", project, "week", w.String(), "report", id)
 	return nil
 }

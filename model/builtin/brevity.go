@@ -87,10 +87,13 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 		default:
 			announced = 0
 		}
-		to = append(to, candidate{c, i, n, score * (0.6 + 0.4*c.worth)})
+		to = append(to, candidate{c, i, n, c.weigh(score)})
 	}
 	return to, words
 }
+
+// weigh is the worth of a unit of that score, beside the units of other passages.
+func (c *selection) weigh(score float64) float64 { return score * (0.6 + 0.4*c.worth) }
 
 // best is the worth of the best unit of a quote, steps for who asks for them before all.
 func (q *quote) best() float64 {
@@ -103,7 +106,7 @@ func (q *quote) best() float64 {
 	if c := q.chosen; c != nil && c.q.howTo {
 		for i, taken := range c.taken {
 			if taken && c.units[i].steps() {
-				best = max(best, (c.scores[i]+stepsWorth)*(0.6+0.4*c.worth))
+				best = max(best, c.weigh(c.scores[i]+stepsWorth))
 			}
 		}
 	}
@@ -189,7 +192,7 @@ func oneCode(said []quote) {
 		if c := said[n].chosen; c != nil {
 			for i, taken := range c.taken {
 				if u := &c.units[i]; taken && u.kind == code {
-					all = append(all, candidate{c, i, u.words, c.scores[i] * (0.6 + 0.4*c.worth)})
+					all = append(all, candidate{c, i, u.words, c.weigh(c.scores[i])})
 				}
 			}
 		}

@@ -61,6 +61,7 @@ func languageBy(text string, least int) (language string, words int) {
 			break
 		}
 	}
+	all = all[:min(len(all), wordsOfLanguage)]
 	most, second := 0, 0
 	for _, code := range latin {
 		n := 0
