@@ -455,7 +455,6 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.background(a.topics.Warm)
 	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)
 	if a.forward != nil {
