@@ -609,6 +609,26 @@ func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, 
 // A Place is a section of a page.
 type Place struct{ Path, Anchor string }
 
+// Around gives the sections that stand together with one on its page, in their order: see page.Around.
+func (l *Library) Around(ctx context.Context, project api.ProjectID, at Place, groups []string) ([]Hit, error) {
+	all, err := l.sources(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	source, within, ok := sourceOf(all, at.Path, groups)
+	if !ok {
+		return nil, nil
+	}
+	snap, err := l.acquire(source.Index)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.release()
+	hits, err := snap.around(Place{within, at.Anchor}, groups)
+	source.mark(hits)
+	return hits, err
+}
+
 // A Named is what readers call a section, and where they find it. A section that the index no longer has is named by
 // its page, and if that is gone too, the URL is empty.
 type Named struct{ Title, Heading, URL string }

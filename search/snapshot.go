@@ -440,6 +440,20 @@ func (s *snapshot) named(p Place) Named {
 	return Named{Title: r.Title, URL: s.url(r, "")}
 }
 
+func (s *snapshot) around(p Place, groups []string) ([]Hit, error) {
+	at, ok := s.find(p.Path)
+	if !ok || !s.pages[at].Allowed(groups) {
+		return nil, nil
+	}
+	all := s.pages[at].Sections
+	n := slices.IndexFunc(all, func(sec page.Section) bool { return sec.Anchor == p.Anchor })
+	var found []scored
+	for _, section := range page.Around(all, max(n, 0)) {
+		found = append(found, scored{section: s.firstOf[at] + uint32(section)})
+	}
+	return s.show(found, &Query{})
+}
+
 func (s *snapshot) page(p string, groups []string) (Page, error) {
 	number, ok := s.find(p)
 	if !ok { // a page that is not translated is shown at the translation's address too
