@@ -44,7 +44,7 @@ func TestASmallChangeGoesOnWithTheGenerationBefore(t *testing.T) {
 		tree.commit = fmt.Sprint("commit-", round)
 		mustUpdate(t, l, docs, tree)
 		if round == 3 && !os.SameFile(first, text()) {
-			t.Error("the file of texts was written anew for one page")
+			t.Error("the file of texts was written as a whole for one page")
 		}
 		if round%5 == 0 || round == 39 {
 			equalFromDisk(t, l, dir)

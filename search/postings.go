@@ -10,6 +10,7 @@ import (
 	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/search/analysis"
+	"docent/search/index"
 	"docent/search/page"
 )
 
@@ -257,108 +258,16 @@ type raggedArray struct {
 
 func (s *raggedArray) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
 
-// A census knows in how many sections each word of titles and headings occurs. It counts from the word lists, so it is
-// exact whatever the history of the index.
-type census struct {
-	numbers *hashSet
-	words   []uint32 // hashes, by number
-	in      []uint32 // sections, by number
-}
-
-func newCensus() *census { return &census{numbers: newHashSet(16)} }
-
-// note makes words known, but those that another census knows.
-func (c *census) note(w page.WordList, but *census) {
-	for i := range w.Len() {
-		hash := w.At(i)
-		if but != nil {
-			if _, known := but.numbers.get(hash); known {
-				continue
-			}
-		}
-		if c.numbers.put(hash, uint32(len(c.words))) {
-			c.words, c.in = append(c.words, hash), append(c.in, 0)
-		}
-	}
-}
-
-func (c *census) noteAll(pages []*page.Record, but *census) {
-	for _, r := range pages {
-		c.note(r.TitleWords, but)
-		for i := range r.Sections {
-			c.note(r.Sections[i].Head, but)
-		}
-	}
-}
-
-// count adds the sections of pages to those that their words occur in, or takes them away.
-func (c *census) count(pages []*page.Record, add bool) {
-	if len(c.words) == 0 {
-		return
-	}
-	last := make([]uint32, len(c.words)) // the section in which a word was seen last, from 1
-	section := uint32(0)
-	see := func(w page.WordList) {
-		for i := range w.Len() {
-			if at, ok := c.numbers.get(w.At(i)); ok && last[at] != section {
-				if last[at] = section; add {
-					c.in[at]++
-				} else {
-					c.in[at]--
-				}
-			}
-		}
-	}
-	for _, r := range pages {
-		for i := range r.Sections {
-			if section++; i == 0 {
-				see(r.TitleWords)
-			}
-			see(r.Sections[i].Body)
-		}
-	}
-}
-
-// after is the census of pages of which most are the same as before, both in the order of their paths.
-func (c *census) after(before, pages []*page.Record) *census {
-	var gone, come []*page.Record
-	rest := before
-	for _, r := range pages {
-		for len(rest) > 0 && rest[0].Path < r.Path {
-			gone, rest = append(gone, rest[0]), rest[1:]
-		}
-		if len(rest) > 0 && rest[0] == r {
-			rest = rest[1:]
-			continue
-		}
-		come = append(come, r)
-	}
-	gone = append(gone, rest...)
-	out := &census{c.numbers.clone(), slices.Clone(c.words), slices.Clone(c.in)}
-	out.count(gone, false)
-	out.count(come, true)
-	more := newCensus() // words that are new in titles and headings may stand in any text
-	more.noteAll(come, out)
-	more.count(pages, true)
-	for i, hash := range more.words {
-		out.numbers.put(hash, uint32(len(out.words)))
-		out.words, out.in = append(out.words, hash), append(out.in, more.in[i])
-	}
-	return out
-}
-
 // countRarities tells how rare the words of titles and headings are: in how many sections they occur.
 func (s *snapshot) countRarities(before *snapshot) {
 	if before != nil {
-		s.census = before.census.after(before.pages, s.pages)
+		s.census = before.census.After(before.pages, s.pages)
 	} else {
-		s.census = newCensus()
-		s.census.noteAll(s.pages, nil)
-		s.census.count(s.pages, true)
+		s.census = index.NewCensus(s.pages)
 	}
-	rarity := make([]float32, len(s.census.words))
-	for i, n := range s.census.in {
-		rarity[i] = s.idf(int(n), s.census.words[i])
+	rarity := make([]float32, len(s.census.Words))
+	for i, n := range s.census.In {
+		rarity[i] = s.idf(int(n), s.census.Words[i])
 	}
 	fill := func(out *raggedArray, lists int, list func(int) page.WordList) {
 		words := 0
@@ -369,8 +278,7 @@ func (s *snapshot) countRarities(before *snapshot) {
 		for n := range lists {
 			w := list(n)
 			for i := range w.Len() {
-				at, _ := s.census.numbers.get(w.At(i))
-				out.all = append(out.all, rarity[at])
+				out.all = append(out.all, rarity[s.census.Number(w.At(i))])
 			}
 			out.from = append(out.from, uint32(len(out.all)))
 		}
@@ -390,58 +298,4 @@ func (s *snapshot) idf(in int, hash uint32) float32 {
 		df, n = df+(settled-n)*analysis.Common(hash), settled
 	}
 	return float32(math.Pow(math.Log(1+(n-df+0.5)/(df+0.5)), s.tuning.IDFPower))
-}
-
-// A hashSet maps hashes to small numbers, in open addressing.
-type hashSet struct {
-	keys   []uint32
-	values []uint32 // number + 1; 0 is empty
-	mask   uint32
-	held   int
-}
-
-func newHashSet(n int) *hashSet {
-	size := 16
-	for size < 2*n+2 {
-		size *= 2
-	}
-	return &hashSet{keys: make([]uint32, size), values: make([]uint32, size), mask: uint32(size - 1)}
-}
-
-func (h *hashSet) clone() *hashSet {
-	return &hashSet{slices.Clone(h.keys), slices.Clone(h.values), h.mask, h.held}
-}
-
-// put reports whether the key is new; one that is there keeps its number.
-func (h *hashSet) put(key, value uint32) bool {
-	if 2*h.held >= len(h.keys) {
-		larger := newHashSet(2 * h.held)
-		for i, v := range h.values {
-			if v != 0 {
-				larger.put(h.keys[i], v-1)
-			}
-		}
-		*h = *larger
-	}
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return false
-		}
-		i = (i + 1) & h.mask
-	}
-	h.keys[i], h.values[i] = key, value+1
-	h.held++
-	return true
-}
-
-func (h *hashSet) get(key uint32) (uint32, bool) {
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return h.values[i] - 1, true
-		}
-		i = (i + 1) & h.mask
-	}
-	return 0, false
 }

@@ -85,7 +85,7 @@ type norms struct {
 	pageCode    []float32
 	titleIDF    raggedArray // how rare the words of a page's title are
 	headIDF     raggedArray // the same for the headings of sections
-	census      *census
+	census      *index.Census
 	meanBody    float64
 }
 
@@ -168,7 +168,7 @@ func (s *snapshot) measureMemory() int64 {
 	for _, t := range s.titles {
 		n += int64(len(t.title)) + 24
 	}
-	n += 8*int64(len(s.census.numbers.keys)) + 8*int64(len(s.census.words))
+	n += s.census.Bytes()
 	return n + int64(len(s.titleIDF.all)+len(s.headIDF.all)+len(s.titleIDF.from)+len(s.headIDF.from))*4
 }
 

@@ -88,9 +88,7 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 			m.Stale++
 		}
 	})
-	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
-		sizeOf(todo) > maxChanged*u.Parsed ||
-		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
+	whole := u.afresh(m)
 	if whole {
 		m.Dead = 0
 		for i, r := range u.records {
@@ -145,11 +143,10 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 	}
 	if goesOn {
 		err = u.keepChanged(pages, made)
-	} else {
-		for _, r := range u.records {
-			if err == nil && !made[r] {
-				err = keep(r)
-			}
+	}
+	for _, r := range u.records {
+		if err == nil && !goesOn && !made[r] {
+			err = keep(r)
 		}
 	}
 	if err = cmp.Or(err, pages.finish()); err != nil {
@@ -161,6 +158,12 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 	}
 	g := &Generation{Dir: dir, Manifest: m}
 	return g, g.open(u.old.Records, begin)
+}
+
+// afresh reports whether all postings are written, since so little of the old ones would hold.
+func (u *Update) afresh(m Manifest) bool {
+	return u.old == nil || u.old.Segments >= maxSegments || float64(len(u.todo)) > maxTodoShare*float64(len(u.records)) ||
+		sizeOf(u.todo) > maxChanged*u.Parsed || float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
 }
 
 // goesOn reports whether the logs of the old generation are gone on with: else they would hold too much of what is no
