@@ -126,26 +126,9 @@ func same(a, b manners) bool {
 		a.responses == b.responses && a.user == b.user && a.reasoning == b.reasoning && a.signature == b.signature
 }
 
+// learn takes in a refusal, and reports whether it says what is wanted otherwise.
 func (m *manners) learn(e *reported, text string, sent map[string]any) bool {
-	missing := holds(text, "missing", "must be passed", "is required", "must contain", "must include")
-	switch {
-	case strings.Contains(text, "reasoning_content") && missing && !m.reasoning:
-		m.reasoning = true
-		return true
-	case holds(text, "thought_signature", "thought signature", "thoughtsignature") && !m.signature:
-		m.signature = true
-		if holds(text, "invalid", "corrupted") {
-			m.unkept = with(m.unkept, "extra_content")
-		}
-		return true
-	case holds(text, "v1/responses", "responses api") && sent["messages"] != nil && !m.responses:
-		m.responses = true
-		return true
-	case strings.Contains(text, "encrypted content") && sent["include"] != nil:
-		m.without = with(m.without, "include")
-		return true
-	case strings.Contains(text, "system") && strings.Contains(text, "role") && holds(text, refusals...) && sent["messages"] != nil && !m.user:
-		m.user = true
+	if m.learnDemand(text, sent) {
 		return true
 	}
 	coded := holds(e.kind, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden")
@@ -164,6 +147,30 @@ func (m *manners) learn(e *reported, text string, sent map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// learnDemand recognizes what providers demand, or do not take, that is no parameter.
+func (m *manners) learnDemand(text string, sent map[string]any) bool {
+	missing := holds(text, "missing", "must be passed", "is required", "must contain", "must include")
+	chat := sent["messages"] != nil
+	switch {
+	case strings.Contains(text, "reasoning_content") && missing && !m.reasoning:
+		m.reasoning = true
+	case holds(text, "thought_signature", "thought signature", "thoughtsignature") && !m.signature:
+		m.signature = true
+		if holds(text, "invalid", "corrupted") {
+			m.unkept = with(m.unkept, "extra_content")
+		}
+	case holds(text, "v1/responses", "responses api") && chat && !m.responses:
+		m.responses = true
+	case strings.Contains(text, "encrypted content") && sent["include"] != nil:
+		m.without = with(m.without, "include")
+	case strings.Contains(text, "system") && strings.Contains(text, "role") && holds(text, refusals...) && chat && !m.user:
+		m.user = true
+	default:
+		return false
+	}
+	return true
 }
 
 // keptFields are those of turns that some servers send and refuse to get back.
