@@ -121,6 +121,8 @@ type Result struct {
 	// Review says that a person looks at the changes before they are on the documentation's branch, even if the project
 	// has them committed there directly.
 	Review bool `cbor:",omitempty"`
+	// Draft says that the pull request is a draft: parts of the request were not read.
+	Draft bool `cbor:",omitempty"`
 	// Outcome says what became of the instruction. It is never empty.
 	Outcome api.Outcome `cbor:",omitempty"`
 }
