@@ -59,7 +59,8 @@ func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBod
 }
 
 // appendEntry appends the events of an entry. Calls of tools are one event each, once it is known what they gave: with
-// the entry behind them. The last event bears the entry's number, so that a reader who was cut off before it gets all.
+// the entry behind them. The last event bears the entry's number and the others that of the one before, so that a reader
+// who was cut off among them gets them all again.
 func (s *Server) appendEntry(buf []byte, x *exchange, req *http.Request, e job.Entry) []byte {
 	body := s.eventBody(x, req, e)
 	own := e.Type != job.EntryTool || e.Tool != nil
@@ -70,11 +71,11 @@ func (s *Server) appendEntry(buf []byte, x *exchange, req *http.Request, e job.E
 		if r.Name == "" {
 			continue // of a log of before they were kept
 		}
-		id := uint64(0)
+		id := e.Seq - 1
 		if !own && i == len(e.Results)-1 {
 			id = e.Seq
 		}
-		buf = appendEvent(buf, id, string(job.EntryTool), eventBody{ID: e.Seq, Type: job.EntryTool, At: body.At, Status: e.Status,
+		buf = appendEvent(buf, id, string(job.EntryTool), eventBody{ID: id, Type: job.EntryTool, At: body.At, Status: e.Status,
 			Tool: &toolBody{r.Name, r.Input, shownOutput(r), r.Failed}})
 	}
 	if own {

@@ -95,11 +95,11 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	// Calls side by side are an event each, and the last of them bears the number that a reader comes back with.
 	h.jobs.add(id, job.Entry{Type: job.EntryTool, Calls: []job.ToolUse{{ID: "c", Name: "check"}}, Text: "I look.",
 		Results: []job.ToolUse{{ID: "a", Name: "read_file", Input: "{}", Output: "x"}, {ID: "b", Name: "grep", Output: "y", Failed: true}, {ID: "old"}}}, same)
-	for _, want := range []struct{ id, name, tool, output string }{{"", "tool", "read_file", "x"}, {"", "tool", "grep", "y"}, {"4", "progress", "", ""}} {
+	for _, want := range []struct{ id, name, tool, output string }{{"3", "tool", "read_file", "x"}, {"3", "tool", "grep", "y"}, {"4", "progress", "", ""}} {
 		e := <-stream
 		v := entry(t, e)
 		tool, _ := v["tool"].(map[string]any)
-		if e.id != want.id || e.name != want.name || v["id"] != 4.0 || want.tool != "" && (tool["name"] != want.tool || tool["output"] != want.output) {
+		if e.id != want.id || e.name != want.name || fmt.Sprint(v["id"]) != want.id || want.tool != "" && (tool["name"] != want.tool || tool["output"] != want.output) {
 			t.Errorf("%+v, want %+v", e, want)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 type manners struct {
 	without   []string // parameters that are left out, sorted
 	most      int      // tokens of a reply; 0 for what is not known
+	context   int      // tokens of prompt and reply together; 0 for what is not known
 	least     int      // tokens that a reply needs until something of it is seen
 	whole     bool     // it does not stream
 	responses bool     // it takes the Responses form alone
@@ -83,8 +84,9 @@ func (l *learned) learn(e *reported, with manners, sent map[string]any, c *model
 		return true // another request has learned since
 	}
 	text := strings.ToLower(e.text)
-	if room := roomLeft(text); room >= leastAnswer && room < c.MaxTokens {
-		c.MaxTokens = room
+	all, room := roomLeft(text)
+	if room >= defaultMaxTokens && room < c.MaxTokens && !c.Exact {
+		c.MaxTokens, l.context = room, all
 		return true
 	}
 	if e.means != nil {
@@ -126,26 +128,9 @@ func same(a, b manners) bool {
 		a.responses == b.responses && a.user == b.user && a.reasoning == b.reasoning && a.signature == b.signature
 }
 
+// learn takes in a refusal, and reports whether it says what is wanted otherwise.
 func (m *manners) learn(e *reported, text string, sent map[string]any) bool {
-	missing := holds(text, "missing", "must be passed", "is required", "must contain", "must include")
-	switch {
-	case strings.Contains(text, "reasoning_content") && missing && !m.reasoning:
-		m.reasoning = true
-		return true
-	case holds(text, "thought_signature", "thought signature", "thoughtsignature") && !m.signature:
-		m.signature = true
-		if holds(text, "invalid", "corrupted") {
-			m.unkept = with(m.unkept, "extra_content")
-		}
-		return true
-	case holds(text, "v1/responses", "responses api") && sent["messages"] != nil && !m.responses:
-		m.responses = true
-		return true
-	case strings.Contains(text, "encrypted content") && sent["include"] != nil:
-		m.without = with(m.without, "include")
-		return true
-	case strings.Contains(text, "system") && strings.Contains(text, "role") && holds(text, refusals...) && sent["messages"] != nil && !m.user:
-		m.user = true
+	if m.learnDemand(text, sent) {
 		return true
 	}
 	coded := holds(e.kind, "unsupported_parameter", "unsupported_value", "unknown_parameter", "extra_forbidden")
@@ -164,6 +149,30 @@ func (m *manners) learn(e *reported, text string, sent map[string]any) bool {
 		}
 	}
 	return false
+}
+
+// learnDemand recognizes what providers demand, or do not take, that is no parameter.
+func (m *manners) learnDemand(text string, sent map[string]any) bool {
+	missing := holds(text, "missing", "must be passed", "is required", "must contain", "must include")
+	chat := sent["messages"] != nil
+	switch {
+	case strings.Contains(text, "reasoning_content") && missing && !m.reasoning:
+		m.reasoning = true
+	case holds(text, "thought_signature", "thought signature", "thoughtsignature") && !m.signature:
+		m.signature = true
+		if holds(text, "invalid", "corrupted") {
+			m.unkept = with(m.unkept, "extra_content")
+		}
+	case holds(text, "v1/responses", "responses api") && chat && !m.responses:
+		m.responses = true
+	case strings.Contains(text, "encrypted content") && sent["include"] != nil:
+		m.without = with(m.without, "include")
+	case strings.Contains(text, "system") && strings.Contains(text, "role") && holds(text, refusals...) && chat && !m.user:
+		m.user = true
+	default:
+		return false
+	}
+	return true
 }
 
 // keptFields are those of turns that some servers send and refuse to get back.
@@ -222,20 +231,21 @@ func with(list []string, name string) []string {
 
 var (
 	mostOf   = regexp.MustCompile(`(?:at most|maximum (?:allowed )?(?:value|number|limit)?[a-z ]*(?:is|of|:)|less than or equal to|up to|<=|> ?|between 1 and|\[1, ?|1 ?- ?)\s*([0-9][0-9,_]{2,9})`)
-	windowOf = regexp.MustCompile(`maximum (?:context|model) length (?:is|of) ([0-9]+)`)
-	promptOf = regexp.MustCompile(`(?:your request has|prompt contains at least|resulted in|\()\s*([0-9]+) (?:input tokens|in the messages|tokens from the input|of text input)`)
+	windowOf = regexp.MustCompile(`maximum (?:context|model) length (?:is|of) ([0-9]+)|exceed context limit: [0-9]+ \+ [0-9]+ > ([0-9]+)`)
+	promptOf = regexp.MustCompile(`(?:your request has|prompt contains at least|resulted in|\()\s*([0-9]+) (?:input tokens|tokens|in the messages)|exceed context limit: ([0-9]+) \+`)
 )
 
 // mostTokens is how many tokens a reply may have, by the words of a refusal; 0 if they do not say.
 func mostTokens(text string) int { return number(mostOf, text) }
 
-// roomLeft is how many tokens a reply may have after this prompt, by the words of a refusal; 0 if they do not say.
-func roomLeft(text string) int {
+// roomLeft is how many tokens the endpoint takes together, and how many of these a reply may have after this prompt, by
+// the words of a refusal; 0 if they do not say.
+func roomLeft(text string) (all, room int) {
 	all, used := number(windowOf, text), number(promptOf, text)
 	if all == 0 || used == 0 || used >= all {
-		return 0
+		return 0, 0
 	}
-	return (all - used) * 9 / 10
+	return all, (all - used) * 9 / 10
 }
 
 func number(in *regexp.Regexp, text string) int {
@@ -243,7 +253,7 @@ func number(in *regexp.Regexp, text string) int {
 	if m == nil {
 		return 0
 	}
-	n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(m[1]))
+	n, err := strconv.Atoi(strings.NewReplacer(",", "", "_", "").Replace(strings.Join(m[1:], "")))
 	if err != nil {
 		return 0
 	}

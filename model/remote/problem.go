@@ -110,7 +110,7 @@ func (e *reported) readObject(in map[string]json.RawMessage, depth int) {
 	}
 	e.param = cmp.Or(word("param"), e.param)
 	var where []any
-	own := "" // the field that it is about, if it says so itself
+	own := ""                                                       // the field that it is about, if it says so itself
 	if json.Unmarshal(in["loc"], &where) == nil && len(where) > 0 { // as FastAPI says which field it means
 		var names []string
 		for _, part := range where {

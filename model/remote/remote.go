@@ -377,10 +377,14 @@ func (r *Model) bound(c *model.Chat) {
 	if c.MaxTokens <= 0 {
 		c.MaxTokens = r.MaxTokens
 	}
-	if least := r.manners.now().least; !c.Exact {
-		c.MaxTokens = max(c.MaxTokens, least)
+	m, window := r.manners.now(), r.Config.Window
+	if !c.Exact {
+		c.MaxTokens = max(c.MaxTokens, m.least)
+		if m.context > 0 { // less than the configuration says
+			window = min(window, m.context)
+		}
 	}
-	c.MaxTokens = min(c.MaxTokens, r.longest(), max(r.Config.Window-chatTokens(c), r.Config.Window/4))
+	c.MaxTokens = min(c.MaxTokens, r.longest(), max(window-chatTokens(c), window/4))
 }
 
 // longest is how many tokens a reply may have at the most.
