@@ -416,7 +416,7 @@ func (w wording) covered(form []token) bool {
 		has[t.low], has[nouns[t.low]] = true, true
 	}
 	for said := range w.said {
-		if !placeWords[said] || has[said] || has[nouns[said]] {
+		if !placeWords[said] || has[said] || has[nouns[said]] || said == "section" && has["heading"] {
 			continue
 		}
 		if n := nouns[said]; n != "page" && !pageNouns[said] && said != "files" && said != "folder" && said != "folders" {

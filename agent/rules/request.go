@@ -218,7 +218,7 @@ func (q *reader) behind(i int) operand {
 		return operand{[]string{shown(q.toks[i])}, true, i, i + 1}
 	}
 	to := i
-	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && !runStops[q.toks[to].low] && !arrow(q.toks[to].text) &&
+	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && (to == i || !runStops[q.toks[to].low]) && !arrow(q.toks[to].text) &&
 		!issueNumber.MatchString(q.toks[to].text) {
 		to++
 	}
@@ -355,7 +355,7 @@ var (
 		convert converted switch switched swap swapped tweak tweaked substitute substituted turn turned edit edited rewrite modify modified reword reworded amend amended adjust adjusted moved`)
 	modals   = wordSet(`should must shall could`)
 	states   = wordSet(`be read say says point link state refer spell spelled called use show`)
-	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
+	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed used mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
 )
 
 var pronouns = wordSet(`it this that these those them they which what something everything one`)
@@ -467,8 +467,15 @@ func (q *reader) between(i int, how edit.Cue) {
 		case lit >= 0:
 			old = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
 		default:
+			var code []string
 			for s := skip; s < end && s < skip+6; s++ {
 				old.texts = append(old.texts, q.run(s, end))
+				if w := bare(q.toks[s]); q.toks[s].kind == word && codeWord(w) {
+					code = append(code, w)
+				}
+			}
+			if len(code) == 1 { // "the aes_key file"
+				old.texts = append(old.texts, code[0])
 			}
 		}
 		q.add(old, q.behind(k+1), how)
@@ -518,6 +525,12 @@ func (q *reader) instead(i, next int) {
 		first.texts = first.texts[len(first.texts)-1:]
 		if lit := q.lastLiteral(max(0, i-9), i); lit >= 0 && !codeWord(first.texts[0]) {
 			first = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
+		}
+	}
+	for k := first.to; k < i; k++ { // 'x' used instead of 'y'
+		if sayWords[q.toks[k].low] || q.toks[k].low == "is" || q.toks[k].low == "appears" {
+			q.add(first, second, edit.Should)
+			return
 		}
 	}
 	for k := first.from - 1; k >= 0 && k > first.from-8; k-- {
@@ -702,6 +715,15 @@ func (q *reader) mentions() {
 			q.mention(Mention{s, PathMention})
 			q.used[i] = true
 			continue
+		}
+		if (t.low == "in" || t.low == "on") && i+1 < len(q.toks) && q.toks[i+1].kind == word && !q.used[i+1] {
+			to := i + 2
+			for to < len(q.toks) && to <= i+4 && q.toks[to].kind == word && !issueNumber.MatchString(q.toks[to].text) {
+				to++
+			}
+			if to <= i+4 { // the clause ends with it
+				q.mention(Mention{q.run(i+1, to), TitleMention})
+			}
 		}
 		if mentionNouns[t.low] && i > 0 {
 			for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
