@@ -423,6 +423,10 @@ func (w wording) covered(form []token) bool {
 			return false
 		}
 	}
+	if form[0].low == "fix" && !(w.said["links"] && has["links"]) &&
+		!(has["typos"] && (w.said["typos"] || w.said["spelling"] || w.said["misspellings"]) && !w.said["typo"]) {
+		return false
+	}
 	return !(has["links"] && (len(w.texts) > 0 || w.said["link"] && !w.said["links"]) && form[0].low == "fix")
 }
 
