@@ -55,6 +55,7 @@ var (
 	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\([^)\n]*\))?!?:[ \t]`)
 	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
+	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
 )
 
@@ -76,6 +77,7 @@ func Read(text string) Request {
 	for _, re := range []*regexp.Regexp{htmlComment, checkbox, trailer, templated, commitScope} {
 		text = blank(re, text)
 	}
+	text = quotation.ReplaceAllString(text, "“$1”")
 	q := &reader{parser: &parser{}, used: map[int]bool{}}
 	text = q.unlinked(text)
 	q.src, q.toks = text, lex(text)
@@ -232,7 +234,7 @@ func (q *reader) behind(i int) operand {
 	if to < len(q.toks) && to-i < 4 && literalToken(q.toks[to]) { // to the adverb "x"
 		return q.quote(to)
 	}
-	if to == i || to < len(q.toks) && literalToken(q.toks[to]) {
+	if to == i || to < len(q.toks) && literalToken(q.toks[to]) || to-i == 8 && to < len(q.toks) && q.toks[to].kind == word {
 		return operand{}
 	}
 	o := operand{texts: []string{q.run(i, to)}, from: i, to: to}
@@ -343,12 +345,20 @@ func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
 		return false
 	case oldQuoted && nowQuoted:
 		return !fragment(old, now)
-	case alike(old, now):
+	case !inStep(old, now):
+		return false
+	case alike(old, now), len(old) > 3 && strings.Contains(now, old):
 		return true
 	case oldQuoted || nowQuoted:
 		return codeWord(old) && codeWord(now)
 	}
 	return how == edit.Arrow || named(old) && named(now)
+}
+
+// inStep reports whether two runs of words may be cut off at the same places: they are of one length, or begin alike.
+func inStep(old, now string) bool {
+	a, b := strings.Fields(old), strings.Fields(now)
+	return len(a) == len(b) || strings.EqualFold(a[0], b[0]) || len(a) == 1 && codeWord(old)
 }
 
 // fragment reports whether one text is but a part of what would have to stand in the place of the other: the rest of
@@ -517,6 +527,9 @@ func (q *reader) among(from, to int) operand {
 		return q.quote(lit)
 	}
 	old := operand{from: from, to: to}
+	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several
+		return old
+	}
 	var code []string
 	for s := from; s < end && s < from+6; s++ {
 		old.texts = append(old.texts, q.run(s, end))
