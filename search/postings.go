@@ -10,6 +10,7 @@ import (
 	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/search/analysis"
+	"docent/search/lookup"
 	"docent/search/page"
 )
 
@@ -176,6 +177,7 @@ func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 			return nil, err
 		}
 	}
+	s.addWritten(term, d)
 	return &postings{sections: d.sections.take(), pages: d.pages.take()}, nil
 }
 
@@ -268,11 +270,11 @@ func (s *snapshot) countRarities() {
 	for _, sec := range s.sections {
 		words += sec.Head.Len()
 	}
-	table := newHashSet(words)
+	table := lookup.NewSet(words)
 	counts := make([][3]uint32, 0, words) // sections, last section seen, hash
 	note := func(w page.WordList) {
 		for i := range w.Len() {
-			if table.put(w.At(i), uint32(len(counts))) {
+			if table.Put(w.At(i), uint32(len(counts))) {
 				counts = append(counts, [3]uint32{0, math.MaxUint32, w.At(i)})
 			}
 		}
@@ -285,7 +287,7 @@ func (s *snapshot) countRarities() {
 	}
 	see := func(w page.WordList, section uint32) {
 		for i := range w.Len() {
-			if at, ok := table.get(w.At(i)); ok && counts[at][1] != section {
+			if at, ok := table.Get(w.At(i)); ok && counts[at][1] != section {
 				counts[at][0]++
 				counts[at][1] = section
 			}
@@ -308,7 +310,7 @@ func (s *snapshot) countRarities() {
 		for n := range lists {
 			w := list(n)
 			for i := range w.Len() {
-				at, _ := table.get(w.At(i))
+				at, _ := table.Get(w.At(i))
 				out.all = append(out.all, rarity[at])
 			}
 			out.from = append(out.from, uint32(len(out.all)))
@@ -329,43 +331,4 @@ func (s *snapshot) idf(in int, hash uint32) float32 {
 		df, n = df+(settled-n)*analysis.Common(hash), settled
 	}
 	return float32(math.Pow(math.Log(1+(n-df+0.5)/(df+0.5)), s.tuning.IDFPower))
-}
-
-// A hashSet maps hashes to small numbers, in open addressing.
-type hashSet struct {
-	keys   []uint32
-	values []uint32 // number + 1; 0 is empty
-	mask   uint32
-}
-
-func newHashSet(n int) *hashSet {
-	size := 16
-	for size < 2*n+2 {
-		size *= 2
-	}
-	return &hashSet{keys: make([]uint32, size), values: make([]uint32, size), mask: uint32(size - 1)}
-}
-
-// put reports whether the key is new; one that is there keeps its number.
-func (h *hashSet) put(key, value uint32) bool {
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return false
-		}
-		i = (i + 1) & h.mask
-	}
-	h.keys[i], h.values[i] = key, value+1
-	return true
-}
-
-func (h *hashSet) get(key uint32) (uint32, bool) {
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return h.values[i] - 1, true
-		}
-		i = (i + 1) & h.mask
-	}
-	return 0, false
 }
