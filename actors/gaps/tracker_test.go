@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -141,7 +140,7 @@ func newBench(t testing.TB) *bench {
 	b := &bench{threads: catalogtest.NewThreads(), outside: &outside{made: map[string]api.JobID{}},
 		now: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.DiscardHandler)
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"), catalog.Options{Log: log})
+	c, err := catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}

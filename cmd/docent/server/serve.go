@@ -411,7 +411,7 @@ func (a *Server) alsoKept(log *slog.Logger) *slog.Logger {
 func actorLimits(c config.Config) actors.Deps {
 	return actors.Deps{
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
-		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
+		RunLimit: c.JobTimeout.Duration, Patience: c.JobPatience.Duration, TurnLimit: c.TurnTimeout.Duration,
 		AnswerBudget: model.Budget{Tokens: c.AnswerTokens, Cost: c.AnswerCost * 10_000}, // a cent is 10,000 millionths of a dollar
 	}
 }
