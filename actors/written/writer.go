@@ -138,6 +138,9 @@ func (w *Writer) write(ctx context.Context, p api.Project) (time.Duration, error
 		return now.Truncate(24*time.Hour).AddDate(0, 0, 1).Sub(now), noted
 	}
 	if err == nil {
+		if noted == nil {
+			w.Start() // so that searches have them at once
+		}
 		return task.Done, noted
 	}
 	var later *model.Unavailable
