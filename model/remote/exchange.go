@@ -116,7 +116,7 @@ func (s *silence) fired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.due.IsZero() || time.Now().Before(s.due): // stopped, or started anew, while this was on its way
+	case s.due.IsZero() || time.Now().Before(s.due): // stopped, or started again, while this was on its way
 	case s.rest > 0:
 		part := s.rest
 		s.rest = 0
