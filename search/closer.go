@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/search/lookup"
 	"docent/search/page"
 )
 
@@ -17,7 +18,7 @@ func (s *snapshot) lookCloser(w *scratch, groups []group, total float32, candida
 	for i := range groups {
 		for _, v := range groups[i].variants {
 			if v.weight >= 0.3 {
-				asked.put(v.hash, i)
+				asked.Put(v.hash, i)
 			}
 		}
 	}
@@ -87,7 +88,7 @@ type sectionExtra struct{ heading, exact, named, proximity float32 }
 func (x sectionExtra) sum() float32 { return x.heading + x.exact + x.named + x.proximity }
 
 // lookAt looks at one section closely.
-func (s *snapshot) lookAt(groups []group, asked *asked, total float32, text string, sec uint32) (x sectionExtra) {
+func (s *snapshot) lookAt(groups []group, asked *lookup.Groups, total float32, text string, sec uint32) (x sectionExtra) {
 	t, rec := s.tuning, s.sections[sec]
 	cover := s.coverage(groups, asked, total, rec.Head, s.headIDF.of(sec))
 	x.heading = float32(t.HeadingCover) * total * cover
@@ -139,15 +140,15 @@ func names(query, heading string) bool {
 
 // coverage tells how well a title fits the query: the share of the title that was asked for, times the share of the
 // query that is in the title, both by rarity.
-func (s *snapshot) coverage(groups []group, asked *asked, total float32, title page.WordList,
+func (s *snapshot) coverage(groups []group, asked *lookup.Groups, total float32, title page.WordList,
 	rarity []float32) float32 {
-	if !asked.anyOf(title) {
+	if !asked.AnyOf(title) {
 		return 0
 	}
 	seen, covered, rest := namesAsked(asked, title)
 	var inQuery, all float32
 	for k, idf := range rarity {
-		g, ok := asked.get(title.At(k))
+		g, ok := asked.Get(title.At(k))
 		if ok && g < 64 {
 			seen |= 1 << g
 		}
@@ -175,18 +176,18 @@ func (s *snapshot) coverage(groups []group, asked *asked, total float32, title p
 
 // namesAsked looks for the names of a title. seen are the groups that ask for one, as bits: beyond 64 the share is
 // underestimated. covered are the words of names that were asked for, rest those of names of which a word was.
-func namesAsked(asked *asked, title page.WordList) (seen, covered, rest uint64) {
+func namesAsked(asked *lookup.Groups, title page.WordList) (seen, covered, rest uint64) {
 	for _, name := range title.Names {
 		var words uint64
 		part := false
 		for k := name.At; k < name.At+name.N && k < 64; k++ {
 			words |= 1 << k
-			part = part || asked.has(title.At(int(k)))
+			part = part || asked.Has(title.At(int(k)))
 		}
 		if part {
 			rest |= words
 		}
-		if g, ok := asked.get(name.Hash); ok {
+		if g, ok := asked.Get(name.Hash); ok {
 			covered |= words
 			if g < 64 {
 				seen |= 1 << g
@@ -202,7 +203,7 @@ const floorOfOthers = 0.5
 const nearBy = 8 // words
 
 // proximity rewards words of the query that stand close to each other (BM25TP).
-func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) float32 {
+func (s *snapshot) proximity(groups []group, asked *lookup.Groups, rec *page.Section) float32 {
 	if len(groups) < 2 {
 		return 0
 	}
@@ -215,14 +216,13 @@ func (s *snapshot) proximity(groups []group, asked *asked, rec *page.Section) fl
 			four := (*[16]byte)(words[from:])
 			h0, h1 := binary.LittleEndian.Uint32(four[0:]), binary.LittleEndian.Uint32(four[4:])
 			h2, h3 := binary.LittleEndian.Uint32(four[8:]), binary.LittleEndian.Uint32(four[12:])
-			first := &asked.first
-			if first[askedSlot(h0)]|first[askedSlot(h1)]|first[askedSlot(h2)]|first[askedSlot(h3)] == 0 {
+			if asked.NoneOf(h0, h1, h2, h3) {
 				continue
 			}
 			to = from + 16
 		}
 		for at := from; at+4 <= to; at += 4 {
-			g, ok := asked.get(binary.LittleEndian.Uint32(words[at:]))
+			g, ok := asked.Get(binary.LittleEndian.Uint32(words[at:]))
 			if !ok || g >= 64 {
 				continue
 			}

@@ -369,6 +369,9 @@ type fieldSet uint16
 // somewhere marks the fields of a page in which one of its sections has the word.
 const somewhere fieldSet = 1 << 15
 
+// asWritten is the questions that were written for a section.
+const asWritten fieldSet = 1 << 14
+
 // findFields looks up which fields of the watched sections and pages have the words, and in which form.
 func (x *explaining) findFields(ctx context.Context) error {
 	for n, word := range x.t.words {
@@ -403,6 +406,11 @@ func (x *explaining) findFields(ctx context.Context) error {
 					return err
 				}
 			}
+			x.written.Each(v.term, func(section uint32, _ float32) {
+				if x.t.sections[section] != nil {
+					note(wordAt{n, false, section}, asWritten)
+				}
+			})
 		}
 	}
 	return nil
@@ -420,6 +428,9 @@ func (f fieldSet) names() []string {
 		if f&(1<<n) != 0 {
 			out = append(out, name)
 		}
+	}
+	if f&asWritten != 0 {
+		out = append(out, "written questions")
 	}
 	if f&somewhere != 0 && f&(1<<page.SectionFields-1) == 0 {
 		out = append(out, "other sections")

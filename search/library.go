@@ -54,6 +54,8 @@ type Options struct {
 	MeaningInBoxes bool
 	// Sources are those of a project, its own first; each project has its own alone if nil.
 	Sources func(ctx context.Context, project api.ProjectID) ([]Source, error)
+	// Written gives the questions that were written for sections, by their keys. It is nil if none are.
+	Written func(keys []SectionKey) (map[SectionKey][]string, error)
 	Missing func(index api.ProjectID) // hears of a further source without an index; nil if nobody does
 }
 

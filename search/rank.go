@@ -11,6 +11,7 @@ import (
 	"sync"
 
 	"docent/search/analysis"
+	"docent/search/lookup"
 	"docent/search/page"
 )
 
@@ -23,7 +24,7 @@ type scratch struct {
 	candidates      []candidate
 	top             []candidate
 	others          []other
-	asked           asked
+	asked           lookup.Groups
 	tokens, keep    []analysis.Token
 	groups          []group
 	lead            float64 // score of the first page found, whatever the threshold
@@ -35,7 +36,7 @@ func (w *scratch) done() {
 	clear(w.tokens)
 	clear(w.keep)
 	clear(w.groups)
-	w.asked.clear()
+	w.asked.Clear()
 	w.trace = nil
 	scratches.Put(w)
 }

@@ -291,14 +291,14 @@ func (s *snapshot) rankScope(ctx context.Context, w *scratch, q Query, sc *scope
 	if err != nil {
 		return nil, err
 	}
-	w.asked.clear()
+	w.asked.Clear()
 	found, err := s.rankGroups(ctx, w, q, groups, sc, 0)
 	if err == nil && w.lead < s.tuning.SynonymBelow {
 		if bridged, ok := s.bridge(w, groups, languages); ok {
 			if w.trace != nil {
 				w.trace.begin()
 			}
-			w.asked.clear()
+			w.asked.Clear()
 			// Words that were not asked for put pages in order. They do not make it likelier that a page answers.
 			found, err = s.rankGroups(ctx, w, q, bridged, sc, cmp.Or(w.lead, s.tuning.SynonymBelow))
 		}

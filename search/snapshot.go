@@ -21,6 +21,7 @@ import (
 	"docent/search/analysis"
 	"docent/search/index"
 	"docent/search/page"
+	"docent/search/written"
 	"docent/site"
 )
 
@@ -46,6 +47,7 @@ type snapshot struct {
 	relabelled     atomic.Pointer[index.Manifest]
 	embeddingIndex atomic.Pointer[embeddingIndex]
 	meantBytes     atomic.Int64
+	written        *written.Field // nil if no section has questions
 
 	// Under library.mu:
 	users    int
@@ -129,6 +131,7 @@ func openSnapshot(dir string, l *Library, gen *index.Generation, before *snapsho
 	l.mu.Unlock()
 	s.fixed = s.measureMemory()
 	s.memory.Add(s.fixed)
+	s.openWritten()
 	s.openMeaning()
 	return s, nil
 }

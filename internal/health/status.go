@@ -30,8 +30,10 @@ type Status struct {
 	Sources []Source  `json:"sources,omitempty"` // those that are collected, such as web sites
 	Models  []Model   `json:"models"`
 	Meaning []Meaning `json:"meaning,omitempty"` // of each index, if there is an endpoint of embeddings
-	Backup  Backup    `json:"backup"`
-	Cluster *Cluster  `json:"cluster,omitempty"` // if the server is one of several nodes
+	// Questions are those that a model writes for sections, of each index, if one does.
+	Questions []Questions `json:"questions,omitempty"`
+	Backup    Backup      `json:"backup"`
+	Cluster   *Cluster    `json:"cluster,omitempty"` // if the server is one of several nodes
 }
 
 // A Cluster is how several nodes stand, as one of them sees it.
@@ -177,6 +179,18 @@ type Meaning struct {
 	Working  bool    `json:"working"`
 	Problem  string  `json:"problem,omitempty"`
 	Again    float64 `json:"triedAgainSeconds,omitempty"`
+}
+
+// Questions are how those stand that a model writes for the sections of an index.
+type Questions struct {
+	Index     string  `json:"index"`
+	Model     string  `json:"model"`
+	Sections  int     `json:"sections"` // those that say the same count once
+	Written   int     `json:"written"`  // of them
+	Tokens    int64   `json:"tokens"`
+	CostCents float64 `json:"costCents"`
+	ToGoCents float64 `json:"toGoCents"` // about, for the sections that have none yet
+	Problem   string  `json:"problem,omitempty"`
 }
 
 // An Edge counts requests and their outcomes.

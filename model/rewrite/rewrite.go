@@ -7,20 +7,17 @@ package rewrite
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"sync"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"docent/internal/brief"
 	"docent/model"
+	"docent/model/reply"
 )
 
 // What bounds a call and what comes of it.
@@ -28,7 +25,6 @@ const (
 	maxQueries   = 3
 	longestQuery = 200 // characters
 	longestRead  = 500
-	longestReply = 8 << 10 // bytes
 	replyTokens  = 512
 
 	maxMessages      = 6
@@ -63,7 +59,7 @@ type Reading struct {
 
 var (
 	// ErrReply says that the model answered with something else than was asked for.
-	ErrReply = errors.New("the reply is not of the form that was asked for")
+	ErrReply = reply.ErrForm
 	// ErrResting says that the model has failed too often lately.
 	ErrResting = errors.New("the model has failed repeatedly and is left alone for now")
 )
@@ -115,13 +111,13 @@ func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Readin
 	}
 	inner, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	reply, err := r.models.Chat(inner, by, chat)
-	if err == nil && len(reply.Calls) == 0 {
+	said, err := r.models.Chat(inner, by, chat)
+	if err == nil && len(said.Calls) == 0 {
 		var read Reading
-		if read, err = parse(reply.Text); err == nil {
+		if read, err = parse(said.Text); err == nil {
 			read.Model = by
 			r.note(kept, by, &read)
-			read.Usage = reply.Usage
+			read.Usage = said.Usage
 			return read, nil
 		}
 	} else if err == nil {
@@ -130,7 +126,7 @@ func (r *Rewriter) Rewrite(ctx context.Context, name string, q Question) (Readin
 	if ctx.Err() == nil { // else the asker has left, which tells nothing about the model
 		r.note(kept, by, nil)
 	}
-	return Reading{Model: by, Usage: reply.Usage}, fmt.Errorf("read the question with model %s: %w", by, err)
+	return Reading{Model: by, Usage: said.Usage}, fmt.Errorf("read the question with model %s: %w", by, err)
 }
 
 // known is what was read before, and whether the model is left alone.
@@ -203,8 +199,7 @@ func (q *Question) chat() model.Chat {
 	}
 	b.WriteString("The last question:\n" + ends(q.Text, longestQuestion) + "\n")
 	quoted := b.String()
-	sum := sha256.Sum256([]byte(quoted))
-	fence := fmt.Sprintf("conversation-%x", sum[:6]) // which the material cannot close: it would have to hold its own digest
+	fence := reply.Fence("conversation", quoted)
 	name := "a software product's documentation"
 	if q.Project != "" {
 		name = "the documentation of " + brief.Line(q.Project)
@@ -223,69 +218,30 @@ func (q *Question) Tokens() int {
 	return (len(c.System)+len(c.Turns[0].Text)+2)/3 + replyTokens
 }
 
-// parse reads a reply: the object that was asked for, as it stands or in a fence of code, and nothing beside it.
+// parse reads a reply: the object that was asked for.
 func parse(text string) (Reading, error) {
-	text = strings.TrimSpace(text)
-	if len(text) > longestReply {
-		return Reading{}, fmt.Errorf("%w: it is too long", ErrReply)
-	}
-	if inner, ok := strings.CutPrefix(text, "```"); ok {
-		inner, ok = strings.CutSuffix(strings.TrimSpace(strings.TrimPrefix(inner, "json")), "```")
-		if ok {
-			text = inner
-		}
-	}
 	var in struct {
 		Question *string   `json:"question"`
 		Queries  *[]string `json:"queries"`
 	}
-	d := json.NewDecoder(strings.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&in); err != nil {
-		return Reading{}, fmt.Errorf("%w: it is no object with question and queries", ErrReply)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return Reading{}, fmt.Errorf("%w: something follows the object", ErrReply)
+	if err := reply.Object(text, &in); err != nil {
+		return Reading{}, err
 	}
 	if in.Question == nil || in.Queries == nil {
 		return Reading{}, fmt.Errorf("%w: question or queries is missing", ErrReply)
 	}
 	read := Reading{}
 	var err error
-	if read.Question, err = line(*in.Question, longestRead); err != nil {
+	if read.Question, err = reply.Line(*in.Question, longestRead); err != nil {
 		return Reading{}, fmt.Errorf("%w: question %w", ErrReply, err)
 	}
 	if n := len(*in.Queries); n == 0 || n > maxQueries {
 		return Reading{}, fmt.Errorf("%w: %d queries, not 1 to %d", ErrReply, n, maxQueries)
 	}
-	seen := map[string]bool{}
-	for _, q := range *in.Queries {
-		q, err := line(q, longestQuery)
-		if err != nil {
-			return Reading{}, fmt.Errorf("%w: a query %w", ErrReply, err)
-		}
-		if folded := strings.ToLower(q); !seen[folded] {
-			seen[folded] = true
-			read.Queries = append(read.Queries, q)
-		}
+	if read.Queries, err = reply.Lines(*in.Queries, longestQuery); err != nil {
+		return Reading{}, fmt.Errorf("%w: a query %w", ErrReply, err)
 	}
 	return read, nil
-}
-
-// line is a text of a reply in one line.
-func line(s string, most int) (string, error) {
-	s = brief.Line(s)
-	switch {
-	case s == "":
-		return "", errors.New("is empty")
-	case !utf8.ValidString(s) || strings.ContainsFunc(s, unicode.IsControl):
-		return "", errors.New("holds control characters")
-	case utf8.RuneCountInString(s) > most:
-		return "", fmt.Errorf("has more than %d characters", most)
-	case !strings.ContainsFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }):
-		return "", errors.New("has no word")
-	}
-	return s, nil
 }
 
 // ends are the beginning and the end of a text: the question stands before or after what was pasted.

@@ -71,6 +71,9 @@ func withOneOfEach(t *testing.T, c *catalog.Catalog) (key api.Key, pull api.Pull
 	if err := c.SaveSingle(t.Context(), api.WebhookDelivery{Webhook: "whk_1", Event: "evt_docs_1"}); err != nil {
 		t.Fatal(err)
 	}
+	if err := c.KeepWritten(t.Context(), "docs", api.WrittenSection{Key: "00ff", Questions: []string{"Why?"}}, 700, 90); err != nil {
+		t.Fatal(err)
+	}
 	return key, pull
 }
 

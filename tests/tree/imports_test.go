@@ -35,7 +35,7 @@ var mayImport = []folder{
 	{"forge", "failure host", "api internal persistence"},
 	{"search", "analysis sources sources/crawl", "api forge internal persistence site"},
 	{"scripts", "", ""},
-	{"model", "builtin rewrite", "api internal search site"},
+	{"model", "builtin questions rewrite", "api internal search site"},
 	{"actors", "gaps gaps/topics job job/startjob pulls/review reports thread",
 		"agent api forge internal model persistence search"},
 	{"router", "widget", "actors api forge internal model persistence search"},

@@ -55,6 +55,7 @@ type Condition struct {
 	Commit          string // that the index shows; empty if there is none that can be used
 	Pages, Sections int
 	Meaning         []string  // how the vectors of each source stand; none if there is no endpoint of embeddings
+	Questions       []string  // how those of each source stand that a model writes; none if no model does
 	Address         string    // public URL of the pages; empty if not known
 	Read            time.Time // when the source was last looked at; zero if it was not since the server started
 	Failure         string    // why that failed

@@ -139,6 +139,13 @@ func printStatus(w io.Writer, s health.Status) error {
 		}
 		line(name, "%s: %s", m.Index, health.MeaningLine(m))
 	}
+	for i, q := range s.Questions {
+		name := "questions"
+		if i > 0 {
+			name = ""
+		}
+		line(name, "%s: %s", q.Index, health.QuestionsLine(q))
+	}
 	line("quarantined", "%d", len(s.Actors.Quarantined))
 	for _, p := range s.Actors.Quarantined {
 		line("", "%s %s: %s", p.Kind, p.ID, p.Reason)

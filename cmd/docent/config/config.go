@@ -51,6 +51,7 @@ type Config struct {
 	Models map[string]Model `toml:"models"`
 
 	Embeddings Embeddings `toml:"embeddings"`
+	Questions  Questions  `toml:"questions"`
 
 	// ModelAliases are other names that jobs may ask for; an empty one stands for the project's model.
 	ModelAliases map[string]string `toml:"model_aliases"`
@@ -212,9 +213,9 @@ func Default() Config {
 		Limits:       router.DefaultLimits(),
 		CheckSandbox: sandboxAuto, HSTS: Duration{30 * 24 * time.Hour},
 		OIDC:       defaultOIDC(),
-		Embeddings: defaultEmbeddings(),
-		Tracing:    defaultTracing(),
-		MaxBody:    bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
+		Embeddings: defaultEmbeddings(), Questions: Questions{DayCost: 100, DayTokens: 2_000_000},
+		Tracing: defaultTracing(),
+		MaxBody: bounds.BodyBytes, MaxRequests: bounds.Requests, MaxStreams: bounds.Streams,
 		MaxClientShare: router.DefaultClientShare, Unlimited: []string{"127.0.0.0/8", "::1"},
 		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
 		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
@@ -450,7 +451,7 @@ func (c *Config) Settings() []Setting {
 				add(name+"."+limit.Tag.Get("toml"), limit, limitUsage[limit.Tag.Get("toml")], v.Field(i).Field(j),
 					d.Field(i).Field(j))
 			}
-		case reflect.TypeFor[OIDC](), reflect.TypeFor[Embeddings](), reflect.TypeFor[Tracing]():
+		case reflect.TypeFor[OIDC](), reflect.TypeFor[Embeddings](), reflect.TypeFor[Questions](), reflect.TypeFor[Tracing]():
 			for j := range v.Field(i).NumField() {
 				if inner := field.Type.Field(j); inner.IsExported() && inner.Tag.Get("toml") != "-" {
 					add(name+"."+inner.Tag.Get("toml"), inner, inner.Tag.Get("usage"), v.Field(i).Field(j), d.Field(i).Field(j))

@@ -25,6 +25,7 @@ func (c Config) check(list *Problems) {
 	c.checkModels(list)
 	c.OIDC.check(list)
 	c.Embeddings.check(list)
+	c.Questions.check(list, c.Models)
 	c.Tracing.check(list)
 	for name, check := range c.Checks {
 		check.check(list, "checks."+name)

@@ -102,6 +102,11 @@ func (c conditions) Condition(ctx context.Context, p api.Project) (projects.Cond
 			out.Meaning = append(out.Meaning, strings.TrimPrefix(m.Index+": ", string(p.ID)+": ")+health.MeaningLine(m))
 		}
 	}
+	for _, q := range c.questionsStatus() {
+		if id, _ := api.SplitSource(api.ProjectID(q.Index)); id == p.ID {
+			out.Questions = append(out.Questions, strings.TrimPrefix(q.Index+": ", string(p.ID)+": ")+health.QuestionsLine(q))
+		}
+	}
 	var err error
 	out.Limits, err = c.limits(ctx, p)
 	return out, err

@@ -9,12 +9,14 @@ import (
 	"docent/actors/job/startjob"
 	"docent/actors/pulls/review"
 	"docent/actors/reports"
+	"docent/actors/written"
 	"docent/api"
 	"docent/cmd/docent/operator"
 	"docent/forge"
 	"docent/model/registry"
 	"docent/persistence/catalog"
 	"docent/persistence/journal"
+	"docent/search"
 	"docent/search/sources"
 	"docent/web"
 )
@@ -45,6 +47,13 @@ func (a *Server) openInsights(ids *api.IDs, docs sources.Documents) (err error) 
 		return err
 	}
 	a.upkeep.metrics.MustRegister(a.reviews)
+	if q := a.config.Questions; q.Model != "" {
+		a.written, err = written.New(written.Deps{Catalog: a.Stores.Catalog, Library: a.Stores.Library, Models: a.models,
+			Model: q.Model, DayTokens: q.DayTokens, DayCost: int64(q.DayCost * 1e4), Tasks: a.System.Tasks(), Now: a.config.Now, Log: a.Log})
+		if err != nil {
+			return err
+		}
+	}
 	return a.openWebhooks()
 }
 
@@ -70,4 +79,6 @@ var (
 	_ reports.Catalog = (*catalog.Catalog)(nil)
 	_ reports.Topics  = (*gaps.Tracker)(nil)
 	_ reports.Journal = journal.Store(nil)
+	_ written.Catalog = (*catalog.Catalog)(nil)
+	_ written.Library = (*search.Library)(nil)
 )

@@ -30,6 +30,7 @@ import (
 	"docent/actors/reports"
 	"docent/actors/thread"
 	"docent/actors/webhooks"
+	"docent/actors/written"
 	"docent/agent"
 	"docent/api"
 	"docent/bench"
@@ -201,6 +202,7 @@ type Server struct {
 	automations *automation.Runner
 	starter     startjob.Starter // gives instructions to jobs from pages
 	topics      *gaps.Tracker
+	written     *written.Writer // nil if no model writes questions
 	reports     *reports.Reports
 	reviews     *review.Reviewer
 	hooks       *webhooks.Hooks
@@ -455,6 +457,9 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
+	if a.written != nil {
+		a.written.Start()
+	}
 	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)
 	if a.forward != nil {

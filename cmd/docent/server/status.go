@@ -46,7 +46,7 @@ func (a *Server) Status() (health.Status, error) {
 		Catalog: a.catalogStatus(),
 		Edge:    health.Edge{Refused: map[string]int{}},
 		Indexes: a.Stores.Library.Open(), LeftOut: a.Stores.Source.LeftOut(), Sources: a.collectedStatus(),
-		Models: a.modelStatus(), Meaning: a.meaningStatus(), Backup: a.backups.Status(),
+		Models: a.modelStatus(), Meaning: a.meaningStatus(), Questions: a.questionsStatus(), Backup: a.backups.Status(),
 		Cluster: a.nodes.Status(),
 	}
 	if limit := debug.SetMemoryLimit(-1); limit != math.MaxInt64 {
@@ -143,6 +143,30 @@ func (a *Server) meaningStatus() (out []health.Meaning) {
 			h.Again = max(0, time.Until(m.Again).Seconds())
 		}
 		out = append(out, h)
+	}
+	return out
+}
+
+// questionsStatus says how the questions stand that a model writes for the sections of the indexes.
+func (a *Server) questionsStatus() (out []health.Questions) {
+	if a.config.Questions.Model == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	projects, err := a.Stores.Catalog.Projects(ctx)
+	for _, p := range projects {
+		for _, part := range p.Parts() {
+			var w api.WrittenState
+			if w, err = a.Stores.Catalog.WrittenState(ctx, part.ID); err != nil {
+				break
+			}
+			out = append(out, health.Questions{Index: string(part.ID), Model: w.Model, Sections: w.Sections, Written: w.Written,
+				Tokens: w.Tokens, CostCents: float64(w.Cost) / 1e4, ToGoCents: float64(w.ToGo()) / 1e4, Problem: w.Problem})
+		}
+	}
+	if err != nil {
+		a.Log.Debug("how written questions stand is not known", "error", err)
 	}
 	return out
 }

@@ -87,11 +87,15 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 	if err != nil {
 		return s, fmt.Errorf("set up the embeddings: %w", err)
 	}
+	var written func([]search.SectionKey) (map[search.SectionKey][]string, error)
+	if c.Questions.Model != "" {
+		written = s.written
+	}
 	size := c.SearchSizes()
 	if s.Library, err = search.Open(dir.File(datadir.Index), search.Options{Log: log, MaxOpen: c.MaxOpenIndexes,
 		Memory: size.Index, CacheBytes: size.Terms, TextBytes: size.Texts, ResultBytes: size.Results, Parsed: size.Parsed,
 		Batch: size.Batch, Workers: size.Workers, Embedder: embedder, MeaningInBoxes: c.Embeddings.Boxes, Cell: s.Cells.Reading.Do,
-		Sources: s.sources, Missing: func(id api.ProjectID) { s.Source.Missing(id) }}); err != nil {
+		Sources: s.sources, Written: written, Missing: func(id api.ProjectID) { s.Source.Missing(id) }}); err != nil {
 		return s, fmt.Errorf("open the search indexes: %w", err)
 	}
 	merged := func(project api.ProjectID) { s.Source.Merged(project) }

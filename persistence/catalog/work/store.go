@@ -1,6 +1,6 @@
 // Package work stores what is done for projects and what is reported of it: automations and their runs, updates of
 // documentation, pull requests of the built-in host with their comments, what is followed of those on other hosts, and
-// outgoing webhooks with their events and deliveries.
+// outgoing webhooks with their events and deliveries, and questions written for sections.
 package work
 
 import "docent/persistence/catalog/database"
@@ -20,6 +20,8 @@ var Part = database.Part{
 		database.TableOf[webhookStateRow]("webhook_id"),
 		database.TableOf[webhookEventRow]("id"),
 		database.TableOf[webhookDeliveryRow]("id"),
+		database.TableOf[writtenRow]("id"),
+		database.TableOf[writtenStateRow]("id"),
 	},
 	Steps: []database.Step{{Migration: reviewsMigration, Do: beginReviews}, {Migration: reportsMigration, Do: moveReports}},
 }

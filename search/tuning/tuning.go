@@ -1,4 +1,5 @@
-package search
+// Package tuning provides the weights of the ranking, and those of them that a query may try.
+package tuning
 
 import "docent/search/page"
 
@@ -51,13 +52,16 @@ type Tuning struct {
 	// for
 	Synonym      float64 `toml:"synonym"`
 	SynonymBelow float64 `toml:"synonym_below"`
+	// of a word in the questions that were written for a section: in the score of the section, and of its page
+	Written     float64 `toml:"written"`
+	PageWritten float64 `toml:"page_written"`
 	// power to which a page's own boost is raised if it is above 1; Demotion if it is below
 	Boost    float64 `toml:"boost"`
 	Demotion float64 `toml:"demotion"`
 }
 
-// DefaultTuning is a library's default.
-var DefaultTuning = Tuning{
+// Default is a library's default.
+var Default = Tuning{
 	Section: [page.SectionFields]float64{4, 1.5, 1, 0.7}, Inherit: [page.Fields]float64{6, 2, 1, 0.5, 2, 0},
 	B: [page.SectionFields]float64{0.3, 0.3, 0.5, 0.75}, BShort: 0.3, K: 2,
 	Page: [page.Fields]float64{4, 4, 2, 2, 4, 0}, PageHeading: 2, PageBody: 0.7, PageCode: 0.6, PageK: 1.5,
@@ -65,5 +69,6 @@ var DefaultTuning = Tuning{
 	Closer: 20, CloserShare: 0.6, TitleCover: 1.2, HeadingCover: 0.5, HeadingExact: 0.5, HeadingNamed: 0.75,
 	UnknownCount: 4, NameRest: 2, Proximity: 0.3, ProximityK: 2, TitleStart: 0.6, TitleStartBase: 0.3,
 	Slip1: 0.8, Slip2: 0.4, Prefix: 0.7, PrefixOfWord: 0.35, PrefixWords: 40, PrefixUntil: 3,
-	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Pair: 0.5, Synonym: 0.4, SynonymBelow: 0.22, Boost: 0.03, Demotion: 0.25,
+	PartShare: 1, Neighbourhood: 0.1, Vote: 0.4, VoteK: 5, Abbreviation: 0.5, Pair: 0.5, Synonym: 0.4, SynonymBelow: 0.22, Written: 0.5, PageWritten: 0.35,
+	Boost: 0.03, Demotion: 0.25,
 }

@@ -1,0 +1,19 @@
+package config
+
+import "docent/model"
+
+// Questions is the [questions] table: a language model writes, for each section, the questions that it answers.
+type Questions struct {
+	Model     string  `toml:"model" usage:"language model of [models] that writes, for each section of the documentation, the questions that it answers, by which it is found too; empty for none"`
+	DayCost   float64 `toml:"day_cost" usage:"US cents that may be used for this in a day (UTC), by the model's prices; 0 for no limit"`
+	DayTokens int64   `toml:"day_tokens" usage:"tokens that may be used for this in a day (UTC); 0 for no limit"`
+}
+
+func (c Questions) check(list *Problems, models map[string]Model) {
+	if m, ok := models[c.Model]; c.Model != "" && (!ok || m.Provider != model.OpenAI && m.Provider != model.Anthropic) {
+		list.add("questions.model", "there is no language model [models.%s]", c.Model)
+	}
+	if !(c.DayCost >= 0 && c.DayCost <= 1e9) || c.DayTokens < 0 {
+		list.add("questions", "a limit is not negative")
+	}
+}
