@@ -9,10 +9,15 @@ import (
 	"docent/search"
 )
 
-// A Searcher finds what the documentation of a project says.
-type Searcher interface {
+// A Finder finds what the documentation of a project says.
+type Finder interface {
 	// Search answers search.ErrNotIndexed if the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+}
+
+// A Searcher finds, and sees to it that there is an index.
+type Searcher interface {
+	Finder
 	// Indexed builds such a project's index, and returns when it is there, or with the reason why it cannot be built now.
 	Indexed(ctx context.Context, project api.ProjectID) error
 }
