@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"docent/search/meaning"
@@ -28,18 +29,16 @@ func (s *snapshot) fuse(q Query, words []scored, near []meaning.Near, p *meaning
 	if spread == 0 || len(near) == 0 {
 		return s.within(words, q)
 	}
-	over := func(similarity float32) float64 { return (float64(similarity) - mean) / spread }
-	first := max(over(near[0].Similarity), b.Least)
-	meant := func(similarity float32) float64 { return min(1, max(0, over(similarity)/first-b.From)/(1-b.From)) }
-	top, share := 0.0, func(float64) float64 { return 0 } // of a score by words in the best one
-	if len(words) > 0 && words[0].score > 0 {
+	first := max(float64(near[0].Similarity)-mean, b.Least*spread)
+	meant := func(near float32) float64 { return min(1, max(0, (float64(near)-mean)/first-b.From)/(1-b.From)) }
+	top := 0.0
+	if len(words) > 0 {
 		top = words[0].score
-		share = func(score float64) float64 { return score / top }
 	}
-	pages := make(map[uint32]float64, len(near)) // what they mean
+	share := func(score float64) float64 { return score / max(top, math.SmallestNonzeroFloat32) } // in the best one
+	pages := make(map[uint32]float64, len(near))                                                  // what they mean
 	for _, n := range near {
-		page := s.pageOf[n.Section]
-		pages[page] = max(pages[page], meant(n.Similarity))
+		pages[s.pageOf[n.Section]] = max(pages[s.pageOf[n.Section]], meant(n.Similarity))
 	}
 	least := map[uint32]float64{} // score by words of a page's sections that were found by them
 	for _, w := range words {

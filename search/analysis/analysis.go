@@ -265,12 +265,7 @@ func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 	if len(a.cuts) == 2 && begin == start && a.cuts[1] == len(word) {
 		low := Fold(word)
 		emit(Token{Term: stem.of(low), Surface: low, At: at, Start: start, End: end})
-		if b := a.before; stem.single && b.end+1 == start && b.end > 0 && text[b.end] == ' ' {
-			if closed := Compound(b.text, low); closed != "" {
-				emit(Token{Term: stem.of(closed), Surface: closed, At: at - 1, Covers: 2, Start: b.start, End: end})
-			}
-		}
-		a.before = plainWord{low, start, end}
+		a.compound(text, plainWord{low, start, end}, at, stem, emit)
 		return at + 1
 	}
 	a.before = plainWord{}
@@ -288,16 +283,32 @@ func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 		}
 		from = to
 	}
-	if parts == 2 && stem.single && begin == start && word[a.cuts[1]] == '-' {
-		if closed := Hyphenated(Fold(word[:a.cuts[1]]), Fold(word[a.cuts[2]:])); closed != "" {
-			emit(Token{Term: stem.of(closed), Surface: closed, At: at, Covers: 2, Start: start, End: end})
-		}
+	if closed := a.hyphenated(word, stem); closed != "" && begin == start {
+		emit(Token{Term: stem.of(closed), Surface: closed, At: at, Covers: 2, Start: start, End: end})
 	}
 	for k := range parts {
 		low := Fold(word[a.cuts[2*k]:a.cuts[2*k+1]])
 		emit(Token{Term: stem.of(low), Surface: low, At: at + k, Start: start, End: end})
 	}
 	return at + parts
+}
+
+// compound emits the closed form of a word and the one before it, if these make one.
+func (a *Analyser) compound(text string, word plainWord, at int, stem *stemmer, emit func(Token)) {
+	if b := a.before; stem.single && b.end+1 == word.start && b.end > 0 && text[b.end] == ' ' {
+		if closed := Compound(b.text, word.text); closed != "" {
+			emit(Token{Term: stem.of(closed), Surface: closed, At: at - 1, Covers: 2, Start: b.start, End: word.end})
+		}
+	}
+	a.before = word
+}
+
+// hyphenated is the closed form of a name that was cut; empty if it has none.
+func (a *Analyser) hyphenated(word string, stem *stemmer) string {
+	if len(a.cuts) != 4 || !stem.single || word[a.cuts[1]] != '-' {
+		return ""
+	}
+	return Hyphenated(Fold(word[:a.cuts[1]]), Fold(word[a.cuts[2]:]))
 }
 
 // cutName appends the start and end of each part of a name: at separators and where a capital begins a new word.
