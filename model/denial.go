@@ -10,7 +10,7 @@ import (
 // phrases are what an answer says of itself in a reader's language. The documentation's words are its own. The subject
 // stands for the first sign %.
 type phrases struct {
-	subject, denial, nearest, ask, unsure string
+	subject, denial, ask, unsure string
 
 	doubt   string // before what may be no answer
 	foreign string // before what is quoted in another language
@@ -20,89 +20,89 @@ type phrases struct {
 }
 
 var inLanguage = map[string]phrases{
-	"en": {"", "% does not answer this question.", "The page that comes closest is %.", "You can ask here: %.",
+	"en": {"", "% does not answer this question.", "You can ask here: %.",
 		"the documentation's passages do not say this",
 		"I couldn't find a clear answer. This may help:",
 		"The documentation has nothing on this in the language of the question. The closest that it says in another:",
 		"You could try other words, or name the feature or setting that it is about.",
 		"… % more", "These sections do not mention %."},
-	"de": {"Die Dokumentation", "% beantwortet diese Frage nicht.", "Am nächsten kommt ihr die Seite %.",
+	"de": {"Die Dokumentation", "% beantwortet diese Frage nicht.",
 		"Hier können Sie fragen: %.", "das sagen die Abschnitte der Dokumentation nicht",
 		"Eine klare Antwort habe ich nicht gefunden. Das könnte helfen:",
 		"Auf Deutsch gibt es dazu nichts in der Dokumentation. Am nächsten kommt diese Stelle in einer anderen Sprache:",
 		"Vielleicht helfen andere Worte oder der Name der Funktion oder Einstellung, um die es geht.",
 		"… % weitere", "Diese Abschnitte nennen nicht: %."},
-	"fr": {"La documentation", "% ne répond pas à cette question.", "La page la plus proche est %.",
+	"fr": {"La documentation", "% ne répond pas à cette question.",
 		"Vous pouvez poser la question ici : %.", "les passages de la documentation ne le disent pas",
 		"Je n'ai pas trouvé de réponse claire. Ceci peut aider :",
 		"La documentation n'a rien à ce sujet en français. Ce qui s'en approche le plus, dans une autre langue :",
 		"Essayez avec d'autres mots, ou avec le nom de la fonction ou du réglage concerné.",
 		"… % de plus", "Ces sections ne mentionnent pas %."},
-	"es": {"La documentación", "% no responde a esta pregunta.", "La página más cercana es %.", "Puede preguntar aquí: %.",
+	"es": {"La documentación", "% no responde a esta pregunta.", "Puede preguntar aquí: %.",
 		"los pasajes de la documentación no lo dicen",
 		"No encontré una respuesta clara. Esto puede ayudar:",
 		"La documentación no tiene nada sobre esto en español. Lo más cercano, en otro idioma:",
 		"Pruebe con otras palabras, o con el nombre de la función o del ajuste de que se trata.",
 		"… % más", "Estas secciones no mencionan %."},
-	"pt": {"A documentação", "% não responde a esta pergunta.", "A página mais próxima é %.", "Você pode perguntar aqui: %.",
+	"pt": {"A documentação", "% não responde a esta pergunta.", "Você pode perguntar aqui: %.",
 		"os trechos da documentação não dizem isso",
 		"Não encontrei uma resposta clara. Isto pode ajudar:",
 		"A documentação não tem nada sobre isto em português. O mais próximo, em outro idioma:",
 		"Tente com outras palavras, ou com o nome da função ou da configuração em questão.",
 		"… mais %", "Estas seções não mencionam %."},
-	"it": {"La documentazione", "% non risponde a questa domanda.", "La pagina più vicina è %.", "Si può chiedere qui: %.",
+	"it": {"La documentazione", "% non risponde a questa domanda.", "Si può chiedere qui: %.",
 		"i passaggi della documentazione non lo dicono",
 		"Non ho trovato una risposta chiara. Questo può aiutare:",
 		"La documentazione non ha nulla su questo in italiano. Ciò che si avvicina di più, in un'altra lingua:",
 		"Si può provare con altre parole, o con il nome della funzione o dell'impostazione di cui si tratta.",
 		"… altri %", "Queste sezioni non menzionano %."},
-	"nl": {"De documentatie", "% beantwoordt deze vraag niet.", "De pagina die het dichtst in de buurt komt is %.",
+	"nl": {"De documentatie", "% beantwoordt deze vraag niet.",
 		"U kunt het hier vragen: %.", "de passages van de documentatie zeggen dit niet",
 		"Ik heb geen duidelijk antwoord gevonden. Dit kan helpen:",
 		"De documentatie heeft hierover niets in het Nederlands. Het dichtst in de buurt komt, in een andere taal:",
 		"Probeer het met andere woorden, of met de naam van de functie of instelling waar het om gaat.",
 		"… nog %", "Deze secties noemen % niet."},
-	"pl": {"Dokumentacja", "% nie odpowiada na to pytanie.", "Najbliższa strona to %.", "Można zapytać tutaj: %.",
+	"pl": {"Dokumentacja", "% nie odpowiada na to pytanie.", "Można zapytać tutaj: %.",
 		"fragmenty dokumentacji tego nie mówią",
 		"Nie udało się znaleźć jasnej odpowiedzi. To może pomóc:",
 		"W dokumentacji nie ma nic na ten temat po polsku. Najbliższe temu jest, w innym języku:",
 		"Można spróbować innych słów albo nazwy funkcji lub ustawienia, o które chodzi.",
 		"… jeszcze %", "Te sekcje nie wspominają o: %."},
-	"sv": {"Dokumentationen", "% besvarar inte den här frågan.", "Den närmaste sidan är %.", "Du kan fråga här: %.",
+	"sv": {"Dokumentationen", "% besvarar inte den här frågan.", "Du kan fråga här: %.",
 		"dokumentationens avsnitt säger inte detta",
 		"Jag hittade inget tydligt svar. Det här kan hjälpa:",
 		"Dokumentationen har inget om detta på svenska. Det närmaste, på ett annat språk:",
 		"Försök med andra ord, eller med namnet på funktionen eller inställningen som det gäller.",
 		"… % till", "De här avsnitten nämner inte %."},
-	"tr": {"Belgeler", "% bu soruyu yanıtlamıyor.", "En yakın sayfa: %.", "Buraya sorabilirsiniz: %.",
+	"tr": {"Belgeler", "% bu soruyu yanıtlamıyor.", "Buraya sorabilirsiniz: %.",
 		"belgelerin bölümleri bunu söylemiyor",
 		"Net bir yanıt bulamadım. Şu işinize yarayabilir:",
 		"Belgelerde bu konuda Türkçe bir şey yok. Başka bir dildeki en yakın içerik:",
 		"Başka sözcüklerle veya ilgili özelliğin ya da ayarın adıyla deneyebilirsiniz.",
 		"… % tane daha", "Bu bölümlerde geçmiyor: %."},
-	"ru": {"Документация", "% не отвечает на этот вопрос.", "Ближайшая страница: %.", "Спросить можно здесь: %.",
+	"ru": {"Документация", "% не отвечает на этот вопрос.", "Спросить можно здесь: %.",
 		"в разделах документации этого нет",
 		"Ясного ответа найти не удалось. Возможно, поможет это:",
 		"На русском языке в документации об этом ничего нет. Ближе всего, на другом языке:",
 		"Попробуйте другие слова или название функции или настройки, о которой идёт речь.",
 		"… ещё %", "В этих разделах не упоминается: %."},
-	"ar": {"الوثائق", "% لا تجيب عن هذا السؤال.", "أقرب صفحة هي: %.", "يمكنك أن تسأل هنا: %.",
+	"ar": {"الوثائق", "% لا تجيب عن هذا السؤال.", "يمكنك أن تسأل هنا: %.",
 		"لا تقول مقاطع الوثائق هذا",
 		"لم أجد إجابة واضحة. قد يفيدك هذا:",
 		"ليس في الوثائق شيء عن هذا بالعربية. أقرب ما فيها بلغة أخرى:",
 		"جرّب كلمات أخرى، أو اسم الميزة أو الإعداد المقصود.",
 		"… % أخرى", "لا تذكر هذه المقاطع: %."},
-	"zh": {"文档", "%没有回答这个问题。", "最接近的页面是%。", "您可以在这里提问：%。", "文档的段落没有这样说",
+	"zh": {"文档", "%没有回答这个问题。", "您可以在这里提问：%。", "文档的段落没有这样说",
 		"没有找到明确的答案。以下内容可能有帮助：",
 		"文档中没有关于这个问题的中文内容。其他语言中最接近的内容如下：", "可以换一种说法，或者说出相关功能或设置的名称。",
 		"… 还有 % 项", "这些段落没有提到%。"},
-	"ja": {"ドキュメント", "%にはこの質問への答えがありません。", "最も近いページは%です。", "こちらで質問できます：%。",
+	"ja": {"ドキュメント", "%にはこの質問への答えがありません。", "こちらで質問できます：%。",
 		"ドキュメントにはこの記述がありません",
 		"はっきりした答えは見つかりませんでした。次の内容が参考になるかもしれません。",
 		"この内容について、日本語のドキュメントはありません。別の言語で最も近い内容は次のとおりです。",
 		"別の言葉や、機能名・設定名でお試しください。",
 		"… 他 % 件", "これらの箇所には%の記述がありません。"},
-	"ko": {"문서", "%에는 이 질문에 대한 답이 없습니다.", "가장 가까운 페이지는 %입니다.", "여기에서 질문할 수 있습니다: %.",
+	"ko": {"문서", "%에는 이 질문에 대한 답이 없습니다.", "여기에서 질문할 수 있습니다: %.",
 		"문서에 이 내용이 없습니다",
 		"명확한 답을 찾지 못했습니다. 다음 내용이 도움이 될 수 있습니다:",
 		"이에 대한 한국어 문서가 없습니다. 다른 언어로 된 가장 가까운 내용은 다음과 같습니다.",
@@ -145,21 +145,8 @@ func (r *Request) subjectIn(language string) string {
 	}
 }
 
-// NotAnswered is a whole answer: that the documentation does not answer, and where else to look. Language is the
-// reader's, such as "de"; English if it is none that is known.
-func (r *Request) NotAnswered(language string) string {
-	p := in(language)
-	text := filled(p.denial, r.subjectIn(language))
-	if more := r.Elsewhere(language, ""); more != "" {
-		text += " " + more
-	}
-	if strings.TrimSpace(r.Deflection) == "" {
-		text += " " + p.reword
-	}
-	return text
-}
-
-// Denied is NotAnswered of a whole documentation that says nothing like what was asked: no page of it comes close.
+// Denied is a whole answer: that the documentation says nothing like what was asked, and where else to ask. Language is
+// the reader's, such as "de"; English if it is none that is known.
 func (r *Request) Denied(language string) string {
 	p := in(language)
 	text := filled(p.denial, r.subjectIn(language))
@@ -186,41 +173,5 @@ func Unfound(language string, names []string) string {
 	return filled(in(language).unfound, strings.Join(names, ", "))
 }
 
-// Elsewhere is where a reader may look if the documentation does not answer: the page that comes closest, and the
-// deflection's address. What was said already is left out.
-func (r *Request) Elsewhere(language, said string) string {
-	p := in(language)
-	var parts []string
-	if link, address := r.nearest(); link != "" && (address == "" || !strings.Contains(said, address)) {
-		parts = append(parts, filled(p.nearest, link))
-	}
-	if one := brief.Line(r.Deflection); one != "" && !strings.Contains(said, one) {
-		parts = append(parts, filled(p.ask, r.askedAt()))
-	}
-	return strings.Join(parts, " ")
-}
-
 // Unsure is what stands behind a claim that no passage supports.
 func Unsure(language string) string { return "*(" + in(language).unsure + ")*" }
-
-const longestTitle = 80
-
-// nearest is a link to the page that was found first.
-func (r *Request) nearest() (link, address string) {
-	if len(r.Passages) == 0 {
-		return "", ""
-	}
-	page := &r.Passages[0]
-	title := brief.Line(page.Title)
-	if title == "" {
-		title = page.Path
-	}
-	title = brief.Runes(title, longestTitle, "…")
-	for _, sign := range []string{`\`, "[", "]", "*", "_", "`", "<"} {
-		title = strings.ReplaceAll(title, sign, `\`+sign)
-	}
-	if page.URL == "" || strings.ContainsAny(page.URL, " <>()\n") {
-		return "“" + title + "”", ""
-	}
-	return "[" + title + "](" + page.URL + ")", page.URL
-}

@@ -28,6 +28,7 @@ type RemotePrompt struct {
 type Judgement struct {
 	Question string // as it is read: what a follow-up points back at is filled in
 	Verdict  Verdict
+	Opening  string // what everybody asks first, if that is what it asks and the site has a place for it: nothing is summed up then
 	// What the verdict is made of; each is from 0 to 1.
 	Search  float64 // how well the best passage fits, by the search
 	Held    float64 // how much of the question one passage says

@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"docent/search/meaning"
@@ -13,48 +14,55 @@ const fusedSections = 4
 
 // A blend says how rankings by words and by meaning make one. docs/decisions/0028-meaning.md says where it comes from.
 type blend struct {
-	Share float64 // of meaning in a score; the rest is that of words
-	From  float64 // by how many deviations a section lies nearer than any, for meaning to count at all
-	Full  float64 // by how many the nearest must do so, for meaning to count in full
+	Share float64 // of meaning in a page's score; the rest is that of words
+	From  float64 // how near a page lies for meaning to count at all, as a share of how near the nearest does
+	Least float64 // by how many deviations the nearest must lie nearer than any, for meaning to count in full
 }
 
-var defaultBlend = blend{Share: 0.4, From: 2, Full: 6}
+var defaultBlend = blend{Share: 0.2, From: 0.7, Least: 3}
 
-// fuse makes one ranking of what was found by words, best first, and of what lies near.
+// fuse makes one ranking of what was found by words, best first, and of what lies near. A page means as much as its
+// section that lies nearest, which need not be the one that has the words.
 func (s *snapshot) fuse(q Query, words []scored, near []meaning.Near, p *meaning.Probe, f *meaning.Field) []scored {
 	b := s.library.blend
 	mean, spread := f.Background(p)
 	if spread == 0 || len(near) == 0 {
 		return s.within(words, q)
 	}
-	over := func(similarity float32) float64 { return max(0, (float64(similarity)-mean)/spread-b.From) }
-	full := max(over(near[0].Similarity), b.Full-b.From)
-	var top float64
+	first := max(float64(near[0].Similarity)-mean, b.Least*spread)
+	meant := func(near float32) float64 { return min(1, max(0, (float64(near)-mean)/first-b.From)/(1-b.From)) }
+	top := 0.0
 	if len(words) > 0 {
 		top = words[0].score
 	}
-	all := make(map[uint32]float64, len(words)+len(near)) // by section
-	least := map[uint32]float64{}                         // of the sections of a page that were found by words
+	share := func(score float64) float64 { return score / max(top, math.SmallestNonzeroFloat32) } // in the best one
+	pages := make(map[uint32]float64, len(near))                                                  // what they mean
+	for _, n := range near {
+		pages[s.pageOf[n.Section]] = max(pages[s.pageOf[n.Section]], meant(n.Similarity))
+	}
+	least := map[uint32]float64{} // score by words of a page's sections that were found by them
 	for _, w := range words {
-		score := 0.0
-		if top > 0 {
-			score = w.score / top
-		}
 		page := s.pageOf[w.section]
-		if l, ok := least[page]; !ok || score < l {
-			least[page] = score
+		if l, ok := least[page]; !ok || w.score < l {
+			least[page] = w.score
 		}
-		all[w.section] = (1 - b.Share) * score
 		if similarity, ok := f.Similarity(p, w.section); ok {
-			all[w.section] += b.Share * min(1, over(similarity)/full)
+			pages[page] = max(pages[page], meant(similarity))
 		}
+		if names(q.Text, s.sections[w.section].Heading) || names(q.Text, s.pages[page].Title) {
+			pages[page] = 1 // nothing can mean it more than what it names
+		}
+	}
+	all := make(map[uint32]float64, len(words)+len(near)) // by section
+	for _, w := range words {
+		all[w.section] = (1-b.Share)*share(w.score) + b.Share*pages[s.pageOf[w.section]]
 	}
 	for _, n := range near {
 		if _, ok := all[n.Section]; ok {
 			continue
 		}
 		// The page's own words count for each of its sections.
-		all[n.Section] = (1-b.Share)*least[s.pageOf[n.Section]]*restOfPage + b.Share*over(n.Similarity)/full
+		all[n.Section] = (1-b.Share)*share(least[s.pageOf[n.Section]])*restOfPage + b.Share*meant(n.Similarity)
 	}
 	return s.within(s.inOrder(all, top), q)
 }

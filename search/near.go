@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,9 +20,8 @@ import (
 	"docent/search/page"
 )
 
-// Sections are found by meaning as well, if a library has an embedder. Vectors of sections lie beside the
-// index and are made in the background; a query that has none yet, or whose own vector cannot be had in time, is
-// answered by its words alone, and says so.
+// Sections are found by meaning as well, if a library has an embedder. Vectors of sections lie beside the index and are made in the
+// background; a query that has none yet, or whose own vector cannot be had in time, is answered by its words alone, and says so.
 
 // A SemanticMode says whether a query wants sections that are found by what they mean.
 type SemanticMode int8

@@ -93,7 +93,7 @@ func embedded(t testing.TB, l *Library, project api.ProjectID) {
 }
 
 // TestMeaningMeasured prints what meaning gains and costs by kind of query, on the published sets that blends were
-// chosen on (dev) and on those that they were not (held): docs/measurements/2026-11-meaning.md.
+// chosen on (dev) and on those that they were not (held, people): docs/measurements/2026-11-meaning.md.
 func TestMeaningMeasured(t *testing.T) {
 	if *measured == "" {
 		t.Skip("no endpoint is named: go test ./search -run TestMeaningMeasured -args -meaning URL")
@@ -110,7 +110,7 @@ func TestMeaningMeasured(t *testing.T) {
 	defer l.Close()
 	var queries []retrieval.Query
 	halfOf := map[string]string{}
-	for _, half := range []string{"dev", "held"} {
+	for _, half := range []string{"dev", "held", "people"} {
 		for _, name := range sets.PublishedNames(half, false) {
 			if *measuredSets != "" && !slices.Contains(strings.Split(*measuredSets, ","), name) {
 				continue
@@ -129,6 +129,7 @@ func TestMeaningMeasured(t *testing.T) {
 		m, _ := l.Meaning(api.ProjectID(name))
 		t.Logf("%-11s %5d sections have vectors after %v", name, m.Embedded, time.Since(begin).Round(time.Second))
 	}
+	byWords := map[string]int{}
 	measure := func(name string, mode SemanticMode, box bool) {
 		outcomes, err := retrieval.Run(t.Context(), queries, func(ctx context.Context, q retrieval.Query) ([]retrieval.Found, error) {
 			return found(l.Search(ctx, api.ProjectID(q.Corpus), Query{Text: q.Query, Limit: 10, Box: box, Meaning: mode,
@@ -137,7 +138,27 @@ func TestMeaningMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, half := range []string{"dev", "held"} {
+		changed := map[string]*[4]int{} // better, worse, into the first five, out of them
+		for _, o := range outcomes {
+			key, rank := o.Judged.Corpus+o.Judged.Kind+o.Judged.Query, 11
+			if o.Rank > 0 {
+				rank = o.Rank
+			}
+			if mode == SemanticOff {
+				byWords[key] = rank
+			}
+			k := halfOf[o.Judged.Corpus] + o.Judged.Kind
+			if changed[k] == nil {
+				changed[k] = new([4]int)
+			}
+			was := byWords[key]
+			for i, is := range []bool{rank < was, rank > was, was > 5 && rank <= 5, was <= 5 && rank > 5} {
+				if is {
+					changed[k][i]++
+				}
+			}
+		}
+		for _, half := range []string{"dev", "held", "people"} {
 			byKind := retrieval.Summarize(outcomes, func(o retrieval.Outcome) string {
 				if halfOf[o.Judged.Corpus] != half {
 					return ""
@@ -148,6 +169,9 @@ func TestMeaningMeasured(t *testing.T) {
 			for _, k := range kinds {
 				s := byKind[k]
 				fmt.Fprintf(&line, "  %s(%d) %.3f %.3f", k, s.Queries, s.HitAt5, s.MRR)
+				if c := changed[half+k]; c != nil && *c != [4]int{} {
+					fmt.Fprintf(&line, " (+%d -%d, five +%d -%d)", c[0], c[1], c[2], c[3])
+				}
 			}
 			t.Logf("%-30s box %-5v %-4s%s", name, box, half, line.String())
 		}
@@ -170,4 +194,4 @@ func TestMeaningMeasured(t *testing.T) {
 	}
 }
 
-var blends = []blend{defaultBlend, {0.2, 1, 4}, {0.3, 1, 4}, {0.3, 2, 4}, {0.4, 1, 4}, {0.5, 1, 4}, {0.6, 1, 4}, {0.6, 2, 6}}
+var blends = []blend{defaultBlend, {0.1, 0.7, 3}, {0.2, 0.5, 3}, {0.3, 0.7, 3}, {0.4, 0.7, 3}}

@@ -81,6 +81,9 @@ func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []s
 	text := brief.Bytes(q.Text, longestQuery, "")
 	tokens := w.tokens[:0]
 	a.Tokens(text, languages[0], func(t analysis.Token) { tokens = append(tokens, t) })
+	slices.SortStableFunc(tokens, func(a, b analysis.Token) int { // a compound before the parts that it stands for
+		return cmp.Or(cmp.Compare(a.At, b.At), cmp.Compare(b.Covers, a.Covers))
+	})
 	w.tokens = tokens
 	keep := w.keep[:0]
 	for _, t := range tokens {

@@ -31,9 +31,7 @@ type Query struct {
 	Meaning SemanticMode `cbor:"-"`
 	// Degraded receives what had no part in the search, and why: "meaning: …". It may be nil.
 	Degraded func(why string) `cbor:"-"`
-	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators: nobody
-	// else's
-	// search takes any.
+	// Weights are tried in place of the library's own, by the names of TrialWeights. They are for operators alone.
 	Weights map[string]float64 `cbor:",omitempty"`
 	// Opening is what a question asks that everybody asks first: the pages that the site puts there come before others.
 	Opening analysis.Opening `cbor:",omitempty"`

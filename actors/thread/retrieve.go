@@ -199,6 +199,13 @@ func (f finder) together(ctx context.Context, q search.Query, texts []string) []
 	return found
 }
 
+// What a rewritten question gives a model: so many sections, and of what each search has found first so many at least, since
+// what answers one part of a question alone ranks below what two searches have found.
+const (
+	maxFused = 15
+	ofSearch = 2
+)
+
 // fuse makes one list of several, by the reciprocals of the ranks, with at most so many pages. A section is there once,
 // with the best of its scores.
 func fuse(lists [][]search.Hit, weights []float64, pages int) []search.Hit {
@@ -207,8 +214,9 @@ func fuse(lists [][]search.Hit, weights []float64, pages int) []search.Hit {
 	}
 	const smooth = 60 // as in the paper by Cormack and others: how little the first ranks count more than those after them
 	type fused struct {
-		hit  search.Hit
-		rank float64
+		hit   search.Hit
+		rank  float64
+		first bool // of those that a search has found first
 	}
 	var all []fused
 	for l, hits := range lists {
@@ -221,18 +229,27 @@ func fuse(lists [][]search.Hit, weights []float64, pages int) []search.Hit {
 			}
 			all[at].rank += weights[l] / float64(smooth+rank+1)
 			all[at].hit.Score = max(all[at].hit.Score, h.Score)
+			all[at].first = all[at].first || rank < ofSearch
 		}
 	}
 	slices.SortStableFunc(all, func(a, b fused) int { return cmp.Compare(b.rank, a.rank) })
-	out := make([]search.Hit, 0, len(all))
-	of := map[string]int{}
+	room, of := maxFused, map[string]int{}
 	for _, f := range all {
-		if of[f.hit.Path] == 0 && len(of) == pages {
-			continue
+		if f.first {
+			room--
+			of[f.hit.Path]++
 		}
-		if of[f.hit.Path]++; of[f.hit.Path] <= sectionsOfPage {
-			out = append(out, f.hit)
+	}
+	out := make([]search.Hit, 0, maxFused)
+	for _, f := range all {
+		if !f.first {
+			if room <= 0 || of[f.hit.Path] == sectionsOfPage || of[f.hit.Path] == 0 && len(of) == pages {
+				continue
+			}
+			room--
+			of[f.hit.Path]++
 		}
+		out = append(out, f.hit)
 	}
 	return out
 }

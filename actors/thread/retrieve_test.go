@@ -466,8 +466,8 @@ func TestFusionPutsFirstWhatSeveralSearchesFind(t *testing.T) {
 	a, b, c := section("a.md", "A", 0.9), section("b.md", "B", 0.5), section("c.md", "C", 0.4)
 	better := b
 	better.Score = 0.7
-	got := fuse([][]search.Hit{{a, b}, {better, c}, {b}}, []float64{1, 1, 1}, 2)
-	if len(got) != 2 || got[0].Path != "b.md" || got[0].Score != 0.7 || got[1].Path != "a.md" {
+	got := fuse([][]search.Hit{{a, b}, {better, c}, {b}}, []float64{1, 1, 1}, 3)
+	if len(got) != 3 || got[0].Path != "b.md" || got[0].Score != 0.7 || got[1].Path != "a.md" {
 		t.Errorf("%+v", got)
 	}
 	var many []search.Hit
@@ -477,6 +477,19 @@ func TestFusionPutsFirstWhatSeveralSearchesFind(t *testing.T) {
 	}
 	if got := fuse([][]search.Hit{many, {c}}, []float64{1, 1}, 5); len(got) != sectionsOfPage+1 {
 		t.Errorf("%d sections", len(got))
+	}
+}
+
+// What answers one part of a question is among what a model gets, though others are found by all searches.
+func TestEachPartOfAQuestionHasItsPassages(t *testing.T) {
+	var both []search.Hit
+	for i := range 40 {
+		both = append(both, section(fmt.Sprint(i, ".md"), "Both", 0.9))
+	}
+	part := section("part.md", "Part", 0.2)
+	got := fuse([][]search.Hit{both, both[1:], {both[39], part}}, []float64{1, 1, 1}, 10)
+	if len(got) > maxFused || len(got) < 8 || !slices.ContainsFunc(got, func(h search.Hit) bool { return h.Path == "part.md" }) {
+		t.Errorf("%d: %+v", len(got), got)
 	}
 }
 

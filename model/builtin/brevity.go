@@ -113,8 +113,9 @@ func (q *quote) best() float64 {
 	return best
 }
 
-// written makes the texts of an answer out of quotes, the first of which it begins with, and cards of the others.
-func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (said []quote, cards []model.Card) {
+// written makes the texts of an answer out of quotes, the first of which it begins with, and cards of those that are more
+// than so many.
+func written(q *query, quotes []quote, sections []*section, quoted *[]uint64, most int) (said []quote, cards []model.Card) {
 	if len(quotes) == 0 {
 		return nil, nil
 	}
@@ -128,6 +129,9 @@ func written(q *query, quotes []quote, sections []*section, quoted *[]uint64) (s
 		second = 1
 	}
 	said = append(said, quotes[0])
+	if most < maxSaid {
+		second = 0
+	}
 	if second > 0 {
 		said = append(said, quotes[second])
 	}

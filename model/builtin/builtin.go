@@ -36,38 +36,14 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 		return nil
 	}
 	composed := compose(req)
-	plan, sure := composed.quotes, composed.verdict == answered
-	if len(plan) == 0 {
-		return result, write(nil, req.Denied(composed.language))
-	}
-	result.Answered = sure
-	before := ""
-	switch {
-	case composed.foreign:
-		before = model.Foreign(composed.language)
-	case !sure:
-		before = model.Doubtful(composed.language)
-	}
-	if before != "" {
-		if err := write(nil, before); err != nil {
+	result.Answered = composed.verdict == answered && len(composed.quotes) > 0
+	for _, part := range composed.deltas(&req, result.Answered) {
+		if err := write(part.Cite, part.Text); err != nil {
 			return result, err
 		}
 	}
-	number, title := numbers(&req, plan), titles(&req, plan, before != "")
-	for n, part := range plan {
-		text := mark(part.text, number[n])
-		if title[n] != "" {
-			text = "**" + title[n] + "**\n\n" + text
-		}
-		if n > 0 || before != "" {
-			text = "\n\n" + text
-		}
-		if err := write([]int{part.passage}, text); err != nil {
-			return result, err
-		}
-	}
-	if len(composed.unfound) > 0 {
-		if err := write(nil, "\n\n"+model.Unfound(composed.language, composed.unfound)); err != nil {
+	if len(composed.quotes) == 0 {
+		if err := write(nil, req.Denied(composed.language)); err != nil {
 			return result, err
 		}
 	}
@@ -76,16 +52,60 @@ func (e Model) Answer(ctx context.Context, req model.Request, emit func(model.De
 			return result, err
 		}
 	}
-	if !sure && strings.TrimSpace(req.Deflection) != "" {
+	if !result.Answered && len(composed.quotes) > 0 && strings.TrimSpace(req.Deflection) != "" {
 		return result, write(nil, "\n\n"+req.AskHere(composed.language))
 	}
 	return result, nil
 }
 
+// deltas are the parts of an answer, each with the passage that it cites. If it is not sure that it is one, it says so first.
+func (c *composition) deltas(req *model.Request, sure bool) (out []model.Delta) {
+	if len(c.quotes) == 0 {
+		return nil
+	}
+	before := ""
+	switch {
+	case c.foreign:
+		before = model.Foreign(c.language)
+	case !sure:
+		before = model.Doubtful(c.language)
+	}
+	if before != "" {
+		out = append(out, model.Delta{Text: before})
+	}
+	number, title := numbers(req, c.quotes), titles(req, c.quotes, before != "")
+	for n, part := range c.quotes {
+		text := mark(part.text, number[n])
+		if title[n] != "" {
+			text = "**" + title[n] + "**\n\n" + text
+		}
+		if n > 0 || before != "" {
+			text = "\n\n" + text
+		}
+		out = append(out, model.Delta{Text: text, Cite: []int{part.passage}})
+	}
+	if len(c.unfound) > 0 {
+		out = append(out, model.Delta{Text: "\n\n" + model.Unfound(c.language, c.unfound)})
+	}
+	return out
+}
+
+// Closest is what is shown of the passages where a language model has found no answer in them, as a doubtful answer shows
+// it. It has no text if they have hardly anything to do with the question.
+func Closest(req model.Request) (shown model.Delta) {
+	c := compose(req)
+	for _, part := range c.deltas(&req, false) {
+		shown.Text += part.Text
+		shown.Cite = append(shown.Cite, part.Cite...)
+	}
+	shown.Cards = c.cards
+	return shown
+}
+
 // Prompt says what the model makes of a request.
 func (e Model) Prompt(req model.Request) model.Prompt {
 	c := compose(req)
-	j := &model.Judgement{Question: c.question, Verdict: c.verdict.shown(), Search: c.evidence.search, Held: c.evidence.held,
+	j := &model.Judgement{Question: c.question, Verdict: c.verdict.shown(), Opening: string(c.opening), Search: c.evidence.search, Held: c.evidence.held,
 		Missing: c.evidence.missing, Sum: c.evidence.sum(), Answers: 0, Doubts: doubt}
 	for _, q := range c.quotes {
 		j.Quoted = append(j.Quoted, model.Quote{Passage: q.passage, Text: q.text})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/search/analysis"
 )
 
 // A quote is what the answer takes from one passage.
@@ -63,6 +64,7 @@ type composition struct {
 	foreign  bool   // what is quoted is in another language
 	evidence evidence
 	unfound  []string // names in the question that nothing of what was found has
+	opening  analysis.Opening
 }
 
 // compose chooses what to quote: nothing if the documentation does not answer, and less if it is not sure that it
@@ -105,16 +107,36 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	if found := c.judge(&req, q, question, sections, points); found != denied && len(c.quotes) == 0 {
 		c.quoteBest(&req, q, question, sections, found, points)
 	}
+	if len(c.quotes) == 0 && len(q.terms) > 0 {
+		c.point(&req, q, sections)
+	}
 	return c
 }
+
+// point makes cards of the sections that come closest, one of a page. Each holds something of the question.
+func (c *composition) point(req *model.Request, q *query, sections []*section) {
+	c.cards = nil
+	for _, at := range rank(*req, q, sections) {
+		same := func(card model.Card) bool { return req.Passages[card.Passage].Path == req.Passages[at].Path }
+		if len(c.cards) == maxCards || sections[at].best < leastPointed || slices.ContainsFunc(c.cards, same) {
+			continue
+		}
+		if text := sections[at].brief(q, nil); text != "" {
+			c.cards = append(c.cards, model.Card{Passage: at, Text: text})
+		}
+	}
+}
+
+// leastPointed is how much of a question a section's best block holds that a denial points to.
+const leastPointed = 0.25
 
 // judge says whether the documentation answers. What answers in a way of its own is quoted at once.
 func (c *composition) judge(req *model.Request, q *query, question string, sections []*section, points bool) verdict {
 	var quoted []uint64
 	opening := OpeningOf(req.Question, req.History, req.Project)
 	if quotes := answersOpening(req, q, sections, opening); len(quotes) > 0 {
-		c.quotes, c.cards = written(q, quotes, sections, &quoted)
-		c.verdict = answered
+		c.quotes, c.cards = written(q, quotes, sections, &quoted, maxSaid)
+		c.verdict, c.opening = answered, opening
 		return answered
 	}
 	if len(q.terms) == 0 {
@@ -122,7 +144,7 @@ func (c *composition) judge(req *model.Request, q *query, question string, secti
 	}
 	c.evidence = evidenceFor(*req, question, q, sections)
 	found := c.evidence.verdict(points)
-	if opening != "" && !entitled(opening, req.Passages) { // whose one word proves nothing in a text
+	if opening != "" { // the site has no place for it, and its one word proves nothing in a text
 		found = min(found, doubtful)
 	}
 	if things, ok := comparisonOf(question); ok {
@@ -150,11 +172,11 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 			return
 		}
 	}
-	most := maxPassages
+	most, said := maxPassages, maxSaid
 	if found == doubtful {
 		most = maxDoubtful
 		if c.evidence.sum() < unlikely {
-			most = 1
+			said = 1
 		}
 	}
 	// The first section is the one to begin with. What else is said is where the best blocks are.
@@ -210,7 +232,7 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 			add(quote{passage: at, chosen: chosen})
 		}
 	}
-	if c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted); len(c.quotes) == 0 {
+	if c.quotes, c.cards = written(q, slices.Concat(pages...), sections, &quoted, said); len(c.quotes) == 0 {
 		if text := first.bestLine(q); text != "" { // of what is too long to be quoted
 			c.quotes = []quote{{passage: order[0], text: text}}
 			return

@@ -91,11 +91,6 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 	return quotes
 }
 
-// entitled reports whether a title or heading names what an opening asks for.
-func entitled(kind analysis.Opening, passages []model.Passage) bool {
-	return slices.ContainsFunc(passages, func(p model.Passage) bool { return max(kind.Fit(p.Title), kind.Fit(p.Heading)) >= 0.5 })
-}
-
 // mostOpening is how many sections are quoted.
 const mostOpening = 2
 

@@ -28,6 +28,11 @@ func TestWhatIsItIsAnsweredWithTheListThatSaysIt(t *testing.T) {
 			t.Errorf("%s\n%s", question, text)
 		}
 	}
+	page.Opens = true
+	j := New("b").Prompt(model.Request{Question: "What is Ferry?", Project: "Ferry", Passages: []model.Passage{page, other}}).Judged
+	if j.Opening != "about" || j.Verdict != model.VerdictAnswered {
+		t.Errorf("it is judged as %+v", j)
+	}
 }
 
 // A page in the place of a contact that names none is no answer.

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,5 +39,34 @@ func TestTheJudgementIsWhatIsAnswered(t *testing.T) {
 		History: []model.Message{{Role: "user", Text: "What is the widget?"}, {Role: "assistant", Text: "A thing."}}}
 	if j := New("b").Prompt(follow).Judged; !strings.Contains(j.Question, "widget") {
 		t.Errorf("a follow-up is read as %q", j.Question)
+	}
+}
+
+// What is found is never hidden: a denial points to the sections that hold something of the question, a page each.
+func TestADenialPointsToWhatIsClosest(t *testing.T) {
+	page := func(path, text string) model.Passage {
+		return model.Passage{Path: path, URL: "https://docs.example/" + path, Title: path, Heading: "About " + path, Text: text, Score: 0.01}
+	}
+	req := model.Request{Question: "Which invoices does the ledger archive in Bitcoin?", Passages: []model.Passage{
+		page("a.md", "The ledger shows invoices."), page("a.md", "The ledger shows more invoices."), page("b.md", "Invoices are sent by mail."),
+		page("c.md", "The archive is compressed."), page("d.md", "Nothing of it is here.")}}
+	text, cite, deltas, result := answerOf(t, req)
+	if result.Answered || len(cite) > 0 || !strings.Contains(text, "does not answer") {
+		t.Fatalf("%s %v", text, cite)
+	}
+	var pages []string
+	for _, d := range deltas {
+		for _, c := range d.Cards {
+			pages = append(pages, req.Passages[c.Passage].Path)
+			if c.Text == "" {
+				t.Error("a card says nothing")
+			}
+		}
+	}
+	if len(pages) == 0 || len(pages) > maxCards || slices.Contains(pages, "d.md") || len(slices.Compact(slices.Sorted(slices.Values(pages)))) != len(pages) {
+		t.Errorf("%v", pages)
+	}
+	if shown := Closest(req); shown.Text != "" || len(shown.Cards) != len(pages) {
+		t.Errorf("%+v", shown)
 	}
 }

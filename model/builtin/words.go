@@ -46,6 +46,7 @@ type word struct {
 func split(text string) []word { return appendWords(nil, text) }
 
 func appendWords(out []word, text string) []word {
+	before := len(out)
 	for i := 0; i < len(text); {
 		if c := text[i]; c < utf8.RuneSelf && !alphanumeric[c] {
 			i++
@@ -84,6 +85,12 @@ func appendWords(out []word, text string) []word {
 			break
 		}
 		out = append(out, word{text[start:i], start, i})
+		if n := len(out); n-before > 1 && out[n-2].end+1 == start && text[start-1] == ' ' {
+			if closed := analysis.Compound(out[n-2].text, text[start:i]); closed != "" {
+				out[n-2] = word{closed, out[n-2].start, i} // "back up" is a backup
+				out = out[:n-1]
+			}
+		}
 	}
 	return out
 }
@@ -202,6 +209,11 @@ func splitTerms(w string) []string {
 		return []string{canonical(lower)}
 	}
 	out := []string{lower}
+	if len(parts) == 2 && len(parts[0]) < len(lower) && lower[len(parts[0])] == '-' {
+		if closed := analysis.Hyphenated(strings.ToLower(parts[0]), strings.ToLower(parts[1])); closed != "" {
+			out[0] = canonical(closed)
+		}
+	}
 	for _, p := range parts {
 		if p = strings.ToLower(p); !stopWords[p] && len(p) > 1 {
 			out = append(out, canonical(p))

@@ -9,6 +9,7 @@ import (
 
 	"docent/internal/brief"
 	"docent/model"
+	"docent/model/builtin"
 	"docent/model/claims"
 )
 
@@ -775,23 +776,31 @@ func (k *checker) end(ctx context.Context, result *model.Result) error {
 	return k.close(result)
 }
 
-// close ends an answer that the documentation does not give as any such answer ends.
+// close ends an answer that the documentation does not give as any such answer ends: with what comes closest, and where
+// else to ask.
 func (k *checker) close(result *model.Result) error {
 	if result.Answered {
 		return nil
 	}
 	k.prepare()
-	said := k.said.String()
-	if !k.wrote || k.result.Removed > 0 && !claims.Admission(said) {
-		text := k.req.NotAnswered(k.reader())
-		if k.wrote {
-			text = "\n\n" + text
-		}
-		return k.emit(model.Delta{Text: text})
+	said, shown := k.said.String(), builtin.Closest(*k.req)
+	var parts []string
+	switch told := k.wrote && (k.result.Removed == 0 || claims.Admission(said)); {
+	case shown.Text != "":
+		parts = []string{shown.Text}
+	case !told:
+		parts = []string{k.req.Denied(k.reader())}
+		said += parts[0]
 	}
-	language := cmp.Or(claims.Language(said), k.reader())
-	if more := k.req.Elsewhere(language, said); more != "" {
-		return k.emit(model.Delta{Text: "\n\n" + more})
+	if one := brief.Line(k.req.Deflection); one != "" && !strings.Contains(said, one) {
+		parts = append(parts, k.req.AskHere(cmp.Or(claims.Language(said), k.reader())))
 	}
-	return nil
+	if k.wrote && len(parts) > 0 {
+		parts[0] = "\n\n" + parts[0]
+	}
+	shown.Text = strings.Join(parts, "\n\n")
+	if shown.Text == "" && len(shown.Cards) == 0 {
+		return nil
+	}
+	return k.emit(shown)
 }

@@ -116,10 +116,14 @@ func selection(selected []model.Snippet, fence string, left int) string {
 	return b.String()
 }
 
+// maxGiven is how many passages a prompt has: what ranks lower distracts more often than it answers, and takes a local model
+// minutes to read.
+const maxGiven = 15
+
 // passages writes those that fit, and says what is left.
 func (p *prompt) passages(list []model.Passage, left int) (string, int) {
 	var b strings.Builder
-	for i := range list {
+	for i := range list[:min(len(list), maxGiven)] {
 		head := fmt.Sprintf("[%d] %s", len(p.given)+1, oneLine(list[i].Label()))
 		if list[i].URL != "" {
 			head += " (" + oneLine(list[i].URL) + ")"

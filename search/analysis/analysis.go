@@ -31,7 +31,7 @@ import (
 )
 
 // Version names the rules of this file. An index made by other rules is rebuilt.
-const Version = 4
+const Version = 5
 
 // Analyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
@@ -123,6 +123,12 @@ func (s *stemmer) of(word string) string {
 type Analyser struct {
 	stemmers map[string]*stemmer
 	cuts     []int
+	before   plainWord // the one that stands before, if it may be the first of a compound
+}
+
+type plainWord struct {
+	text       string
+	start, end int
 }
 
 var analysers = sync.Pool{New: func() any { return &Analyser{stemmers: make(map[string]*stemmer)} }}
@@ -147,7 +153,8 @@ func (a *Analyser) stemmer(language string) *stemmer {
 
 // A Token is one term of a text. A name of several parts (generateStaticParams, kube-apiserver, docs.json, --dry-run)
 // gives one whole token, as written but in lower case, that covers its parts, and a stemmed token for each part. A
-// plain word gives one stemmed token.
+// plain word gives one stemmed token. A compound that is written open or with a hyphen (back up, re-index) also gives a
+// token for its closed form, that covers both parts.
 type Token struct {
 	Term    string // what is indexed
 	Surface string // what a reader types: the lower-case word before stemming
@@ -178,6 +185,7 @@ func joins(r rune) bool { return r == '-' || r == '.' || r == '\'' || r == '’'
 // Tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
 func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 	stem := a.stemmer(language)
+	a.before = plainWord{}
 	at := 0
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRuneInString(text[i:])
@@ -257,8 +265,10 @@ func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 	if len(a.cuts) == 2 && begin == start && a.cuts[1] == len(word) {
 		low := Fold(word)
 		emit(Token{Term: stem.of(low), Surface: low, At: at, Start: start, End: end})
+		a.compound(text, plainWord{low, start, end}, at, stem, emit)
 		return at + 1
 	}
+	a.before = plainWord{}
 	parts := len(a.cuts) / 2
 	whole := Fold(text[begin:end])
 	emit(Token{Term: whole, Surface: whole, At: at, Covers: parts, Start: start, End: end})
@@ -273,11 +283,32 @@ func (a *Analyser) name(text string, begin, start, end, at int, stem *stemmer, e
 		}
 		from = to
 	}
+	if closed := a.hyphenated(word, stem); closed != "" && begin == start {
+		emit(Token{Term: stem.of(closed), Surface: closed, At: at, Covers: 2, Start: start, End: end})
+	}
 	for k := range parts {
 		low := Fold(word[a.cuts[2*k]:a.cuts[2*k+1]])
 		emit(Token{Term: stem.of(low), Surface: low, At: at + k, Start: start, End: end})
 	}
 	return at + parts
+}
+
+// compound emits the closed form of a word and the one before it, if these make one.
+func (a *Analyser) compound(text string, word plainWord, at int, stem *stemmer, emit func(Token)) {
+	if b := a.before; stem.single && b.end+1 == word.start && b.end > 0 && text[b.end] == ' ' {
+		if closed := Compound(b.text, word.text); closed != "" {
+			emit(Token{Term: stem.of(closed), Surface: closed, At: at - 1, Covers: 2, Start: b.start, End: word.end})
+		}
+	}
+	a.before = word
+}
+
+// hyphenated is the closed form of a name that was cut; empty if it has none.
+func (a *Analyser) hyphenated(word string, stem *stemmer) string {
+	if len(a.cuts) != 4 || !stem.single || word[a.cuts[1]] != '-' {
+		return ""
+	}
+	return Hyphenated(Fold(word[:a.cuts[1]]), Fold(word[a.cuts[2]:]))
 }
 
 // cutName appends the start and end of each part of a name: at separators and where a capital begins a new word.

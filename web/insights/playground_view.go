@@ -390,11 +390,17 @@ func newTryPromptView(p *model.Prompt, req *model.Request) *tryPromptView {
 		j := p.Judged
 		v.Facts = [][2]string{
 			{"Read as", j.Question}, {"Verdict", string(j.Verdict)},
+		}
+		sums := [][2]string{
 			{"Best passage, by the search", scoreText(j.Search)},
 			{"Of the question in one passage", scoreText(j.Held)},
 			{"A name that this passage lacks", scoreText(j.Missing)},
 			{"Together", fmt.Sprintf("%.2f; answered from %.2f on, in doubt from %.2f on", j.Sum, j.Answers, j.Doubts)},
 		}
+		if j.Opening != "" {
+			sums = [][2]string{{"First question", j.Opening + "; it goes by the site's own places, not by words"}}
+		}
+		v.Facts = append(v.Facts, sums...)
 		for _, q := range j.Quoted {
 			v.Quoted = append(v.Quoted, tryQuotedView{req.Passages[q.Passage].Label(), q.Text})
 		}
