@@ -159,6 +159,7 @@ var doing = func() map[string]bool {
 			}
 		}
 	}
+	delete(m, "custom") // that of "customize" as well
 	return m
 }()
 
