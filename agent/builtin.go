@@ -35,7 +35,17 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		return Result{}, names.Err
 	}
 	if mis, ok := errors.AsType[*rules.Misunderstanding](err); ok {
-		return misunderstood(mis), nil
+		if mis.Detail || mis.Why != "" { // it is an instruction of a fixed form, but for that
+			return misunderstood(mis, task.Prompt), nil
+		}
+		if _, err := start(); err != nil {
+			return Result{}, err
+		}
+		res, read, err := a.asked(ctx, &builtin{work: w, progress: progress}, task.Prompt, names)
+		if err != nil || read {
+			return res, err
+		}
+		return misunderstood(mis, task.Prompt), nil
 	} else if err != nil {
 		return Result{}, err
 	}
@@ -107,6 +117,11 @@ func (b *builtin) carryOut(ctx context.Context) (Result, error) {
 		b.todos[i].Status = "completed"
 		b.tell(strings.Join(b.Done[before:], ". "))
 	}
+	return b.finish(ctx)
+}
+
+// finish checks what was done, and reports it.
+func (b *builtin) finish(ctx context.Context) (Result, error) {
 	b.tell("Checking")
 	changes, err := b.Files.Changes()
 	if err != nil {
@@ -153,7 +168,7 @@ func nothing(message string, outcome api.Outcome) Result {
 }
 
 // misunderstood tells the user what was not understood, and what to say instead.
-func misunderstood(e *rules.Misunderstanding) Result {
+func misunderstood(e *rules.Misunderstanding, prompt string) Result {
 	text := e.Error() + " Nothing was changed"
 	if e.Others {
 		text += ", also not by the other parts: a prompt is carried out whole or not at all"
@@ -171,6 +186,8 @@ func misunderstood(e *rules.Misunderstanding) Result {
 		if len(fill) > 0 {
 			text += "\n(Put " + strings.Join(fill, ", and ") + ".)"
 		}
+	} else if !e.Detail {
+		text += "\n\n" + missing(e, prompt)
 	}
 	outcome := api.OutcomeNotUnderstood
 	if e.Detail {
@@ -178,6 +195,38 @@ func misunderstood(e *rules.Misunderstanding) Result {
 	}
 	return nothing(text+
 		"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
+}
+
+// missing says what was read of a text that comes near to no form, what is missing, and the form with what is known.
+func missing(e *rules.Misunderstanding, prompt string) string {
+	texts, paths := rules.Known(prompt)
+	var known, lack []string
+	form := [3]string{"…", "…", "PAGE"}
+	switch len(texts) {
+	case 0:
+		lack = append(lack, "the text that stands there and the one that is to stand there, in quotes")
+	case 1:
+		known = append(known, "the text "+say.Quote(texts[0]))
+		form[0] = say.OneLine(texts[0], 80)
+		lack = append(lack, "what is to become of it")
+	default:
+		known = append(known, say.Count(len(texts), "text")+" in quotes")
+		lack = append(lack, "which of them stands there and which is to stand there")
+	}
+	if len(paths) == 1 {
+		known = append(known, "the page "+say.Quote(paths[0]))
+		form[2] = say.OneLine(paths[0], 200)
+	} else {
+		lack = append(lack, "the page")
+	}
+	if r := rules.Restriction(e.Part); r != "" {
+		lack = append(lack, "a way to say "+say.Quote(r)+", which restricts it and which no form has: name the section, or the text with words around it")
+	}
+	s := "Missing: " + strings.Join(lack, "; ") + "."
+	if len(known) > 0 {
+		s = "Understood: " + strings.Join(known, ", ") + ". " + s
+	}
+	return s + fmt.Sprintf("\nFill in what is missing: replace %q with %q in %s", form[0], form[1], form[2])
 }
 
 // checked refuses changes that would break something, and says what was looked at.

@@ -32,7 +32,7 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 // Preview makes the brief that a model would get if the question were put now, with what it comes with, and with the
 // searches that a model has made of the question, if any. No model is called and nothing is kept. The request's Search
 // says that the model may search by itself, and finds nothing.
-func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
+func Preview(ctx context.Context, searcher Finder, project api.Project, question string, with Wanted,
 	history []model.Message, rewritten ...string) (Brief, error) {
 	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}
 	b, err := briefOf(ctx, f, &project, &with, question, history)

@@ -171,7 +171,7 @@ func (r *Run) Do(op Operation) error {
 	if err != nil {
 		return err
 	}
-	r.bounds, r.before = b, nil
+	r.bounds = b
 	before := r.Files.Save()
 	if err := op.Run(r); err != nil || b == nil || b.free {
 		return err

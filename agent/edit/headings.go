@@ -27,11 +27,7 @@ func (r *Run) put(f string, before *markup.Page, out []byte, pin bool) error {
 			}
 		}
 	}
-	if err := r.Files.Write(f, out); err != nil {
-		return err
-	}
-	r.before = append(r.before, before)
-	return nil
+	return r.Files.Write(f, out)
 }
 
 // What an anchor may hold when it is kept as {#anchor}, and when as an attribute.
@@ -311,7 +307,7 @@ func (o *ChangeHeading) Run(r *Run) error {
 	return nil
 }
 
-func inOrder(m map[*markup.Page][]markup.Edit) []*markup.Page {
+func inOrder[T any](m map[*markup.Page][]T) []*markup.Page {
 	var out []*markup.Page
 	for p := range m {
 		out = append(out, p)

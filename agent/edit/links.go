@@ -2,7 +2,9 @@ package edit
 
 import (
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
 	"docent/agent/pages"
@@ -137,7 +139,12 @@ func (o *FixLinks) Within(s Scope) Operation { return again(o, s) }
 
 func (o *FixLinks) Run(r *Run) error {
 	var left []string
-	fixed, files, err := r.editEach("links fixed", func(p *markup.Page) (edits []markup.Edit, err error) {
+	repairs := map[*markup.Page][]repair{}
+	list, err := r.readable(r.bounds)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
 		regions, whole := r.bounds.within(p)
 		for _, l := range r.Site.Broken(p) {
 			if !whole && !inside(l.At, regions) {
@@ -148,17 +155,38 @@ func (o *FixLinks) Run(r *Run) error {
 				left = append(left, r.Site.Show(p.Path)+": "+say.OneLine(l.Dest, 120))
 				continue
 			}
-			edits = append(edits, markup.Edit{Span: l.At, New: []byte(next)})
+			repairs[p] = append(repairs[p], repair{markup.Edit{Span: l.At, New: []byte(next)}, wayOf(l.Dest, next)})
 		}
-		return edits, nil
-	})
-	if err != nil {
-		return err
+	}
+	doubts := premises(list, repairs)
+	fixed, files := 0, 0
+	for _, p := range inOrder(repairs) {
+		var edits []markup.Edit
+		for _, one := range repairs[p] {
+			if doubts[one.way] == "" {
+				edits = append(edits, one.Edit)
+			}
+		}
+		if edits = r.keep(p, edits); len(edits) == 0 {
+			continue
+		}
+		if err := r.edit(p, edits, "links fixed", len(edits)); err != nil {
+			return err
+		}
+		fixed += len(edits)
+		files++
 	}
 	for _, l := range left {
 		r.Kept("No certain target for the link in %s", l)
 	}
+	why := slices.Sorted(maps.Values(doubts))
+	for _, s := range why {
+		r.Kept("Left as they are: %s", s)
+	}
 	if fixed == 0 {
+		if len(why) > 0 {
+			return say.Refuse("%s", strings.Join(why, "; "))
+		}
 		if len(left) > 0 {
 			return say.Refuse("%s, but for none is one target certain: %s", brokenText(len(left)), say.List(left))
 		}
@@ -171,6 +199,77 @@ func (o *FixLinks) Run(r *Run) error {
 	r.Did("Fixed %s in %s%s", say.Count(fixed, "broken link"), say.Count(files, "file"), more)
 	r.headline("fix broken links")
 	return nil
+}
+
+// A repair is what would mend a link, with the way in which the link fails.
+type repair struct {
+	markup.Edit
+	way way
+}
+
+// A way is how links fail that may all fail for one reason, which then lies in what is known of the site and not in the
+// links: the case of their anchors, or a folder that their paths begin with.
+type way struct{ kind, prefix string }
+
+const (
+	anchorCase = "the case of anchors"
+	mounted    = "where the documentation is mounted"
+)
+
+func wayOf(dest, next string) way {
+	path, anchor, _ := strings.Cut(dest, "#")
+	to, now, _ := strings.Cut(next, "#")
+	switch {
+	case anchor != now && path == to && strings.EqualFold(anchor, now):
+		return way{kind: anchorCase}
+	case strings.HasPrefix(path, "/") && strings.HasPrefix(to, "/") && path != to:
+		if strings.HasSuffix(path, to) {
+			return way{mounted, strings.TrimSuffix(path, to)}
+		}
+	}
+	return way{}
+}
+
+// has reports whether a link is of the sort that fails in a way: it could.
+func (w way) has(dest string) bool {
+	path, anchor, _ := strings.Cut(dest, "#")
+	if w.kind == anchorCase {
+		return anchor != strings.ToLower(anchor)
+	}
+	return strings.HasPrefix(path, w.prefix+"/")
+}
+
+// premises looks at all links of the sorts that fail. Where most of a sort fail in the same way, that says nothing
+// against the links: the reason is in the answer.
+func premises(list []*markup.Page, repairs map[*markup.Page][]repair) map[way]string {
+	const few = 3
+	failing := map[way]int{}
+	for _, all := range repairs {
+		for _, one := range all {
+			if one.way != (way{}) {
+				failing[one.way]++
+			}
+		}
+	}
+	out := map[way]string{}
+	for w, n := range failing {
+		all := 0
+		for _, p := range list {
+			for _, l := range p.Links {
+				if !strings.Contains(l.Dest, "://") && w.has(l.Dest) {
+					all++
+				}
+			}
+		}
+		switch {
+		case n < few || 2*n <= all:
+		case w.kind == anchorCase:
+			out[w] = fmt.Sprintf("%d of %d links whose anchor has capitals would lead nowhere for their case alone. If the site keeps the case of anchors they are right", n, all)
+		default:
+			out[w] = fmt.Sprintf("%d of %d links that begin with %s would lead nowhere. If the documentation is mounted there they are right: give the project the site's address with it", n, all, say.Quote(w.prefix+"/"))
+		}
+	}
+	return out
 }
 
 func brokenText(n int) string {

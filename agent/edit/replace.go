@@ -48,9 +48,16 @@ func (o *Replace) Run(r *Run) error {
 	if hasMarkup(o.From) && !AddressLike(o.From) {
 		re.raw, re.front = true, false
 	}
-	find := literalFinder(o.From, o.To, o.Scope.Manner)
+	manner := o.Scope.Manner
+	manner.Words = !manner.InWords
+	find := literalFinder(o.From, o.To, manner)
 	if o.To == "" {
 		find = removing(find)
+	}
+	parts := Manner{IgnoreCase: manner.IgnoreCase}
+	within, _, err := r.countPages(pages, re, literalFinder(o.From, o.To, parts))
+	if err != nil {
+		return err
 	}
 	if err := r.oneMeaning(o.Scope, pages, find, o.From); err != nil {
 		return err
@@ -64,6 +71,9 @@ func (o *Replace) Run(r *Run) error {
 		return err
 	}
 	if n == 0 {
+		if within > 0 {
+			return say.Refuse("%s stands only within longer words%s, %s; end the instruction with “also within words” to change these", say.Quote(o.From), o.Scope.there(), say.Times(within))
+		}
 		m, _, err := r.countPages(pages, r.reach(Manner{Code: true, Links: true}), find)
 		if err != nil {
 			return err
@@ -73,9 +83,8 @@ func (o *Replace) Run(r *Run) error {
 		}
 		return say.Idle("%s does not occur %s", say.Quote(o.From), o.Scope.nowhere())
 	}
-	if !o.Scope.Words && o.To != "" {
-		in := literalFinder(o.From, o.To, Manner{Words: true, IgnoreCase: o.Scope.IgnoreCase})
-		r.partOf(n, re, in)
+	if part := within - n; part > 0 && !manner.InWords && !o.Scope.Words {
+		r.Kept("Left %s within longer words; say “also within words” to change such", say.Count(part, "occurrence"))
 	}
 	verb := "Replaced"
 	if o.To == "" {
@@ -219,18 +228,4 @@ func (r *Run) countPages(pages []string, re reach, find finder) (n, files int, e
 		}
 	}
 	return n, files, nil
-}
-
-// partOf tells the user when some matches were within longer words.
-func (r *Run) partOf(n int, re reach, words finder) {
-	whole := 0
-	for _, p := range r.before {
-		if _, k, err := rewrite(p, re, words); err == nil {
-			whole += k
-		}
-	}
-	if part := n - whole; part > 0 {
-		r.Kept("%s of these stood within a longer word; say “only whole words” to leave such",
-			say.Count(part, "occurrence"))
-	}
 }

@@ -16,7 +16,6 @@ import (
 	"docent/agent/pages"
 	"docent/agent/workspace"
 	"docent/api"
-	"docent/site/markup"
 )
 
 // An Instruction is an earlier instruction of the job and what became of it.
@@ -44,7 +43,6 @@ type Run struct {
 	Counts  map[string]map[string]int // file -> what -> how often
 	Origin  map[string]string         // file moved -> where it was in the base
 	Dropped map[string]bool           // pages taken out of the navigation on request
-	before  []*markup.Page            // as they were, those that the operation that is carried out has written
 	bounds  *bounds                   // of the operation that is carried out
 	Undone  bool                      // an earlier instruction was undone
 	Meant   map[string]bool           // files that built-in instructions delete; nil if a language model works

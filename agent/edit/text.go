@@ -305,7 +305,7 @@ func wrapping(text string) string {
 func inWord(src []byte, sp, at markup.Span) bool {
 	first, _ := utf8.DecodeRune(src[sp.Start:sp.End])
 	last, _ := utf8.DecodeLastRune(src[sp.Start:sp.End])
-	if isWordRune(first) {
+	if isWordRune(first) && !unspaced(first) {
 		i := sp.Start
 		if i == at.Start {
 			for i > 0 && strings.IndexByte("*_~", src[i-1]) >= 0 {
@@ -316,7 +316,7 @@ func inWord(src []byte, sp, at markup.Span) bool {
 			return true
 		}
 	}
-	if isWordRune(last) {
+	if isWordRune(last) && !unspaced(last) {
 		i := sp.End
 		if i == at.End {
 			for i < len(src) && strings.IndexByte("*_~", src[i]) >= 0 {
@@ -332,6 +332,11 @@ func inWord(src []byte, sp, at markup.Span) bool {
 
 func isWordRune(r rune) bool {
 	return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r)
+}
+
+// unspaced reports whether a letter is of a script that puts no blanks between words.
+func unspaced(r rune) bool {
+	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
 // termFinder finds a term as a word of its own, with its regular plural. A term in small letters is found in any case

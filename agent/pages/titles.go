@@ -44,6 +44,19 @@ func (g *Titles) Exactly(words string) (out []string) {
 	return out
 }
 
+// Files returns the files of the pages that have this title or name.
+func (g *Titles) Files(words string) (out []string) {
+	if !g.load() {
+		return nil
+	}
+	for _, p := range g.all {
+		if g.site.Titled(words, p.Path) {
+			out = append(out, p.Path)
+		}
+	}
+	return out
+}
+
 // Like returns the pages whose titles share the most words.
 func (g *Titles) Like(words string) (out []string) {
 	if !g.load() {

@@ -105,6 +105,10 @@ func Parse(prompt string, m *Memory) ([]edit.Operation, error) {
 				return nil, mis
 			}
 		}
+		if hole(p.toks[begin:to]) {
+			return nil, &Misunderstanding{Part: p.sentence(begin), Why: "“…” and PAGE stand for words of yours: fill them in", Detail: true,
+				Others: len(ops) > 0}
+		}
 		if why := led.settle(op, m.lead); why != "" {
 			return nil, &Misunderstanding{Part: p.sentence(begin), Why: why, Detail: true, Others: len(ops) > 0}
 		}

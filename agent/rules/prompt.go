@@ -355,13 +355,16 @@ var nouns = map[string]string{
 func (p *parser) nearest(from, to int, page string) string {
 	toks := p.toks[from:min(to, len(p.toks))]
 	w := wordsOf(toks)
+	if restriction(toks) != "" {
+		return ""
+	}
 	best, most := "", 0
 	for _, e := range examples {
 		if score := w.likeness(lex(e)); score > most {
 			best, most = e, score
 		}
 	}
-	if most < 3 {
+	if most < 3 || !w.covered(lex(best)) {
 		return ""
 	}
 	for _, tail := range []string{" with content", " and unlink"} { // what need not be said
@@ -374,6 +377,11 @@ func (p *parser) nearest(from, to int, page string) string {
 		strings.HasPrefix(best, "change ")) {
 		w.texts = unquoted(toks)
 	}
+	for _, text := range w.texts {
+		if slices.Contains(unquoted(toks), text) && !named(text) && text == strings.ToLower(text) {
+			return "" // words of the sentence, and no names
+		}
+	}
 	if len(w.texts) == 0 && len(w.paths) == 0 && !isOrder(toks[0].low) {
 		return ""
 	}
@@ -381,6 +389,41 @@ func (p *parser) nearest(from, to int, page string) string {
 		page = "everywhere"
 	}
 	return strings.Replace(w.fill(best, page), " in everywhere", " everywhere", 1)
+}
+
+// restriction is what a sentence restricts an instruction by, if no form says that; a hint without it would say more
+// than the sentence.
+func restriction(toks []token) string {
+	for i, t := range toks {
+		switch {
+		case t.kind != word:
+		case limitWords[t.low] && t.low != "instead" && t.low != "but", ordinals[t.low] && i > 0:
+			return t.text
+		case (t.low == "if" || t.low == "when") && i > 0, t.low == "below" && i > 2, t.low == "above" && i > 2:
+			return t.text
+		}
+	}
+	return ""
+}
+
+var ordinals = wordSet(`first second third fourth fifth last final next previous top bottom 1st 2nd 3rd`)
+
+// covered reports whether a form has a word for each part of a page that is said, and for each thing of which the
+// sentence means one.
+func (w wording) covered(form []token) bool {
+	has := map[string]bool{}
+	for _, t := range form {
+		has[t.low], has[nouns[t.low]] = true, true
+	}
+	for said := range w.said {
+		if !placeWords[said] || has[said] || has[nouns[said]] {
+			continue
+		}
+		if n := nouns[said]; n != "page" && !pageNouns[said] && said != "files" && said != "folder" && said != "folders" {
+			return false
+		}
+	}
+	return !(has["links"] && (len(w.texts) > 0 || w.said["link"] && !w.said["links"]) && form[0].low == "fix")
 }
 
 // A wording is what a sentence says, for comparing it with forms.
@@ -476,6 +519,28 @@ func (w wording) fill(form, page string) string {
 		}
 	}
 	return b.String() + form[at:]
+}
+
+// Known is what can be read of a text that is no instruction: the texts that it quotes, and the pages that it names.
+func Known(prompt string) (texts, paths []string) {
+	w := wordsOf(lex(prompt[:min(len(prompt), maxRequest)]))
+	return w.texts, w.paths
+}
+
+// Restriction is what a sentence restricts an instruction by, if that is not known how to do.
+func Restriction(sentence string) string { return restriction(lex(sentence)) }
+
+// hole reports whether some tokens have a place that was to be filled in: "…" or PAGE, as hints show them.
+func hole(toks []token) bool {
+	dots := 0
+	found := false
+	for _, t := range toks {
+		found = found || t.kind == literalText && t.text == "…" || t.kind == word && t.text == "PAGE"
+		if t.kind == literalText && t.text == "..." {
+			dots++
+		}
+	}
+	return found && dots == 0
 }
 
 // SayWhere reports whether each operation says itself where it works, which its account shows; "everywhere" counts if

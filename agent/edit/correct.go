@@ -1,0 +1,565 @@
+package edit
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"docent/agent/pages"
+	"docent/agent/say"
+	"docent/site/markup"
+)
+
+// A Pair is a text and what should stand in its place.
+type Pair struct{ Old, New string }
+
+// A Reading is what a request says at one place: the ways in which it can be taken, the likeliest first.
+type Reading struct {
+	Pairs   []Pair
+	Cue     Cue
+	Literal bool // both texts are quoted
+}
+
+// A Cue is what tells the old text from the new one.
+type Cue uint8
+
+// Cues, the surest first.
+const (
+	Arrow  Cue = iota + 1 // X -> Y
+	Verb                  // replace X with Y
+	Should                // X should be Y
+	Unsure                // Y instead of X, or X instead of Y: the documentation must tell
+)
+
+// Correct makes the changes that a request in people's words asks for, if the documentation bears them out: the old text
+// stands there once, or several times in one sort of place if all are meant.
+type Correct struct {
+	Readings []Reading
+	In       []string // files that the request names; none for all pages
+	Near     []string // pages that it may mean: they decide where the text stands on several
+	Anchors  []string // of sections that it names
+	Quoted   []string // longer texts that may show where one stands
+	Every    bool     // all occurrences are meant
+}
+
+func (o *Correct) Todo() string {
+	var parts []string
+	for _, r := range o.Readings {
+		p := r.Pairs[0]
+		if s := fmt.Sprintf("replace %s with %s", say.Quote(p.Old), say.Quote(p.New)); !slices.Contains(parts, s) {
+			parts = append(parts, s)
+		}
+	}
+	return "Look for what the request says, and " + strings.Join(parts, ", ")
+}
+
+func (o *Correct) Where() *Scope { return nil } // it names its places one by one
+
+// A Doubt says what a request in people's words leaves open, with what is known.
+type Doubt struct {
+	Why   string
+	Pair  Pair
+	Files []string // where the old text stands; none if it does not
+	Forms []string // what to say instead, filled in
+}
+
+func (d *Doubt) Error() string { return d.Why }
+
+// A site of a text on a page.
+type located struct {
+	page *markup.Page
+	markup.Span
+	text string // what is to stand there
+	sort string
+}
+
+func (o *Correct) Run(r *Run) error {
+	var found []located
+	var doubt *Doubt
+	done := map[Pair]bool{}
+	for _, reading := range o.Readings {
+		pair, at, err := o.find(r, reading)
+		switch d, open := err.(*Doubt); {
+		case err != nil && !open:
+			return err
+		case open:
+			if doubt == nil && d != nil && reading.Literal || d != nil && len(d.Files) > 0 {
+				doubt = d
+			}
+			continue
+		case len(at) == 0 || done[pair]:
+			continue
+		}
+		done[pair] = true
+		found = append(found, at...)
+	}
+	if doubt != nil && (len(found) == 0 || len(doubt.Files) > 0) {
+		return doubt
+	}
+	if len(found) == 0 {
+		return o.nothing(r)
+	}
+	if found = apart(found); found == nil {
+		return &Doubt{Why: "it names different texts for the same place", Pair: o.Readings[0].Pairs[0]}
+	}
+	return o.write(r, found)
+}
+
+// nothing says that none of the texts is there.
+func (o *Correct) nothing(r *Run) error {
+	p := o.Readings[0].Pairs[0]
+	where := "anywhere"
+	if len(o.In) > 0 {
+		where = "in " + r.shown(o.In)
+	}
+	return &Doubt{Why: fmt.Sprintf("%s does not stand %s", say.Quote(p.Old), where), Pair: p}
+}
+
+func (r *Run) shown(files []string) string {
+	var out []string
+	for _, f := range files {
+		out = append(out, r.Site.Show(f))
+	}
+	return say.List(out)
+}
+
+// apart sorts what was found and drops what was found twice; nil if two changes of one place differ.
+func apart(list []located) []located {
+	slices.SortFunc(list, func(a, b located) int {
+		if c := strings.Compare(a.page.Path, b.page.Path); c != 0 {
+			return c
+		}
+		return a.Start - b.Start
+	})
+	var out []located
+	for _, l := range list {
+		if n := len(out); n > 0 && out[n-1].page.Path == l.page.Path && l.Start < out[n-1].End {
+			last := out[n-1]
+			whole := func(a, b located) bool { // b's change is part of a's
+				return a.Start <= b.Start && b.End <= a.End && strings.Contains(a.text, b.text)
+			}
+			switch {
+			case whole(last, l):
+			case whole(l, last):
+				out[n-1] = l
+			default:
+				return nil
+			}
+			continue
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+func (o *Correct) write(r *Run, found []located) error {
+	byPage := map[*markup.Page][]markup.Edit{}
+	for _, l := range found {
+		byPage[l.page] = append(byPage[l.page], markup.Edit{Span: l.Span, New: []byte(l.text)})
+	}
+	for _, p := range inOrder(byPage) {
+		if err := r.Files.Writable(p.Path); err != nil {
+			return err
+		}
+		out, err := markup.Apply(p.Src, byPage[p])
+		if err != nil {
+			return fmt.Errorf("edit %s: %w", p.Path, err)
+		}
+		if err := r.put(p.Path, p, out, true); err != nil {
+			return err
+		}
+		r.Tally(p.Path, "replaced", len(byPage[p]))
+	}
+	for _, l := range found {
+		old := string(l.page.Src[l.Start:l.End])
+		s := fmt.Sprintf("Replaced %s with %s in %s, line %d%s", say.Quote(old), say.Quote(l.text), r.Site.Show(l.page.Path), lineOf(l.page, l.Start),
+			l.sort)
+		r.Did("%s", s)
+	}
+	r.headline("replace %s with %s", say.Quote(string(found[0].page.Src[found[0].Start:found[0].End])), say.Quote(found[0].text))
+	return nil
+}
+
+func lineOf(p *markup.Page, at int) int { return bytes.Count(p.Src[:at], []byte("\n")) + 1 }
+
+// find settles which way of taking a reading the documentation bears out, and where.
+func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
+	pairs := reading.Pairs
+	var first *Doubt
+	for _, p := range pairs {
+		at, err := o.places(r, p)
+		if err != nil {
+			return p, nil, err
+		}
+		if len(at) == 0 && reading.Cue == Unsure {
+			back := Pair{p.New, p.Old}
+			if at, err = o.places(r, back); err != nil {
+				return p, nil, err
+			}
+			if len(at) > 0 {
+				p = back
+			}
+		}
+		if len(at) == 0 {
+			continue
+		}
+		if reading.Cue == Unsure && o.stands(r, p.New, at) {
+			return p, nil, o.doubt(r, p, at, fmt.Sprintf("both %s and %s stand there, and it is not certain which is wrong", say.Quote(p.Old), say.Quote(p.New)))
+		}
+		settled, why := o.certain(r, p, at)
+		if why == "" {
+			return p, settled, nil
+		}
+		if first == nil {
+			first = o.doubt(r, p, at, why)
+		}
+	}
+	if first != nil {
+		return first.Pair, nil, first
+	}
+	p := pairs[0]
+	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
+}
+
+// stands reports whether a text stands on one of the pages already.
+func (o *Correct) stands(r *Run, text string, at []located) bool {
+	re, err := regexp.Compile(wrapping(text))
+	if err != nil {
+		return true
+	}
+	for _, l := range at {
+		for _, m := range re.FindAllIndex(l.page.Src, -1) {
+			sp := markup.Span{Start: m[0], End: m[1]}
+			if !inWord(l.page.Src, sp, markup.Span{End: len(l.page.Src)}) && (sp.End <= l.Start || sp.Start >= l.End) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// places are where the old text of a pair stands as whole words, and the new one does not.
+func (o *Correct) places(r *Run, p Pair) ([]located, error) {
+	list := o.In
+	if len(list) == 0 {
+		list = r.Site.List()
+	}
+	if strings.TrimSpace(p.Old) == "" || p.Old == p.New {
+		return nil, nil
+	}
+	var out []located
+	for _, f := range list {
+		if err := r.Context.Err(); err != nil {
+			return nil, err
+		}
+		page, err := r.Site.Page(f)
+		if err != nil {
+			continue
+		}
+		out = append(out, occurrences(page, p)...)
+		if len(out) > 1000 {
+			break
+		}
+	}
+	return out, nil
+}
+
+// occurrences finds a text on a page, as it is written there or with marks of emphasis between its words.
+func occurrences(page *markup.Page, p Pair) (out []located) {
+	whole := markup.Span{End: len(page.Src)}
+	covered := spansOf(page.Src, wrapping(p.New))
+	if !strings.Contains(p.New, p.Old) {
+		covered = nil
+	}
+	for _, sp := range spansOf(page.Src, wrapping(p.Old)) {
+		if inWord(page.Src, sp, whole) || inside(sp, covered) {
+			continue
+		}
+		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp)})
+	}
+	if len(out) > 0 || !strings.Contains(p.Old, " ") {
+		return out
+	}
+	// As a reader sees it: the words that differ are looked for within the text.
+	old, now := core(p)
+	if old == "" || old == p.Old {
+		return nil
+	}
+	for _, sp := range spansOf(page.Src, loose(p.Old)) {
+		var within []located
+		for _, c := range spansOf(page.Src[sp.Start:sp.End], wrapping(old)) {
+			c = markup.Span{Start: sp.Start + c.Start, End: sp.Start + c.End}
+			if !inWord(page.Src, c, whole) {
+				within = append(within, located{page, c, now, sortOf(page, c)})
+			}
+		}
+		if len(within) == 1 {
+			out = append(out, within[0])
+		}
+	}
+	return out
+}
+
+func spansOf(src []byte, expr string) (out []markup.Span) {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return nil
+	}
+	for _, m := range re.FindAllIndex(src, 1000) {
+		out = append(out, markup.Span{Start: m[0], End: m[1]})
+	}
+	return out
+}
+
+// loose matches a text with marks of emphasis, code and links between its words.
+func loose(text string) string {
+	var b strings.Builder
+	for i, w := range strings.Fields(text) {
+		if i > 0 {
+			b.WriteString("[*_`\\[]{0,3}\\s+[*_`\\[]{0,3}")
+		}
+		b.WriteString(regexp.QuoteMeta(strings.Trim(w, "*_`")))
+	}
+	return b.String()
+}
+
+// asWrapped is the new text with the line ends of the old one kept where only words at its ends differ.
+func asWrapped(seen string, p Pair) string {
+	if !strings.ContainsAny(seen, "\r\n") || strings.Contains(p.Old, "\n") {
+		return p.New
+	}
+	old, now := core(p)
+	if old != "" && strings.Count(seen, old) == 1 {
+		return strings.Replace(seen, old, now, 1)
+	}
+	return p.New
+}
+
+// core is what differs between the two texts of a pair, in whole words.
+func core(p Pair) (old, now string) {
+	a, b := strings.Fields(p.Old), strings.Fields(p.New)
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return strings.Trim(strings.Join(a, " "), "*_`"), strings.Trim(strings.Join(b, " "), "*_`")
+}
+
+// sortOf says what sort of place a text stands in, as it is told: empty for running text.
+func sortOf(p *markup.Page, sp markup.Span) string {
+	for _, c := range p.Code {
+		if c.Span.Start <= sp.Start && sp.End <= c.Span.End {
+			if c.Inline {
+				return ", in inline code"
+			}
+			return ", in a code block"
+		}
+	}
+	if sp.End <= p.Body.Start {
+		return ", in the front matter"
+	}
+	for _, l := range p.Links {
+		if l.At.Start <= sp.Start && sp.End <= l.At.End && l.At.Start < l.At.End {
+			return ", in the target of a link"
+		}
+	}
+	for _, h := range p.Headings {
+		if h.Span.Start <= sp.Start && sp.End <= h.Span.End {
+			return ", in a heading"
+		}
+	}
+	return ""
+}
+
+// certain settles which of several places are meant, or says why that is not known.
+func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
+	if len(at) == 1 {
+		return at, ""
+	}
+	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
+		at = narrowed
+	}
+	if narrowed := o.below(at); len(narrowed) > 0 {
+		at = narrowed
+	}
+	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
+		at = near
+	}
+	if len(at) == 1 {
+		return at, ""
+	}
+	one := true
+	for _, l := range at {
+		one = one && l.page == at[0].page
+	}
+	switch {
+	case !one:
+		return nil, fmt.Sprintf("%s stands on %d pages", say.Quote(p.Old), countPages(at))
+	case !sameSort(at):
+		return nil, fmt.Sprintf("%s stands %s in %s, in unlike places (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path),
+			lines(at))
+	case misspelled(p), o.Every && distinct(p.Old), (o.Every || distinct(p.Old)) && !o.stands(r, p.New, at):
+		return at, ""
+	}
+	return nil, fmt.Sprintf("%s stands %s in %s (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path), lines(at))
+}
+
+// misspelled reports whether the old text is a known misspelling of the new one: then none of its places is right.
+func misspelled(p Pair) bool {
+	fix, ok := typoWords(p.Old)
+	return ok && strings.EqualFold(fix, p.New)
+}
+
+func countPages(at []located) int {
+	seen := map[string]bool{}
+	for _, l := range at {
+		seen[l.page.Path] = true
+	}
+	return len(seen)
+}
+
+// sameSort reports whether texts stand in one sort of place: code of one kind, link targets, or what readers read.
+func sameSort(at []located) bool {
+	class := func(s string) string {
+		if s == ", in a heading" || s == ", in the front matter" {
+			return ""
+		}
+		return s
+	}
+	return !slices.ContainsFunc(at, func(l located) bool { return class(l.sort) != class(at[0].sort) })
+}
+
+// distinct reports whether a text is a name or an identifier, which means the same wherever it stands, and no word of
+// the language.
+func distinct(s string) bool {
+	words := strings.Fields(s)
+	upper := 0
+	for _, w := range words {
+		if strings.ContainsFunc(w[1:], unicode.IsUpper) || strings.ContainsAny(w, "_./=@$[]{}<>0123456789") {
+			return true
+		}
+		if unicode.IsUpper([]rune(w)[0]) {
+			upper++
+		}
+	}
+	return len(words) > 1 && upper == len(words)
+}
+
+func lines(at []located) string {
+	var out []string
+	for _, l := range at {
+		out = append(out, fmt.Sprint(lineOf(l.page, l.Start)))
+	}
+	return "lines " + say.List(out)
+}
+
+// shownBy are the places within a longer text that the request quotes, if that stands in one place alone.
+func (o *Correct) shownBy(r *Run, p Pair, at []located) []located {
+	for _, q := range o.Quoted {
+		if len(q) <= len(p.Old) || q == p.New || !strings.Contains(q, p.Old) {
+			continue
+		}
+		var within []located
+		spots := 0
+		for _, page := range pagesOf(at) {
+			for _, sp := range append(spansOf(page.Src, wrapping(q)), spansOf(page.Src, loose(q))...) {
+				n := len(within)
+				for _, l := range at {
+					if l.page == page && sp.Start <= l.Start && l.End <= sp.End && !slices.ContainsFunc(within, func(w located) bool { return w.Span == l.Span && w.page == l.page }) {
+						within = append(within, l)
+					}
+				}
+				if len(within) > n {
+					spots++
+				}
+			}
+		}
+		if spots == 1 {
+			return within
+		}
+	}
+	return nil
+}
+
+func pagesOf(at []located) (out []*markup.Page) {
+	for _, l := range at {
+		if !slices.Contains(out, l.page) {
+			out = append(out, l.page)
+		}
+	}
+	return out
+}
+
+// below are the places in the sections that the request names.
+func (o *Correct) below(at []located) (out []located) {
+	for _, l := range at {
+		for i, h := range l.page.Headings {
+			if slices.ContainsFunc(o.Anchors, func(a string) bool { return strings.EqualFold(a, h.Anchor) }) &&
+				pages.LineStart(l.page.Src, h.Span.Start) <= l.Start && l.End <= sectionEnd(l.page, i) {
+				out = append(out, l)
+				break
+			}
+		}
+	}
+	return out
+}
+
+// doubt says why it is not certain what is meant, and what could be said instead.
+func (o *Correct) doubt(r *Run, p Pair, at []located, why string) *Doubt {
+	d := &Doubt{Why: why, Pair: p}
+	for _, page := range pagesOf(at) {
+		d.Files = append(d.Files, page.Path)
+		own := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != page })
+		d.Forms = append(d.Forms, r.forms(p, own)...)
+	}
+	if len(d.Forms) > 5 {
+		d.Forms = d.Forms[:5]
+	}
+	return d
+}
+
+// forms are instructions that replace a text in places of a page: section by section if these differ, and never more
+// than these places.
+func (r *Run) forms(p Pair, at []located) (out []string) {
+	quoted := func(s string) string { return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(s) + `"` }
+	page := r.Site.Show(at[0].page.Path)
+	for _, l := range at {
+		where := " in " + page
+		if h := headingOver(l.page, l.Start); h != "" && len(at) > 1 {
+			where = " in the section " + quoted(h) + " of " + page
+		}
+		switch l.sort {
+		case ", in inline code":
+			where = " in inline code" + where
+		case ", in a code block":
+			where = " in code blocks" + where
+		case ", in the target of a link":
+			where = " in link targets" + where
+		case ", in the front matter":
+			where = " in the front matter of " + page
+		}
+		s := "replace " + quoted(p.Old) + " with " + quoted(p.New) + where
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func headingOver(p *markup.Page, at int) string {
+	text := ""
+	for _, h := range p.Headings {
+		if h.Span.Start <= at {
+			text = h.Text
+		}
+	}
+	if strings.IndexFunc(text, unicode.IsControl) >= 0 {
+		return ""
+	}
+	return text
+}

@@ -1,0 +1,39 @@
+package agent_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+// Most links of one sort that fail in the same way are right, and what is known of the site is wrong: a site may keep
+// the case of its anchors, and it may be mounted below a folder.
+func TestFixingLinksDoubtsItsPremiseBeforeMostLinksOfASort(t *testing.T) {
+	var links strings.Builder
+	for i := range 30 {
+		fmt.Fprintf(&links, "[%d](b.md#Test-Configuration)\n", i)
+	}
+	j := newJob(t, map[string]string{"a.md": "# A\n\n" + links.String(), "b.md": "# B\n\n## Test Configuration\n\nText.\n"})
+	res := j.do("fix broken links")
+	if len(res.Changes) > 0 || !strings.Contains(res.Message, "30 of 30 links whose anchor has capitals") {
+		t.Errorf("%d changes: %s", len(res.Changes), res.Message)
+	}
+
+	j = newJob(t, map[string]string{"topics/a.md": "# A\n\n[1](/docs/topics/b/), [2](/docs/topics/b/), [3](/docs/topics/a/)\n",
+		"topics/b.md": "# B\n\nSee [c](c.md).\n", "topics/d.md": "# D\n"})
+	res = j.do("fix broken links")
+	if len(res.Changes) > 0 {
+		t.Errorf("%s\n%s", res.Message, difference(j.tree.commits[0], j.tree.files()))
+	}
+}
+
+// One slip among many right links of its sort is mended as before.
+func TestFixingLinksMendsTheOneThatIsUnlikeTheOthers(t *testing.T) {
+	j := newJob(t, map[string]string{"a.md": "# A\n\n[1](b.md#Part)\n[2](#a)\n", "b.md": "# B\n\n## Part\n\nText.\n"})
+	j.project = api.Project{ID: "p"}
+	if res := j.must("fix broken links"); !strings.Contains(res.Message, "Fixed 1 broken link") {
+		t.Error(res.Message)
+	}
+}

@@ -1,0 +1,807 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+
+	"docent/agent/edit"
+	"docent/agent/workspace"
+)
+
+// This file reads requests in people's words: an issue, a template that was filled in, a message of a commit. It looks
+// for a text, for what should stand in its place, and for the page, and takes nothing on trust: what it finds is
+// checked against the documentation before anything is changed.
+
+// A Request is what a text in people's words seems to ask for.
+type Request struct {
+	Readings []edit.Reading
+	Places   []Mention
+	Quoted   []string // every text in quotes: a longer one may show where a shorter one stands
+	Every    bool     // it says that all occurrences are meant
+	Limit    string   // a sentence that restricts what is asked for, in a way that is not read
+	Other    bool     // it gives an order besides that is not read
+	Ignored  []string // sentences that were not read
+}
+
+// A Mention names a page: by its path, its address or its title.
+type Mention struct {
+	Text string
+	Kind MentionKind
+}
+
+// A MentionKind is how a page is named.
+type MentionKind uint8
+
+// Kinds of mentions, the most exact first.
+const (
+	PathMention MentionKind = iota
+	URLMention
+	TitleMention
+)
+
+const (
+	maxRequest  = 20_000 // bytes that are read of a request
+	maxReadings = 40
+	maxOperand  = 2_000 // bytes of a text to be replaced, or to stand there
+)
+
+var (
+	htmlComment = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
+	linkMarkup  = regexp.MustCompile(`!?\[([^\]\n]*)\]\(([^)\s]*)\)`)
+	checkbox    = regexp.MustCompile(`(?m)^[ \t]*[-*] \[[ xX]\].*$`)
+	trailer     = regexp.MustCompile(`(?mi)^(?:signed-off-by|co-authored-by|reviewed-by|change-type|(?:-{3,}|_{3,}))\b?.*$`)
+	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\([^)\n]*\))?!?:[ \t]`)
+	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
+	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
+	issueNumber = regexp.MustCompile(`^#\d+$`)
+)
+
+// blank puts blanks in the place of what is matched, so that everything else stays where it was.
+func blank(re *regexp.Regexp, s string) string {
+	return re.ReplaceAllStringFunc(s, func(m string) string {
+		return strings.Map(func(r rune) rune {
+			if r == '\n' {
+				return r
+			}
+			return ' '
+		}, m)
+	})
+}
+
+// Read looks for changes and pages in a text. It decides nothing.
+func Read(text string) Request {
+	text = strings.ReplaceAll(text[:min(len(text), maxRequest)], "\r\n", "\n")
+	for _, re := range []*regexp.Regexp{htmlComment, checkbox, trailer, templated, commitScope} {
+		text = blank(re, text)
+	}
+	q := &reader{parser: &parser{}, used: map[int]bool{}}
+	text = q.unlinked(text)
+	q.src, q.toks = text, lex(text)
+	for i := 0; i < len(q.toks) && len(q.req.Readings) < maxReadings; i++ {
+		q.at(i)
+	}
+	q.sections()
+	q.mentions()
+	q.rest()
+	return q.req
+}
+
+type reader struct {
+	*parser
+	req  Request
+	used map[int]bool // tokens that a reading or a mention took
+}
+
+// unlinked takes the markup of links off, but not within quotes, where it is what stands on the page.
+func (q *reader) unlinked(s string) string {
+	var b strings.Builder
+	at := 0
+	for _, m := range linkMarkup.FindAllStringSubmatchIndex(s, -1) {
+		line := s[strings.LastIndexByte(s[:m[0]], '\n')+1 : m[0]]
+		if strings.Count(line, "`")%2 == 1 || strings.Count(line, `"`)%2 == 1 {
+			continue
+		}
+		b.WriteString(s[at:m[0]] + s[m[2]:m[3]])
+		at = m[1]
+		if url := s[m[4]:m[5]]; strings.HasPrefix(url, "http") {
+			q.mention(Mention{url, URLMention})
+		}
+	}
+	return b.String() + s[at:]
+}
+
+func (q *reader) mention(m Mention) {
+	if len(q.req.Places) < 50 && !slices.Contains(q.req.Places, m) {
+		q.req.Places = append(q.req.Places, m)
+	}
+}
+
+// An operand is a text that a request names: one in quotes, or words that stand before or behind a cue, in the several
+// ways in which these may be cut off.
+type operand struct {
+	texts   []string
+	literal bool
+	from    int // first token
+	to      int // behind the last one
+}
+
+func (o operand) ok() bool { return len(o.texts) > 0 }
+
+var (
+	runStops = wordSet(`in on at for from to as since because when with by into where which that but and or instead rather within inside throughout everywhere it
+		should must is are was were has have not`)
+	operandNouns = wordSet(`the a an this that word words term terms phrase text string sentence line name value typo wrong old incorrect correct deprecated misspelled all every each any both
+		occurrences occurrence instances instance mentions mention references reference uses usages usage of to parameter param variable option flag command method function property remaining other case some
+		confusing outdated current existing new link url setting env var channel type`)
+	adverbs = wordSet(`probably actually rather instead really now correctly likely also be just simply currently still only always to`)
+)
+
+func literalToken(t token) bool {
+	return (t.kind == literalText || t.kind == block) && strings.TrimSpace(t.text) != "" && len(t.text) <= maxOperand
+}
+
+// shown is the text of a token in quotes, as it stands on a page.
+func shown(t token) string {
+	if t.kind == block {
+		return strings.Trim(t.text, "\n")
+	}
+	return strings.TrimSpace(t.text)
+}
+
+// bare is a word as it is meant: without marks of emphasis and brackets.
+func bare(t token) string { return strings.Trim(t.text, `*_,"'“”‘’()`) }
+
+// gaps are what may stand between a cue and its operand.
+func (q *reader) gap(i int) bool {
+	return i >= 0 && i < len(q.toks) && (q.toks[i].kind == newline || q.toks[i].is(":") || q.toks[i].is(","))
+}
+
+// before is the operand that ends before token i.
+func (q *reader) before(i int, pronouns bool) operand {
+	i--
+	for steps := 0; q.gap(i) && steps < 4; steps++ {
+		i--
+	}
+	if i < 0 {
+		return operand{}
+	}
+	if pronouns {
+		for steps := 0; i >= 0 && steps < 8 && q.toks[i].kind == word && !codeWord(q.toks[i].text); steps++ {
+			i-- // which is wrong, and it …: what was quoted last is meant
+			for steps := 0; q.gap(i) && steps < 4; steps++ {
+				i--
+			}
+			if i >= 0 && (q.toks[i].is(".") || q.toks[i].is(";")) {
+				i--
+			}
+		}
+	}
+	if i < 0 {
+		return operand{}
+	}
+	if literalToken(q.toks[i]) {
+		return operand{[]string{shown(q.toks[i])}, true, i, i + 1}
+	}
+	to := i + 1
+	from := to
+	for from > 0 && to-from < 6 && q.toks[from-1].kind == word && bare(q.toks[from-1]) != "" {
+		from--
+	}
+	o := operand{from: from, to: to}
+	for k := from; k < to; k++ {
+		o.texts = append(o.texts, q.run(k, to))
+	}
+	return o
+}
+
+// behind is the operand that begins at token i.
+func (q *reader) behind(i int) operand {
+	for steps := 0; i < len(q.toks) && steps < 10; steps++ {
+		if q.gap(i) {
+			i++
+			continue
+		}
+		if q.toks[i].kind != word || i+1 >= len(q.toks) || q.toks[i+1].is(".") || !operandNouns[q.toks[i].low] && !states[q.toks[i].low] {
+			break
+		}
+		if next := q.toks[i+1]; next.kind == word && runStops[next.low] && next.low != "to" {
+			break
+		}
+		i++
+	}
+	if i >= len(q.toks) {
+		return operand{}
+	}
+	if literalToken(q.toks[i]) {
+		return operand{[]string{shown(q.toks[i])}, true, i, i + 1}
+	}
+	to := i
+	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && !runStops[q.toks[to].low] && !arrow(q.toks[to].text) &&
+		!issueNumber.MatchString(q.toks[to].text) {
+		to++
+	}
+	if to == i || to < len(q.toks) && literalToken(q.toks[to]) {
+		return operand{}
+	}
+	return operand{[]string{q.run(i, to)}, false, i, to}
+}
+
+func (q *reader) run(from, to int) string {
+	if to-from == 1 {
+		return bare(q.toks[from])
+	}
+	s := strings.Trim(q.src[q.toks[from].start:q.toks[to-1].end], `*_,"'“”‘’()`)
+	return strings.Join(strings.Fields(s), " ")
+}
+
+func arrow(s string) bool {
+	switch s {
+	case "->", "→", "=>", "-->", "--->", "==>", "⇒", "–>", "—>", "-to->", "➡", "➡️", ">>":
+		return true
+	}
+	return false
+}
+
+// codeWord reports whether a word without quotes can only be meant as it is written.
+func codeWord(s string) bool {
+	s = strings.Trim(s, ".,;:()")
+	for i, r := range s {
+		if i > 0 && (unicode.IsUpper(r) || r == '-' && i < len(s)-1) || unicode.IsDigit(r) || strings.ContainsRune("_/.$@=<>[]{}#", r) {
+			return true
+		}
+	}
+	return strings.HasPrefix(s, "--")
+}
+
+// alike reports whether one text is a slip of the pen away from another.
+func alike(a, b string) bool {
+	if a == b || len(a) > 60 || len(b) > 60 {
+		return false
+	}
+	x, y := []rune(strings.ToLower(a)), []rune(strings.ToLower(b))
+	row := make([]int, len(y)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range x {
+		last := row[0]
+		row[0] = i + 1
+		for j := range y {
+			cost := last
+			if x[i] != y[j] {
+				cost = 1 + min(last, row[j], row[j+1])
+			}
+			last, row[j+1] = row[j+1], cost
+		}
+	}
+	return 5*row[len(y)] <= 2*max(len(x), len(y))
+}
+
+// named reports whether every word of a text is a name or code.
+func named(s string) bool {
+	words := strings.Fields(s)
+	for _, w := range words {
+		if !codeWord(w) && !unicode.IsUpper([]rune(w)[0]) {
+			return false
+		}
+	}
+	return len(words) > 0 && (len(words) > 1 || codeWord(s))
+}
+
+// add keeps a reading. Words without quotes are taken for texts only if they can hardly be anything else.
+func (q *reader) add(old, now operand, how edit.Cue) {
+	if !old.ok() || !now.ok() {
+		return
+	}
+	var r edit.Reading
+	if !old.literal && !now.literal {
+		now.texts = lengths(now.texts, old.texts)
+	}
+	for _, o := range old.texts {
+		for _, n := range now.texts {
+			if o == "" || n == "" || o == n || pronouns[strings.ToLower(o)] || len(o) > maxOperand || len(n) > maxOperand {
+				continue
+			}
+			if how != edit.Arrow && !old.literal && !now.literal && !alike(o, n) && !(named(o) && named(n)) {
+				continue
+			}
+			if old.literal != now.literal && !alike(o, n) && !(codeWord(o) && codeWord(n)) || old.literal && now.literal && fragment(o, n) {
+				continue
+			}
+			r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
+		}
+	}
+	if len(r.Pairs) == 0 {
+		return
+	}
+	r.Cue, r.Literal = how, old.literal && now.literal
+	q.req.Readings = append(q.req.Readings, r)
+	for _, o := range []operand{old, now} {
+		for i := o.from; i < o.to; i++ {
+			q.used[i] = true
+		}
+	}
+}
+
+// fragment reports whether one text is but a part of what would have to stand in the place of the other: the rest of
+// the old one is meant to stay.
+func fragment(old, now string) bool {
+	a, b := strings.Fields(old), strings.Fields(now)
+	if len(b) < 2 || len(a) < len(b)+3 {
+		return false
+	}
+	return a[0] == b[0] || a[len(a)-1] == b[len(b)-1]
+}
+
+// lengths adds to a run of words its beginnings that are a slip of the pen away from an old text: what follows them is
+// said of them. "Trity -> Trivy typo".
+func lengths(now, old []string) []string {
+	if len(now) != 1 {
+		return now
+	}
+	words := strings.Fields(now[0])
+	for n := 1; n < len(words); n++ {
+		if head := strings.Join(words[:n], " "); slices.ContainsFunc(old, func(o string) bool { return len(strings.Fields(o)) == n && alike(o, head) }) {
+			return []string{head}
+		}
+	}
+	return now
+}
+
+var (
+	changeVerbs = wordSet(`replace replaced replaces replacing change changed changes changing rename renamed renames renaming update updated updates updating correct corrected corrects correcting fix fixed fixes fixing
+		convert converted switch switched swap swapped tweak tweaked substitute substituted turn turned edit edited rewrite modify modified reword reworded amend amended adjust adjusted moved`)
+	modals   = wordSet(`should must shall could`)
+	states   = wordSet(`be read say says point link state refer spell spelled called use show`)
+	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
+)
+
+var pronouns = wordSet(`it this that these those them they which what something everything one`)
+
+// words reports whether words stand at token i.
+func (q *reader) words(i int, list ...string) bool {
+	if i < 0 || i+len(list) > len(q.toks) {
+		return false
+	}
+	for k, w := range list {
+		if q.toks[i+k].low != w {
+			return false
+		}
+	}
+	return true
+}
+
+// at looks for a change around one token.
+func (q *reader) at(i int) {
+	t := q.toks[i]
+	switch {
+	case t.kind == block:
+		q.patch(t)
+	case t.kind != word:
+	case arrow(t.text):
+		q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
+	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
+		q.joined(i)
+	case t.low == "from":
+		q.between(i+1, edit.Verb)
+	case changeVerbs[t.low]:
+		q.between(i+1, edit.Verb)
+		if q.toks[min(i+1, len(q.toks)-1)].low == "to" || q.words(i+1, "with") || q.words(i+1, "by") {
+			q.add(q.before(q.auxiliary(i), true), q.behind(i+2), edit.Should)
+		}
+	case q.words(i, "instead", "of"), q.words(i, "rather", "than"), q.words(i, "in", "place", "of"):
+		n := 2
+		if t.low == "in" {
+			n = 3
+		}
+		q.instead(i, i+n)
+	case modals[t.low], q.words(i, "has", "to"), q.words(i, "needs", "to"), q.words(i, "ought", "to"), q.words(i, "supposed", "to"),
+		q.words(i, "suppose", "to"), q.words(i, "meant", "to"):
+		q.should(i)
+	case (t.low == "is" || t.low == "are") && (q.words(i+1, "called", "now") || q.words(i+1, "now", "called") || q.words(i+1, "now")):
+		k := i + 1
+		for k < len(q.toks) && (q.toks[k].low == "now" || q.toks[k].low == "called") {
+			k++
+		}
+		q.add(q.before(i, false), q.behind(k), edit.Should)
+	case t.low == "now" && q.words(i+1, "is"):
+		q.add(q.before(i, false), q.behind(i+2), edit.Should)
+	case t.low == "typo":
+		q.misspelled(i)
+	}
+}
+
+// auxiliary is where "has been", "is to be" before a participle begin.
+func (q *reader) auxiliary(i int) int {
+	for i > 0 && (auxiliary[q.toks[i-1].low] || q.toks[i-1].low == "been" || q.toks[i-1].low == "be" || q.toks[i-1].low == "now" ||
+		q.toks[i-1].low == "got" || q.toks[i-1].low == "needs" || q.toks[i-1].low == "should") {
+		i--
+	}
+	return i
+}
+
+// joined reads a->b.
+func (q *reader) joined(i int) {
+	for _, a := range []string{"->", "→", "=>"} {
+		if l, r, ok := strings.Cut(q.toks[i].text, a); ok && strings.Trim(l, "*`") != "" && strings.Trim(r, "*`") != "" {
+			q.add(operand{[]string{strings.Trim(l, "*`_")}, false, i, i + 1}, operand{[]string{strings.Trim(r, "*`_")}, false, i, i + 1},
+				edit.Arrow)
+			return
+		}
+	}
+}
+
+// between reads "replace X with Y", "from X to Y".
+func (q *reader) between(i int, how edit.Cue) {
+	skip := i
+	if q.words(skip, "from") {
+		return // "from" is read by itself
+	}
+	for steps := 0; skip < len(q.toks) && steps < 9; steps++ {
+		t := q.toks[skip]
+		if t.is(":") || t.kind == newline || t.kind == word && operandNouns[t.low] && t.low != "to" {
+			skip++
+			continue
+		}
+		break
+	}
+	for k := skip; k < len(q.toks) && k < skip+12; k++ {
+		t := q.toks[k]
+		if t.is(".") || t.is(";") || t.kind == newline && k > skip && !q.beside(k) {
+			return
+		}
+		if k == skip || !(t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into" || arrow(t.text)) {
+			continue
+		}
+		if arrow(t.text) {
+			return // read by itself
+		}
+		old := operand{from: skip, to: k}
+		end := k
+		for end > skip && q.gap(end-1) {
+			end--
+		}
+		switch lit := q.lastLiteral(skip, end); {
+		case lit >= 0:
+			old = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
+		default:
+			for s := skip; s < end && s < skip+6; s++ {
+				old.texts = append(old.texts, q.run(s, end))
+			}
+		}
+		q.add(old, q.behind(k+1), how)
+		return
+	}
+}
+
+// beside reports whether a line ends beside a text in quotes or a colon: what belongs together may stand on several lines.
+func (q *reader) beside(k int) bool {
+	for i := k - 1; i >= 0 && i >= k-3; i-- {
+		if q.toks[i].kind != newline {
+			if literalToken(q.toks[i]) || q.toks[i].is(":") {
+				return true
+			}
+			break
+		}
+	}
+	for i := k + 1; i < len(q.toks) && i <= k+3; i++ {
+		if q.toks[i].kind != newline {
+			return literalToken(q.toks[i]) || q.toks[i].is(":")
+		}
+	}
+	return false
+}
+
+// lastLiteral is the one text in quotes among some tokens; -1 if there is none, or more than one.
+func (q *reader) lastLiteral(from, to int) int {
+	at := -1
+	for i := from; i < to; i++ {
+		if literalToken(q.toks[i]) {
+			if at >= 0 {
+				return -1
+			}
+			at = i
+		}
+	}
+	return at
+}
+
+// instead reads "Y instead of X", and "it says X instead of Y".
+func (q *reader) instead(i, next int) {
+	first, second := q.before(i, false), q.behind(next)
+	if !first.ok() && i > 0 && q.toks[i-1].kind == word { // "use `x` in the list instead of `y`"
+		first = q.before(i, true)
+	}
+	if !first.literal && first.ok() {
+		first.texts = first.texts[len(first.texts)-1:]
+		if lit := q.lastLiteral(max(0, i-9), i); lit >= 0 && !codeWord(first.texts[0]) {
+			first = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
+		}
+	}
+	for k := first.from - 1; k >= 0 && k > first.from-8; k-- {
+		t := q.toks[k]
+		switch {
+		case modals[t.low], t.low == "use", t.low == "refer", t.low == "reference":
+			q.add(second, first, edit.Should)
+			return
+		case t.kind == word && (sayWords[t.low] || t.low == "typo"):
+			q.add(first, second, edit.Should)
+			return
+		case t.ends():
+			k = -1
+		}
+	}
+	q.add(second, first, edit.Unsure)
+}
+
+// should reads "X should be Y", "it has to read Y".
+func (q *reader) should(i int) {
+	k := i + 1
+	for k < len(q.toks) && k < i+4 && q.toks[k].kind == word && adverbs[q.toks[k].low] && !q.words(k, "be") {
+		k++
+	}
+	switch {
+	case q.words(k, "have", "been"):
+		k += 2
+	case k < len(q.toks) && states[q.toks[k].low]:
+		k++
+	default:
+		return
+	}
+	for k < len(q.toks) && q.toks[k].kind == word && (adverbs[q.toks[k].low] || changeVerbs[q.toks[k].low] || q.toks[k].low == "with") {
+		k++
+	}
+	now := q.behind(k)
+	if !now.ok() {
+		return
+	}
+	for n := now.to; n < len(q.toks) && n < now.to+4; n++ {
+		if q.toks[n].low == "instead" || q.toks[n].low == "rather" || q.toks[n].low == "not" {
+			if q.words(n, "instead", "of") || q.words(n, "rather", "than") || q.toks[n].low == "not" {
+				return // what it is instead of is named
+			}
+		}
+	}
+	old := q.before(i, false)
+	if !old.literal {
+		if lit := q.before(i, true); lit.literal || !now.literal && !old.ok() {
+			old = lit
+		}
+	}
+	q.add(old, now, edit.Should)
+}
+
+// misspelled reads "typo in X, it says Y".
+func (q *reader) misspelled(i int) {
+	var lits []int
+	says := -1
+	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is("."); k++ {
+		if literalToken(q.toks[k]) {
+			lits = append(lits, k)
+		}
+		if len(lits) == 1 && sayWords[q.toks[k].low] {
+			says = k
+		}
+	}
+	if len(lits) == 2 && says > 0 {
+		one := func(k int) operand { return operand{[]string{shown(q.toks[k])}, true, k, k + 1} }
+		q.add(one(lits[1]), one(lits[0]), edit.Unsure)
+	}
+}
+
+// patch reads a diff in a fenced block: what goes and what comes in its place.
+func (q *reader) patch(t token) {
+	var old, now []string
+	flush := func() {
+		if len(old) > 0 && len(now) > 0 && len(old)+len(now) < 60 {
+			q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: strings.Join(old, "\n"),
+				New: strings.Join(now, "\n")}}, Cue: edit.Arrow, Literal: true})
+		}
+		old, now = nil, nil
+	}
+	for line := range strings.Lines(t.text) {
+		line = strings.TrimRight(line, "\r\n")
+		switch {
+		case strings.HasPrefix(line, "---"), strings.HasPrefix(line, "+++"):
+			if f := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line[3:]), "a/"), "b/"); workspace.PathLike(f) && t.info == "diff" {
+				q.mention(Mention{f, PathMention})
+			}
+		case t.info != "diff" && t.info != "patch":
+			return
+		case strings.HasPrefix(line, "-"):
+			if len(now) > 0 {
+				flush()
+			}
+			old = append(old, strings.TrimSpace(line[1:]))
+		case strings.HasPrefix(line, "+"):
+			now = append(now, strings.TrimSpace(line[1:]))
+		default:
+			flush()
+		}
+	}
+	flush()
+}
+
+var (
+	heading    = regexp.MustCompile(`(?m)^[ \t]*(?:#{1,6}[ \t]+(.+?)|\*\*(.+?)\*\*:?|([A-Z][^.:\n]{2,50}):)[ \t#]*$`)
+	nowLabel   = regexp.MustCompile(`(?i)^(?:.*\b(?:current|actual|currently|existing|wrong|incorrect|docs say now|before)\b.*)$`)
+	wantLabel  = regexp.MustCompile(`(?i)^(?:.*\b(?:expected|should|proposed|suggested|correct|desired|after|fixed)\b.*)$`)
+	lastPhrase = regexp.MustCompile(`(?s)^.*?:[ \t]*\n+(.+)$`)
+)
+
+// sections reads a template that has what stands there under one heading and what should under another.
+func (q *reader) sections() {
+	heads := heading.FindAllStringSubmatchIndex(q.src, 60)
+	var now, want string
+	for i, h := range heads {
+		end := len(q.src)
+		if i+1 < len(heads) {
+			end = heads[i+1][0]
+		}
+		title := strings.Trim(q.src[h[0]:h[1]], "#*: \t")
+		body := strings.TrimSpace(q.src[h[1]:end])
+		switch {
+		case body == "" || len(body) > 2*maxOperand:
+		case wantLabel.MatchString(title) && want == "":
+			want = payload(body)
+		case nowLabel.MatchString(title) && now == "":
+			now = payload(body)
+		}
+	}
+	if now != "" && want != "" && now != want {
+		q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: now, New: want}}, Cue: edit.Should, Literal: true})
+	}
+}
+
+// payload is what a section gives as text: what it has in quotes, or what stands below a line that ends with a colon.
+func payload(body string) string {
+	toks := lex(body)
+	if len(toks) == 1 && literalToken(toks[0]) {
+		return shown(toks[0])
+	}
+	if m := lastPhrase.FindStringSubmatch(body); m != nil && !strings.Contains(strings.TrimSpace(m[1]), "\n") {
+		return strings.TrimSpace(m[1])
+	}
+	if lit := (&reader{parser: &parser{toks: toks}}).lastLiteral(0, len(toks)); lit >= 0 {
+		return shown(toks[lit])
+	}
+	if !strings.Contains(body, "\n") {
+		return body
+	}
+	return ""
+}
+
+// mentions finds the pages that the request names.
+func (q *reader) mentions() {
+	if title, _, ok := strings.Cut(strings.SplitN(strings.TrimSpace(q.src), "\n", 2)[0], ": "); ok && len(title) < 100 {
+		q.mention(Mention{title, TitleMention})
+	}
+	for i, t := range q.toks {
+		if literalToken(t) && !q.used[i] {
+			q.quoted(t)
+			if s := strings.TrimSpace(t.text); pageFile(s) {
+				q.mention(Mention{s, PathMention})
+				q.used[i] = true
+			}
+			continue
+		}
+		if literalToken(t) {
+			q.quoted(t)
+		}
+		if t.kind != word || q.used[i] {
+			continue
+		}
+		if url := plainURL.FindString(t.text); url != "" {
+			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention})
+			q.used[i] = true
+			continue
+		}
+		if s := strings.Trim(t.text, `*_()[]:,"'`); pageFile(s) {
+			q.mention(Mention{s, PathMention})
+			q.used[i] = true
+			continue
+		}
+		if mentionNouns[t.low] && i > 0 {
+			for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
+				if literalToken(q.toks[from]) {
+					q.mention(Mention{shown(q.toks[from]), TitleMention})
+					break
+				}
+				q.mention(Mention{q.run(from, i), TitleMention})
+				q.mention(Mention{q.run(from, i+1), TitleMention})
+			}
+		}
+	}
+}
+
+var mentionNouns = wordSet(`page guide doc docs document tutorial article chapter lesson section documentation reference readme`)
+
+func pageFile(s string) bool {
+	return workspace.IsPage(s) && !strings.ContainsAny(s, " \n{}") && len(s) < 300
+}
+
+func (q *reader) quoted(t token) {
+	if s := shown(t); len(q.req.Quoted) < 60 {
+		q.req.Quoted = append(q.req.Quoted, s)
+	}
+}
+
+var (
+	restricts = regexp.MustCompile(`(?i)\b(?:except|unless|excluding|but not|apart from|other than|if and only|only if|only in|only the|not in)\b`)
+	forbids   = regexp.MustCompile(`(?i)^[\s\-*>]*(?:please\s+)?(?:do not|don['’]t|never|only (?:in|the|if|for|when|replace|change|fix)|but not|not|leave|keep|without|should (?:we|i)|shall (?:we|i)|what if|is it)\b`)
+)
+
+var quantifiers = wordSet(`all every everywhere both twice throughout each occurrences remaining`)
+
+// rest sorts out what was not read: a sentence that restricts a change, one that gives another order, and the others.
+func (q *reader) rest() {
+	for pos := 0; pos < len(q.toks); {
+		for pos < len(q.toks) && (q.toks[pos].kind == newline || q.toks[pos].kind == mark) {
+			pos++
+		}
+		if pos >= len(q.toks) {
+			return
+		}
+		end := max(q.sentenceEnd(pos), pos+1)
+		s := strings.TrimSpace(q.src[q.toks[pos].start:q.toks[end-1].end])
+		read := false
+		for i := pos; i < end; i++ {
+			read = read || q.used[i]
+		}
+		for i := pos; i < end && read; i++ {
+			q.req.Every = q.req.Every || quantifiers[q.toks[i].low]
+		}
+		question := end < len(q.toks) && q.toks[end].is("?") && (q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n", rune(q.src[q.toks[end].end])))
+		switch {
+		case forbids.MatchString(s) || read && restricts.MatchString(s), question && read && !polite(q.toks[pos]),
+			read && conditional(q.toks[pos:end]):
+			q.req.Limit = s
+		case read && q.more(pos, end), !read && q.orders(pos, end):
+			q.req.Other = true
+		case !read && len(q.req.Ignored) < 40 && len(s) > 2:
+			if to := q.courtesy(pos); to < end {
+				q.req.Ignored = append(q.req.Ignored, s)
+			}
+		}
+		pos = end
+	}
+}
+
+// more reports whether a sentence goes on with another order behind what was read of it.
+func (q *reader) more(pos, end int) bool {
+	for i := end - 1; i > pos && !q.used[i]; i-- {
+		if before := q.toks[i-1].low; q.toks[i].kind == word && verbs[q.toks[i].low] && (before == "and" || before == "then" || before == "also") {
+			return true
+		}
+	}
+	return false
+}
+
+func polite(t token) bool {
+	return t.low == "could" || t.low == "can" || t.low == "would" || t.low == "please"
+}
+
+// conditional reports whether a sentence makes a change depend on something: "… if the team agrees".
+func conditional(toks []token) bool {
+	changed := false
+	for _, t := range toks {
+		changed = changed || changeVerbs[t.low]
+		if changed && (t.low == "if" || t.low == "where" || t.low == "when" || t.low == "until") {
+			return true
+		}
+	}
+	return false
+}
+
+var otherOrders = wordSet(`add insert append prepend delete remove drop create move rename put write replace set`)
+
+// orders reports whether a sentence that was not read asks for something else to be done.
+func (q *reader) orders(pos, end int) bool {
+	at := q.skip(pos)
+	return at < end && q.toks[at].kind == word && otherOrders[q.toks[at].low] &&
+		slices.ContainsFunc(q.toks[at:end], func(t token) bool {
+			return literalToken(t) || t.kind == word && (placeWords[t.low] || workspace.PathLike(t.text))
+		})
+}
