@@ -76,7 +76,7 @@ func bullet(mark string) bool { return mark != "" && strings.IndexByte("-*+", ma
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
 	mark := marker(lines[0])
-	if mark == "" || !bullet(mark) && wordsWithoutCode(lines) <= longSteps {
+	if mark == "" || !bullet(mark) && proseWords(text) <= longSteps {
 		return []string{text}
 	}
 	out := outerItems(lines)
@@ -100,19 +100,6 @@ func items(text string) []string {
 		i += len(nested)
 	}
 	return out
-}
-
-// wordsWithoutCode counts the words of lines that are not within a stretch of code.
-func wordsWithoutCode(lines []string) (n int) {
-	coding := false
-	for _, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			coding = !coding
-		} else if !coding {
-			n += countWords(l)
-		}
-	}
-	return n
 }
 
 // outerItems are the items of a list, each with what is below it.
