@@ -696,24 +696,8 @@ func (r *reader) code(c *markup.Code) {
 	if body := r.codeLines(c); len(body) > 0 {
 		marks := fenceFor(body)
 		r.put(code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
-		r.blocks[len(r.blocks)-1].label = codeLabel(c.Info)
+		r.blocks[len(r.blocks)-1].label = c.Label()
 	}
-}
-
-// codeLabel is the title of code in its first line: [npm], title="npm", or a word or two before what is written {so}.
-func codeLabel(info string) string {
-	if at := strings.IndexByte(info, '['); at >= 0 {
-		label, _, _ := strings.Cut(info[at+1:], "]")
-		return label
-	}
-	if _, label, ok := strings.Cut(info, `title="`); ok {
-		label, _, _ = strings.Cut(label, `"`)
-		return label
-	}
-	if at := strings.IndexAny(info, "{="); at >= 0 {
-		info = info[:max(0, strings.LastIndexByte(info[:at], ' '))]
-	}
-	return strings.TrimSpace(info)
 }
 
 // isHTML tells code within <pre>.

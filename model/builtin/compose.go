@@ -299,8 +299,8 @@ func rank(req model.Request, q *query, sections []*section) []int {
 		head := q.headFit(s)
 		s.sure, s.named = sure, head
 		s.score = sure + 0.1*head + 0.2*best
-		if q.steps && head >= 0.3 && s.instructs() {
-			s.score += 0.15
+		if q.steps && head >= 0.3 {
+			s.score += s.instructs()
 		}
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35

@@ -89,7 +89,11 @@ func (p *passage) statement(s setting) statement {
 			continue
 		}
 		column := defaultColumn(u)
-		for n, line := range lines(u) {
+		all := ownLines(u)
+		if u.kind == prose && u.words <= wholeStatement { // one sentence names it, the next one states it
+			all = []string{u.text}
+		}
+		for n, line := range all {
 			name := line // what names the setting: all but the value
 			var at []int
 			if hasDefault(line) { // the expression is slow
@@ -209,7 +213,8 @@ func comments(line string) bool {
 	return strings.HasPrefix(line, "#") || strings.HasPrefix(line, "//") || strings.HasPrefix(line, "--")
 }
 
-// stating quotes the sections that state the default of a setting best: a short one whole.
+// stating quotes the sections that state the default of a setting best: a short one whole, with
+// what states it first.
 func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote {
 	if len(s) == 0 {
 		return nil
@@ -229,9 +234,16 @@ func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote
 	out = out[:min(len(out), maxStatements)]
 	for i := range out {
 		section := sections[out[i].passage]
-		out[i].text = section.excerpt(found[out[i].passage])
-		if section.words <= mainWords {
+		at := found[out[i].passage]
+		out[i].text = section.excerpt(at)
+		switch u := &section.units[at.unit]; {
+		case section.words <= wholeStatement:
 			out[i].text = choose(q, section, mainWords, quoted)
+		case section.words <= mainWords && (u.of > 0 || u.words <= wholeStatement): // what states it leads
+			*quoted = append(*quoted, u.fingerprint)
+			out[i].chosen = pick(q, section, mainWords, quoted)
+			out[i].chosen.taken[at.unit] = false
+			out[i].lead, out[i].text = out[i].text, ""
 		}
 	}
 	return out

@@ -159,19 +159,12 @@ var doing = func() map[string]bool {
 			}
 		}
 	}
+	delete(m, "custom") // that of "customize" as well
 	return m
 }()
 
 // step is one of so many steps: its heading, what is to be done first of all, lists of what is done, and a command.
 func (q *query) step(s *section, number, of int, quoted *[]uint64) string {
-	heading := s.of.Heading
-	if s.of.URL != "" && !strings.ContainsAny(heading, "[]") {
-		heading = "[" + heading + "](" + s.of.URL + ")"
-	}
-	if first := split(firstWords(s.of.Heading)); len(first) > 0 && !strings.ContainsAny(first[0].text[:1], "0123456789") &&
-		!strings.EqualFold(first[0].text, "step") {
-		heading = strconv.Itoa(number) + ". " + heading
-	}
 	words := stepWords
 	if of >= manySteps {
 		words = briefWords
@@ -196,7 +189,20 @@ func (q *query) step(s *section, number, of int, quoted *[]uint64) string {
 		}
 		coded = coded || c.units[i].kind == code && c.taken[i]
 	}
-	return strings.TrimSpace("**" + heading + "**\n\n" + c.write())
+	return strings.TrimSpace(s.stepTitle(number) + "\n\n" + c.write())
+}
+
+// stepTitle is a step's heading, with its number unless it has one.
+func (s *section) stepTitle(number int) string {
+	heading := s.of.Heading
+	if s.of.URL != "" && !strings.ContainsAny(heading, "[]") {
+		heading = "[" + heading + "](" + s.of.URL + ")"
+	}
+	if first := split(firstWords(s.of.Heading)); len(first) > 0 && !strings.ContainsAny(first[0].text[:1], "0123456789") &&
+		!strings.EqualFold(first[0].text, "step") {
+		heading = strconv.Itoa(number) + ". " + heading
+	}
+	return "**" + heading + "**"
 }
 
 // telling is the paragraph that says what to do: the first one that leads to code, or the first that speaks to the

@@ -99,7 +99,7 @@ func (a *lineAsked) find(req *model.Request, q *query, sections []*section, orde
 			if u.kind == heading || u.kind == code || s.scores[i] == 0 && i > 1 {
 				continue
 			}
-			for n, line := range lines(u) {
+			for n, line := range ownLines(u) {
 				if u.kind == table && n < 2 && u.head == "" { // the head
 					continue
 				}
@@ -158,7 +158,7 @@ func beginWith(req *model.Request, q *query, question string, sections []*sectio
 // begin makes a section's quote begin with the line that is stated in it.
 func (a *lineAsked) begin(s *section, at stated, c *selection, sure bool) quote {
 	u := &s.units[at.unit]
-	all := lines(u)
+	all := ownLines(u)
 	out := quote{passage: at.passage, chosen: c}
 	switch {
 	case u.kind == prose:

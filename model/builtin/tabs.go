@@ -1,11 +1,11 @@
 package builtin
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"docent/model"
+	"docent/search/analysis"
 )
 
 // Documentation says the same in several forms: a command for each package manager, an example for each language. A
@@ -26,49 +26,6 @@ const (
 	linkedTabs = 6
 )
 
-// spellings are how names are shown and compared that are written in several ways.
-var spellings = func() map[string]string {
-	m := map[string]string{}
-	for _, line := range strings.Split(`JavaScript js javascript jsx mjs cjs node nodejs node.js
-		TypeScript ts typescript tsx
-		Python py python python3
-		Go go golang
-		Ruby rb ruby
-		Rust rs rust
-		Kotlin kt kotlin
-		C# cs csharp c# .net dotnet
-		Java java
-		PHP php
-		Swift swift
-		YAML yaml yml
-		JSON json jsonc json5
-		TOML toml
-		macOS mac macos osx
-		Windows windows win
-		Linux linux
-		PowerShell powershell ps1 pwsh
-		PostgreSQL postgres postgresql
-		cURL curl`, "\n") {
-		names := strings.Fields(line)
-		for _, n := range names[1:] {
-			m[n] = names[0]
-		}
-	}
-	return m
-}()
-
-// alternative is the kind of alternatives that a word is one of, and how it is spelled; empty if it is none.
-func alternative(w string) (kind int, name string) {
-	lower := strings.ToLower(w)
-	name = spellings[lower]
-	for k, all := range alternatives {
-		if all[lower] || name != "" && all[strings.ToLower(name)] {
-			return k, cmp.Or(name, lower)
-		}
-	}
-	return 0, ""
-}
-
 // ambiguous are names that are words of everyday language too.
 var ambiguous = set("go swift rust dart edge render bun solid remix node express choco conda scoop")
 
@@ -77,7 +34,7 @@ func alternativesIn(out []string, text string) []string {
 	var buf [64]word
 	before := ""
 	for i, w := range appendWords(buf[:0], text) {
-		_, name := alternative(w.text)
+		_, name := analysis.Alternative(w.text)
 		lower := strings.ToLower(w.text)
 		if name != "" && ambiguous[lower] && (i == 0 || w.text == lower && !openings[before]) {
 			name = ""
@@ -97,15 +54,13 @@ func labelled(label string) (kind int, names []string) {
 		return 0, nil
 	}
 	for _, w := range all {
-		k, name := alternative(w.text)
+		k, name := analysis.Alternative(w.text)
 		if name != "" && (names == nil || k == kind) {
 			kind, names = k, append(names, name)
 		}
 	}
 	return kind, names
 }
-
-const languages = 1 // in alternatives
 
 // findTabs finds what a passage says in several forms: what tabs of the site hold, sections and code that are named by
 // alternatives, and code in several languages of which one comes right after the other.
@@ -173,7 +128,7 @@ func (p *passage) tabAt(i int) (t tab, kind int, tabbed bool) {
 			return t, kind, false
 		}
 		lang := strings.Trim(firstLine(u.text), "`")
-		if kind, t.names = labelled(lang); t.names != nil && kind == languages && !shells[lang] {
+		if kind, t.names = labelled(lang); t.names != nil && kind == analysis.Languages && !shells[lang] {
 			t.label = t.names[0]
 		}
 	}
@@ -200,7 +155,7 @@ func readers(req *model.Request) (names []string) {
 	}
 	for _, path := range paths {
 		for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '-' || r == '_' }) {
-			if _, name := alternative(part); name != "" {
+			if _, name := analysis.Alternative(part); name != "" {
 				names = append(names, name)
 			}
 		}

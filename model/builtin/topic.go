@@ -5,23 +5,11 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/search/analysis"
 )
 
 // A follow-up leaves out what the conversation is about. What it says itself replaces what was said of the same kind:
 // "and on Linux?" after a question about Windows is not about Windows, "how do I remove one?" not about adding one.
-
-// alternatives are kinds of words of which a question is about one.
-var alternatives = []map[string]bool{
-	set("windows macos mac osx linux ubuntu debian fedora android ios docker kubernetes freebsd"),
-	set(`c# python go golang javascript js typescript ts java rust ruby php kotlin swift csharp bash shell powershell curl
-		perl scala elixir dart`),
-	set("yaml yml json toml xml ini hcl"),
-	set("npm yarn pnpm bun deno pip uv poetry conda cargo brew homebrew apt dnf choco scoop winget"),
-	set("react vue svelte angular solid preact lit nextjs nuxt astro remix"),
-	set("github gitlab bitbucket gitea netlify vercel cloudflare aws azure gcp heroku render"),
-	set("chrome firefox safari edge"),
-	set("mysql postgres postgresql sqlite mariadb mongodb redis"),
-}
 
 // actions are what is done with a thing. A follow-up that names one is about that one.
 var actions = set(`add create make write define declare register show display open start run launch install set
@@ -76,15 +64,9 @@ func topic(question string, history []model.Message) (add []string) {
 
 // replaced reports whether one of the words is an alternative to another one.
 func replaced(lower string, by []word) bool {
-	for _, kind := range alternatives {
-		if !kind[lower] {
-			continue
-		}
-		for _, w := range by {
-			if kind[strings.ToLower(w.text)] {
-				return true
-			}
-		}
-	}
-	return false
+	kind, name := analysis.Alternative(lower)
+	return name != "" && slices.ContainsFunc(by, func(w word) bool {
+		k, other := analysis.Alternative(w.text)
+		return other != "" && k == kind
+	})
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"docent/internal/brief"
 )
 
 // lines are a unit's sentences, or its lines if it is not running text.
@@ -22,25 +24,36 @@ func (u *unit) steps() bool {
 	return u.kind == list && u.of == 0 && mark != "" && !bullet(mark) && strings.Contains(u.text, "\n")
 }
 
+// ownLines are a unit's lines as far as one of them says something by itself: an item is one, however it is wrapped.
+func ownLines(u *unit) []string {
+	if u.kind == list && u.of > 0 && u.words <= wholeStatement {
+		return []string{brief.Line(u.text)}
+	}
+	return lines(u)
+}
+
 // isNumberedStep reports whether a paragraph is one of several steps: "Step 2: …".
 func isNumberedStep(text string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeft(text, "*_"), "Step ")
 	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
 }
 
-// instructs reports whether a passage tells in steps what to do: in a list of them, or in paragraphs.
-func (p *passage) instructs() bool {
+// instructs is how much a passage tells in steps what to do: in a list of them, or in many paragraphs.
+func (p *passage) instructs() (much float64) {
 	paragraphs := 0
 	for i := range p.units {
 		u := &p.units[i]
 		if u.stepped {
 			paragraphs++
 		}
-		if paragraphs > 1 || u.steps() && strings.Count(u.text, "\n") > 1 {
-			return true
+		switch {
+		case paragraphs > 1:
+			return 0.25
+		case u.steps() && strings.Count(u.text, "\n") > 1:
+			much = 0.15
 		}
 	}
-	return false
+	return much
 }
 
 // marker is what a line begins with that is an item of a list; empty if it is none.
@@ -63,7 +76,7 @@ func bullet(mark string) bool { return mark != "" && strings.IndexByte("-*+", ma
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
 	mark := marker(lines[0])
-	if mark == "" || !bullet(mark) && wordsWithoutCode(lines) <= longSteps {
+	if mark == "" || !bullet(mark) && proseWords(text) <= longSteps {
 		return []string{text}
 	}
 	out := outerItems(lines)
@@ -87,19 +100,6 @@ func items(text string) []string {
 		i += len(nested)
 	}
 	return out
-}
-
-// wordsWithoutCode counts the words of lines that are not within a stretch of code.
-func wordsWithoutCode(lines []string) (n int) {
-	coding := false
-	for _, l := range lines {
-		if strings.HasPrefix(strings.TrimSpace(l), "```") {
-			coding = !coding
-		} else if !coding {
-			n += countWords(l)
-		}
-	}
-	return n
 }
 
 // outerItems are the items of a list, each with what is below it.

@@ -261,6 +261,7 @@ var aliases = map[string]string{
 	"parameter": "param", "parameters": "param", "params": "param",
 	"javascript": "js", "typescript": "ts",
 	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
+	"several": "multipl", "kept": "keep", "retain": "keep", "retains": "keep", "retained": "keep", "retaining": "keep", "retention": "keep",
 	"url": "url", "urls": "url", "uri": "url",
 }
 

@@ -4,6 +4,8 @@
 // matter, fences, components, expressions, comments, headings and links.
 package markup
 
+import "strings"
+
 // A Span is a range of bytes of a page's source: Start inclusive, End exclusive.
 type Span struct{ Start, End int }
 
@@ -96,6 +98,23 @@ type Code struct {
 	Inline bool   // a code span; otherwise a fenced or indented block
 	Lang   string // first word of a fence's info string
 	Info   string // the rest of it
+}
+
+// Label is the title of code in its first line: [npm], title="npm", or a word or two before what is written {so}.
+func (c *Code) Label() string {
+	info := c.Info
+	if at := strings.IndexByte(info, '['); at >= 0 {
+		label, _, _ := strings.Cut(info[at+1:], "]")
+		return label
+	}
+	if _, label, ok := strings.Cut(info, `title="`); ok {
+		label, _, _ = strings.Cut(label, `"`)
+		return label
+	}
+	if at := strings.IndexAny(info, "{="); at >= 0 {
+		info = info[:max(0, strings.LastIndexByte(info[:at], ' '))]
+	}
+	return strings.TrimSpace(info)
 }
 
 // A Tag is one JSX or HTML tag.
