@@ -77,7 +77,7 @@ func (s Suite) summary() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "Concurrent assistant streams: whole turns (key, quotas, thread actor, journal with fsync, retrieval) with a scripted model that\n"+
-		"writes 200 parts, one every 20 ms. %d processors, shared with the client; medians of %d rounds, in turn with a bare `net/http`\n"+
+		"writes 200 parts, one every 20 ms. %d processors, shared with the client; medians of rounds (%d), in turn with a bare `net/http`\n"+
 		"handler that writes the same bytes at the same times:\n\n", streams.Machine.Processors, len(groups[0].Rounds[docentName]))
 	b.WriteString("| Streams at once | | lost | first text p50 / p99 | processor time a part | allocations a part | memory an open stream |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- |\n")
