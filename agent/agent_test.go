@@ -89,6 +89,7 @@ func TestOperationsChangeWhatTheySay(t *testing.T) {
 		{"remove leaves longer words", `remove "very" from a.md`, "A very good service discovery of every thing.\n",
 			"A good service discovery of every thing.\n", "Left 2 occurrences within longer words"},
 		{"replace where words have no blanks between them", `replace "请求" with "要求" in a.md`, "发送请求配置\n", "发送要求配置\n", "1 occurrence"},
+		{"replace leaves operators", `replace "&" with "and" in a.md`, "a & b && c\n", "a and b && c\n", "1 occurrence"},
 		{"replace whole words", `replace "oo" with "ee" in a.md, only whole words`, "foo oo\n", "foo ee\n", "1 occurrence"},
 		{"replace an address", `replace "https://a.example/x" with "https://b.example/y" in a.md`,
 			"See [x](https://a.example/x) and https://a.example/x.\n", "See [x](https://b.example/y) and https://b.example/y.\n",

@@ -52,7 +52,7 @@ func correct(q rules.Request, site *pages.Site, names *pages.Titles) *edit.Corre
 	return o
 }
 
-// unknownPage is a page that the request names by its path and that there is not.
+// unknownPage is a path in the request that leads to no page.
 func unknownPage(q rules.Request, site *pages.Site) string {
 	missing := ""
 	for _, m := range q.Places {

@@ -26,9 +26,19 @@ const maxRefused = 10
 // written before the grammar was looked at. Not one may be carried out in another way than wanted. That a wanted edit
 // is refused is allowed, and counted.
 func TestNoRequestOfAMaintainerIsCarriedOutWrongly(t *testing.T) {
+	carriedOutAsWanted(t, "prompts.txt", maxRefused)
+}
+
+// TestRequestsInPeoplesWordsComeOutRightOrAreAsked does the same with requests in people's words.
+func TestRequestsInPeoplesWordsComeOutRightOrAreAsked(t *testing.T) {
+	carriedOutAsWanted(t, "words.txt", 0)
+}
+
+func carriedOutAsWanted(t *testing.T, list string, maxRefused int) {
+	t.Helper()
 	docs := maintained(t)
 	right, refused, wrong := 0, 0, 0
-	requests := maintainersRequests(t, docs)
+	requests := maintainersRequests(t, list, docs)
 	for _, r := range requests {
 		j := newJob(t, docs)
 		j.once = true
@@ -106,10 +116,10 @@ func maintained(t *testing.T) map[string]string {
 	return files
 }
 
-// maintainersRequests reads testdata/maintainer/prompts.txt, which says how it is written.
-func maintainersRequests(t *testing.T, docs map[string]string) []request {
+// maintainersRequests reads a list of testdata/maintainer; prompts.txt says how it is written.
+func maintainersRequests(t *testing.T, list string, docs map[string]string) []request {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join("testdata", "maintainer", "prompts.txt"))
+	b, err := os.ReadFile(filepath.Join("testdata", "maintainer", list))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -102,6 +102,9 @@ func gitPages(t *testing.T, repository, commit string) map[string]string {
 		return out
 	}
 	files := map[string]string{}
+	if exec.Command("git", "-C", repository, "cat-file", "-e", commit).Run() != nil {
+		return files
+	}
 	for line := range strings.Lines(string(git("", "ls-tree", "-r", commit))) {
 		object, name, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		if fields := strings.Fields(object); len(fields) == 3 && fields[1] == "blob" && (site.IsPage(name) || site.Concerns(name)) {

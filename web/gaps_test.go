@@ -87,6 +87,10 @@ func (a *agentStub) PullState(context.Context, api.Project, string) (api.PullSta
 	return "", nil
 }
 
+func (a *agentStub) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
+
 func (a *agentStub) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -54,6 +54,10 @@ type outside struct {
 	put      []model.Request // to the model
 }
 
+func (o *outside) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
+
 func (o *outside) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

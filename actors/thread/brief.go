@@ -61,7 +61,14 @@ func briefOf(ctx context.Context, f finder, project *api.Project, wanted *Wanted
 	}
 	b.Request = model.Request{
 		Question: question, History: history, Passages: passages(b.Hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)),
+		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Page: query.CurrentPath,
+	}
+	b.Request.Around = func(path, anchor string) []model.Passage {
+		around, err := f.searcher.Around(ctx, f.project, search.Place{Path: path, Anchor: anchor}, query.Filter.Groups)
+		if err != nil { // the answer goes without
+			return nil
+		}
+		return passages(around)
 	}
 	return b, nil
 }

@@ -13,6 +13,8 @@ import (
 type Finder interface {
 	// Search answers search.ErrNotIndexed if the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	// Around gives the sections that stand together with one on its page, for a reader of these groups; nothing if none do.
+	Around(ctx context.Context, project api.ProjectID, at search.Place, groups []string) ([]search.Hit, error)
 }
 
 // A Searcher finds, and sees to it that there is an index.

@@ -79,6 +79,7 @@ type located struct {
 func (o *Correct) Run(r *Run) error {
 	var found []located
 	var doubt *Doubt
+	var doubts []*Doubt
 	done := map[Pair]bool{}
 	for _, reading := range o.Readings {
 		pair, at, err := o.find(r, reading)
@@ -86,8 +87,8 @@ func (o *Correct) Run(r *Run) error {
 		case err != nil && !open:
 			return err
 		case open:
-			if doubt == nil && d != nil && reading.Literal || d != nil && len(d.Files) > 0 {
-				doubt = d
+			if reading.Literal || len(d.Files) > 0 {
+				doubts = append(doubts, d)
 			}
 			continue
 		case len(at) == 0 || done[pair]:
@@ -95,6 +96,14 @@ func (o *Correct) Run(r *Run) error {
 		}
 		done[pair] = true
 		found = append(found, at...)
+	}
+	for _, d := range doubts {
+		settled := slices.ContainsFunc(found, func(l located) bool {
+			return strings.Contains(string(l.page.Src[l.Start:l.End]), d.Pair.Old) && strings.Contains(l.text, d.Pair.New)
+		})
+		if !settled && (doubt == nil || len(doubt.Files) == 0) {
+			doubt = d
+		}
 	}
 	if doubt != nil && (len(found) == 0 || len(doubt.Files) > 0) {
 		return doubt
@@ -270,9 +279,14 @@ func (o *Correct) places(r *Run, p Pair) ([]located, error) {
 // occurrences finds a text on a page, as it is written there or with marks of emphasis between its words.
 func occurrences(page *markup.Page, p Pair) (out []located) {
 	whole := markup.Span{End: len(page.Src)}
-	covered := spansOf(page.Src, wrapping(p.New))
-	if !strings.Contains(p.New, p.Old) {
-		covered = nil
+	for _, w := range strings.Fields(p.Old) {
+		if !bytes.Contains(page.Src, []byte(strings.Trim(w, "*_`"))) {
+			return nil
+		}
+	}
+	var covered []markup.Span
+	if strings.Contains(p.New, p.Old) {
+		covered = spansOf(page.Src, wrapping(p.New))
 	}
 	for _, sp := range spansOf(page.Src, wrapping(p.Old)) {
 		if inWord(page.Src, sp, whole) || inside(sp, covered) {
@@ -400,9 +414,11 @@ func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
 	switch {
 	case !one:
 		return nil, fmt.Sprintf("%s stands on %d pages", say.Quote(p.Old), countPages(at))
-	case !sameSort(at):
+	case !sameSort(at, distinct(p.Old)):
 		return nil, fmt.Sprintf("%s stands %s in %s, in unlike places (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path),
 			lines(at))
+	case inCode(at) && strings.Contains(p.Old, "-") && !strings.Contains(p.Old, " ") && !o.stands(r, p.New, at):
+		return at, ""
 	case misspelled(p), o.Every && distinct(p.Old), (o.Every || distinct(p.Old)) && !o.stands(r, p.New, at):
 		return at, ""
 	}
@@ -423,9 +439,17 @@ func countPages(at []located) int {
 	return len(seen)
 }
 
-// sameSort reports whether texts stand in one sort of place: code of one kind, link targets, or what readers read.
-func sameSort(at []located) bool {
+func inCode(at []located) bool {
+	return !slices.ContainsFunc(at, func(l located) bool { return l.sort != ", in inline code" && l.sort != ", in a code block" })
+}
+
+// sameSort reports whether texts stand in one sort of place: code (of one kind, but for names), link targets, or what
+// readers read.
+func sameSort(at []located, name bool) bool {
 	class := func(s string) string {
+		if name && s == ", in inline code" {
+			return ", in a code block"
+		}
 		if s == ", in a heading" || s == ", in the front matter" {
 			return ""
 		}

@@ -305,6 +305,12 @@ func wrapping(text string) string {
 func inWord(src []byte, sp, at markup.Span) bool {
 	first, _ := utf8.DecodeRune(src[sp.Start:sp.End])
 	last, _ := utf8.DecodeLastRune(src[sp.Start:sp.End])
+	if r, n := utf8.DecodeLastRune(src[:sp.Start]); n > 0 && r == first && strings.ContainsRune("&|=<>+", r) {
+		return true // half of an operator
+	}
+	if r, n := utf8.DecodeRune(src[sp.End:]); n > 0 && r == last && strings.ContainsRune("&|=<>+", r) {
+		return true
+	}
 	if isWordRune(first) && !unspaced(first) {
 		i := sp.Start
 		if i == at.Start {

@@ -12,7 +12,7 @@ import (
 // ByPath returns the pages that a path in somebody's words may mean: the one with that path, else those that end with it.
 func (s *Site) ByPath(name string) []string {
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
-	if f, err := s.Find(name); err == nil && workspace.IsPage(f) {
+	if f, err := s.Find(name); err == nil && workspace.IsPage(f) && (strings.Contains(name, "/") || !workspace.IsIndex(name)) {
 		return []string{f}
 	}
 	var out []string

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"docent/agent/edit"
@@ -112,6 +113,7 @@ func (m *Memory) at(c captures) (edit.Located, error) {
 }
 
 func init() {
+	form(`replace [the] (line <to:val> / lines <from:val> to <to:val>) [:] <a:lines> [~] with [:] <b:lines>`, buildLines)
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:val> (with|by|→) `+noun+` <b:lit> <:scope>`,
 		buildReplace)
 	form(`replace|substitute|swap|exchange <a:lit> (with|by) <b:lit> (, / and / , and) <a:lit> (with|by) <b:lit> { (, / and / , and) <a:lit> (with|by) <b:lit> } <:scope>`, buildReplaceEach)
@@ -249,6 +251,19 @@ func buildReplace(c captures, m *Memory) (edit.Operation, error) {
 	}
 	m.term = [2]string{op.From, op.To}
 	return op, nil
+}
+
+// buildLines is for what a reviewer suggests: these lines in place of those.
+func buildLines(c captures, m *Memory) (edit.Operation, error) {
+	at, err := m.at(c)
+	if err != nil {
+		return nil, err
+	}
+	to, err := strconv.Atoi(c.text("to"))
+	if err != nil || to < 1 {
+		return nil, fmt.Errorf("%s is no number of a line", say.Quote(c.text("to")))
+	}
+	return &edit.Lines{To: to, Old: c.text("a"), New: c.text("b"), Located: at}, nil
 }
 
 func buildReplaceEach(c captures, m *Memory) (edit.Operation, error) {

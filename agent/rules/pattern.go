@@ -141,7 +141,7 @@ func (n capNode) match(p *parser, pos int, c captures, next func(int, captures) 
 	if !p.spend() {
 		return false
 	}
-	for pos < len(p.toks) && p.toks[pos].kind == newline && (n.kind == "text" || n.kind == "rest") {
+	for pos < len(p.toks) && p.toks[pos].kind == newline && (n.kind == "text" || n.kind == "rest" || n.kind == "lines") {
 		pos++
 	}
 	if pos >= len(p.toks) {
@@ -176,7 +176,8 @@ var captureKinds = map[string]func(src string, t token) (text string, ok bool){
 		}
 		return t.text, t.kind == literalText || t.kind == block
 	},
-	"val": func(_ string, t token) (string, bool) { return t.text, t.isFree() },
+	"lines": func(_ string, t token) (string, bool) { return t.text, t.kind == block },
+	"val":   func(_ string, t token) (string, bool) { return t.text, t.isFree() },
 	"bare": func(_ string, t token) (string, bool) { // a value that is no path and no word of the grammar
 		return t.text, t.isFree() && !(t.kind == word && workspace.PathLike(t.text))
 	},

@@ -416,12 +416,16 @@ func (w wording) covered(form []token) bool {
 		has[t.low], has[nouns[t.low]] = true, true
 	}
 	for said := range w.said {
-		if !placeWords[said] || has[said] || has[nouns[said]] {
+		if !placeWords[said] || has[said] || has[nouns[said]] || said == "section" && has["heading"] {
 			continue
 		}
 		if n := nouns[said]; n != "page" && !pageNouns[said] && said != "files" && said != "folder" && said != "folders" {
 			return false
 		}
+	}
+	if form[0].low == "fix" && !(w.said["links"] && has["links"]) &&
+		!(has["typos"] && (w.said["typos"] || w.said["spelling"] || w.said["misspellings"]) && !w.said["typo"]) {
+		return false
 	}
 	return !(has["links"] && (len(w.texts) > 0 || w.said["link"] && !w.said["links"]) && form[0].low == "fix")
 }

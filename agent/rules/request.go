@@ -55,6 +55,7 @@ var (
 	commitScope = regexp.MustCompile(`(?m)^(?:feat|fix|docs?|chore|refactor|style|content|i18n|bug)(?:\([^)\n]*\))?!?:[ \t]`)
 	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
+	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
 )
 
@@ -76,6 +77,7 @@ func Read(text string) Request {
 	for _, re := range []*regexp.Regexp{htmlComment, checkbox, trailer, templated, commitScope} {
 		text = blank(re, text)
 	}
+	text = quotation.ReplaceAllString(text, "“$1”")
 	q := &reader{parser: &parser{}, used: map[int]bool{}}
 	text = q.unlinked(text)
 	q.src, q.toks = text, lex(text)
@@ -123,11 +125,19 @@ func (q *reader) mention(m Mention) {
 type operand struct {
 	texts   []string
 	literal bool
-	from    int // first token
-	to      int // behind the last one
+	article string // stands before words without quotes; it belongs to them if the other text has one
+	from    int    // first token
+	to      int    // behind the last one
 }
 
 func (o operand) ok() bool { return len(o.texts) > 0 }
+
+// quote is the operand of one token in quotes.
+func (q *reader) quote(i int) operand {
+	return operand{texts: []string{shown(q.toks[i])}, literal: true, from: i, to: i + 1}
+}
+
+func article(s string) bool { return s == "a" || s == "an" || s == "the" }
 
 var (
 	runStops = wordSet(`in on at for from to as since because when with by into where which that but and or instead rather within inside throughout everywhere it
@@ -182,7 +192,7 @@ func (q *reader) before(i int, pronouns bool) operand {
 		return operand{}
 	}
 	if literalToken(q.toks[i]) {
-		return operand{[]string{shown(q.toks[i])}, true, i, i + 1}
+		return q.quote(i)
 	}
 	to := i + 1
 	from := to
@@ -196,36 +206,42 @@ func (q *reader) before(i int, pronouns bool) operand {
 	return o
 }
 
+// leads reports whether a word only leads to an operand: "the word", "read".
+func (q *reader) leads(i int) bool {
+	if q.toks[i].kind != word || !operandNouns[q.toks[i].low] && !states[q.toks[i].low] || i+1 >= len(q.toks) {
+		return false
+	}
+	next := q.toks[i+1]
+	return !next.is(".") && !(next.kind == word && runStops[next.low] && next.low != "to")
+}
+
 // behind is the operand that begins at token i.
 func (q *reader) behind(i int) operand {
-	for steps := 0; i < len(q.toks) && steps < 10; steps++ {
-		if q.gap(i) {
-			i++
-			continue
-		}
-		if q.toks[i].kind != word || i+1 >= len(q.toks) || q.toks[i+1].is(".") || !operandNouns[q.toks[i].low] && !states[q.toks[i].low] {
-			break
-		}
-		if next := q.toks[i+1]; next.kind == word && runStops[next.low] && next.low != "to" {
-			break
-		}
+	for steps := 0; i < len(q.toks) && steps < 10 && (q.gap(i) || q.leads(i)); steps++ {
 		i++
 	}
 	if i >= len(q.toks) {
 		return operand{}
 	}
 	if literalToken(q.toks[i]) {
-		return operand{[]string{shown(q.toks[i])}, true, i, i + 1}
+		return q.quote(i)
 	}
 	to := i
-	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && !runStops[q.toks[to].low] && !arrow(q.toks[to].text) &&
+	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && (to == i || !runStops[q.toks[to].low]) && !arrow(q.toks[to].text) &&
 		!issueNumber.MatchString(q.toks[to].text) {
 		to++
 	}
-	if to == i || to < len(q.toks) && literalToken(q.toks[to]) {
+	if to < len(q.toks) && to-i < 4 && literalToken(q.toks[to]) { // to the adverb "x"
+		return q.quote(to)
+	}
+	if to == i || to < len(q.toks) && literalToken(q.toks[to]) || to-i == 8 && to < len(q.toks) && q.toks[to].kind == word {
 		return operand{}
 	}
-	return operand{[]string{q.run(i, to)}, false, i, to}
+	o := operand{texts: []string{q.run(i, to)}, from: i, to: to}
+	if i > 0 && article(q.toks[i-1].low) {
+		o.article = q.toks[i-1].text
+	}
+	return o
 }
 
 func (q *reader) run(from, to int) string {
@@ -301,16 +317,12 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	}
 	for _, o := range old.texts {
 		for _, n := range now.texts {
-			if o == "" || n == "" || o == n || pronouns[strings.ToLower(o)] || len(o) > maxOperand || len(n) > maxOperand {
-				continue
+			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
+				n = now.article + " " + n
 			}
-			if how != edit.Arrow && !old.literal && !now.literal && !alike(o, n) && !(named(o) && named(n)) {
-				continue
+			if meant(o, n, old.literal, now.literal, how) {
+				r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
 			}
-			if old.literal != now.literal && !alike(o, n) && !(codeWord(o) && codeWord(n)) || old.literal && now.literal && fragment(o, n) {
-				continue
-			}
-			r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
 		}
 	}
 	if len(r.Pairs) == 0 {
@@ -323,6 +335,30 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 			q.used[i] = true
 		}
 	}
+}
+
+// meant reports whether two texts may be an old and a new one. What is in quotes may; words without are hardly anything
+// else if they are code, names, or a slip of the pen away from each other.
+func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
+	switch {
+	case old == "" || now == "" || old == now || pronouns[strings.ToLower(old)] || len(old) > maxOperand || len(now) > maxOperand:
+		return false
+	case oldQuoted && nowQuoted:
+		return !fragment(old, now)
+	case !inStep(old, now):
+		return false
+	case alike(old, now), len(old) > 3 && strings.Contains(now, old):
+		return true
+	case oldQuoted || nowQuoted:
+		return codeWord(old) && codeWord(now)
+	}
+	return how == edit.Arrow || named(old) && named(now)
+}
+
+// inStep reports whether two runs of words may be cut off at the same places: they are of one length, or begin alike.
+func inStep(old, now string) bool {
+	a, b := strings.Fields(old), strings.Fields(now)
+	return len(a) == len(b) || strings.EqualFold(a[0], b[0]) || len(a) == 1 && codeWord(old)
 }
 
 // fragment reports whether one text is but a part of what would have to stand in the place of the other: the rest of
@@ -355,7 +391,7 @@ var (
 		convert converted switch switched swap swapped tweak tweaked substitute substituted turn turned edit edited rewrite modify modified reword reworded amend amended adjust adjusted moved`)
 	modals   = wordSet(`should must shall could`)
 	states   = wordSet(`be read say says point link state refer spell spelled called use show`)
-	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
+	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed used mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
 )
 
 var pronouns = wordSet(`it this that these those them they which what something everything one`)
@@ -379,18 +415,29 @@ func (q *reader) at(i int) {
 	switch {
 	case t.kind == block:
 		q.patch(t)
+	case t.kind == literalText:
+		q.arrowWithin(i)
 	case t.kind != word:
 	case arrow(t.text):
 		q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
 		q.joined(i)
 	case t.low == "from":
-		q.between(i+1, edit.Verb)
+		q.between(i + 1)
 	case changeVerbs[t.low]:
-		q.between(i+1, edit.Verb)
-		if q.toks[min(i+1, len(q.toks)-1)].low == "to" || q.words(i+1, "with") || q.words(i+1, "by") {
+		q.between(i + 1)
+		if q.words(i+1, "to") || q.words(i+1, "with") || q.words(i+1, "by") {
 			q.add(q.before(q.auxiliary(i), true), q.behind(i+2), edit.Should)
 		}
+	default:
+		q.states(i)
+	}
+}
+
+// states looks for a sentence that states what is wrong, around one word.
+func (q *reader) states(i int) {
+	t := q.toks[i]
+	switch {
 	case q.words(i, "instead", "of"), q.words(i, "rather", "than"), q.words(i, "in", "place", "of"):
 		n := 2
 		if t.low == "in" {
@@ -410,6 +457,10 @@ func (q *reader) at(i int) {
 		q.add(q.before(i, false), q.behind(i+2), edit.Should)
 	case t.low == "typo":
 		q.misspelled(i)
+	case t.low == "not" && i+1 < len(q.toks) && literalToken(q.toks[i+1]):
+		if first := q.before(i, false); first.literal {
+			q.add(q.quote(i+1), first, edit.Unsure)
+		}
 	}
 }
 
@@ -422,58 +473,74 @@ func (q *reader) auxiliary(i int) int {
 	return i
 }
 
+// arrowWithin reads 'a -> b', quotes and all.
+func (q *reader) arrowWithin(i int) {
+	for _, a := range []string{" -> ", " → ", " => "} {
+		if l, r, ok := strings.Cut(q.toks[i].text, a); ok && alike(strings.TrimSpace(l), strings.TrimSpace(r)) {
+			q.add(operand{texts: []string{strings.TrimSpace(l)}, literal: true, from: i, to: i + 1},
+				operand{texts: []string{strings.TrimSpace(r)}, literal: true, from: i, to: i + 1}, edit.Arrow)
+		}
+	}
+}
+
 // joined reads a->b.
 func (q *reader) joined(i int) {
 	for _, a := range []string{"->", "→", "=>"} {
 		if l, r, ok := strings.Cut(q.toks[i].text, a); ok && strings.Trim(l, "*`") != "" && strings.Trim(r, "*`") != "" {
-			q.add(operand{[]string{strings.Trim(l, "*`_")}, false, i, i + 1}, operand{[]string{strings.Trim(r, "*`_")}, false, i, i + 1},
-				edit.Arrow)
+			q.add(operand{texts: []string{strings.Trim(l, "*`_")}, from: i, to: i + 1},
+				operand{texts: []string{strings.Trim(r, "*`_")}, from: i, to: i + 1}, edit.Arrow)
 			return
 		}
 	}
 }
 
 // between reads "replace X with Y", "from X to Y".
-func (q *reader) between(i int, how edit.Cue) {
-	skip := i
-	if q.words(skip, "from") {
+func (q *reader) between(i int) {
+	if q.words(i, "from") {
 		return // "from" is read by itself
 	}
-	for steps := 0; skip < len(q.toks) && steps < 9; steps++ {
-		t := q.toks[skip]
-		if t.is(":") || t.kind == newline || t.kind == word && operandNouns[t.low] && t.low != "to" {
-			skip++
-			continue
+	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
+		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
+			break
 		}
-		break
+		i++
 	}
-	for k := skip; k < len(q.toks) && k < skip+12; k++ {
+	for k := i; k < len(q.toks) && k < i+12; k++ {
 		t := q.toks[k]
-		if t.is(".") || t.is(";") || t.kind == newline && k > skip && !q.beside(k) {
+		switch {
+		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
+			return // an arrow is read by itself
+		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
+			q.add(q.among(i, k), q.behind(k+1), edit.Verb)
 			return
 		}
-		if k == skip || !(t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into" || arrow(t.text)) {
-			continue
-		}
-		if arrow(t.text) {
-			return // read by itself
-		}
-		old := operand{from: skip, to: k}
-		end := k
-		for end > skip && q.gap(end-1) {
-			end--
-		}
-		switch lit := q.lastLiteral(skip, end); {
-		case lit >= 0:
-			old = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
-		default:
-			for s := skip; s < end && s < skip+6; s++ {
-				old.texts = append(old.texts, q.run(s, end))
-			}
-		}
-		q.add(old, q.behind(k+1), how)
-		return
 	}
+}
+
+// among is the operand in some tokens: the text in quotes, else their words, else the one word that is code.
+func (q *reader) among(from, to int) operand {
+	end := to
+	for end > from && q.gap(end-1) {
+		end--
+	}
+	if lit := q.lastLiteral(from, end); lit >= 0 {
+		return q.quote(lit)
+	}
+	old := operand{from: from, to: to}
+	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several
+		return old
+	}
+	var code []string
+	for s := from; s < end && s < from+6; s++ {
+		old.texts = append(old.texts, q.run(s, end))
+		if w := bare(q.toks[s]); q.toks[s].kind == word && codeWord(w) {
+			code = append(code, w)
+		}
+	}
+	if len(code) == 1 { // "the aes_key file"
+		old.texts = append(old.texts, code[0])
+	}
+	return old
 }
 
 // beside reports whether a line ends beside a text in quotes or a colon: what belongs together may stand on several lines.
@@ -517,7 +584,13 @@ func (q *reader) instead(i, next int) {
 	if !first.literal && first.ok() {
 		first.texts = first.texts[len(first.texts)-1:]
 		if lit := q.lastLiteral(max(0, i-9), i); lit >= 0 && !codeWord(first.texts[0]) {
-			first = operand{[]string{shown(q.toks[lit])}, true, lit, lit + 1}
+			first = q.quote(lit)
+		}
+	}
+	for k := first.to; k < i; k++ { // 'x' used instead of 'y'
+		if sayWords[q.toks[k].low] || q.toks[k].low == "is" || q.toks[k].low == "appears" {
+			q.add(first, second, edit.Should)
+			return
 		}
 	}
 	for k := first.from - 1; k >= 0 && k > first.from-8; k-- {
@@ -557,11 +630,9 @@ func (q *reader) should(i int) {
 	if !now.ok() {
 		return
 	}
-	for n := now.to; n < len(q.toks) && n < now.to+4; n++ {
-		if q.toks[n].low == "instead" || q.toks[n].low == "rather" || q.toks[n].low == "not" {
-			if q.words(n, "instead", "of") || q.words(n, "rather", "than") || q.toks[n].low == "not" {
-				return // what it is instead of is named
-			}
+	for n := now.to; n < now.to+4; n++ {
+		if q.words(n, "instead", "of") || q.words(n, "rather", "than") || q.words(n, "not") {
+			return // what it is instead of is named
 		}
 	}
 	old := q.before(i, false)
@@ -586,8 +657,7 @@ func (q *reader) misspelled(i int) {
 		}
 	}
 	if len(lits) == 2 && says > 0 {
-		one := func(k int) operand { return operand{[]string{shown(q.toks[k])}, true, k, k + 1} }
-		q.add(one(lits[1]), one(lits[0]), edit.Unsure)
+		q.add(q.quote(lits[1]), q.quote(lits[0]), edit.Unsure)
 	}
 }
 
@@ -633,7 +703,9 @@ var (
 
 // sections reads a template that has what stands there under one heading and what should under another.
 func (q *reader) sections() {
-	heads := heading.FindAllStringSubmatchIndex(q.src, 60)
+	heads := slices.DeleteFunc(heading.FindAllStringSubmatchIndex(q.src, 60), func(h []int) bool { // "The line is:"
+		return h[6] >= 0 && !nowLabel.MatchString(q.src[h[6]:h[7]]) && !wantLabel.MatchString(q.src[h[6]:h[7]])
+	})
 	var now, want string
 	for i, h := range heads {
 		end := len(q.src)
@@ -679,40 +751,48 @@ func (q *reader) mentions() {
 		q.mention(Mention{title, TitleMention})
 	}
 	for i, t := range q.toks {
-		if literalToken(t) && !q.used[i] {
-			q.quoted(t)
-			if s := strings.TrimSpace(t.text); pageFile(s) {
-				q.mention(Mention{s, PathMention})
-				q.used[i] = true
-			}
-			continue
-		}
+		name := strings.Trim(t.text, `*_()[]:,"'`)
 		if literalToken(t) {
 			q.quoted(t)
+			name = strings.TrimSpace(t.text)
 		}
-		if t.kind != word || q.used[i] {
-			continue
-		}
-		if url := plainURL.FindString(t.text); url != "" {
+		url := plainURL.FindString(t.text)
+		switch {
+		case q.used[i]:
+		case (t.kind == word || literalToken(t)) && pageFile(name):
+			q.mention(Mention{name, PathMention})
+			q.used[i] = true
+		case t.kind == word && url != "":
 			q.mention(Mention{strings.TrimRight(url, ".,;:!?*_"), URLMention})
 			q.used[i] = true
-			continue
+		case t.kind == word:
+			q.titles(i)
 		}
-		if s := strings.Trim(t.text, `*_()[]:,"'`); pageFile(s) {
-			q.mention(Mention{s, PathMention})
-			q.used[i] = true
-			continue
+	}
+}
+
+// titles finds what may be the title of a page around a word: "in the routing guide", "in Routing".
+func (q *reader) titles(i int) {
+	t := q.toks[i]
+	if (t.low == "in" || t.low == "on") && i+1 < len(q.toks) && q.toks[i+1].kind == word && !q.used[i+1] {
+		to := i + 2
+		for to < len(q.toks) && to <= i+4 && q.toks[to].kind == word && !issueNumber.MatchString(q.toks[to].text) {
+			to++
 		}
-		if mentionNouns[t.low] && i > 0 {
-			for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
-				if literalToken(q.toks[from]) {
-					q.mention(Mention{shown(q.toks[from]), TitleMention})
-					break
-				}
-				q.mention(Mention{q.run(from, i), TitleMention})
-				q.mention(Mention{q.run(from, i+1), TitleMention})
-			}
+		if to <= i+4 { // the clause ends with it
+			q.mention(Mention{q.run(i+1, to), TitleMention})
 		}
+	}
+	if !mentionNouns[t.low] {
+		return
+	}
+	for from := i - 1; from >= 0 && from >= i-7 && (q.toks[from].kind == word || literalToken(q.toks[from])); from-- {
+		if literalToken(q.toks[from]) {
+			q.mention(Mention{shown(q.toks[from]), TitleMention})
+			break
+		}
+		q.mention(Mention{q.run(from, i), TitleMention})
+		q.mention(Mention{q.run(from, i+1), TitleMention})
 	}
 }
 
@@ -745,27 +825,39 @@ func (q *reader) rest() {
 			return
 		}
 		end := max(q.sentenceEnd(pos), pos+1)
-		s := strings.TrimSpace(q.src[q.toks[pos].start:q.toks[end-1].end])
-		read := false
-		for i := pos; i < end; i++ {
-			read = read || q.used[i]
-		}
-		for i := pos; i < end && read; i++ {
-			q.req.Every = q.req.Every || quantifiers[q.toks[i].low]
-		}
-		question := end < len(q.toks) && q.toks[end].is("?") && (q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n", rune(q.src[q.toks[end].end])))
-		switch {
-		case forbids.MatchString(s) || read && restricts.MatchString(s), question && read && !polite(q.toks[pos]),
-			read && conditional(q.toks[pos:end]):
-			q.req.Limit = s
-		case read && q.more(pos, end), !read && q.orders(pos, end):
-			q.req.Other = true
-		case !read && len(q.req.Ignored) < 40 && len(s) > 2:
-			if to := q.courtesy(pos); to < end {
-				q.req.Ignored = append(q.req.Ignored, s)
-			}
-		}
+		q.sort(pos, end)
 		pos = end
+	}
+}
+
+// sort sorts one sentence.
+func (q *reader) sort(pos, end int) {
+	s := strings.TrimSpace(q.src[q.toks[pos].start:q.toks[end-1].end])
+	read := false
+	for i := pos; i < end; i++ {
+		read = read || q.used[i]
+	}
+	if !read {
+		switch {
+		case forbids.MatchString(s):
+			q.req.Limit = s
+		case q.orders(pos, end):
+			q.req.Other = true
+		case len(q.req.Ignored) < 40 && len(s) > 2 && q.courtesy(pos) < end:
+			q.req.Ignored = append(q.req.Ignored, s)
+		}
+		return
+	}
+	for _, t := range q.toks[pos:end] {
+		q.req.Every = q.req.Every || quantifiers[t.low]
+	}
+	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) &&
+		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n", rune(q.src[q.toks[end].end])))
+	switch {
+	case forbids.MatchString(s), restricts.MatchString(s), question, conditional(q.toks[pos:end]):
+		q.req.Limit = s
+	case q.more(pos, end):
+		q.req.Other = true
 	}
 }
 

@@ -28,6 +28,10 @@ func Prompt(pull string, comments []api.ReviewComment, builtin bool) string {
 				b.WriteString("\n")
 			}
 			text := strings.TrimSpace(c.Text)
+			if suggested, ok := suggestion(c); ok {
+				b.WriteString(suggested)
+				continue
+			}
 			switch {
 			case c.Path == "":
 				fmt.Fprintf(&b, "%s\n", text)
@@ -54,6 +58,33 @@ func Prompt(pull string, comments []api.ReviewComment, builtin bool) string {
 	return b.String()
 }
 
+var suggestionBlock = regexp.MustCompile("(?ms)^[ \\t]*(`{3,}|~{3,})suggestion(?::-0\\+0)?[ \\t]*\\n(.*?)^[ \\t]*(`{3,}|~{3,})[ \\t]*$")
+
+// suggestion is what a comment suggests in place of the lines that it stands on, as an instruction. The words around it
+// say why.
+func suggestion(c api.ReviewComment) (string, bool) {
+	text := strings.ReplaceAll(c.Text, "\r\n", "\n")
+	found := suggestionBlock.FindAllStringSubmatch(text, 2)
+	if len(found) != 1 || c.Path == "" || c.Line <= 0 || c.Old || c.Quote == "" {
+		return "", false
+	}
+	old := strings.TrimRight(c.Quote, "\r\n")
+	fence := "```"
+	for strings.Contains(old+found[0][2], fence) {
+		fence += "`"
+	}
+	return fmt.Sprintf("In %s, replace %s:\n%stext\n%s\n%s\nwith\n%ssuggestion\n%s%s\n", c.Path, lineNumbers(c), fence, old, fence, fence,
+		found[0][2], fence), true
+}
+
+// lineNumbers are the lines that a comment stands on.
+func lineNumbers(c api.ReviewComment) string {
+	if n := strings.Count(strings.TrimRight(c.Quote, "\r\n"), "\n"); n > 0 && n < c.Line {
+		return fmt.Sprintf("lines %d to %d", c.Line-n, c.Line)
+	}
+	return fmt.Sprintf("line %d", c.Line)
+}
+
 // Said is what a comment says to the agent, and what it quotes. Where it says nothing but a quotation or the agent's
 // name, or where it cannot be read, that is what it says.
 func Said(ctx context.Context, apart cell.Func, body, handle string) (text, quoted string) {
@@ -72,9 +103,9 @@ func place(c api.ReviewComment) string {
 	case c.Line <= 0:
 		return c.Path
 	case c.Old:
-		return fmt.Sprintf("%s, line %d before the change", c.Path, c.Line)
+		return fmt.Sprintf("%s, %s before the change", c.Path, lineNumbers(c))
 	}
-	return fmt.Sprintf("%s, line %d", c.Path, c.Line)
+	return fmt.Sprintf("%s, %s", c.Path, lineNumbers(c))
 }
 
 // quote makes a quotation of every line.
