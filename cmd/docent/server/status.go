@@ -128,6 +128,7 @@ func (a *Server) modelStatus() []health.Model {
 	}
 	for _, e := range a.Stores.Embeds.Endpoints() {
 		for _, u := range a.Stores.Embeds.Uses() {
+			u.Priced = true // embeddings have a limit of their own, in tokens
 			add(e, registry.Use{Use: u})
 		}
 	}
