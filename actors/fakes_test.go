@@ -337,6 +337,9 @@ func (w *writer) seen() []agent.Task {
 type docs struct{}
 
 func (docs) Indexed(context.Context, api.ProjectID) error { return nil }
+func (docs) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
 
 func (docs) Search(_ context.Context, p api.ProjectID, q search.Query) ([]search.Hit, error) {
 	if strings.Contains(q.Text, "broken index") {

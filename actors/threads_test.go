@@ -722,6 +722,9 @@ type library struct {
 }
 
 func (*library) Indexed(context.Context, api.ProjectID) error { return nil }
+func (*library) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
 
 func (l *library) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
 	l.mu.Lock()

@@ -59,6 +59,10 @@ type Task struct {
 	// Aside does what takes time but no work, such as asking a model, without holding what a run that works holds: others
 	// go on meanwhile. It fails with do's error, or when the run may not go on. Nil just does it.
 	Aside func(ctx context.Context, do func(ctx context.Context) error) error
+	// Waiting is since when an earlier run has waited for the model; zero if none did.
+	Waiting time.Time
+	// Extend gives a run the time back that it waits for a model. Nil does nothing.
+	Extend func(d time.Duration)
 }
 
 // A Step is one answer of a language model with what led to it. What its calls gave is in the next step: for the
@@ -128,6 +132,8 @@ type Progress struct {
 	Title string
 	Todos []api.Todo
 	Text  string // one line for people
+	// Waiting is since when the work waits for a model or a code host that does not answer; zero if it goes on.
+	Waiting time.Time
 }
 
 // Rules names the built-in agent, which carries out instructions of fixed forms and no others.

@@ -14,6 +14,7 @@ import (
 
 	"docent/agent/say"
 	"docent/api"
+	"docent/internal/backoff"
 	"docent/internal/tracing"
 )
 
@@ -27,7 +28,7 @@ type Limits struct {
 	Bytes     int64         // of pages that are different afterwards; 1 MiB
 	Record    int64         // bytes of steps that are kept to go on after a restart; 8 MiB
 	Repairs   int           // rounds of repair after failed checks; 3
-	Patience  time.Duration // for which a model that cannot be asked is waited for; 2 min
+	Patience  time.Duration // for which a model that cannot be asked is waited for; 6 h
 	Repeats   int           // same calls with the same result, after which the loop is stopped; 5
 	Transient int           // failed calls in a row that are tried again; 2
 }
@@ -53,7 +54,7 @@ func (l Limits) withDefaults() Limits {
 	fill(&l.Bytes, 1<<20)
 	fill(&l.Record, 8<<20)
 	fill((*int64)(&l.Time), int64(10*time.Minute))
-	fill((*int64)(&l.Patience), int64(2*time.Minute))
+	fill((*int64)(&l.Patience), int64(6*time.Hour))
 	return l
 }
 
@@ -86,6 +87,11 @@ type loop struct {
 	repairs  int
 	reviewed string
 	misses   int
+	textual  bool // it has written calls of tools as text, and made none since
+	allowed  *backoff.Allowance
+	waited   time.Duration // for a model that could not be asked
+	waiting  time.Time     // since when it is waited for; zero if it is not
+	said     string        // of the waiting, last
 	replay   bool
 	drawn    string // state of the edits that was shown last
 	answer   string // of the operator's command, for the state of the edits that it belongs to
@@ -113,7 +119,7 @@ func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress f
 	outer := ctx
 	if left := l.limits.Time - l.earlier; left < 1<<61 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, max(left, 0))
+		ctx, l.allowed, cancel = backoff.WithAllowance(ctx, max(left, 0))
 		defer cancel()
 	}
 	res, err := l.steps(ctx, task, steps)
@@ -129,23 +135,12 @@ func (a *Agent) loop(ctx context.Context, m LanguageModel, task Task, progress f
 	return res, err
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
-	}
-}
-
 // ends ends the loop by a limit or permanently: nothing is published.
 func (l *loop) ends(format string, args ...any) error {
 	return &Failure{Reason: api.HaltError, Message: fmt.Sprintf(format, args...) + " Nothing was published."}
 }
 
-func (l *loop) elapsed() time.Duration { return l.earlier + time.Since(l.began) }
+func (l *loop) elapsed() time.Duration { return l.earlier + time.Since(l.began) - l.waited }
 
 // steps goes through the recorded steps and on from there.
 func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, error) {
@@ -155,7 +150,7 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 	}
 	l.work = w
 	l.read, l.todos, l.calls, l.before = map[string]bool{}, nil, nil, nil
-	l.repairs, l.reviewed, l.misses, l.spared = 0, "", 0, nil
+	l.repairs, l.reviewed, l.misses, l.spared, l.textual = 0, "", 0, nil, false
 	system, err := l.system(ctx)
 	if err != nil {
 		return Result{}, err
@@ -170,6 +165,9 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 			return Result{}, err
 		}
 		l.add(first)
+		if !l.llm.Priced() && l.limits.Cost < 1<<61 {
+			l.tell(fmt.Sprintf("No price is known for %s, so the limit on cost can't hold: the one on tokens does", say.OneLine(l.llm.Name(), 100)))
+		}
 		l.step = Step{Round: l.step.Round + 1, Commit: task.Tree.Commit(), Spent: l.step.Spent}
 	} else {
 		if done, res, err := l.resume(ctx, task, steps); err != nil || done {
@@ -240,7 +238,7 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		summary = true
 	}
 	tooLong := 0
-	var since time.Time // that the model cannot be asked
+	l.waiting = l.task.Waiting
 	for failures := 0; ; {
 		s := Step{Round: l.step.Round, Number: l.step.Number + 1, Commit: l.step.Commit, State: l.Files.State(),
 			Before: l.before, Summary: summary,
@@ -266,10 +264,11 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 		case ctx.Err() != nil:
 			return s, ctx.Err()
 		case err == nil:
+			l.waiting, l.task.Waiting = time.Time{}, time.Time{}
 			return s, unkept
 		}
 		var unavailable *Unavailable
-		pause := time.Second << min(failures, 5)
+		pause := time.Second << min(failures, 8)
 		switch {
 		case errors.Is(err, ErrRefused):
 			return s, &Failure{Reason: api.HaltError, Message: "The language model declined to work on this instruction. Nothing was published.",
@@ -283,25 +282,43 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			continue
 		case errors.As(err, &unavailable):
 			failures++
-			if since.IsZero() {
-				since = asked
+			if l.waiting.IsZero() {
+				l.waiting = asked
 			}
-			waited := time.Since(since)
+			waited := time.Since(l.waiting)
 			if waited >= l.limits.Patience {
 				return s, &Failure{Reason: api.HaltError, Message: fmt.Sprintf("The language model could not be asked for %v: %s. Send the instruction again later. Nothing was published.",
 					waited.Round(time.Second), say.OneLine(unavailable.Err.Error(), 300)), Err: err}
 			}
 			pause = min(max(unavailable.After, pause), l.limits.Patience-waited)
-			l.tell("The language model cannot be asked now; waiting")
+			l.waits(time.Since(asked)+pause, unavailable.Err)
 		default:
 			if failures++; failures > l.limits.Transient {
 				return s, &Failure{Reason: api.HaltError, Message: "The language model failed: " + say.OneLine(err.Error(), 300) +
 					". Nothing was published.", Err: err}
 			}
 		}
-		if err := l.aside(ctx, func(ctx context.Context) error { return sleep(ctx, pause) }); err != nil {
+		if err := l.aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
 			return s, err
 		}
+	}
+}
+
+// waits says that the model cannot be asked, since when and why, and gives the run back the time that this takes.
+func (l *loop) waits(d time.Duration, why error) {
+	l.waited += d
+	l.allowed.Extend(d)
+	if l.task.Extend != nil {
+		l.task.Extend(d)
+	}
+	if l.replay {
+		return
+	}
+	text := fmt.Sprintf("Waiting for the model since %s: %s", l.waiting.UTC().Format("2006-01-02 15:04 UTC"),
+		say.OneLine(why.Error(), 300))
+	if text != l.said {
+		l.said = text
+		l.progress(Progress{Todos: slices.Clone(l.todos), Text: text, Waiting: l.waiting})
 	}
 }
 
@@ -341,7 +358,7 @@ func (l *loop) keep(ctx context.Context, s Step, reply Reply, chat Chat) (Step, 
 		}
 		seen[reply.Calls[i].ID] = true
 	}
-	size := len(reply.Text)
+	size := len(reply.Text) + len(reply.Kept)
 	for _, c := range reply.Calls {
 		size += len(c.Arguments) + len(c.Name) + len(c.ID)
 	}
@@ -383,11 +400,11 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 		}
 		return false, Result{}, nil
 	}
-	l.talk.add(Turn{Role: "assistant", Text: s.Reply.Text, Calls: s.Reply.Calls})
+	l.talk.add(Turn{Role: "assistant", Text: s.Reply.Text, Calls: s.Reply.Calls, Kept: s.Reply.Kept})
 	if len(s.Reply.Calls) == 0 {
 		return l.plain(ctx, s)
 	}
-	l.misses = 0
+	l.misses, l.textual = 0, false
 	if text := say.OneLine(s.Reply.Text, 300); text != "" {
 		l.tell(text)
 	}
@@ -439,8 +456,14 @@ func (l *loop) show(ctx context.Context) {
 func (l *loop) plain(ctx context.Context, s Step) (bool, Result, error) {
 	text := strings.TrimSpace(s.Reply.Text)
 	l.misses++
+	before := l.textual
+	l.textual = before || l.callAsText(text)
 	if l.replay {
 		return false, Result{}, nil
+	}
+	if before { // it was told
+		return false, Result{}, l.ends("This endpoint does not call tools: the model wrote a call as text (%s). Start vLLM with --enable-auto-tool-choice and the model's --tool-call-parser, llama.cpp with --jinja, or choose a model that calls tools.",
+			say.Quote(say.OneLine(text, 120)))
 	}
 	say := "Go on with the tools. When the work is done, or nothing can be done, call finish with a summary."
 	switch {
@@ -448,6 +471,8 @@ func (l *loop) plain(ctx context.Context, s Step) (bool, Result, error) {
 		say = "Your answer was cut off at its length limit. Work in smaller pieces: one tool call at a time, and long pages in several edits."
 	case text == "":
 		say = "Your answer was empty. " + say
+	case l.textual:
+		say = "You wrote a call of a tool as text, and it was not carried out. Call tools by the means that you are given for it, not in your answer's text."
 	case l.misses >= 2: // it insists: its words are its summary
 		text, failed, res, err := l.finish(ctx, finishArgs{Summary: text})
 		if err != nil {
@@ -529,7 +554,7 @@ func (l *loop) warning() string {
 
 // call runs one tool. A tool that fails, even in the program, gives a failed result and leaves the edits as they were.
 func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed bool, res *Result, err error) {
-	tool, ok := toolByName(c.Name)
+	tool, ok := toolByName(plainName(c.Name))
 	if !ok || !l.offers(tool) {
 		return fmt.Sprintf("There is no tool %s. The tools are: %s.", say.Quote(c.Name), strings.Join(l.toolNames(), ", ")),
 			true, nil, nil

@@ -25,12 +25,15 @@ type script struct {
 	next   int
 	window int
 	asked  []agent.Chat
+	free   bool
 	say    []any // agent.Reply, error, or func(agent.Chat) agent.Reply
 }
 
 func (s *script) LanguageModel(string) (agent.LanguageModel, error) { return s, nil }
 
 func (s *script) Name() string { return "scripted" }
+
+func (s *script) Priced() bool { return !s.free }
 
 func (s *script) Window() int {
 	if s.window == 0 {

@@ -3,6 +3,7 @@ package agent
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -26,72 +27,35 @@ func unescape(s string) string {
 	})
 }
 
-// editFile replaces a text that occurs once. What is not exactly there is never guessed: only blanks at the edges of
-// lines are forgiven, and the model is told.
+// maxEdits is how many replacements one call of edit_file makes.
+const maxEdits = 50
+
+// editFile replaces texts that each occur once: all of a call, or none. What is not exactly there is never guessed: only
+// blanks at the edges of lines are forgiven, and the model is told.
 func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
-	f, src, err := l.text(a.Path)
+	f, src, err := l.editable(a.Path)
 	if err != nil {
 		return "", err
 	}
-	if _, err := l.target(l.Site.Show(f)); err != nil {
-		return "", err
+	edits := a.Edits
+	if a.Old != "" || a.New != "" || len(edits) == 0 {
+		edits = append([]replacement{a.replacement}, edits...)
 	}
-	show := l.Site.Show(f)
-	if !l.read[f] {
-		return "", say.Refuse("%s has not been read; read_file it before you edit it", show)
+	if len(edits) > maxEdits {
+		return "", &badArguments{fmt.Sprintf("One call makes at most %d replacements; make several calls.", maxEdits)}
 	}
-	if a.Old == "" {
-		return "", &badArguments{"The argument “old_text” is empty. Give the text that stands there; to add text, replace the line before it by itself and the new one."}
-	}
-	if a.Old == a.New {
-		return "", say.Refuse("old_text and new_text are the same")
-	}
-	old, now := unescape(a.Old), unescape(a.New)
-	eol := pages.EOL(src)
-	asIn := func(s string) string {
-		return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", eol)
-	}
-	at := occurrences(src, old)
-	if len(at) == 0 {
-		old = asIn(old)
-		at = occurrences(src, old)
-	}
-	now = asIn(now)
-	said := ""
-	var out []byte
-	var first, size int
-	switch {
-	case len(at) == 1 || len(at) > 1 && a.All:
-		for i, p := range at {
-			end := len(src)
-			if i+1 < len(at) {
-				end = at[i+1]
-			}
-			if i == 0 {
-				out = append(out, src[:p]...)
-			}
-			out = append(append(out, now...), src[p+len(old):end]...)
+	out, said, count := src, "", 0
+	var spots []spot
+	for n, e := range edits {
+		made, err := l.replaced(l.Site.Show(f), out, e)
+		if err != nil {
+			return "", numberedError(err, n, len(edits))
 		}
-		first, size = at[0], len(now)
-		if len(at) > 1 {
-			said = fmt.Sprintf(" %d occurrences were replaced; the first one is shown.", len(at))
+		for i := range spots {
+			spots[i].first = made.moved(spots[i].first)
 		}
-	case len(at) > 1:
-		var where []string
-		for _, p := range at[:min(len(at), 20)] {
-			where = append(where, strconv.Itoa(bytes.Count(src[:p], []byte("\n"))+1))
-		}
-		return "", say.Refuse(
-			"old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show,
-			strings.Join(where, ", "))
-	default:
-		from, to, text, n := looseMatch(src, old, now, eol)
-		if n != 1 {
-			return "", l.noMatch(show, src, old, now, n)
-		}
-		out = slices.Concat(src[:from], []byte(text), src[to:])
-		first, size = from, len(text)
-		said = " old_text was found only with other blanks at the edges of its lines; new_text was indented as the file is. Look whether it is right."
+		out, count, spots = made.out, count+made.count, append(spots, made.spot)
+		said += made.said
 	}
 	if bytes.Equal(out, src) {
 		return "", say.Refuse("the edit would change nothing")
@@ -99,18 +63,196 @@ func (l *loop) editFile(_ context.Context, a editArgs) (string, error) {
 	if err := l.Files.Write(f, out); err != nil {
 		return "", err
 	}
-	l.Tally(f, "edits", max(len(at), 1))
+	l.Tally(f, "edits", count)
+	return l.showEdit(f, out, said, spots), nil
+}
+
+// numberedError says which of several replacements cannot be made.
+func numberedError(err error, n, of int) error {
+	if of == 1 {
+		return err
+	}
+	if bad, ok := errors.AsType[*badArguments](err); ok {
+		return &badArguments{fmt.Sprintf("Replacement %d of %d, so none was made: %s", n+1, of, bad.text)}
+	}
+	if ref, ok := say.AsRefusal(err); ok {
+		return say.Refuse("replacement %d of %d can't be made, so none was: %s", n+1, of, ref.Text)
+	}
+	return err
+}
+
+// editable finds a file that may be edited and that the model has read.
+func (l *loop) editable(p string) (string, []byte, error) {
+	f, src, err := l.text(p)
+	if err != nil {
+		return "", nil, err
+	}
+	if _, err := l.target(l.Site.Show(f)); err != nil {
+		return "", nil, err
+	}
+	if !l.read[f] {
+		return "", nil, say.Refuse("%s has not been read; read_file it before you edit it", l.Site.Show(f))
+	}
+	return f, src, nil
+}
+
+// A spot is a place in a file, in bytes.
+type spot struct{ first, size int }
+
+// showEdit tells what a file looks like around its edits.
+func (l *loop) showEdit(f string, out []byte, said string, spots []spot) string {
+	if l.replay {
+		return ""
+	}
+	line := func(at int) int { return bytes.Count(out[:at], []byte("\n")) + 1 }
+	l.tell(fmt.Sprintf("Edited %s, line %d", l.Site.Show(f), line(spots[0].first)))
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s is edited.%s\n", l.Site.Show(f), said)
+	all := lines(out)
+	slices.SortFunc(spots, func(a, b spot) int { return a.first - b.first })
+	next := 1
+	for i, s := range spots {
+		from, to := max(line(s.first)-4, next), min(line(s.first+s.size)+4, line(s.first)+60, len(all))
+		if i > 0 && from > next {
+			b.WriteString("…\n")
+		}
+		if from <= to {
+			numbered(&b, all, from, to)
+			next = to + 1
+		}
+	}
+	return say.Middle(b.String(), maxOutput/2) + l.lint(f)
+}
+
+// A made replacement is a file after it.
+type made struct {
+	spot
+	out   []byte
+	at    []int // where it was made, in the file before
+	delta int   // bytes that the file has become longer by, at each place
+	count int
+	said  string
+}
+
+// moved is where a place of the file before is now.
+func (m *made) moved(q int) int {
+	n, _ := slices.BinarySearch(m.at, q)
+	return q + n*m.delta
+}
+
+// replaced makes one replacement in a file.
+func (l *loop) replaced(show string, src []byte, e replacement) (*made, error) {
+	if e.Old == "" {
+		return nil, &badArguments{"The argument “old_text” is empty. Give the text that stands there; to add text, call insert_text."}
+	}
+	if e.Old == e.New {
+		return nil, say.Refuse("old_text and new_text are the same")
+	}
+	old, now := unescape(e.Old), unescape(e.New)
+	eol := pages.EOL(src)
+	at := occurrences(src, old)
+	if len(at) == 0 {
+		old = withEOL(old, eol)
+		at = occurrences(src, old)
+	}
+	now = withEOL(now, eol)
+	switch {
+	case len(at) == 1 || len(at) > 1 && e.All:
+		m := &made{at: at, delta: len(now) - len(old), spot: spot{at[0], len(now)}, count: len(at)}
+		for i, p := range at {
+			end := len(src)
+			if i+1 < len(at) {
+				end = at[i+1]
+			}
+			if i == 0 {
+				m.out = append(m.out, src[:p]...)
+			}
+			m.out = append(append(m.out, now...), src[p+len(old):end]...)
+		}
+		if len(at) > 1 {
+			m.said = fmt.Sprintf(" %d occurrences were replaced; the first one is shown.", len(at))
+		}
+		return m, nil
+	case len(at) > 1:
+		var where []string
+		for _, p := range at[:min(len(at), 20)] {
+			where = append(where, strconv.Itoa(bytes.Count(src[:p], []byte("\n"))+1))
+		}
+		return nil, say.Refuse(
+			"old_text occurs %d times in %s, at lines %s; take in more lines so that it is unique, or say all", len(at), show,
+			strings.Join(where, ", "))
+	}
+	from, to, text, n := looseMatch(src, old, now, eol)
+	if n != 1 {
+		return nil, l.noMatch(show, src, old, now, n)
+	}
+	return &made{out: slices.Concat(src[:from], []byte(text), src[to:]), at: []int{from}, delta: len(text) - (to - from),
+		spot: spot{from, len(text)}, count: 1,
+		said: " old_text was found only with other blanks at the edges of its lines; new_text was indented as the file is. Look whether it is right."}, nil
+}
+
+func withEOL(s, eol string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\n", eol)
+}
+
+// insertText puts lines behind a line of a file.
+func (l *loop) insertText(_ context.Context, a insertArgs) (string, error) {
+	f, src, err := l.editable(a.Path)
+	if err != nil {
+		return "", err
+	}
+	all := lines(src)
+	switch {
+	case a.After == nil:
+		return "", &badArguments{"The argument “after_line” is missing: the number of the line that the text comes behind, 0 for the beginning."}
+	case *a.After < 0 || *a.After > len(all):
+		return "", say.Refuse("%s has %s; there is no line %d", l.Site.Show(f), say.Count(len(all), "line"), *a.After)
+	case a.Text == "":
+		return "", &badArguments{"The argument “text” is empty."}
+	}
+	eol := pages.EOL(src)
+	text := withEOL(unescape(a.Text), eol)
+	at := 0
+	for range *a.After {
+		end := bytes.IndexByte(src[at:], '\n')
+		if end < 0 {
+			at = len(src)
+			break
+		}
+		at += end + 1
+	}
+	if at > 0 && src[at-1] != '\n' { // behind a last line without an end
+		text = eol + text
+	} else if !strings.HasSuffix(text, "\n") {
+		text += eol
+	}
+	out := slices.Concat(src[:at], []byte(text), src[at:])
+	if err := l.Files.Write(f, out); err != nil {
+		return "", err
+	}
+	l.Tally(f, "edits", 1)
+	return l.showEdit(f, out, "", []spot{{at, len(text)}}), nil
+}
+
+// undoFile takes a file back to what it was before the instruction.
+func (l *loop) undoFile(_ context.Context, a undoArgs) (string, error) {
+	if err := needs("path", a.Path); err != nil {
+		return "", err
+	}
+	f, err := l.inside(a.Path)
+	if err != nil {
+		return "", err
+	}
+	show := l.Site.Show(f)
+	if err := l.Files.Reset(f); err != nil {
+		return "", err
+	}
+	delete(l.Counts, f)
 	if l.replay {
 		return "", nil
 	}
-	line := bytes.Count(out[:first], []byte("\n")) + 1
-	l.tell(fmt.Sprintf("Edited %s, line %d", show, line))
-	last := bytes.Count(out[:first+size], []byte("\n")) + 1
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s is edited.%s\n", show, said)
-	all := lines(out)
-	numbered(&b, all, max(line-4, 1), min(last+4, line+60))
-	return say.Middle(b.String(), maxOutput/2) + l.lint(f), nil
+	l.tell("Took back the edits of " + show)
+	return show + " is again as it was before the instruction. Edits of other files that went with it, such as links and navigation, stay.", nil
 }
 
 func occurrences(src []byte, old string) []int {

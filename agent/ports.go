@@ -13,6 +13,8 @@ type LanguageModel interface {
 	Chat(ctx context.Context, c Chat) (Reply, error)
 	// Window is how many tokens prompt and reply may have together.
 	Window() int
+	// Priced reports whether it is known what its tokens cost.
+	Priced() bool
 }
 
 // Models finds a language model by the name in a task; the empty name stands for the default. It is nil if the
@@ -51,6 +53,8 @@ type Turn struct {
 	Failed bool   `cbor:"5,keyasint,omitempty"`
 	// Printed says that Text has what the project's own check printed: only those who may edit see it.
 	Printed bool `cbor:"6,keyasint,omitempty"`
+	// Kept is what came with an assistant's turn and is for its model alone. It goes back to it unread.
+	Kept []byte `cbor:"7,keyasint,omitempty"`
 }
 
 // A Tool is what the model may call.
@@ -74,6 +78,7 @@ type Reply struct {
 	Calls  []Call `cbor:"3,keyasint"`
 	Reason string `cbor:"4,keyasint"` // "stop", "tools" or "length"
 	Usage  Usage  `cbor:"5,keyasint"`
+	Kept   []byte `cbor:"6,keyasint,omitempty"` // goes back with the turn
 }
 
 // A Usage is what calls took; Cost is in millionths of a US dollar.

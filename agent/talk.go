@@ -93,7 +93,7 @@ func (c *conversation) bytes(turns []Turn) int {
 		n += len(t.Name) + len(t.Description) + len(t.Schema) + 40
 	}
 	for _, t := range turns {
-		n += len(t.Text) + 20
+		n += len(t.Text) + len(t.Kept) + 20
 		for _, call := range t.Calls {
 			n += len(call.Name) + len(call.Arguments) + 40
 		}

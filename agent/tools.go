@@ -46,9 +46,7 @@ func arguments[A any](text string) (A, error) {
 	if text == "" {
 		text = "{}"
 	}
-	if t, ok := strings.CutPrefix(text, "```json"); ok { // some models fence what they write
-		text = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(t), "```"))
-	}
+	text = unfenced(text)
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 			return a, &badArguments{fmt.Sprintf("The argument %s must be %s, not %s.", say.Quote(kind.Field),
@@ -58,6 +56,52 @@ func arguments[A any](text string) (A, error) {
 			". Send the call again."}
 	}
 	return a, nil
+}
+
+// unfenced takes off the fence that some models put around what they write, whatever it is of.
+func unfenced(text string) string {
+	fence := text[:len(text)-len(strings.TrimLeft(text, "`~"))]
+	if len(fence) < 3 {
+		return text
+	}
+	_, inner, ok := strings.Cut(text, "\n")
+	if !ok { // all in one line
+		inner = strings.TrimLeft(strings.TrimPrefix(text, fence), "abcdefghijklmnopqrstuvwxyz")
+	}
+	return strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(inner), fence))
+}
+
+// plainName is a tool's name without what some models and servers put before and behind it: functions.read_file,
+// default_api:read_file, functions.read_file:0.
+func plainName(name string) string {
+	name = strings.TrimSpace(name)
+	if _, ok := toolByName(name); ok {
+		return name
+	}
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return strings.ContainsRune(".:/", r) }) {
+		if _, ok := toolByName(part); ok {
+			return part
+		}
+	}
+	return name
+}
+
+var callMarks = regexp.MustCompile(`(?i)<\|?/?(tool_calls?|function_calls?|tool_use|tool_calls_section_begin|tool_call_begin|invoke name|function=|python_tag\|)|<｜tool|\[TOOL_CALLS\]|<\|tool`)
+
+var callName = regexp.MustCompile(`"(?:name|tool|tool_name|function|action)"\s*:\s*"([A-Za-z0-9_.:]+)"|\bfunctions\.([a-z_]+)\b`)
+
+// callAsText reports whether an answer without calls has one in its text, as servers give it that do not read what
+// their model writes.
+func (l *loop) callAsText(text string) bool {
+	if callMarks.MatchString(text) {
+		return true
+	}
+	for _, m := range callName.FindAllStringSubmatch(text, 8) {
+		if _, ok := toolByName(plainName(m[1] + m[2])); ok {
+			return true
+		}
+	}
+	return false
 }
 
 func jsonKind(k string) string {
@@ -116,9 +160,21 @@ type (
 	}
 	editArgs struct {
 		Path string `json:"path"`
-		Old  string `json:"old_text"`
-		New  string `json:"new_text"`
-		All  bool   `json:"all"`
+		replacement
+		Edits []replacement `json:"edits"`
+	}
+	replacement struct {
+		Old string `json:"old_text"`
+		New string `json:"new_text"`
+		All bool   `json:"all"`
+	}
+	insertArgs struct {
+		Path  string `json:"path"`
+		After *int   `json:"after_line"`
+		Text  string `json:"text"`
+	}
+	undoArgs struct {
+		Path string `json:"path"`
 	}
 	writeArgs struct {
 		Path      string `json:"path"`
@@ -172,6 +228,9 @@ func object(fields ...string) json.RawMessage {
 var todosSchema = json.RawMessage(
 	`{"type":"object","required":["todos"],"properties":{"todos":{"type":"array","description":"the whole list, in order","items":{"type":"object","required":["content","status"],"properties":{"content":{"type":"string"},"status":{"type":"string","enum":["pending","in_progress","completed","cancelled"]},"priority":{"type":"string","enum":["high","medium","low"]}}}}}}`)
 
+var editSchema = json.RawMessage(
+	`{"type":"object","required":["path"],"properties":{"path":{"type":"string","description":"the file"},"old_text":{"type":"string","description":"what stands there now"},"new_text":{"type":"string","description":"what shall stand there; empty to delete"},"all":{"type":"boolean","description":"replace every occurrence"},"edits":{"type":"array","description":"several replacements in place of one, made in this order: all of them or none","items":{"type":"object","required":["old_text","new_text"],"properties":{"old_text":{"type":"string"},"new_text":{"type":"string"},"all":{"type":"boolean"}}}}}}`)
+
 var allTools []tool
 
 func init() {
@@ -190,10 +249,13 @@ func init() {
 			object("!pattern", "string", "what to find", "path", "string", "a file, a folder or a glob; everything if left out",
 				"regex", "boolean", "the pattern is a regular expression", "ignore_case", "boolean",
 				"upper and lower case are the same")}, true, on((*loop).grep)},
-		{Tool{"edit_file", "Replace a text in a file that you have read. The old text must occur exactly once, unless all is true. Copy it exactly, with its line breaks and blanks, without line numbers.",
-			object("!path", "string", "the file", "!old_text", "string", "what stands there now", "!new_text", "string",
-				"what shall stand there; empty to delete", "all", "boolean", "replace every occurrence")}, false,
-			on((*loop).editFile)},
+		{Tool{"edit_file", "Replace a text, or several, in a file that you have read. Each old text must occur exactly once, unless all is true. Copy it exactly, with its line breaks and blanks, without line numbers.",
+			editSchema}, false, on((*loop).editFile)},
+		{Tool{"insert_text", "Insert lines behind a line of a file that you have read.",
+			object("!path", "string", "the file", "!after_line", "integer", "the line that the text comes behind; 0 for the beginning",
+				"!text", "string", "the lines")}, false, on((*loop).insertText)},
+		{Tool{"undo_file", "Take a file back to what it was before this instruction. A file that you created is deleted with delete_file.",
+			object("!path", "string", "the file")}, false, on((*loop).undoFile)},
 		{Tool{"write_file", "Create a new file with the whole of its content, front matter included. With overwrite it replaces a file that you have read.",
 			object("!path", "string", "the file", "!content", "string", "all of it", "group", "string",
 				"group of the navigation that lists a new page", "overwrite", "boolean", "replace an existing file")}, false,
@@ -305,12 +367,22 @@ func (l *loop) shown() []string {
 }
 
 // listing names files, and only counts them folder by folder if they are too many.
+// picture reports whether a file is a picture or a film, by its name.
+func picture(f string) bool {
+	switch strings.ToLower(path.Ext(f)) {
+	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".ico", ".bmp", ".mp4", ".webm", ".mov":
+		return true
+	}
+	return false
+}
+
 func (l *loop) listing(dir, glob string, most int) (string, error) {
 	at, err := l.inside(dir)
 	if err != nil {
 		return "", err
 	}
 	var files []string
+	pictures := 0
 	for _, f := range l.shown() {
 		if at != "" && f != at && !strings.HasPrefix(f, at+"/") {
 			continue
@@ -318,9 +390,13 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 		if glob != "" && !workspace.Globbed(glob, l.Site.Show(f)) && !workspace.Globbed(glob, strings.TrimPrefix(f, at+"/")) {
 			continue
 		}
+		if glob == "" && picture(f) { // the model does not read them
+			pictures++
+			continue
+		}
 		files = append(files, f)
 	}
-	if len(files) == 0 {
+	if len(files) == 0 && pictures == 0 {
 		if dir != "" && !l.Files.There(at) {
 			return "", say.Refuse("there is no folder %s", say.Quote(dir))
 		}
@@ -330,8 +406,12 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 	for _, f := range files {
 		fmt.Fprintf(&b, "%s (%d)\n", l.Site.Show(f), l.Files.Size(f))
 	}
-	if b.Len() <= most {
-		return b.String(), nil
+	left := ""
+	if pictures > 0 {
+		left = fmt.Sprintf("(%s left out; list_files with the glob **/* shows them.)\n", say.Count(pictures, "picture"))
+	}
+	if b.Len()+len(left) <= most {
+		return b.String() + left, nil
 	}
 	counts := map[string]int{}
 	for _, f := range files {
@@ -342,7 +422,7 @@ func (l *loop) listing(dir, glob string, most int) (string, error) {
 	for _, d := range slices.Sorted(maps.Keys(counts)) {
 		fmt.Fprintf(&b, "%s/ (%s)\n", d, say.Count(counts[d], "file"))
 	}
-	b.WriteString("Name a folder or a glob to see its files.")
+	b.WriteString(left + "Name a folder or a glob to see its files.")
 	return say.Middle(b.String(), most), nil
 }
 

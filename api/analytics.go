@@ -66,6 +66,21 @@ type QuestionRow struct {
 	// FirstText is how many milliseconds after the question the first text of the answer was there; 0 if that is not
 	// known.
 	FirstText int64 `json:",omitzero"`
+	// Before is what was said before the question that it leans on; empty if it stands by itself.
+	Before string `json:",omitzero"`
+	// Rewritten is such a question as a model has put it so that it stands by itself; empty if none has.
+	Rewritten string `json:",omitzero"`
+}
+
+// Standing is the question as it can be read without its conversation: "How much is shipping to Sweden? And for Norway?"
+func (r QuestionRow) Standing() string {
+	switch {
+	case r.Rewritten != "":
+		return r.Rewritten
+	case r.Before != "":
+		return r.Before + " " + r.Question
+	}
+	return r.Question
 }
 
 // InDoubt reports whether the documentation has no clear answer, and what comes closest was shown.

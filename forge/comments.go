@@ -42,6 +42,29 @@ func (h *Hub) Reply(ctx context.Context, p api.Project, number int, to Comment, 
 	return server.Reply(ctx, number, to, key, body)
 }
 
+// Say writes a comment into the conversation of a pull request, or gives the one with the key this text.
+func (h *Hub) Say(ctx context.Context, p api.Project, number int, key, body string) error {
+	server, err := h.keeper(p)
+	if err != nil {
+		return err
+	}
+	return server.Say(ctx, number, key, body)
+}
+
+// PullChange is a pull request of a code host, and what it changes, as git writes it.
+func (h *Hub) PullChange(ctx context.Context, p api.Project, number int) (host.Pull, string, error) {
+	server, err := h.keeper(p)
+	if err != nil {
+		return host.Pull{}, "", err
+	}
+	pull, err := server.Get(ctx, number)
+	if err != nil {
+		return host.Pull{}, "", err
+	}
+	diff, err := server.Diff(ctx, number)
+	return pull, diff, err
+}
+
 // PullState is how a pull request of the project's code host stands.
 func (h *Hub) PullState(ctx context.Context, p api.Project, number int) (api.PullState, error) {
 	server, err := h.keeper(p)

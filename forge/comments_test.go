@@ -282,6 +282,31 @@ func TestAForgedMarkCountsForNothing(t *testing.T) {
 	})
 }
 
+// What Docent says of a pull request by itself stands there once, and changes in place; nobody else's comment is changed for
+// it. The change that it speaks of is read as git writes it.
+func TestACommentIsUpdatedInPlace(t *testing.T) {
+	onPulls(t, func(t *testing.T, h *commented) {
+		h.Say(h.number, "stranger", "Forged.\n\n<!-- docent:pages -->")
+		for _, body := range []string{"One page.", "One page.", "Two pages."} {
+			if err := h.Hub.Say(t.Context(), h.rig.project, h.number, "pages", body); err != nil {
+				t.Fatal(err)
+			}
+			h.pass(time.Minute)
+		}
+		got := h.Said(h.number)
+		if len(got) != 2 || got[0].Body != "Forged.\n\n<!-- docent:pages -->" || got[1].Body != "Two pages.\n\n<!-- docent:pages -->" {
+			t.Errorf("%+v", got)
+		}
+		pull, diff, err := h.Hub.PullChange(t.Context(), h.rig.project, h.number)
+		if err != nil || pull.Number != h.number || !strings.HasPrefix(diff, "diff --git ") || !strings.Contains(diff, "\n@@ ") {
+			t.Errorf("%+v, %q, %v", pull, diff, err)
+		}
+		if _, _, err := h.Hub.PullChange(t.Context(), h.rig.project, 4711); !errors.Is(err, forge.ErrMisconfigured) {
+			t.Errorf("a pull request that does not exist: %v", err)
+		}
+	})
+}
+
 // A loss of the right to write takes effect within a minute; while the host does not say who has it, nothing is
 // read.
 func TestWhoMayWriteIsAskedOfTheHostAgainAndAgain(t *testing.T) {

@@ -17,6 +17,7 @@ type Chat struct {
 	MaxTokens int    // of the reply; the model's configured limit if zero
 	Key       string // names this call: repeated after a failure or a restart it bears the same key
 	Once      bool   // a failed try is not repeated: somebody waits, and can do without
+	Exact     bool   // MaxTokens is all that may be used, even if nothing is seen of the reply
 }
 
 // A Turn is one utterance of a conversation.
@@ -26,6 +27,8 @@ type Turn struct {
 	Calls  []Call // of an assistant
 	CallID string // of a tool: the call that this answers
 	Failed bool   // of a tool: the call went wrong, and Text says how
+	// Kept is what came with a turn of the assistant's that is for its model alone: it goes back to it unread.
+	Kept json.RawMessage
 }
 
 // CallID is an id for the n-th call of the reply, for providers that give none: the same for the same conversation.
@@ -54,7 +57,8 @@ type Reply struct {
 	Model  string // which one worked, as shown to users
 	Text   string
 	Calls  []Call
-	Reason string // "stop", "tools" or "length"
+	Kept   json.RawMessage // goes back with the turn
+	Reason string          // "stop", "tools" or "length"
 	Usage  Usage
 }
 

@@ -33,11 +33,15 @@ type Request struct {
 	Context    []Snippet // what the reader has selected or looks at
 	Deflection string    // address offered when the documentation does not answer; may be empty
 	Project    string    // the documentation's name, for the model's instructions
+	Page       string    // path of the page that the reader is on; may be empty
 	// Search finds more passages for a language model that wants to look by itself. If nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
 	// ReadPage gives the text around a passage on its page, named by the index that a Delta cites it by, for a language
 	// model that wants to read more of it. If nil, it cannot.
 	ReadPage func(ctx context.Context, index int) ([]Found, error)
+	// Around gives the sections that stand together with one on its page, in their order and first the one that they are
+	// all below, for a model that quotes; without an anchor those of the whole page. It may be nil.
+	Around func(path, anchor string) []Passage
 	// Budget is what the answer may use altogether, over all its calls.
 	Budget Budget
 	// Watch receives the steps of the answer; it may be nil.

@@ -58,6 +58,40 @@ func (s *Server) eventBody(x *exchange, req *http.Request, e job.Entry) eventBod
 	return b
 }
 
+// appendEntry appends the events of an entry. Calls of tools are one event each, once it is known what they gave: with
+// the entry behind them. The last event bears the entry's number and the others that of the one before, so that a reader
+// who was cut off among them gets them all again.
+func (s *Server) appendEntry(buf []byte, x *exchange, req *http.Request, e job.Entry) []byte {
+	body := s.eventBody(x, req, e)
+	own := e.Type != job.EntryTool || e.Tool != nil
+	if !own && e.Text != "" { // what the model said with its calls
+		body.Type, own = job.EntryProgress, true
+	}
+	for i, r := range e.Results {
+		if r.Name == "" {
+			continue // of a log of before they were kept
+		}
+		id := e.Seq - 1
+		if !own && i == len(e.Results)-1 {
+			id = e.Seq
+		}
+		buf = appendEvent(buf, id, string(job.EntryTool), eventBody{ID: id, Type: job.EntryTool, At: body.At, Status: e.Status,
+			Tool: &toolBody{r.Name, r.Input, shownOutput(r), r.Failed}})
+	}
+	if own {
+		buf = appendEvent(buf, e.Seq, string(body.Type), body)
+	}
+	return buf
+}
+
+// shownOutput is what a call gave, for readers with a key: what the project's own check printed is for those who edit.
+func shownOutput(r job.ToolUse) string {
+	if r.Printed {
+		return "The project's own check fails. Those who may edit see what it printed."
+	}
+	return r.Output
+}
+
 // jobEvents sends the log of a job as server-sent events: what there is beyond the last event that the reader has
 // seen, and then what comes, until the job is no longer active.
 func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
@@ -106,7 +140,7 @@ func (s *Server) jobEvents(x *exchange, req bunrouter.Request) error {
 			}{reply.Omitted})
 		}
 		for _, e := range reply.Log {
-			buf = appendEvent(buf, e.Seq, string(e.Type), s.eventBody(x, req.Request, e))
+			buf = s.appendEntry(buf, x, req.Request, e)
 			if len(buf) >= chunk {
 				if !w.send(0, buf) {
 					return false

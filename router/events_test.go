@@ -92,20 +92,35 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	if e := <-stream; e.id != "3" || entry(t, e)["tool"].(map[string]any)["failed"] != true {
 		t.Errorf("%+v", e)
 	}
+	// Calls side by side are an event each, and the last of them bears the number that a reader comes back with.
+	h.jobs.add(id, job.Entry{Type: job.EntryTool, Calls: []job.ToolUse{{ID: "c", Name: "check"}}, Text: "I look.",
+		Results: []job.ToolUse{{ID: "a", Name: "read_file", Input: "{}", Output: "x"}, {ID: "b", Name: "grep", Output: "y", Failed: true}, {ID: "old"}}}, same)
+	for _, want := range []struct{ id, name, tool, output string }{{"3", "tool", "read_file", "x"}, {"3", "tool", "grep", "y"}, {"4", "progress", "", ""}} {
+		e := <-stream
+		v := entry(t, e)
+		tool, _ := v["tool"].(map[string]any)
+		if e.id != want.id || e.name != want.name || fmt.Sprint(v["id"]) != want.id || want.tool != "" && (tool["name"] != want.tool || tool["output"] != want.output) {
+			t.Errorf("%+v, want %+v", e, want)
+		}
+	}
+	h.jobs.add(id, job.Entry{Type: job.EntryTool, Results: []job.ToolUse{{ID: "c", Name: "check", Output: "well"}}}, same)
+	if e := <-stream; e.id != "5" || e.name != "tool" || entry(t, e)["tool"].(map[string]any)["output"] != "well" {
+		t.Errorf("%+v", e)
+	}
 	// From here on it is followed.
 	link := "/pulls/pr_1"
 	h.jobs.add(id, job.Entry{Type: job.EntryEdited, Branch: "b", Diff: "+x\n",
 		Files: []job.FileChange{{Path: "a.md", Status: "modified", Added: 1}}}, same)
-	if e := <-stream; e.id != "4" || entry(t, e)["diff"] != "+x\n" {
+	if e := <-stream; e.id != "6" || entry(t, e)["diff"] != "+x\n" {
 		t.Errorf("%+v", e)
 	}
 	h.jobs.add(id, job.Entry{Type: job.EntryPublished, Branch: "b", Commit: "c", Link: link},
 		func(r *api.JobRow) { r.Job.PRLink = &link })
-	if e := <-stream; e.id != "5" || entry(t, e)["prLink"] != h.url+link {
+	if e := <-stream; e.id != "7" || entry(t, e)["prLink"] != h.url+link {
 		t.Errorf("%+v", e)
 	}
 	h.jobs.add(id, job.Entry{Type: job.EntryFinished, Text: "Done.", Outcome: api.OutcomeChanged}, ended)
-	if e := <-stream; e.id != "6" || entry(t, e)["status"] != "completed" || entry(t, e)["outcome"] != "changed" {
+	if e := <-stream; e.id != "8" || entry(t, e)["status"] != "completed" || entry(t, e)["outcome"] != "changed" {
 		t.Errorf("%+v", e)
 	}
 	if e := <-stream; e.id != "" || e.name != "end" || entry(t, e)["prLink"] != h.url+link {
@@ -116,18 +131,18 @@ func TestAJobIsFollowedFromAnyEvent(t *testing.T) {
 	}
 
 	// A client that was cut off resumes where it was, by header or by query.
-	for _, again := range []*http.Response{h.do("GET", path, h.admin, "", "Last-Event-ID", "4"),
-		h.do("GET", path+"?after=4", h.admin, "")} {
+	for _, again := range []*http.Response{h.do("GET", path, h.admin, "", "Last-Event-ID", "6"),
+		h.do("GET", path+"?after=6", h.admin, "")} {
 		var got []string
 		for e := range events(t, again.Body) {
 			got = append(got, e.id+e.name)
 		}
-		if fmt.Sprint(got) != "[5published 6finished end]" {
+		if fmt.Sprint(got) != "[7published 8finished end]" {
 			t.Errorf("resumed: %q", got)
 		}
 	}
 	// Who has seen all of it need not come again.
-	if body, _ := h.text(204, "GET", path, h.admin, "", "Last-Event-ID", "6"); body != "" {
+	if body, _ := h.text(204, "GET", path, h.admin, "", "Last-Event-ID", "8"); body != "" {
 		t.Errorf("%q", body)
 	}
 	h.text(200, "HEAD", path, h.admin, "")

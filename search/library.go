@@ -329,7 +329,7 @@ func (p *projectIndex) load() (*snapshot, error) {
 	if filepath.Base(gen) != gen || !strings.HasPrefix(gen, "gen-") {
 		return nil, errors.New("CURRENT is damaged")
 	}
-	return openSnapshot(filepath.Join(p.dir, gen), p.library)
+	return openSnapshot(filepath.Join(p.dir, gen), p.library, nil, nil)
 }
 
 // nextGeneration names the folder of the next generation and removes what an update that did not end left behind.
@@ -363,9 +363,10 @@ func (p *projectIndex) held(gen string) bool {
 	return p.library.live[filepath.Join(p.dir, gen)] > 0
 }
 
-// serve opens a complete generation and then makes it the one that queries and later processes see.
-func (p *projectIndex) serve(gen string) error {
-	snap, err := openSnapshot(filepath.Join(p.dir, gen), p.library)
+// serve opens a complete generation, which may be known and go on with the snapshot before, and then makes it the one
+// that queries and later processes see.
+func (p *projectIndex) serve(gen string, known *index.Generation, before *snapshot) error {
+	snap, err := openSnapshot(filepath.Join(p.dir, gen), p.library, known, before)
 	if err != nil {
 		return err
 	}
@@ -432,6 +433,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 	if err != nil {
 		return Report{}, err
 	}
+	defer u.Close()
 	if !u.Changed() {
 		if m, ok := u.Relabelled(); ok {
 			err = p.relabel(old, m)
@@ -442,10 +444,11 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 	if err != nil {
 		return Report{}, err
 	}
-	if err := u.Write(ctx, filepath.Join(p.dir, next)); err != nil {
+	made, err := u.Write(ctx, filepath.Join(p.dir, next))
+	if err != nil {
 		return Report{}, err
 	}
-	if err := p.serve(next); err != nil {
+	if err := p.serve(next, made, old); err != nil {
 		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
 	}
 	if l.near != nil {
@@ -455,7 +458,7 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 }
 
 func (l *Library) updates() index.Options {
-	return index.Options{Workers: l.options.Workers, Batch: l.options.Batch, Parsed: l.options.Parsed, Log: l.log,
+	return index.Options{Workers: l.options.Workers, Batch: l.options.Batch, Parsed: l.options.Parsed, Scratch: l.dir, Log: l.log,
 		Cell: l.options.Cell}
 }
 
@@ -608,6 +611,26 @@ func (l *Library) Page(ctx context.Context, project api.ProjectID, path string, 
 
 // A Place is a section of a page.
 type Place struct{ Path, Anchor string }
+
+// Around gives the sections that stand together with one on its page, in their order: see page.Around.
+func (l *Library) Around(ctx context.Context, project api.ProjectID, at Place, groups []string) ([]Hit, error) {
+	all, err := l.sources(ctx, project)
+	if err != nil {
+		return nil, err
+	}
+	source, within, ok := sourceOf(all, at.Path, groups)
+	if !ok {
+		return nil, nil
+	}
+	snap, err := l.acquire(source.Index)
+	if err != nil {
+		return nil, err
+	}
+	defer snap.release()
+	hits, err := snap.around(Place{within, at.Anchor}, groups)
+	source.mark(hits)
+	return hits, err
+}
 
 // A Named is what readers call a section, and where they find it. A section that the index no longer has is named by
 // its page, and if that is gone too, the URL is empty.

@@ -14,6 +14,7 @@ import (
 
 	"docent/api"
 	"docent/internal/background"
+	"docent/internal/brief"
 	"docent/internal/cache"
 	"docent/internal/tracing"
 	"docent/search/meaning"
@@ -309,7 +310,7 @@ func whyNot(err error) string {
 func (n *semanticSearch) question(ctx context.Context, from meaning.Embedder, text string) (vector []float32, err error) {
 	ctx, span := tracing.Start(ctx, "embed the question")
 	defer func() { span.Done(err) }()
-	key := questionKey{from.Model().ID(), spaced(text)}
+	key := questionKey{from.Model().ID(), brief.Line(text)}
 	if v, ok := n.asked.Get(key); ok {
 		return v, nil
 	}

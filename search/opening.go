@@ -3,7 +3,6 @@ package search
 import (
 	"cmp"
 	"context"
-	"path"
 	"slices"
 	"strings"
 
@@ -46,7 +45,9 @@ func (s *snapshot) openers(ctx context.Context, q *Query) ([]scored, error) {
 			continue
 		}
 		if versions {
-			found = append(found, s.released(uint32(p))...)
+			for _, release := range r.Releases() {
+				found = append(found, opener{uint32(p), s.firstOf[p] + uint32(release.Section), 1, release.Version})
+			}
 		} else if o := s.opener(kind, uint32(p)); o.fit >= leastOpening {
 			found = append(found, o)
 		}
@@ -112,28 +113,4 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	}
 	o.fit -= perLevel * float64(strings.Count(strings.Trim(r.Shown, "/"), "/"))
 	return o
-}
-
-// released are a page's sections about releases; itself if it is about one.
-func (s *snapshot) released(p uint32) (out []opener) {
-	r := s.pages[p]
-	name := strings.ToLower(r.Path)
-	version := analysis.ReleaseIn(r.Title)
-	if version == nil {
-		version = analysis.ReleaseIn(strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path)))
-	}
-	about := analysis.Changelog.Fit(r.Title) >= 0.5 || analysis.Changelog.Fit(r.FileName()) >= 0.5 || strings.Contains(name, "releases/") ||
-		strings.Contains(name, "changelog") || strings.Contains(name, "changes")
-	if !about {
-		return nil
-	}
-	if version != nil {
-		return []opener{{page: p, section: s.firstOf[p], fit: 1, version: version}}
-	}
-	for n := s.firstOf[p]; n < s.firstOf[p+1]; n++ {
-		if v := analysis.ReleaseIn(s.sections[n].Heading); v != nil && s.sections[n].Level <= 3 {
-			out = append(out, opener{page: p, section: n, fit: 1, version: v})
-		}
-	}
-	return out
 }

@@ -10,6 +10,7 @@ import (
 	bleveindex "github.com/blevesearch/bleve_index_api"
 
 	"docent/search/analysis"
+	"docent/search/index"
 	"docent/search/page"
 )
 
@@ -257,65 +258,33 @@ type raggedArray struct {
 
 func (s *raggedArray) of(i uint32) []float32 { return s.all[s.from[i]:s.from[i+1]] }
 
-// countRarities tells how rare the words of titles and headings are: in how many sections they occur. Counted from the
-// word lists, so it is exact whatever the history of the index.
-func (s *snapshot) countRarities() {
-	words := 0
-	for _, r := range s.pages {
-		words += r.TitleWords.Len()
+// countRarities tells how rare the words of titles and headings are: in how many sections they occur.
+func (s *snapshot) countRarities(before *snapshot) {
+	if before != nil {
+		s.census = before.census.After(before.pages, s.pages)
+	} else {
+		s.census = index.NewCensus(s.pages)
 	}
-	titles := words
-	for _, sec := range s.sections {
-		words += sec.Head.Len()
+	rarity := make([]float32, len(s.census.Words))
+	for i, n := range s.census.In {
+		rarity[i] = s.idf(int(n), s.census.Words[i])
 	}
-	table := newHashSet(words)
-	counts := make([][3]uint32, 0, words) // sections, last section seen, hash
-	note := func(w page.WordList) {
-		for i := range w.Len() {
-			if table.put(w.At(i), uint32(len(counts))) {
-				counts = append(counts, [3]uint32{0, math.MaxUint32, w.At(i)})
-			}
+	fill := func(out *raggedArray, lists int, list func(int) page.WordList) {
+		words := 0
+		for n := range lists {
+			words += list(n).Len()
 		}
-	}
-	for _, r := range s.pages {
-		note(r.TitleWords)
-	}
-	for _, sec := range s.sections {
-		note(sec.Head)
-	}
-	see := func(w page.WordList, section uint32) {
-		for i := range w.Len() {
-			if at, ok := table.get(w.At(i)); ok && counts[at][1] != section {
-				counts[at][0]++
-				counts[at][1] = section
-			}
-		}
-	}
-	for page, r := range s.pages {
-		for sec := s.firstOf[page]; sec < s.firstOf[page+1]; sec++ {
-			if sec == s.firstOf[page] {
-				see(r.TitleWords, sec)
-			}
-			see(s.sections[sec].Body, sec)
-		}
-	}
-	rarity := make([]float32, len(counts))
-	for i, n := range counts {
-		rarity[i] = s.idf(int(n[0]), n[2])
-	}
-	fill := func(out *raggedArray, lists, words int, list func(int) page.WordList) {
 		out.all, out.from = make([]float32, 0, words), make([]uint32, 1, lists+1)
 		for n := range lists {
 			w := list(n)
 			for i := range w.Len() {
-				at, _ := table.get(w.At(i))
-				out.all = append(out.all, rarity[at])
+				out.all = append(out.all, rarity[s.census.Number(w.At(i))])
 			}
 			out.from = append(out.from, uint32(len(out.all)))
 		}
 	}
-	fill(&s.titleIDF, len(s.pages), titles, func(n int) page.WordList { return s.pages[n].TitleWords })
-	fill(&s.headIDF, len(s.sections), words-titles, func(n int) page.WordList { return s.sections[n].Head })
+	fill(&s.titleIDF, len(s.pages), func(n int) page.WordList { return s.pages[n].TitleWords })
+	fill(&s.headIDF, len(s.sections), func(n int) page.WordList { return s.sections[n].Head })
 }
 
 // settled is how many sections a set has whose own frequencies tell how rare a word is. A smaller one is filled up with
@@ -329,43 +298,4 @@ func (s *snapshot) idf(in int, hash uint32) float32 {
 		df, n = df+(settled-n)*analysis.Common(hash), settled
 	}
 	return float32(math.Pow(math.Log(1+(n-df+0.5)/(df+0.5)), s.tuning.IDFPower))
-}
-
-// A hashSet maps hashes to small numbers, in open addressing.
-type hashSet struct {
-	keys   []uint32
-	values []uint32 // number + 1; 0 is empty
-	mask   uint32
-}
-
-func newHashSet(n int) *hashSet {
-	size := 16
-	for size < 2*n+2 {
-		size *= 2
-	}
-	return &hashSet{keys: make([]uint32, size), values: make([]uint32, size), mask: uint32(size - 1)}
-}
-
-// put reports whether the key is new; one that is there keeps its number.
-func (h *hashSet) put(key, value uint32) bool {
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return false
-		}
-		i = (i + 1) & h.mask
-	}
-	h.keys[i], h.values[i] = key, value+1
-	return true
-}
-
-func (h *hashSet) get(key uint32) (uint32, bool) {
-	i := (key * 2654435769) >> 7 & h.mask
-	for h.values[i] != 0 {
-		if h.keys[i] == key {
-			return h.values[i] - 1, true
-		}
-		i = (i + 1) & h.mask
-	}
-	return 0, false
 }

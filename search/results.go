@@ -38,7 +38,7 @@ func (s *snapshot) key(q *Query) resultKey {
 	k := resultKey{text: q.Text, limit: q.pages(), sections: max(q.Sections, 1), threshold: q.Threshold, box: q.Box,
 		tag: q.Filter.Tag}
 	if !q.Box && len(q.Text) <= longestQuery {
-		k.text = spaced(q.Text) // a question's words are what counts, not how they are set apart
+		k.text = brief.Line(q.Text) // a question's words are what counts, not how they are set apart
 	}
 	k.version, k.language = q.Filter.Version, q.Filter.Language
 	k.everywhere, k.reader = q.Everywhere, s.readerOf(q)
@@ -54,21 +54,6 @@ func (s *snapshot) key(q *Query) resultKey {
 		k.groups = strings.Join(groups, "\x00")
 	}
 	return k
-}
-
-// spaced is a text with one space between its words.
-func spaced(text string) string {
-	plain := true
-	for i := range len(text) {
-		if c := text[i]; c >= 0x80 || c < ' ' || c == ' ' && (i == 0 || i == len(text)-1 || text[i-1] == ' ') {
-			plain = false
-			break
-		}
-	}
-	if plain {
-		return text
-	}
-	return brief.Line(text)
 }
 
 // search finds what answers a query, by what is remembered or by ranking.

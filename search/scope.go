@@ -57,7 +57,6 @@ type versionOfDocs struct{ docs, version string }
 func (s *snapshot) findEditions() {
 	s.localeOf = make([]uint16, len(s.pages))
 	s.hasVersion = make(map[versionOfDocs]bool)
-	same := make(map[string][]uint32)
 	named := s.Manifest.Language
 	english := func(r *page.Record) bool { return r.Locale == "" || analysis.Language(r.Locale) == "en" }
 	if named == "" && !slices.ContainsFunc(s.pages, english) {
@@ -88,10 +87,12 @@ func (s *snapshot) findEditions() {
 		for _, v := range r.Versions {
 			s.hasVersion[versionOfDocs{r.Docs, strings.ToLower(v)}] = true
 		}
-		same[r.Same] = append(same[r.Same], uint32(page))
 	}
 	if len(s.locales) > 1 || len(s.hasVersion) > 0 {
-		s.same = same
+		s.same = make(map[string][]uint32)
+		for page, r := range s.pages {
+			s.same[r.Same] = append(s.same[r.Same], uint32(page))
+		}
 	}
 }
 

@@ -85,6 +85,7 @@ type norms struct {
 	pageCode    []float32
 	titleIDF    raggedArray // how rare the words of a page's title are
 	headIDF     raggedArray // the same for the headings of sections
+	census      *index.Census
 	meanBody    float64
 }
 
@@ -93,15 +94,19 @@ type titleEntry struct {
 	page  uint32
 }
 
-func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
+// openSnapshot opens a generation. One that was just made is known, and goes on with the snapshot before; both are nil
+// for one that is read from disk.
+func openSnapshot(dir string, l *Library, gen *index.Generation, before *snapshot) (_ *snapshot, err error) {
 	defer func() {
 		if p := recover(); p != nil { // bytes that pass the checksum and still are no index
 			err = fmt.Errorf("open %s: %v", filepath.Base(dir), p)
 		}
 	}()
-	gen, err := index.Open(dir)
-	if err != nil {
-		return nil, err
+	if gen == nil {
+		if gen, err = index.Open(dir); err != nil {
+			return nil, err
+		}
+		before = nil
 	}
 	s := &snapshot{Generation: gen, library: l, tuning: &l.tuning, memory: &l.memory, lookups: &l.lookups}
 	s.remember(l.options)
@@ -113,7 +118,7 @@ func openSnapshot(dir string, l *Library) (_ *snapshot, err error) {
 		s.reader, err = advanced.Reader()
 	}
 	if err == nil {
-		err = s.build()
+		err = s.build(before)
 	}
 	if err != nil {
 		s.closeFiles()
@@ -163,6 +168,7 @@ func (s *snapshot) measureMemory() int64 {
 	for _, t := range s.titles {
 		n += int64(len(t.title)) + 24
 	}
+	n += s.census.Bytes()
 	return n + int64(len(s.titleIDF.all)+len(s.headIDF.all)+len(s.titleIDF.from)+len(s.headIDF.from))*4
 }
 
@@ -201,8 +207,8 @@ func (s *snapshot) labels() *index.Manifest {
 	return &s.Manifest
 }
 
-// build fills the arrays.
-func (s *snapshot) build() error {
+// build fills the arrays, by what the snapshot before knows, if there is one with records in common.
+func (s *snapshot) build(before *snapshot) error {
 	byUID := make(map[uint32]uint32)
 	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
 	languages := make(map[string]bool)
@@ -275,7 +281,7 @@ func (s *snapshot) build() error {
 		return err
 	}
 	s.measure()
-	s.countRarities()
+	s.countRarities(before)
 	return s.readDictionary()
 }
 
@@ -438,6 +444,20 @@ func (s *snapshot) named(p Place) Named {
 		}
 	}
 	return Named{Title: r.Title, URL: s.url(r, "")}
+}
+
+func (s *snapshot) around(p Place, groups []string) ([]Hit, error) {
+	at, ok := s.find(p.Path)
+	if !ok || !s.pages[at].Allowed(groups) {
+		return nil, nil
+	}
+	all := s.pages[at].Sections
+	n := slices.IndexFunc(all, func(sec page.Section) bool { return sec.Anchor == p.Anchor })
+	var found []scored
+	for _, section := range page.Around(all, max(n, 0)) {
+		found = append(found, scored{section: s.firstOf[at] + uint32(section)})
+	}
+	return s.show(found, &Query{})
 }
 
 func (s *snapshot) page(p string, groups []string) (Page, error) {

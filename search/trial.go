@@ -22,7 +22,7 @@ func retuned(s *snapshot, t Tuning) *snapshot {
 		return n
 	}
 	n.measure()
-	n.countRarities()
+	n.countRarities(nil)
 	return n
 }
 

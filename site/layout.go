@@ -234,6 +234,12 @@ var OtherTags = map[string]string{"cn": "zh-Hans", "jp": "ja", "tw": "zh-Hant", 
 // for several versions, the one without a version, otherwise the newest. What a site says holds, unless the version
 // that it names has no pages here: then it is the newest one that has.
 func settle(pages []Edition) {
+	if !slices.ContainsFunc(pages, func(v Edition) bool { return len(v.Versions) > 0 }) {
+		for i := range pages {
+			pages[i].Current = true
+		}
+		return
+	}
 	type family struct{ set, same, language string }
 	groups := map[family][]*Edition{}
 	sets := map[string][]*Edition{}

@@ -480,7 +480,10 @@ func IsPage(p string) bool { return pageExtensions[strings.ToLower(path.Ext(p))]
 
 // PageKey is the path of a page as links and navigation name it: without extension, leading slash and index.
 func PageKey(p string) string {
-	p = strings.Trim(path.Clean("/"+p), "/")
+	if strings.HasPrefix(p, ".") || strings.Contains(p, "//") || strings.Contains(p, "/.") {
+		p = path.Clean("/" + p)
+	}
+	p = strings.Trim(p, "/")
 	if IsPage(p) {
 		p = strings.TrimSuffix(p, path.Ext(p))
 	}

@@ -87,6 +87,10 @@ func (a *agentStub) PullState(context.Context, api.Project, string) (api.PullSta
 	return "", nil
 }
 
+func (a *agentStub) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
+
 func (a *agentStub) Search(context.Context, api.ProjectID, search.Query) ([]search.Hit, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -249,7 +253,7 @@ func TestGapsBecomeJobsOnce(t *testing.T) {
 	}
 	h.agent.docs = "To rotate a key, make another."
 	h.ask("eve", "rotate API key", wellAnswered)
-	page, _ = b.text(200, at+"?again=1")
+	page, _ = b.text(200, at)
 	for _, want := range []string{"Since the merge", "Asked since", "3 of 3", "answered</span>"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("after the merge the page lacks %q:\n%s", want, page)

@@ -70,6 +70,9 @@ type readers struct {
 type documents struct{ *search.Library }
 
 func (documents) Indexed(context.Context, api.ProjectID) error { return nil }
+func (documents) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
 
 // stub stands for what jobs need and no test here uses.
 type stub struct {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 	"docent/internal/task/tasktest"
 	"docent/internal/testing/need"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
@@ -128,7 +128,7 @@ func (c *clockwork) pending() {
 // startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
 func startClockwork(t *testing.T) *clockwork {
 	t.Helper()
-	store, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
+	store, err := catalog.Open(t.Context(), catalogtest.SQLite(t),
 		catalog.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/job/startjob"
+	"docent/actors/thread"
 	"docent/api"
 	"docent/model"
 	"docent/persistence/catalog/insights"
@@ -43,7 +44,7 @@ type Catalog interface {
 
 // Documents are the indexes of the documentation.
 type Documents interface {
-	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	thread.Finder
 	Rarity(ctx context.Context, project api.ProjectID, terms []string) (in []int, of int, err error)
 	Commit(project api.ProjectID) string // that the index shows; empty if there is none
 }

@@ -15,6 +15,8 @@ import (
 	"docent/api"
 	"docent/internal/brief"
 	"docent/internal/required"
+	"docent/model"
+	"docent/model/builtin"
 	"docent/persistence/catalog/insights"
 	"docent/persistence/cluster"
 )
@@ -61,6 +63,8 @@ type memory struct {
 	open     map[api.TurnID]kept // that were not answered well
 	all      map[api.TurnID]kept // of all, whose versions are others
 	results  *lru.Cache[resultKey, *result]
+	asking   sync.Mutex // held while questions are asked again, so that each is asked once
+	verdicts *lru.Cache[asked, verdict]
 	rarity   map[string]int // in how many sections a term is
 	sections int
 	commit   string // that rarity was counted at
@@ -107,7 +111,11 @@ func (t *Tracker) memory(project api.ProjectID) *memory {
 		if err != nil {
 			panic(err) // of a size that is not positive
 		}
-		m = &memory{open: map[api.TurnID]kept{}, all: map[api.TurnID]kept{}, results: results}
+		verdicts, err := lru.New[asked, verdict](maxVerdicts)
+		if err != nil {
+			panic(err)
+		}
+		m = &memory{open: map[api.TurnID]kept{}, all: map[api.TurnID]kept{}, results: results, verdicts: verdicts}
 		t.projects.Add(project, m)
 	}
 	return m
@@ -118,6 +126,8 @@ type Topic struct {
 	topics.Topic
 	ID  string   // of the stored gap, or else of a question
 	Gap *api.Gap // nil if nobody has acted on it
+	// Answered is whether the documentation, as it is now, answers what was asked, so that it is no gap.
+	Answered bool
 }
 
 // State is the topic's state.
@@ -133,11 +143,21 @@ type Listing struct {
 	Topics    []Topic
 	Questions int  // that they are made of
 	More      bool // there are older questions in that time, which were not looked at
+	Unasked   int  // topics whose questions are asked again when they are listed the next time
 }
 
 // Topics lists the topics of the questions that were not answered well. Those that are stored and of which nobody has
-// asked in that time stand at the end, without questions.
+// asked in that time stand at the end, without questions. The questions of those that are open are asked again, as far as
+// there is time for it.
 func (t *Tracker) Topics(ctx context.Context, project api.ProjectID, from, to time.Time) (Listing, error) {
+	list, err := t.topics(ctx, project, from, to)
+	if err != nil {
+		return list, err
+	}
+	return list, t.askAll(ctx, project, &list)
+}
+
+func (t *Tracker) topics(ctx context.Context, project api.ProjectID, from, to time.Time) (Listing, error) {
 	stored, err := t.Catalog.Gaps(ctx, project)
 	if err != nil {
 		return Listing{}, err
@@ -279,8 +299,12 @@ func (t *Tracker) read(ctx context.Context, m *memory, all bool, project api.Pro
 
 // question is a row as topics are made of it.
 func question(r *api.QuestionRow) topics.Question {
-	q := topics.Question{ID: string(r.ID), Thread: string(r.Thread), Text: brief.Runes(r.Question, longest, ""), Asker: r.Caller,
-		Asked: r.Asked, Comment: brief.Runes(r.Comment, commentMost, ""), Words: topics.Read(r.Question)}
+	q := topics.Question{ID: string(r.ID), Thread: string(r.Thread), Text: brief.Runes(r.Standing(), longest, ""), Asker: r.Caller,
+		Asked: r.Asked, Comment: brief.Runes(r.Comment, commentMost, ""), Words: topics.Read(r.Standing())}
+	if r.Before != "" && r.Rewritten == "" {
+		q.Own, q.Before = brief.Runes(r.Question, longest, ""), r.Before
+		q.Words = topics.Read(builtin.Standalone(r.Question, said(r.Before), nil)) // without what it replaces
+	}
 	if q.Asker == "" || q.Asker == anonymous {
 		q.Asker = q.Thread // who is not known counts once for each conversation
 	}
@@ -295,6 +319,14 @@ func question(r *api.QuestionRow) topics.Question {
 		q.Kind |= topics.RatedDown
 	}
 	return q
+}
+
+// said is a conversation in which a reader has said that much.
+func said(before string) []model.Message {
+	if before == "" {
+		return nil
+	}
+	return []model.Message{{Role: "user", Text: before}}
 }
 
 // rarity counts in how many sections terms are, once for each commit of the documentation. Without an index, only the
@@ -345,31 +377,11 @@ func (t *Tracker) rarity(ctx context.Context, m *memory, project api.ProjectID, 
 	}, nil
 }
 
-// Warm reads what the pages show first of each project, so that who comes first after a start does not wait for it.
-func (t *Tracker) Warm(ctx context.Context) {
-	projects, err := t.Catalog.Projects(ctx)
-	if err != nil {
-		t.Log.Warn("the topics are not read ahead", "error", err)
-		return
-	}
-	end := t.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, 1) // as the pages' days end
-	for _, p := range projects[:min(maxProjects, len(projects))] {
-		if ctx.Err() != nil {
-			return
-		}
-		_, open := t.Topics(ctx, p.ID, end.Add(-matchWindow), end)
-		_, all := t.Asked(ctx, p.ID, end.AddDate(0, 0, -30), end)
-		if err := errors.Join(open, all); err != nil && ctx.Err() == nil {
-			t.Log.Warn("the topics are not read ahead", "project", p.ID, "error", err)
-		}
-	}
-}
-
 // Find is the topic of an id: of a stored one, or of a question in it. A topic that is old is found as well, by its
 // question.
 func (t *Tracker) Find(ctx context.Context, project api.ProjectID, id string, now time.Time) (Topic, error) {
 	for _, from := range []time.Time{now.Add(-matchWindow), {}} {
-		list, err := t.Topics(ctx, project, from, time.Time{})
+		list, err := t.topics(ctx, project, from, time.Time{})
 		if err != nil {
 			return Topic{}, err
 		}

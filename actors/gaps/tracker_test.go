@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -51,6 +51,11 @@ type outside struct {
 	lost     bool // the job is created, and the process ends before that is known
 	row      api.JobRow
 	pull     api.PullState
+	put      []model.Request // to the model
+}
+
+func (o *outside) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
 }
 
 func (o *outside) Search(_ context.Context, _ api.ProjectID, q search.Query) ([]search.Hit, error) {
@@ -74,6 +79,9 @@ func (o *outside) Rarity(_ context.Context, _ api.ProjectID, terms []string) ([]
 func (o *outside) Commit(api.ProjectID) string { o.mu.Lock(); defer o.mu.Unlock(); return o.docs }
 
 func (o *outside) Answer(_ context.Context, _ string, r model.Request, emit func(model.Delta) error) (model.Result, error) {
+	o.mu.Lock()
+	o.put = append(o.put, r)
+	o.mu.Unlock()
 	for i, p := range r.Passages {
 		if strings.Contains(p.Text, "rotate") && strings.Contains(r.Question, "rotate") {
 			return model.Result{Answered: true}, emit(model.Delta{Text: "so", Cite: []int{i}})
@@ -136,7 +144,7 @@ func newBench(t testing.TB) *bench {
 	b := &bench{threads: catalogtest.NewThreads(), outside: &outside{made: map[string]api.JobID{}},
 		now: time.Date(2026, 11, 23, 9, 0, 0, 0, time.UTC)}
 	log := slog.New(slog.DiscardHandler)
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"), catalog.Options{Log: log})
+	c, err := catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{Log: log})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,12 +436,74 @@ func TestAMergeOnAnotherHostIsHeardOf(t *testing.T) {
 	}
 }
 
-func TestTopicsAreReadAhead(t *testing.T) {
+// A follow-up is grouped, named and asked again as the question that it stands for.
+func TestAFollowUpIsWhatItStandsFor(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
+	b.docs = "Parcels travel by train."
+	b.ask("ann", "How much is shipping to Sweden?", b.now.Add(-4*time.Hour))
+	b.ask("bob", "And for Norway?", b.now.Add(-3*time.Hour),
+		func(q *api.QuestionRow) { q.Before = "How much is shipping to Sweden?" })
+	b.ask("cid", "And there?", b.now.Add(-2*time.Hour), func(q *api.QuestionRow) {
+		q.Before, q.Rewritten = "What is Norway?", "How much is shipping to Norway?"
+	})
+	b.ask("dan", "Is there a mobile app?", b.now.Add(-time.Hour))
+	list := b.list(t)
+	if len(list.Topics) != 2 || len(list.Topics[0].Questions) != 3 || list.Topics[0].Askers != 3 {
+		t.Fatalf("listed are %+v", list.Topics)
+	}
+	var texts []string
+	for _, q := range list.Topics[0].Questions {
+		texts = append(texts, q.Text)
+	}
+	want := []string{"How much is shipping to Norway?", "How much is shipping to Sweden? And for Norway?",
+		"How much is shipping to Sweden?"}
+	if !slices.Equal(texts, want) {
+		t.Errorf("they are %q", texts)
+	}
+	b.put = nil
+	if _, err := b.AskAgain(t.Context(), b.project, &list.Topics[0]); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range b.put {
+		if r.Question == "And for Norway?" && len(r.History) == 1 && r.History[0].Text == "How much is shipping to Sweden?" {
+			return
+		}
+	}
+	t.Errorf("put were %+v", b.put)
+}
+
+// What the documentation answers is no gap, and to know it costs a question once.
+func TestWhatIsAnsweredNowIsNoGap(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.docs = "Keys open doors."
 	b.rotation()
-	b.Warm(t.Context())
-	if list := b.list(t); len(list.Topics) != 2 {
-		t.Errorf("%d topics", len(list.Topics))
+	b.ask("eve", "who may rotate the master password", b.now.Add(-time.Hour), func(q *api.QuestionRow) {
+		q.Rating, q.Rated = api.RatedDown, b.now
+	})
+	state := func() (answered []bool) {
+		for _, topic := range b.list(t).Topics {
+			answered = append(answered, topic.Answered)
+		}
+		return answered
+	}
+	if got := state(); !slices.Equal(got, []bool{false, false, false}) {
+		t.Errorf("before: %v", got)
+	}
+	asked := len(b.put)
+	if state(); len(b.put) != asked || asked == 0 {
+		t.Errorf("%d questions are asked again for nothing", len(b.put)-asked)
+	}
+	b.docs = "To rotate a key, make a new one."
+	if got := state(); got[0] != true || got[1] || got[2] {
+		t.Errorf("after: %v", got)
+	}
+	if asked = len(b.put); asked > 16 {
+		t.Errorf("%d questions were asked again", asked)
+	}
+	b.now = b.now.Add(2 * time.Hour)
+	if state(); len(b.put) == asked {
+		t.Error("a verdict holds forever")
 	}
 }

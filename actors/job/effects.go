@@ -38,6 +38,7 @@ type effect struct {
 	run      *persistent.Run
 	slot     persistent.Slot
 	progress reporter
+	allowed  *backoff.Allowance // time of the run
 }
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
@@ -56,8 +57,9 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 		return // stopped, not failed: recovery runs it again
 	}
 	defer e.slot.Give()
-	ctx, cancel := context.WithTimeout(stopped, e.deps.RunLimit) // waiting for the slot does not count
+	ctx, allowed, cancel := backoff.WithAllowance(stopped, e.deps.RunLimit) // waiting for the slot does not count
 	defer cancel()
+	e.allowed = allowed
 	if r.Counted(ctx) != nil {
 		return
 	}
@@ -79,7 +81,7 @@ func (e *effect) perform(stopped context.Context, r *persistent.Run) {
 // limit puts the end of the run's time in words.
 func (e *effect) limit(ctx context.Context, err error) error {
 	var given *agent.Failure
-	if err != nil && !errors.As(err, &given) && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	if err != nil && !errors.As(err, &given) && errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
 		return &failure{api.HaltError, fmt.Sprintf("The agent did not end within %v.", e.deps.RunLimit), err}
 	}
 	return err
@@ -152,7 +154,7 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 				e.run.Tell(drafted{e.run.Attempt, Edits{Files: files, Diff: diff}})
 			}
 		},
-		Aside: e.slot.Aside,
+		Aside: e.slot.Aside, Waiting: e.waiting(), Extend: e.allowed.Extend,
 	}, func(p agent.Progress) { e.progress.report(e.run, p) })
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
@@ -167,6 +169,14 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 	}
 	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result,
 		Files: files, Diff: diff}, nil
+}
+
+// waiting is since when the run that this one takes up has waited; zero if it did not.
+func (e *effect) waiting() time.Time {
+	if e.state.waiting == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(e.state.waiting)
 }
 
 // earlier are the job's earlier instructions, with what has become of the pull requests that they went into.
@@ -282,6 +292,7 @@ func (e *effect) project(ctx context.Context) (api.Project, error) {
 func (e *effect) patiently(ctx context.Context, what string, try func(context.Context) error) error {
 	began := time.Now()
 	for n := 1; ; n++ {
+		tried := time.Now()
 		within, span := tracing.Start(ctx, what)
 		span.Int("docent.try", int64(n))
 		err := try(within)
@@ -302,6 +313,11 @@ func (e *effect) patiently(ctx context.Context, what string, try func(context.Co
 		}
 		if time.Since(began)+pause > e.deps.Patience {
 			return err
+		}
+		e.allowed.Extend(time.Since(tried) + pause) // waiting is no work
+		if n == 3 && e.run != nil {
+			e.progress.report(e.run, agent.Progress{Text: fmt.Sprintf("Waiting for %s since %s", who,
+				began.UTC().Format("2006-01-02 15:04 UTC"))})
 		}
 		e.deps.Log.WarnContext(ctx, who+" does not answer, trying again", "job", e.state.id, "try", n, "pause", pause, "error", err)
 		if err := e.slot.Aside(ctx, func(ctx context.Context) error { return backoff.Sleep(ctx, pause) }); err != nil {
@@ -350,6 +366,7 @@ func merge(into *agent.Progress, news agent.Progress) {
 	if news.Title != "" {
 		into.Title = news.Title
 	}
+	into.Waiting = news.Waiting
 	if len(news.Todos) > 0 {
 		into.Todos = news.Todos
 	}

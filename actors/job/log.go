@@ -3,7 +3,6 @@ package job
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"docent/actors/persistent"
@@ -25,7 +24,7 @@ const (
 	EntryCreated   EntryType = "created"
 	EntryPrompt    EntryType = "prompt"    // an instruction was accepted: Text
 	EntryProgress  EntryType = "progress"  // how far the work is: Title, Todos and Text, if they are news
-	EntryTool      EntryType = "tool"      // tools are used: Tool, and Text if the model said something
+	EntryTool      EntryType = "tool"      // tools are used: Calls, and Text if the model said something
 	EntryEdited    EntryType = "edited"    // the edit is made: Files, Diff, and Branch, to which it is to be published
 	EntryPublished EntryType = "published" // the edit stands on the code host: Branch, Commit, Link
 	EntryRetried   EntryType = "retried"   // the work is taken up once more: Text says why
@@ -45,7 +44,7 @@ type Entry struct {
 	Title  string        `cbor:"5,keyasint,omitempty"`
 	Text   string        `cbor:"6,keyasint,omitempty"`
 	Todos  []api.Todo    `cbor:"7,keyasint,omitempty"`
-	Tool   *ToolUse      `cbor:"8,keyasint,omitempty"`
+	Tool   *ToolUse      `cbor:"8,keyasint,omitempty"` // all calls of an answer in one, as earlier programs wrote them
 	Files  []FileChange  `cbor:"9,keyasint,omitempty"`
 	Diff   string        `cbor:"10,keyasint,omitempty"` // unified, of all files
 	Branch string        `cbor:"11,keyasint,omitempty"`
@@ -58,7 +57,7 @@ type Entry struct {
 	Instruction string `cbor:"15,keyasint,omitempty"`
 	// Of a language model's answer: its calls one by one, what earlier calls gave, and what it took.
 	Calls   []ToolUse    `cbor:"16,keyasint,omitempty"` // without their outputs
-	Results []ToolUse    `cbor:"17,keyasint,omitempty"` // without their inputs; the last calls of an instruction have none
+	Results []ToolUse    `cbor:"17,keyasint,omitempty"` // of the last calls of an instruction: at its end, without outputs
 	Model   string       `cbor:"18,keyasint,omitempty"`
 	Usage   *agent.Usage `cbor:"19,keyasint,omitempty"`
 	Spent   *agent.Spent `cbor:"20,keyasint,omitempty"` // on the instruction, up to here
@@ -115,18 +114,14 @@ func (s state) entry(ev Event) (Entry, bool) {
 		e.Type, e.At, e.Title, e.Todos, e.Text = EntryProgress, ev.At, ev.Title, ev.Todos, ev.Text
 	case Stepped:
 		e.Type, e.At, e.Text = EntryTool, ev.At, clip(ev.Step.Reply.Text, maxText)
-		e.Calls, e.Results = calls(ev.Step), results(ev.Step)
+		e.Calls, e.Results = calls(ev.Step), s.results(ev.Step)
 		e.Model, e.Usage, e.Spent = clip(brief.Line(ev.Step.Reply.Model), 200), &ev.Step.Reply.Usage, &ev.Step.Spent
-		var names, inputs []string
-		for _, c := range ev.Step.Reply.Calls {
-			names = append(names, brief.Line(c.Name))
-			inputs = append(inputs, clip(brief.Line(c.Arguments), 300))
-		}
 		switch {
-		case len(names) > 0:
-			e.Tool = &ToolUse{Name: clip(strings.Join(names, ", "), 300), Input: clip(strings.Join(inputs, "\n"), maxText)}
+		case len(e.Calls) > 0:
 		case ev.Step.Summary || e.Text == "":
-			return Entry{}, false
+			if e.Text = ""; len(e.Results) == 0 {
+				return Entry{}, false
+			}
 		default:
 			e.Type = EntryProgress
 		}
@@ -135,6 +130,7 @@ func (s state) entry(ev Event) (Entry, bool) {
 			return Entry{}, false // the instruction ends with it, and says why
 		}
 		e.Type, e.At, e.Files, e.Diff = EntryEdited, ev.At, ev.Files, ev.Diff
+		e.Results = s.unanswered()
 		if !s.dryRun {
 			e.Branch = ev.Branch
 		}
@@ -148,10 +144,10 @@ func (s state) entry(ev Event) (Entry, bool) {
 	case Stale:
 		e.Type, e.At, e.Text = EntryRetried, ev.At, "the branch moved"
 	case Finished:
-		e.Type, e.At, e.Text = EntryFinished, ev.At, ev.Message
+		e.Type, e.At, e.Text, e.Results = EntryFinished, ev.At, ev.Message, s.unanswered()
 		e.Outcome = ev.Outcome
 	case Failed:
-		e.Type, e.At, e.Text, e.Printed = EntryFailed, ev.At, ev.Message, ev.Output
+		e.Type, e.At, e.Text, e.Printed, e.Results = EntryFailed, ev.At, ev.Message, ev.Output, s.unanswered()
 	case Archived:
 		e.Type, e.At = EntryArchived, ev.At
 	case PullChanged:
@@ -172,16 +168,34 @@ func calls(s agent.Step) []ToolUse {
 	return out
 }
 
-// results are what the calls of the step before gave.
-func results(s agent.Step) []ToolUse {
+// results are what the calls of the step before gave, each with what it was.
+func (s state) results(step agent.Step) []ToolUse {
+	open := s.unanswered()
 	var out []ToolUse
-	for _, t := range s.Before {
-		if t.Role == "tool" {
-			out = append(out, ToolUse{ID: callID(s.Round, t.CallID), Output: clip(t.Text, maxShownCall), Failed: t.Failed,
-				Printed: t.Printed})
+	for _, t := range step.Before {
+		if t.Role != "tool" {
+			continue
 		}
+		use := ToolUse{ID: callID(step.Round, t.CallID), Output: clip(t.Text, maxShownCall), Failed: t.Failed, Printed: t.Printed}
+		if n := slices.IndexFunc(open, func(c ToolUse) bool { return c.ID == use.ID }); n >= 0 {
+			use.Name, use.Input = open[n].Name, open[n].Input
+		}
+		out = append(out, use)
 	}
 	return out
+}
+
+// unanswered are the calls of the last answer, unless an entry says already what they gave.
+func (s state) unanswered() []ToolUse {
+	for _, e := range slices.Backward(s.log) {
+		if len(e.Calls) > 0 {
+			return slices.Clone(e.Calls)
+		}
+		if len(e.Results) > 0 {
+			return nil
+		}
+	}
+	return nil
 }
 
 // callID tells calls of different rounds apart: models restart their numbering.

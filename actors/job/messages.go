@@ -162,6 +162,8 @@ type (
 		Todos []api.Todo `cbor:"2,keyasint"`
 		Text  string     `cbor:"3,keyasint"`
 		At    time.Time  `cbor:"4,keyasint"`
+		// Waiting is since when a model or a code host that does not answer is waited for, in milliseconds; 0 for none.
+		Waiting int64 `cbor:"5,keyasint,omitempty"`
 	}
 	// Stepped is one answer of a language model in the edit, with what led to it: after a crash the edit goes on behind
 	// it without asking again. A step of a new round takes the place of those of earlier rounds.

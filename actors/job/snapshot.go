@@ -53,6 +53,7 @@ type snapshotV1 struct {
 	Joined      string              `cbor:"38,keyasint,omitempty"`
 	Left        int                 `cbor:"39,keyasint,omitempty"`
 	Records     []recorded          `cbor:"40,keyasint,omitempty"`
+	Waiting     int64               `cbor:"41,keyasint,omitempty"`
 }
 
 func (s *state) snapshot() ([]byte, error) {
@@ -65,7 +66,7 @@ func (s *state) snapshot() ([]byte, error) {
 		CreatedAt: s.createdAt, UpdatedAt: s.updatedAt, Archived: s.archived,
 		Seq: s.seq, Dropped: s.dropped, DryRun: s.dryRun, Wish: s.wish,
 		Asked: &s.asked, Steps: s.steps, Spent: s.spent, Outcome: s.outcome, Pulls: s.pulls, Joined: s.joined,
-		Records: s.records,
+		Records: s.records, Waiting: s.waiting,
 	}
 	if s.phase == publishing {
 		v.Edited = &s.edited
@@ -91,7 +92,7 @@ func restore(id api.JobID, data []byte) (state, error) {
 		createdAt: v.CreatedAt, updatedAt: v.UpdatedAt, archived: v.Archived,
 		seq: v.Seq, dropped: v.Dropped, logBytes: logBytes(v.Log), dryRun: v.DryRun, wish: v.Wish,
 		steps: v.Steps, spent: v.Spent, outcome: v.Outcome, pulls: v.Pulls, joined: v.Joined,
-		records: v.Records,
+		records: v.Records, waiting: v.Waiting,
 	}
 	if v.Pulls == nil && v.Link != "" && v.Joined == "" { // a snapshot of before they were kept
 		s.pulls = []pull{{Branch: v.Branch, Link: v.Link, State: api.PullOpen}}

@@ -76,7 +76,8 @@ type state struct {
 	spent   agent.Spent   // on language models by earlier instructions
 	// How often the instruction in hand broke off.
 	interrupted, panicked, stale int
-	left                         int // how often of these in good order
+	left                         int   // how often of these in good order
+	waiting                      int64 // since when it waits for a model, in milliseconds; 0 if it does not
 
 	status    api.JobStatus
 	halt      api.HaltReason
@@ -326,6 +327,9 @@ func (s state) broken(reason persistent.RetryReason, last bool, now time.Time) [
 func (s state) progressed(msg progressed, now time.Time) []Event {
 	ev := Progressed{Title: clip(brief.Line(msg.Title), titleLength), Todos: msg.Todos, Text: clip(msg.Text, maxText),
 		At: now}
+	if !msg.Waiting.IsZero() {
+		ev.Waiting = msg.Waiting.UnixMilli()
+	}
 	if ev.Title == "" && ev.Text == "" && len(ev.Todos) == 0 {
 		return nil
 	}
@@ -502,7 +506,7 @@ func (s state) after(ev Event) state {
 			s = s.next()
 		}
 	case Progressed:
-		s.updatedAt = ev.At
+		s.updatedAt, s.waiting = ev.At, ev.Waiting
 		if ev.Title != "" && s.link == "" {
 			s.title = ev.Title
 		}
@@ -519,6 +523,7 @@ func (s state) after(ev Event) state {
 		} else {
 			s.steps = []agent.Step{ev.Step}
 		}
+		s.waiting = 0
 		s.interrupted, s.left = 0, 0 // it goes on: what broke off before was not this step's fault
 	case Edited:
 		return s.afterEdit(ev)
@@ -654,7 +659,7 @@ func (s state) settle() state {
 	s.phase, s.edited = idle, Edited{}
 	s.attempt++
 	s.spent = s.used()
-	s.steps = nil
+	s.steps, s.waiting = nil, 0
 	return s
 }
 

@@ -116,7 +116,7 @@ func (r *Reports) Make(ctx context.Context, p api.Project, w Week) (Report, erro
 		out.GapsOfNewest = list.Questions
 	}
 	for i := range list.Topics {
-		if t := &list.Topics[i]; len(t.Questions) > 0 && t.State() != api.GapDismissed && len(out.Gaps) < mostLines {
+		if t := &list.Topics[i]; len(t.Questions) > 0 && t.State() != api.GapDismissed && !t.Answered && len(out.Gaps) < mostLines {
 			out.Gaps = append(out.Gaps, GapLine{ID: t.ID, Question: t.Question, Words: t.Words,
 				Questions: len(t.Questions), Readers: t.Askers, State: t.State(), URL: r.page(p, "gaps/"+t.ID)})
 		}

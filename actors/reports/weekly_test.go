@@ -17,6 +17,7 @@ import (
 	"docent/api"
 	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/persistence/catalog/insights"
 	"docent/persistence/journal"
 )
@@ -86,7 +87,7 @@ func newHouse(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, now: monday.AddDate(0, 0, -3)}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"), catalog.Options{Log: log, Now: h.clock})
+	c, err := catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{Log: log, Now: h.clock})
 	if err != nil {
 		t.Fatal(err)
 	}

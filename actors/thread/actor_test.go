@@ -61,7 +61,10 @@ func (h *held) Answer(ctx context.Context, _ string, req model.Request, emit fun
 }
 
 func (h *held) Indexed(context.Context, api.ProjectID) error { return nil }
-func (h *held) Local(string) bool                            { return h.local }
+func (h *held) Around(context.Context, api.ProjectID, search.Place, []string) ([]search.Hit, error) {
+	return nil, nil
+}
+func (h *held) Local(string) bool { return h.local }
 
 func (h *held) FallsBack(string, error) bool { return false }
 

@@ -32,7 +32,7 @@ func (c Conversation) Before(turn api.TurnID) []model.Message {
 // Preview makes the brief that a model would get if the question were put now, with what it comes with, and with the
 // searches that a model has made of the question, if any. No model is called and nothing is kept. The request's Search
 // says that the model may search by itself, and finds nothing.
-func Preview(ctx context.Context, searcher Searcher, project api.Project, question string, with Wanted,
+func Preview(ctx context.Context, searcher Finder, project api.Project, question string, with Wanted,
 	history []model.Message, rewritten ...string) (Brief, error) {
 	f := finder{searcher: searcher, project: project.ID, asked: questions(question, history)}
 	b, err := briefOf(ctx, f, &project, &with, question, history)
@@ -61,7 +61,14 @@ func briefOf(ctx context.Context, f finder, project *api.Project, wanted *Wanted
 	}
 	b.Request = model.Request{
 		Question: question, History: history, Passages: passages(b.Hits), Context: wanted.Context,
-		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)),
+		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Page: query.CurrentPath,
+	}
+	b.Request.Around = func(path, anchor string) []model.Passage {
+		around, err := f.searcher.Around(ctx, f.project, search.Place{Path: path, Anchor: anchor}, query.Filter.Groups)
+		if err != nil { // the answer goes without
+			return nil
+		}
+		return passages(around)
 	}
 	return b, nil
 }

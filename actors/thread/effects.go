@@ -14,6 +14,7 @@ import (
 	"docent/api/stream"
 	"docent/internal/background"
 	"docent/internal/backoff"
+	"docent/internal/brief"
 	"docent/internal/tracing"
 	"docent/model"
 	"docent/model/builtin"
@@ -49,6 +50,7 @@ type effect struct {
 	begun   *model.Result // what was used before the model was asked; nil for nothing
 	notes   notes
 	reread  string // see Trace.Rewritten
+	before  string // see Trace.Before
 }
 
 func (e *effect) perform(stopped context.Context, r *persistent.Run) {
@@ -150,6 +152,9 @@ func newCandidate(h *search.Hit) candidate {
 		score: h.Score}
 }
 
+// longestBefore is how many bytes are kept of what a question leans on.
+const longestBefore = 400
+
 // brief looks up and finds what goes into the prompt.
 func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	project, err := e.deps.Projects.Project(ctx, e.state.project)
@@ -167,6 +172,7 @@ func (e *effect) brief(ctx context.Context) (*briefing, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.before = brief.Line(brief.Bytes(builtin.Before(e.exchange.Question, e.state.history(), wanted.Context), longestBefore, ""))
 	if project.Options.SearchTool {
 		if err := e.log.Append(searchPart(e.exchange.Turn, told.Queries[0], told.Hits)); err != nil {
 			return nil, err
@@ -264,7 +270,7 @@ func (w *writer) end(done *turnDone, suggest func() string, err error) {
 	done.text, done.sources = w.log.Text(w.from), slices.Clip(w.sources)
 	done.trace = &Trace{Waited: w.effect.waited, Searched: w.effect.searched, First: w.first}
 	done.trace.Passages, done.trace.Found = traced(w.candidates)
-	done.trace.Rewritten = w.effect.reread
+	done.trace.Rewritten, done.trace.Before = w.effect.reread, w.effect.before
 	if x := w.effect.explain; x != nil {
 		done.trace.Explained = x.end(w, &done.result, done.trace)
 		_ = w.log.Append(explainedPart(done.trace.Explained)) // of a log that is closed nobody reads
@@ -403,7 +409,7 @@ func (e *effect) finder() finder {
 
 // A finder searches for an answer.
 type finder struct {
-	searcher Searcher
+	searcher Finder
 	project  api.ProjectID
 	asked    []string // by the reader in this thread, see questions
 	by       string   // who searches, in the explanation

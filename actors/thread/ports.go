@@ -9,10 +9,17 @@ import (
 	"docent/search"
 )
 
-// A Searcher finds what the documentation of a project says.
-type Searcher interface {
+// A Finder finds what the documentation of a project says.
+type Finder interface {
 	// Search answers search.ErrNotIndexed if the project has no index that can be used.
 	Search(ctx context.Context, project api.ProjectID, q search.Query) ([]search.Hit, error)
+	// Around gives the sections that stand together with one on its page, for a reader of these groups; nothing if none do.
+	Around(ctx context.Context, project api.ProjectID, at search.Place, groups []string) ([]search.Hit, error)
+}
+
+// A Searcher finds, and sees to it that there is an index.
+type Searcher interface {
+	Finder
 	// Indexed builds such a project's index, and returns when it is there, or with the reason why it cannot be built now.
 	Indexed(ctx context.Context, project api.ProjectID) error
 }

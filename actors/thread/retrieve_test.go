@@ -188,6 +188,9 @@ func TestAFollowUpFindsWhatItsConversationIsAbout(t *testing.T) {
 		if e.Trace.Read() != "How do I install the SDK for Python?" || !slices.Equal(e.Trace.Queries(), []string{"Python", "SDK"}) {
 			t.Errorf("kept %q", e.Trace.Rewritten)
 		}
+		if row := x.actor.State.row().Questions[1]; row.Standing() != "How do I install the SDK for Python?" || row.Before != "Tell me how to install Go" {
+			t.Errorf("listed as %q after %q", row.Standing(), row.Before)
+		}
 		asked := x.small.Asked()
 		if n := len(asked); n != 2 || e.Usage.Prompt <= asked[n-1].Tokens || e.Usage.Cost == 0 {
 			t.Errorf("rewritten %d times; usage %+v leaves out %d tokens", n, e.Usage, asked[n-1].Tokens)

@@ -22,8 +22,13 @@ func (s state) row() api.ThreadRow {
 		if e.Error != "" {
 			q.Answer = e.Text // as far as it had come
 		}
-		if e.Trace != nil && e.Trace.First > 0 {
-			q.FirstText = max(1, e.Trace.First.Duration().Milliseconds())
+		if e.Trace != nil {
+			if q.Before = e.Trace.Before; q.Before != "" {
+				q.Rewritten = e.Trace.Read()
+			}
+			if e.Trace.First > 0 {
+				q.FirstText = max(1, e.Trace.First.Duration().Milliseconds())
+			}
 		}
 		for _, s := range e.Cited() {
 			q.Sources = append(q.Sources, api.PageRef{URL: s.URL, Title: s.Title})

@@ -21,6 +21,8 @@ type Trace struct {
 	// Rewritten is the question as a model has rewritten it, and after it the searches that it made of that, one a line;
 	// empty if none did.
 	Rewritten string `cbor:"6,keyasint,omitempty"`
+	// Before is what was said before the question that it leans on; empty if it stands by itself.
+	Before string `cbor:"8,keyasint,omitempty"`
 	// Explained is the whole explanation as JSON, if it was asked for.
 	Explained []byte `cbor:"7,keyasint,omitempty"`
 }

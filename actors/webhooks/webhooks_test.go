@@ -24,6 +24,7 @@ import (
 	"docent/forge"
 	"docent/internal/outbound"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
 )
@@ -121,6 +122,7 @@ func (v *vault) Drop(name string) error {
 type house struct {
 	t       *testing.T
 	dir     string
+	dsn     string // of the catalog
 	journal *journal.Journal
 	catalog *catalog.Catalog
 	post    *post
@@ -150,7 +152,7 @@ func (b *broken) SaveAttempt(ctx context.Context, s api.WebhookState, d *api.Web
 }
 
 func newHouse(t *testing.T, late bool) *house {
-	h := &house{t: t, dir: t.TempDir(), post: &post{}, vault: &vault{all: map[string]string{}}, late: late}
+	h := &house{t: t, dir: t.TempDir(), dsn: catalogtest.SQLite(t), post: &post{}, vault: &vault{all: map[string]string{}}, late: late}
 	h.open()
 	if _, err := h.catalog.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/src"}); err != nil {
 		t.Fatal(err)
@@ -166,7 +168,7 @@ func (h *house) open() {
 	if h.journal, err = journal.Open(filepath.Join(h.dir, "journal"), journal.Options{Log: log}); err != nil {
 		h.t.Fatal(err)
 	}
-	if h.catalog, err = catalog.Open(context.Background(), "sqlite:"+filepath.Join(h.dir, "c.db"), catalog.Options{Log: log}); err != nil {
+	if h.catalog, err = catalog.Open(context.Background(), h.dsn, catalog.Options{Log: log}); err != nil {
 		h.t.Fatal(err)
 	}
 	events, err := h.journal.Follow(catalog.WebhookFollower)

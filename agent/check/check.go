@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -178,13 +179,20 @@ func (c *Checker) deleted(f *findings, was *pages.Site, changes []workspace.Chan
 // number.
 func (c *Checker) links(f *findings, was *pages.Site, changes []workspace.Change) (int, error) {
 	r := c.run
-	var err error
-	if c.broken == nil {
-		if c.broken, _, err = brokenLinks(was, nil); err != nil {
+	only, err := c.confined(was, changes)
+	if err != nil {
+		return 0, err
+	}
+	before := c.broken
+	if before == nil || only != nil {
+		if before, _, err = brokenLinks(was, nil, only); err != nil {
 			return 0, err
 		}
 	}
-	now, links, err := brokenLinks(r.Site, r.Origin)
+	if only == nil {
+		c.broken = before
+	}
+	now, links, err := brokenLinks(r.Site, r.Origin, only)
 	if err != nil {
 		return 0, err
 	}
@@ -193,11 +201,41 @@ func (c *Checker) links(f *findings, was *pages.Site, changes []workspace.Change
 		restored[change.Path] = r.Undone && !change.Delete
 	}
 	for _, k := range slices.Sorted(maps.Keys(now)) {
-		if now[k].n > c.broken[k].n && !restored[now[k].page] {
+		if now[k].n > before[k].n && !restored[now[k].page] {
 			f.fault("%s would link to %s, where nothing is", r.Site.Show(now[k].page), say.Quote(now[k].dest))
 		}
 	}
 	return links, nil
+}
+
+// confined are the changed pages if no link of another page can break by the changes: each page stands where it stood,
+// is shown where it was, and has the anchors that it had. It is nil if all pages have to be looked at.
+func (c *Checker) confined(was *pages.Site, changes []workspace.Change) (only []string, err error) {
+	r := c.run
+	for _, change := range changes {
+		if change.Delete || change.From != "" || !workspace.IsPage(change.Path) || !r.Files.Had(change.Path) {
+			return nil, nil
+		}
+		old, err := was.Page(change.Path)
+		if err != nil {
+			return nil, err
+		}
+		now, err := r.Site.Page(change.Path)
+		if err != nil {
+			return nil, err
+		}
+		if !reflect.DeepEqual(old.Front.Values, now.Front.Values) {
+			return nil, nil
+		}
+		anchors := r.Site.Anchors(now, 3)
+		for a := range was.Anchors(old, 3) {
+			if !anchors[a] {
+				return nil, nil
+			}
+		}
+		only = append(only, change.Path)
+	}
+	return only, nil
 }
 
 // navigation looks whether the navigation names pages that are there, and all that it named before.
@@ -260,9 +298,21 @@ type faultCount struct {
 	page, dest string
 }
 
-// brokenLinks counts the broken links of the site, by where they stand and lead to in terms of the base.
-func brokenLinks(s *pages.Site, origin map[string]string) (map[string]faultCount, int, error) {
-	all, err := s.All()
+// brokenLinks counts the broken links of the site, by where they stand and lead to in terms of the base; of some pages
+// only, if they are named.
+func brokenLinks(s *pages.Site, origin map[string]string, only []string) (map[string]faultCount, int, error) {
+	var all []*markup.Page
+	var err error
+	if only == nil {
+		all, err = s.All()
+	}
+	for _, f := range only {
+		var p *markup.Page
+		if p, err = s.Page(f); err != nil {
+			break
+		}
+		all = append(all, p)
+	}
 	if err != nil {
 		return nil, 0, err
 	}

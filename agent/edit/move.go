@@ -88,7 +88,7 @@ func (o *Move) target(r *Run, from string) (string, error) {
 	name := o.To
 	isFolder := func(dir string) bool {
 		return dir != "" && workspace.CleanPath(dir) == nil &&
-			(r.Files.IsDir(path.Join(r.Files.DocsDir, dir)) || r.Files.IsDir(path.Join(r.Site.Root, dir)))
+			(r.Files.IsDir(path.Join(r.Files.DocsDir, dir)) || r.Files.IsDir(path.Join(r.Site.Root(), dir)))
 	}
 	if strings.HasSuffix(name, "/") || !workspace.IsPage(name) && isFolder(folderName(name)) {
 		name = strings.TrimSuffix(name, "/") + "/" + path.Base(from)
@@ -239,7 +239,7 @@ func (o *Move) moveFolder(r *Run, pages []string) error {
 		return say.Refuse("%s is a folder, and %s names a page", say.Quote(o.From), say.Quote(o.To))
 	}
 	root := ""
-	for _, d := range []string{path.Join(r.Files.DocsDir, from), path.Join(r.Site.Root, from), from} {
+	for _, d := range []string{path.Join(r.Files.DocsDir, from), path.Join(r.Site.Root(), from), from} {
 		if strings.HasPrefix(pages[0], d+"/") {
 			root = d
 			break
@@ -275,8 +275,8 @@ func (r *Run) importPath(from string, t pages.Target, file, orig string) string 
 		name = workspace.Stem(file)
 	}
 	if t.Form == pages.RootForm {
-		if r.Site.Root != "" {
-			name = strings.TrimPrefix(name, r.Site.Root+"/")
+		if r.Site.Root() != "" {
+			name = strings.TrimPrefix(name, r.Site.Root()+"/")
 		}
 		return "/" + name
 	}

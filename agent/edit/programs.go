@@ -153,7 +153,7 @@ func (r *Run) mayName(f string, known bool) bool {
 // namesFrom are the names that a file may have for a page.
 func (r *Run) namesFrom(f, page, id string) (names []string) {
 	stem := workspace.Stem(page)
-	for _, dir := range []string{path.Dir(f), r.Files.DocsDir, r.Site.Root, r.Site.Generator.Content()} {
+	for _, dir := range []string{path.Dir(f), r.Files.DocsDir, r.Site.Root(), r.Site.Generator.Content()} {
 		if dir == "" || dir == "." {
 			names = append(names, stem)
 		} else if name, ok := strings.CutPrefix(stem, dir+"/"); ok {

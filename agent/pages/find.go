@@ -71,15 +71,16 @@ func (s *Site) Find(p string) (string, error) {
 	if err := workspace.CleanPath(name); err != nil {
 		return "", err
 	}
-	paths := []string{path.Join(s.Files.DocsDir, name), path.Join(s.Root, name)}
+	paths := []string{path.Join(s.Files.DocsDir, name), path.Join(s.Root(), name)}
 	if s.Files.DocsDir != "" {
 		paths = append(paths, name)
 	}
 	if f, err := s.findFile(paths); f != "" || err != nil {
 		return f, err
 	}
+	s.seekRoot()
 	if rel, ok := under(s.prefix, name); ok && s.prefix != "" {
-		if f := s.lookup(path.Join(s.Root, rel)); f != "" && s.Files.InDocs(f) {
+		if f := s.lookup(path.Join(s.Root(), rel)); f != "" && s.Files.InDocs(f) {
 			return f, nil
 		}
 	}
@@ -158,7 +159,7 @@ func (s *Site) Fresh(p string) (string, error) {
 		}
 		name += s.ext()
 	}
-	base := s.Root
+	base := s.Root()
 	if !s.Files.InDocs(path.Join(base, "x")) {
 		base = s.Files.DocsDir
 	}
@@ -211,7 +212,7 @@ func (s *Site) Matching(said, pattern string) ([]string, error) {
 	var out []string
 	for _, f := range s.List() {
 		if workspace.Globbed(pattern, f) || workspace.Globbed(pattern, s.Show(f)) ||
-			s.Root != "" && workspace.Globbed(pattern, strings.TrimPrefix(f, s.Root+"/")) {
+			s.Root() != "" && workspace.Globbed(pattern, strings.TrimPrefix(f, s.Root()+"/")) {
 			out = append(out, f)
 		}
 	}
@@ -226,7 +227,7 @@ func (s *Site) Below(folder string) (pages []string, dir bool) {
 	if workspace.CleanPath(folder) != nil {
 		return nil, false
 	}
-	for _, d := range []string{path.Join(s.Files.DocsDir, folder), path.Join(s.Root, folder), folder} {
+	for _, d := range []string{path.Join(s.Files.DocsDir, folder), path.Join(s.Root(), folder), folder} {
 		if !s.Files.IsDir(d) || d != s.Files.DocsDir && !s.Files.InDocs(d+"/x") {
 			continue
 		}

@@ -173,7 +173,7 @@ func (s *Site) Resolve(from string, l markup.Link) Target {
 
 // rooted follows a path from the root of the documentation's addresses.
 func (s *Site) rooted(t Target, p, prefix string) Target {
-	t.prefix, t.root, t.asked = prefix, s.Root, strings.Trim(p, "/")
+	t.prefix, t.root, t.asked = prefix, s.Root(), strings.Trim(p, "/")
 	if !workspace.PageExts[strings.ToLower(path.Ext(p))] {
 		if f := s.shownAt(p); f != "" {
 			t.File, t.Path, t.byAddress, t.shown = f, f, true, s.addressOf(f)
@@ -210,11 +210,12 @@ func (s *Site) static(p string) string {
 func (s *Site) imported(from, p string, t Target) Target {
 	switch {
 	case strings.HasPrefix(p, "/"):
+		s.seekRoot()
 		rel, ok := under(s.prefix, p)
 		if !ok {
 			return Target{}
 		}
-		t.Form, t.Path = RootForm, path.Join(s.Root, rel)
+		t.Form, t.Path = RootForm, path.Join(s.Root(), rel)
 	case strings.HasPrefix(p, "."):
 		t.Form, t.Path = FileForm, path.Join(path.Dir(from), p)
 	default:

@@ -26,8 +26,9 @@ type Site struct {
 	project   api.Project
 	now       time.Time
 	Generator site.Site
-	Root      string // folder that the pages' paths begin at, relative to the repository
+	root      string // see Root
 	prefix    string // what root-relative links begin with before that, without slashes
+	sought    bool   // both are known, or have been looked for in links
 	own       string // public address of the documentation folder; empty if not known
 	base      string // the path of that
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
@@ -89,12 +90,13 @@ func (s *Site) open() error {
 	s.shown = nil
 	s.own, _ = s.Generator.Address()
 	s.base = s.Generator.Base()
-	if s.Root = s.Files.DocsDir; !s.Generated() {
-		return s.findRoot()
+	s.root, s.prefix, s.sought = s.Files.DocsDir, "", s.Generated()
+	if !s.sought {
+		return nil // looked for where it is needed
 	}
 	s.prefix = s.base
 	if dir := s.Generator.Pages(); s.Files.InDocs(dir+"/x") && s.Files.IsDir(dir) {
-		s.Root = dir
+		s.root = dir
 	}
 	return nil
 }
@@ -112,11 +114,17 @@ func (s *Site) addresses() *site.Map {
 	}
 	read := func(f string) (site.Page, site.Front) {
 		rel, _ := site.Relative(s.Files.DocsDir, f)
-		p, err := s.Page(f)
-		if err != nil {
+		src, err := s.Files.Read(f)
+		if err != nil || !workspace.IsText(src) {
 			return site.Page{Path: rel}, site.Front{}
 		}
-		return site.ReadPage(rel, p.Front.Values), site.ReadFront(p.Front.Values)
+		var front markup.Front
+		if have, ok := s.pages[f]; ok && bytes.Equal(have.Src, src) {
+			front = have.Front
+		} else {
+			front = markup.ReadFront(f, src) // parsing all pages would be most of what a small change costs
+		}
+		return site.ReadPage(rel, front.Values), site.ReadFront(front.Values)
 	}
 	changed := s.Files.Log[s.seen:]
 	s.seen = len(s.Files.Log)
@@ -161,7 +169,7 @@ func (s *Site) addressOf(file string) string {
 
 // roots are the folders that a path from the root may begin at.
 func (s *Site) roots() []string {
-	out := []string{s.Root}
+	out := []string{s.Root()}
 	for _, dir := range []string{s.Generator.Content(), s.Files.DocsDir} {
 		if s.Generated() && s.Files.InDocs(path.Join(dir, "x")) && !slices.Contains(out, dir) {
 			out = append(out, dir)
@@ -172,6 +180,7 @@ func (s *Site) roots() []string {
 
 // prefixes are what addresses from the site's root may begin with before those of the documentation.
 func (s *Site) prefixes() []string {
+	s.seekRoot()
 	out := []string{s.prefix}
 	if s.base != s.prefix {
 		out = append(out, s.base)
@@ -182,17 +191,29 @@ func (s *Site) prefixes() []string {
 	return out
 }
 
-// findRoot finds out, if no generator says it, which folder root-relative links start from, and what stands before:
-// the pair that most of them resolve with.
-func (s *Site) findRoot() error {
-	list, err := s.All()
-	if err != nil {
-		return err
+// Root is the folder that the pages' paths begin at, relative to the repository.
+func (s *Site) Root() string {
+	s.seekRoot()
+	return s.root
+}
+
+// samples is how many links tell where links from the root start.
+const samples = 200
+
+// seekRoot finds out, if no generator says it, which folder root-relative links start from, and what stands before: the
+// pair that most of some of them resolve with. Pages that cannot be read now are looked at again the next time.
+func (s *Site) seekRoot() {
+	if s.sought {
+		return
 	}
+	was := *s // as they were before the edits: what these change is judged by it
+	was.Files, was.pages, was.sought = s.Files.Unedited(), maps.Clone(s.pages), true
+	dests, err := was.sampleLinks()
+	s.sought = err == nil
 	roots := []string{s.Files.DocsDir}
 	for _, sub := range []string{"docs", "content", "content/docs", "content/en", "src", "src/content/docs", "src/pages",
 		"pages"} {
-		if d := path.Join(s.Files.DocsDir, sub); s.Files.IsDir(d) {
+		if d := path.Join(s.Files.DocsDir, sub); was.Files.IsDir(d) {
 			roots = append(roots, d)
 		}
 	}
@@ -204,22 +225,54 @@ func (s *Site) findRoot() error {
 		prefixes = append(prefixes, path.Base(s.Files.DocsDir))
 	}
 	prefixes = append(prefixes, "docs")
-	most, dests := 0, rooted(list)
+	most := 0
 	for _, prefix := range prefixes {
 		for _, root := range roots {
 			n := 0
 			for _, d := range dests {
 				rel, ok := under(prefix, d)
-				if ok && s.lookup(path.Join(root, rel)) != "" {
+				if ok && was.lookup(path.Join(root, rel)) != "" {
 					n++
 				}
 			}
 			if n > most {
-				most, s.prefix, s.Root = n, prefix, root
+				most, s.prefix, s.root = n, prefix, root
 			}
 		}
 	}
-	return nil
+}
+
+// rootedLinks are how links from the root begin.
+var rootedLinks = [][]byte{[]byte("](/"), []byte("](</"), []byte("]: /"), []byte(`="/`), []byte(`='/`), []byte(`={"/`)}
+
+// sampleLinks are destinations that begin at the site's root, from pages all over it. Those that have none are not
+// parsed, and the others no more than it takes.
+func (s *Site) sampleLinks() (dests []string, err error) {
+	list := s.List()
+	for i := range list {
+		if err := s.Files.Ended(); err != nil {
+			return dests, err
+		}
+		f := list[i*7919%len(list)]
+		if len(list)%7919 == 0 {
+			f = list[i]
+		}
+		src, err := s.Files.Read(f)
+		if _, refused := say.AsRefusal(err); err != nil && !refused && !workspace.NotExist(err) {
+			return dests, err
+		}
+		if err != nil || !slices.ContainsFunc(rootedLinks, func(l []byte) bool { return bytes.Contains(src, l) }) {
+			continue
+		}
+		p, err := s.Page(f)
+		if err != nil {
+			continue // no text
+		}
+		if dests = append(dests, rooted([]*markup.Page{p})...); len(dests) >= samples {
+			break
+		}
+	}
+	return dests, nil
 }
 
 // rooted are the destinations in pages that begin at the site's root.

@@ -437,6 +437,29 @@ func (w *Workspace) Remove(p string) error {
 	return nil
 }
 
+// Reset takes a file back to what it is in the base.
+func (w *Workspace) Reset(p string) error {
+	o, edited := w.over[p]
+	if !edited || !w.Had(p) && !w.Exists(p) {
+		return say.Refuse("%s has not been edited", p)
+	}
+	if o.from != "" {
+		return say.Refuse("%s was moved; move it back", p)
+	}
+	for to, other := range w.over {
+		if other.from == p {
+			return say.Refuse("%s was moved to %s; move it back", p, to)
+		}
+	}
+	if !w.Had(p) {
+		return say.Refuse("%s was created; delete it", p)
+	}
+	delete(w.over, p)
+	w.sorted = nil
+	w.Log = append(w.Log, p)
+	return nil
+}
+
 // Move gives a file another path.
 func (w *Workspace) Move(from, to string) error {
 	content, err := w.Read(from)

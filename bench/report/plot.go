@@ -72,7 +72,20 @@ func (p plot) empty() bool {
 }
 
 // SVG draws the plot for a page that has the style of a palette.
-func (p plot) SVG() string {
+func (p plot) SVG() string { return p.draw("", 0) }
+
+// Standalone draws the plot with its title as a file of its own, on white paper: what shows it may be light or dark.
+func (p plot) Standalone() string {
+	const head = 26.0
+	style := "<style>" + onPaper.style() + "</style>"
+	title := fmt.Sprintf(
+		`<rect x="0" y="%g" width="100%%" height="100%%" fill="%s"/><text x="2" y="-9" style="font-weight:600;font-size:13px">%s</text>`,
+		-head, onPaper.paper, html.EscapeString(p.Title))
+	return p.draw(style+title, head) + "\n"
+}
+
+// draw draws the plot, with something before it and room for that above it.
+func (p plot) draw(before string, above float64) string {
 	var b strings.Builder
 	x, y := p.axis(true), p.axis(false)
 	legendWidth, rows := 0.0, 1.0
@@ -88,8 +101,9 @@ func (p plot) SVG() string {
 	}
 	height := plotHeight + rows*legendRow
 	bottom := plotHeight - plotBottom
-	fmt.Fprintf(&b, `<svg viewBox="0 0 %g %g" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`, plotWidth, height,
-		html.EscapeString(strings.TrimSpace(p.Title+". "+p.About)))
+	fmt.Fprintf(&b, `<svg viewBox="0 %g %g %g" role="img" aria-label="%s" xmlns="http://www.w3.org/2000/svg">`, -above, plotWidth,
+		height+above, html.EscapeString(strings.TrimSpace(p.Title+". "+p.About)))
+	b.WriteString(before)
 	for _, t := range y.ticks {
 		at := y.at(t)
 		fmt.Fprintf(&b, `<path class="grid" d="M%g %.1fH%g"/>`, plotLeft, at, plotWidth-plotRight)

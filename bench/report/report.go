@@ -18,7 +18,8 @@ type Report struct {
 	Name    string         `json:"name,omitempty"`  // of a part of a suite
 	About   string         `json:"about,omitempty"` // what the part shows, in a sentence
 	Made    time.Time      `json:"made"`
-	Commit  string         `json:"commit"` // of the bench, and of the server that it started
+	Commit  string         `json:"commit"`           // of the bench, and of the server that it started
+	Binary  int64          `json:"binary,omitempty"` // bytes of that program
 	Command string         `json:"command"`
 	Machine Machine        `json:"machine"`
 	Results []bench.Result `json:"results"`
@@ -180,6 +181,7 @@ var figureNames = []struct {
 	{"growth", "processor time a request, to that with the fewest conversations stored", "", 3, plainUnit, 1, false},
 	{"cpu.marginal", "processor time a further part", "µs", 2, timeUnit, 1000, true},
 	{"cpu.turn", "processor time a turn without its parts", "µs", 0, timeUnit, 1000, true},
+	{"cpu.postgres", "processor time of PostgreSQL a turn", "µs", 0, timeUnit, 1000, false},
 }
 
 // rows are those that a group has something to say in.
@@ -205,7 +207,7 @@ func (g Group) rows() []row {
 	if g.Scenario == "overload" {
 		all = append(all, memoryAtMost)
 	}
-	if !slices.Contains([]string{"streams", "search", "jobs"}, g.Scenario) {
+	if !slices.Contains([]string{"streams", "search", "jobs", "nodes"}, g.Scenario) {
 		// Several loads at once, or several processes one after another: what it cost is not one of them's.
 		return g.known(all)
 	}

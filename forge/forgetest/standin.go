@@ -360,6 +360,15 @@ func (s *StandIn) sha(branch string) string {
 	return strings.TrimSpace(string(out))
 }
 
+// diffOf is what a branch changes since it left another one.
+func (s *StandIn) diffOf(base, head string) string {
+	out, err := exec.Command("git", "-C", s.Dir, "-c", "safe.directory=*", "diff", "refs/heads/"+base+"...refs/heads/"+head).Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
 func (p *StandInPull) commit(s *StandIn) string {
 	if p.Commit != "" {
 		return p.Commit

@@ -80,6 +80,10 @@ func (s *StandIn) githubAddLabels(x *exchange) {
 // githubOne shows a pull request, and changes it first if that is asked for.
 func (s *StandIn) githubOne(x *exchange) {
 	p := s.pull(x.number(4))
+	if strings.HasSuffix(x.r.Header.Get("Accept"), ".diff") {
+		s.diff(x, p)
+		return
+	}
 	if x.r.Method == http.MethodPatch {
 		var in struct{ Title, Body *string }
 		if !x.decode(&in) {
@@ -460,9 +464,15 @@ func (s *StandIn) giteaBetween(x *exchange) {
 
 // giteaOne shows a pull request, and changes it first if that is asked for.
 func (s *StandIn) giteaOne(x *exchange) {
-	p := s.pull(x.number(4))
+	number, diff := strings.CutSuffix(x.parts[4], ".diff")
+	n, _ := strconv.Atoi(number)
+	p := s.pull(n)
 	if p == nil {
 		s.giteaSays(x, http.StatusNotFound, "The target couldn't be found.")
+		return
+	}
+	if diff {
+		s.diff(x, p)
 		return
 	}
 	if x.r.Method == http.MethodPatch {

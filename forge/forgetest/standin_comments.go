@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"hash/fnv"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -273,6 +274,9 @@ func (s *StandIn) githubComments(x *exchange) bool {
 		s.githubPermission(x)
 		return true
 	}
+	if s.edited(x, 65536, s.githubComment) {
+		return true
+	}
 	if len(x.parts) < 6 || s.pull(x.number(4)) == nil {
 		return false
 	}
@@ -430,6 +434,9 @@ func (s *StandIn) gitlabComments(x *exchange) bool {
 	}
 	number := x.number(3)
 	switch {
+	case s.edited(x, 1_000_000, s.gitlabNote):
+	case x.is("GET", "projects", "*", "merge_requests", "*", "raw_diffs"):
+		s.diff(x, s.pull(number))
 	case x.is("GET", "projects", "*", "merge_requests", "*", "discussions"):
 		var roots []*StandInComment
 		for _, c := range s.said {
@@ -545,6 +552,9 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		s.giteaSays(x, http.StatusInternalServerError, "") // so it is, with a line in its log
 		return true
 	}
+	if s.edited(x, 1<<20, s.giteaComment) {
+		return true
+	}
 	if len(x.parts) < 6 || s.pull(x.number(4)) == nil {
 		return false
 	}
@@ -580,6 +590,32 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		return s.giteaPost(x, number)
 	}
 	return true
+}
+
+// edited takes another text for a comment of a conversation, as the hosts do: PATCH at GitHub and Gitea, PUT at GitLab.
+func (s *StandIn) edited(x *exchange, most int, show func(*StandInComment) map[string]any) bool {
+	id := int64(0)
+	switch {
+	case x.is("PATCH", "repos", "*", "*", "issues", "comments", "*"):
+		id = int64(x.number(5))
+	case x.is("PUT", "projects", "*", "merge_requests", "*", "notes", "*"):
+		id = int64(x.number(5))
+	}
+	c := s.commented(id)
+	if c == nil {
+		return false
+	}
+	if body, ok := s.body(x, most); ok {
+		c.Body, c.Updated = body, s.now()
+		x.say(http.StatusOK, show(c))
+	}
+	return true
+}
+
+// diff shows what a pull request changes, as git writes it.
+func (s *StandIn) diff(x *exchange, p *StandInPull) {
+	x.w.Header().Set("Content-Type", "text/plain")
+	_, _ = io.WriteString(x.w, s.diffOf(p.Base, p.Head))
 }
 
 // giteaPost takes a new comment.

@@ -229,6 +229,7 @@ func (c *client) refused(res *http.Response, data []byte, secret string, write b
 			c.renew(secret)
 		}
 		return refusal
+	case wantsDiff(res.Request) && (len(data) == 0 || bytes.HasPrefix(data, []byte("diff --git "))):
 	case !json.Valid(data) && (len(data) > 0 || !write):
 		return failure.Misconfigured("What answers at %s is not %s: the answer is no JSON. Check the host's address.",
 			c.base.Host, c.name)
@@ -327,6 +328,12 @@ func (c *client) limit(status int, h http.Header, text string) (time.Duration, b
 	return min(max(wait, atLeast), atMost), true
 }
 
+// wantsDiff reports whether a request is for a change as git writes it, which is no JSON.
+func wantsDiff(req *http.Request) bool {
+	return req != nil && (strings.HasSuffix(req.URL.Path, ".diff") || strings.HasSuffix(req.URL.Path, "/raw_diffs") ||
+		strings.HasSuffix(req.Header.Get("Accept"), ".diff"))
+}
+
 // ask sends one request of an API that no library is used for. What is nil is not sent, or not read.
 func (c *client) ask(ctx context.Context, method, path string, query url.Values, send, receive any) error {
 	var body io.Reader
@@ -361,6 +368,11 @@ func (c *client) ask(ctx context.Context, method, path string, query url.Values,
 	}
 	if receive == nil {
 		return nil
+	}
+	if text, ok := receive.(*string); ok { // what is no JSON
+		data, err := io.ReadAll(res.Body)
+		*text = string(data)
+		return c.failure(ctx, err)
 	}
 	if err := json.NewDecoder(res.Body).Decode(receive); err != nil {
 		return c.unexpected(err)

@@ -111,23 +111,50 @@ func (c *client) judged(
 	return list, nil
 }
 
-// answeredAlready reports whether one of the comments is the reply with the key. A mark counts if its author may write:
-// anybody can type one.
+// answeredAlready reports whether one of the comments is the reply with the key.
 func (c *client) answeredAlready(
 	ctx context.Context, list []Comment, key string, may func(ctx context.Context, account string) (bool, error),
 ) (bool, error) {
+	x, err := c.withMark(ctx, list, key, may)
+	return x.ID != "", err
+}
+
+// withMark is the comment with a key's mark; its ID is empty if there is none. A mark counts if its author may write:
+// anybody can type one.
+func (c *client) withMark(
+	ctx context.Context, list []Comment, key string, may func(ctx context.Context, account string) (bool, error),
+) (Comment, error) {
 	for _, x := range list {
 		if has, ok := marked(x.Body); !ok || has != key {
 			continue
 		}
 		if x.ours {
-			return true, nil
+			return x, nil
 		}
 		if writes, err := c.writer(ctx, x.account, may); err != nil || writes {
-			return writes, err
+			return x, err
 		}
 	}
-	return false, nil
+	return Comment{}, nil
+}
+
+// say writes the comment with a key's mark, or has the one that is there say this.
+func (c *client) say(
+	ctx context.Context, list []Comment, key, body, kind string, may func(ctx context.Context, account string) (bool, error),
+	write func(body string) error, change func(id int64, body string) error,
+) error {
+	body = reply(Comment{}, key, body, false)
+	was, err := c.withMark(ctx, list, key, may)
+	switch id, numbered := numberOf(was.ID, kind); {
+	case err != nil:
+		return err
+	case !numbered:
+		return write(body)
+	case strings.ReplaceAll(was.Body, "\r\n", "\n") == body:
+		return nil
+	default:
+		return change(id, body)
+	}
 }
 
 // A verdict is what the host said of an account's right to write.

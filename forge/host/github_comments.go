@@ -226,6 +226,28 @@ func (g *gitHub) Reply(ctx context.Context, number int, to Comment, key, body st
 	return g.c.failure(ctx, err)
 }
 
+func (g *gitHub) Say(ctx context.Context, number int, key, body string) error {
+	list, err := g.conversation(ctx, number, time.Time{})
+	if err != nil {
+		return err
+	}
+	return g.c.say(ctx, list, key, body, inConversation, g.mayWrite, func(body string) error {
+		_, _, err := g.lib.Issues.CreateComment(ctx, g.owner, g.name, number, github.IssueCommentRequest{Body: body})
+		return g.c.failure(ctx, err)
+	}, func(id int64, body string) error {
+		_, _, err := g.lib.Issues.UpdateComment(ctx, g.owner, g.name, id, github.IssueCommentRequest{Body: body})
+		return g.c.failure(ctx, err)
+	})
+}
+
+func (g *gitHub) Diff(ctx context.Context, number int) (string, error) {
+	text, _, err := g.lib.PullRequests.GetRaw(ctx, g.owner, g.name, number, github.RawOptions{Type: github.Diff})
+	if err = g.c.failure(ctx, err); answered(err, http.StatusNotAcceptable) {
+		return "", failure.Misconfigured("The change of pull request #%d of %s is larger than GitHub shows.", number, g.c.repo)
+	}
+	return text, err
+}
+
 // numberOf is the number in an id of a kind.
 func numberOf(id, kind string) (int64, bool) {
 	text, ok := strings.CutPrefix(id, kind)

@@ -58,7 +58,7 @@ func (g *gitLab) ownNote(n *gitlab.Note) bool {
 func (g *gitLab) note(number int, d *gitlab.Discussion, n *gitlab.Note) Comment {
 	id := strconv.FormatInt(n.ID, 10)
 	c := Comment{
-		ID: "note/" + id, Author: n.Author.Username, Body: n.Body, Thread: d.ID,
+		ID: noteID + id, Author: n.Author.Username, Body: n.Body, Thread: d.ID,
 		Link: g.web + "/" + g.repo + "/-/merge_requests/" + strconv.Itoa(number) + "#note_" + id,
 	}
 	if n.CreatedAt != nil {
@@ -94,6 +94,30 @@ func (g *gitLab) mayWrite(ctx context.Context, account string) (bool, error) {
 		return false, err
 	}
 	return m.State == "active" && m.AccessLevel >= gitlab.DeveloperPermissions, nil
+}
+
+// noteID is what the ids of notes begin with.
+const noteID = "note/"
+
+func (g *gitLab) Say(ctx context.Context, number int, key, body string) error {
+	list, err := g.notes(ctx, number)
+	if err != nil {
+		return err
+	}
+	return g.c.say(ctx, list, key, body, noteID, g.mayWrite, func(body string) error {
+		_, _, err := g.lib.Notes.CreateMergeRequestNote(g.repo, int64(number),
+			&gitlab.CreateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
+		return g.c.failure(ctx, err)
+	}, func(id int64, body string) error {
+		_, _, err := g.lib.Notes.UpdateMergeRequestNote(g.repo, int64(number), id,
+			&gitlab.UpdateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
+		return g.c.failure(ctx, err)
+	})
+}
+
+func (g *gitLab) Diff(ctx context.Context, number int) (string, error) {
+	data, _, err := g.lib.MergeRequests.ShowMergeRequestRawDiffs(g.repo, int64(number), nil, gitlab.WithContext(ctx))
+	return string(data), g.c.failure(ctx, err)
 }
 
 func (g *gitLab) Reply(ctx context.Context, number int, to Comment, key, body string) error {

@@ -34,3 +34,20 @@ func TestSleepEndsWithItsContext(t *testing.T) {
 		}
 	})
 }
+
+func TestTimeThatIsGivenBackIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, a, stop := WithAllowance(t.Context(), time.Minute)
+		defer stop()
+		a.Extend(2 * time.Hour)
+		time.Sleep(2*time.Hour + 30*time.Second)
+		if ctx.Err() != nil {
+			t.Error("the time that was given back ends the context")
+		}
+		time.Sleep(time.Minute)
+		a.Extend(time.Hour)
+		if !errors.Is(context.Cause(ctx), context.DeadlineExceeded) {
+			t.Errorf("the context goes on: %v", context.Cause(ctx))
+		}
+	})
+}

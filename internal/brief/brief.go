@@ -4,7 +4,17 @@ package brief
 import "strings"
 
 // Line returns a text on one line: each run of white space becomes one blank.
-func Line(s string) string { return strings.Join(strings.Fields(s), " ") }
+func Line(s string) string {
+	plain := true
+	for i := 0; i < len(s) && plain; i++ {
+		c := s[i]
+		plain = c > ' ' && c < 0x80 || c == ' ' && i > 0 && i < len(s)-1 && s[i-1] != ' '
+	}
+	if plain {
+		return s
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
 
 // Bytes returns a text of at most that many bytes as it is, and of a longer one its beginning, cut between characters,
 // with mark behind it.

@@ -162,6 +162,8 @@ type Model struct {
 	Failures  int64   `json:"failures"`
 	Tokens    int64   `json:"tokens"` // of prompts and answers
 	CostCents float64 `json:"costCents"`
+	Unpriced  bool    `json:"unpriced,omitempty"` // it is not known what its tokens cost: limits on cost cannot hold
+	Manners   string  `json:"manners,omitempty"`  // in what the endpoint has turned out to differ from others
 	Fallbacks int64   `json:"fallbacks"` // answers that the built-in model gave in its place
 }
 

@@ -23,8 +23,10 @@ const (
 // A block is a paragraph, a whole list, a whole stretch of code, a table, or a heading within the section, in Markdown
 // without components and with links that lead somewhere.
 type block struct {
-	kind blockKind
-	text string
+	kind  blockKind
+	text  string
+	label string // of code: the title that its first line has, or a tab's
+	tab   bool   // of a heading: it is the title of a tab
 }
 
 // parseBlocks reads a section into blocks. The section's own heading at its top is left out.
@@ -309,7 +311,7 @@ func (r *reader) divided(span markup.Span) int {
 func (r *reader) put(kind blockKind, text string) {
 	r.flush()
 	if kind == code || strings.IndexFunc(text, letter) >= 0 {
-		r.blocks = append(r.blocks, block{kind, text})
+		r.blocks = append(r.blocks, block{kind: kind, text: text})
 	}
 }
 
@@ -317,7 +319,14 @@ func (r *reader) put(kind blockKind, text string) {
 func (r *reader) heading(text string) {
 	if text = strings.Join(strings.Fields(text), " "); text != "" {
 		r.flush()
-		r.blocks = append(r.blocks, block{heading, text})
+		r.blocks = append(r.blocks, block{kind: heading, text: text})
+	}
+}
+
+// isTab says of the heading that was written last that it is the title of a tab.
+func (r *reader) isTab(yes bool) {
+	if n := len(r.blocks) - 1; yes && n >= 0 {
+		r.blocks[n].tab = true
 	}
 }
 
@@ -335,7 +344,7 @@ func (r *reader) flush() {
 	text := string(bytes.TrimRight(kept, " "))
 	r.buf, r.line, r.links, r.term = r.buf[:0], 0, r.links[:0], false
 	if strings.IndexFunc(text, letter) >= 0 {
-		r.blocks = append(r.blocks, block{prose, text})
+		r.blocks = append(r.blocks, block{kind: prose, text: text})
 	}
 }
 
@@ -424,9 +433,17 @@ func (r *reader) paragraph(span markup.Span) {
 	if !r.term {
 		r.flush()
 	}
-	if s := r.src[span.Start:span.End]; strings.HasPrefix(s, "[!") { // > [!NOTE]
+	switch s := r.src[span.Start:span.End]; {
+	case strings.HasPrefix(s, "[!"): // > [!NOTE]
 		if n := strings.IndexAny(s, "]\n"); n >= 0 && s[n] == ']' {
 			span.Start += n + 1
+		}
+	case strings.HasPrefix(s, "==="): // a tab of Material: === "npm"
+		if line := firstLine(s); strings.HasSuffix(line, `"`) {
+			_, label, _ := strings.Cut(strings.TrimSuffix(line, `"`), `"`)
+			r.heading(label)
+			r.isTab(true)
+			span.Start += len(line)
 		}
 	}
 	if strings.HasPrefix(r.src[span.Start:], ": ") { // what a term means, apart from it
@@ -500,10 +517,14 @@ func (r *reader) endLine() {
 func (r *reader) tag(t *markup.Tag) {
 	if label := r.label(t); label != "" && len(bytes.TrimSpace(r.buf[r.line:])) == 0 {
 		r.heading(label)
+		r.isTab(tabTags[t.Name])
 		return
 	}
 	name := strings.ToLower(t.Name)
 	switch {
+	case t.Close && tabTags[t.Name] && t.Partner >= 0: // an empty heading ends what it holds
+		r.flush()
+		r.blocks = append(r.blocks, block{kind: heading})
 	case name == "br":
 		r.buf = append(r.buf, ' ')
 	case name == "dt" && !t.Close:
@@ -517,6 +538,9 @@ func (r *reader) tag(t *markup.Tag) {
 		r.flush()
 	}
 }
+
+// tabTags are the components that show one of several texts.
+var tabTags = set("Tab TabItem TabPanel")
 
 // label is what a component's attributes show to a reader as its title, or the name of the field that it documents.
 func (r *reader) label(t *markup.Tag) string {
@@ -672,7 +696,24 @@ func (r *reader) code(c *markup.Code) {
 	if body := r.codeLines(c); len(body) > 0 {
 		marks := fenceFor(body)
 		r.put(code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
+		r.blocks[len(r.blocks)-1].label = codeLabel(c.Info)
 	}
+}
+
+// codeLabel is the title of code in its first line: [npm], title="npm", or a word or two before what is written {so}.
+func codeLabel(info string) string {
+	if at := strings.IndexByte(info, '['); at >= 0 {
+		label, _, _ := strings.Cut(info[at+1:], "]")
+		return label
+	}
+	if _, label, ok := strings.Cut(info, `title="`); ok {
+		label, _, _ = strings.Cut(label, `"`)
+		return label
+	}
+	if at := strings.IndexAny(info, "{="); at >= 0 {
+		info = info[:max(0, strings.LastIndexByte(info[:at], ' '))]
+	}
+	return strings.TrimSpace(info)
 }
 
 // isHTML tells code within <pre>.

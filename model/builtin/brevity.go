@@ -59,7 +59,7 @@ func (q *quote) candidates(to []candidate) (all []candidate, words int) {
 		u := &c.units[i]
 		first := begins && u.kind == prose
 		begins = begins && !first
-		if !taken || u.kind == heading || u.kind == code || c.q.howTo && u.steps() {
+		if !taken || u.kind == heading || u.kind == code || c.q.howTo && (u.steps() || u.stepped) {
 			continue
 		}
 		n := u.words
@@ -240,9 +240,10 @@ func (s *section) brief(q *query, quoted []uint64) string {
 // bestLines are these in Markdown.
 func (s *section) bestLines(q *query, quoted []uint64) string {
 	best, score := -1, 0.0
+	q.chooseTabs(s)
 	for i := range s.units {
 		u := &s.units[i]
-		if u.kind == heading || u.kind == code || slices.Contains(quoted, u.fingerprint) {
+		if u.kind == heading || u.kind == code || s.hides(i) || slices.Contains(quoted, u.fingerprint) {
 			continue
 		}
 		fit := s.scores[i]

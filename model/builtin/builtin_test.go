@@ -223,6 +223,15 @@ func TestFollowUpsAreSearchedWithWhatTheyLeaveOut(t *testing.T) {
 		"is it possible in YAML configure histogram"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	for question, want := range map[string]string{"is it possible in YAML?": "What is a histogram? and how do I configure it?",
+		"How do I configure alerting rules?": ""} {
+		if got := Before(question, chain, nil); got != want {
+			t.Errorf("%q leans on %q, want %q", question, got, want)
+		}
+	}
+	if got := Before("What does this mean?", nil, []model.Snippet{{Text: "scrape_interval"}}); got != "scrape_interval" {
+		t.Errorf("what is selected is %q", got)
+	}
 	for question, want := range map[string][]string{
 		"What is a histogram and how does it differ from a summary?": {"What is a histogram and how does it differ from a summary?", "What is a histogram", "and how does it differ from a summary histogram"},
 		"How do I install and configure it":                          {"How do I install and configure it"},

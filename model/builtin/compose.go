@@ -46,6 +46,7 @@ type section struct {
 	counts []uint8   // for each unit, how often it has each term of the question
 	lines  []float64 // how much of the question each line holds
 	scores []float64 // of the units
+	hidden []bool    // the units of tabs that the reader does not want; nil if there are none
 	best   float64   // match of its best block
 	named  float64   // how well its heading fits
 	sure   float64   // of the search, as a share of how sure it is of its first passage
@@ -98,6 +99,9 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
 	q.language = c.language
+	if slices.ContainsFunc(sections, func(s *section) bool { return len(s.tabs) > 0 }) {
+		q.asks, q.readers = alternativesIn(nil, gist(req.Question)), readers(&req)
+	}
 	if found := c.judge(&req, q, question, sections, points); found != denied && len(c.quotes) == 0 {
 		c.quoteBest(&req, q, question, sections, found, points)
 	}
@@ -140,6 +144,12 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 		return
 	}
 	c.verdict = found
+	if found == answered {
+		if p := q.procedure(req, question, order, sections); p != nil {
+			c.quotes, c.cards = []quote{*p}, c.others(req, q, order, sections)
+			return
+		}
+	}
 	most := maxPassages
 	if found == doubtful {
 		most = maxDoubtful
@@ -212,6 +222,21 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 	}
 }
 
+// others are cards of the best sections of other pages than the first one's.
+func (c *composition) others(req *model.Request, q *query, order []int, sections []*section) (cards []model.Card) {
+	seen := []string{req.Passages[order[0]].Path}
+	for _, at := range order[1:] {
+		s, path := sections[at], req.Passages[at].Path
+		if len(cards) == maxCards || s.best < 0.5*sections[order[0]].best || slices.Contains(seen, path) {
+			continue
+		}
+		if text := s.brief(q, nil); text != "" {
+			seen, cards = append(seen, path), append(cards, model.Card{Passage: at, Text: text})
+		}
+	}
+	return cards
+}
+
 func parse(req model.Request) []*section {
 	all := make([]section, len(req.Passages))
 	out := make([]*section, len(req.Passages))
@@ -252,6 +277,9 @@ func rank(req model.Request, q *query, sections []*section) []int {
 		head := q.headFit(s)
 		s.sure, s.named = sure, head
 		s.score = sure + 0.1*head + 0.2*best
+		if q.steps && head >= 0.3 && s.instructs() {
+			s.score += 0.15
+		}
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35
 		}

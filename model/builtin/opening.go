@@ -101,7 +101,7 @@ const mostOpening = 2
 
 // fromTheBeginning takes a section from its beginning on, as much as there is room for.
 func fromTheBeginning(q *query, s *section, budget int, quoted *[]uint64) *selection {
-	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1, begun: -1}
+	c := newSelection(q, s, budget, quoted)
 	for n := range c.units {
 		if c.used > 0 && c.used+c.units[n].words > budget {
 			break

@@ -74,10 +74,14 @@ func (c *selection) write() string {
 				left++
 			default:
 				*c.quoted = append(*c.quoted, p.fingerprint)
+				shown := p.text
+				if p.kind == list {
+					shown = c.elide(shown)
+				}
 				if text == "" {
-					text = p.text
+					text = shown
 				} else {
-					text += "\n" + p.text
+					text += "\n" + shown
 				}
 				some = true
 			}
@@ -87,8 +91,12 @@ func (c *selection) write() string {
 				continue // what it led to keeps the label
 			}
 		}
-		if some && label != "" {
+		if some && i > 0 && c.units[i-1].kind == heading && c.tabLabel(i-1) != "" {
+			out = append(out, c.tabLabel(i-1))
+		} else if some && label != "" {
 			out = append(out, "**"+strings.Trim(label, "*")+"**")
+		} else if named := c.tabLabel(i); some && named != "" {
+			out = append(out, named)
 		}
 		label = ""
 		if some {
@@ -108,6 +116,37 @@ func (s *section) more(language string, left int) string {
 		return "[" + text + "](" + s.of.URL + ")"
 	}
 	return text
+}
+
+// longest is how many lines of code within a list are shown.
+const longestInList = 12
+
+// elide leaves long code out of a list, with a link in its place.
+func (c *selection) elide(text string) string {
+	if strings.Count(text, "\n") <= longestInList || !strings.Contains(text, "```") {
+		return text
+	}
+	lines := strings.Split(text, "\n")
+	kept := lines[:0:0]
+	for i := 0; i < len(lines); i++ {
+		fence := strings.TrimLeft(lines[i], " ")
+		end := i + 1
+		if strings.HasPrefix(fence, "```") {
+			marks := fence[:len(fence)-len(strings.TrimLeft(fence, "`"))]
+			for end < len(lines) && strings.TrimSpace(lines[end]) != marks {
+				end++
+			}
+			if end-i-1 > longestInList {
+				kept = append(kept, lines[i][:len(lines[i])-len(fence)]+c.more(c.q.language, end-i-1))
+				i = end
+				continue
+			}
+			end = min(end+1, len(lines))
+		}
+		kept = append(kept, lines[i:end]...)
+		i = end - 1
+	}
+	return strings.Join(kept, "\n")
 }
 
 // lead is a paragraph as it is quoted. If what it announces is not quoted, or not all of it, it does not go on about

@@ -17,6 +17,7 @@ type passage struct {
 	parse func()        // does the parsing, once for all who need it
 	units []unit
 	words int
+	tabs  []tab // in their order
 
 	terms   []uint64 // hashes of the terms that it has, sorted
 	where   []where  // for each, where it is beside the text
@@ -39,6 +40,7 @@ type unit struct {
 	advises     bool     // it tells a reader what to do
 	announces   bool     // it speaks of what comes after it
 	refers      bool     // it points back at what comes before it
+	stepped     bool     // it is a paragraph that is one of several steps: "Step 2: …"
 	of          int      // the list or table that it is a part of, from 1; 0 if it stands for itself
 	head        string   // of a table's row: what stands above all rows
 	named       []uint64 // of a table's row: the terms of its first cell, by which it is looked up
@@ -106,10 +108,10 @@ func (p *passage) fill() {
 		}
 		columns := hashesOf(above)
 		for _, text := range parts {
-			u := unit{block: block{b.kind, text}, words: words, head: above, columns: columns, firstLine: p.lineCount}
+			u := unit{block: block{kind: b.kind, text: text, label: b.label, tab: b.tab}, words: words, head: above, columns: columns, firstLine: p.lineCount}
 			u.advises = b.kind != code && advises(text)
 			if b.kind == prose {
-				u.announces, u.refers = announces(text), pointsBack(text)
+				u.announces, u.refers, u.stepped = announces(text), pointsBack(text), isNumberedStep(text)
 			}
 			if len(parts) > 1 {
 				u.of, u.words = n+1, countWords(text)
@@ -125,6 +127,7 @@ func (p *passage) fill() {
 			p.units = append(p.units, u)
 		}
 	}
+	p.findTabs()
 	d.context = d.context[:0]
 	for _, t := range terms(p.of.Title + " \n" + p.of.Heading + " \n" + strings.Join(p.of.Trail, " \n")) {
 		d.context = append(d.context, t.hash)

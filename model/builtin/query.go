@@ -19,8 +19,11 @@ type query struct {
 	byName   []int     // the terms in alphabetical order
 	total    float64
 	howTo    bool
+	steps    bool // it asks how something is done
 	whatIs   bool
-	lists    bool // it asks which there are
+	lists    bool     // it asks which there are
+	asks     []string // the alternatives that it names, see tabs
+	readers  []string // those that the reader has named anywhere, what counts most first
 }
 
 // An aspect is one of the things that are asked, by its terms.
@@ -44,6 +47,7 @@ func newQuery(question string, sections []*section) *query {
 	for _, begin := range []string{"which ", "what are", "list ", "show all", "show me all"} {
 		q.lists = q.lists || strings.HasPrefix(lower, begin)
 	}
+	q.steps = asksForSteps(question)
 	var topic []term
 	parts := clauses(question)
 	if len(parts) > maxAspects { // the rest is one

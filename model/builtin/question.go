@@ -33,6 +33,35 @@ func standalone(question string, history []model.Message, selected []model.Snipp
 	return strings.TrimRight(question, " \t\n?!.…") + " " + strings.Join(carried, " "), carried
 }
 
+// Before is what was said before a question that it leans on: the questions of the conversation back to the one that
+// stands by itself, or what the reader has selected. It is empty if the question stands by itself.
+func Before(question string, history []model.Message, selected []model.Snippet) string {
+	if len(history)+len(selected) == 0 {
+		return ""
+	}
+	question = gist(question)
+	whole, carried := standalone(question, history, selected)
+	if len(carried) == 0 {
+		if whole != question && len(selected) > 0 {
+			return selected[0].Text
+		}
+		return ""
+	}
+	var said []string
+	for _, m := range slices.Backward(history) {
+		if m.Role != "user" {
+			continue
+		}
+		earlier := gist(m.Text)
+		said = append(said, earlier)
+		if !elliptical(earlier) {
+			break
+		}
+	}
+	slices.Reverse(said)
+	return strings.Join(said, " ")
+}
+
 // longestAsked is how many bytes of a question are looked for, and of each text that the reader has selected. A longer
 // question is a text with the question before or after it.
 const longestAsked = 2000

@@ -28,9 +28,14 @@ func choose(q *query, s *section, budget int, quoted *[]uint64) string {
 	return c.write()
 }
 
+func newSelection(q *query, s *section, budget int, quoted *[]uint64) *selection {
+	q.chooseTabs(s)
+	return &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1, begun: -1}
+}
+
 // pick takes the units of a section that fit, with their context.
 func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
-	c := &selection{section: s, q: q, budget: budget, taken: make([]bool, len(s.units)), quoted: quoted, worth: 1, begun: -1}
+	c := newSelection(q, s, budget, quoted)
 	if s.words <= budget {
 		for i := range s.units {
 			c.take(i)
@@ -38,6 +43,13 @@ func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
 		return c
 	}
 	lead := slices.IndexFunc(s.units, func(u unit) bool { return u.kind == prose })
+	if q.steps && s.best > 0 {
+		for i := range s.units {
+			if s.units[i].stepped {
+				c.takeWhole(i)
+			}
+		}
+	}
 	c.takeBest(c.order(lead))
 	// A section is understood by its first sentences; and an answer says what to do, if the section does.
 	if lead >= 0 && s.units[lead].words <= shortLead && s.scores[lead] > 0 {
@@ -60,7 +72,7 @@ func (c *selection) any() bool {
 }
 
 func (c *selection) take(i int) {
-	if i < 0 || i >= len(c.units) || c.taken[i] {
+	if i < 0 || i >= len(c.units) || c.taken[i] || c.hides(i) {
 		return
 	}
 	u := &c.units[i]

@@ -13,7 +13,7 @@ import (
 // alternatives are kinds of words of which a question is about one.
 var alternatives = []map[string]bool{
 	set("windows macos mac osx linux ubuntu debian fedora android ios docker kubernetes freebsd"),
-	set(`python go golang javascript js typescript ts java rust ruby php kotlin swift csharp bash shell powershell curl
+	set(`c# python go golang javascript js typescript ts java rust ruby php kotlin swift csharp bash shell powershell curl
 		perl scala elixir dart`),
 	set("yaml yml json toml xml ini hcl"),
 	set("npm yarn pnpm bun deno pip uv poetry conda cargo brew homebrew apt dnf choco scoop winget"),

@@ -22,6 +22,27 @@ func (u *unit) steps() bool {
 	return u.kind == list && u.of == 0 && mark != "" && !bullet(mark) && strings.Contains(u.text, "\n")
 }
 
+// isNumberedStep reports whether a paragraph is one of several steps: "Step 2: …".
+func isNumberedStep(text string) bool {
+	rest, ok := strings.CutPrefix(strings.TrimLeft(text, "*_"), "Step ")
+	return ok && rest != "" && rest[0] >= '0' && rest[0] <= '9'
+}
+
+// instructs reports whether a passage tells in steps what to do: in a list of them, or in paragraphs.
+func (p *passage) instructs() bool {
+	paragraphs := 0
+	for i := range p.units {
+		u := &p.units[i]
+		if u.stepped {
+			paragraphs++
+		}
+		if paragraphs > 1 || u.steps() && strings.Count(u.text, "\n") > 1 {
+			return true
+		}
+	}
+	return false
+}
+
 // marker is what a line begins with that is an item of a list; empty if it is none.
 func marker(line string) string {
 	mark, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
@@ -42,7 +63,7 @@ func bullet(mark string) bool { return mark != "" && strings.IndexByte("-*+", ma
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
 	mark := marker(lines[0])
-	if mark == "" || !bullet(mark) && len(strings.Fields(text)) <= longSteps {
+	if mark == "" || !bullet(mark) && wordsWithoutCode(lines) <= longSteps {
 		return []string{text}
 	}
 	out := outerItems(lines)
@@ -66,6 +87,19 @@ func items(text string) []string {
 		i += len(nested)
 	}
 	return out
+}
+
+// wordsWithoutCode counts the words of lines that are not within a stretch of code.
+func wordsWithoutCode(lines []string) (n int) {
+	coding := false
+	for _, l := range lines {
+		if strings.HasPrefix(strings.TrimSpace(l), "```") {
+			coding = !coding
+		} else if !coding {
+			n += countWords(l)
+		}
+	}
+	return n
 }
 
 // outerItems are the items of a list, each with what is below it.
@@ -114,20 +148,28 @@ func advises(text string) bool {
 		return false
 	}
 	for _, sentence := range sentences(text) {
-		words := split(firstWords(sentence))
-		for i, w := range words {
-			lower := strings.ToLower(w.text)
-			if i == 0 && imperatives[lower] {
-				return true
-			}
-			if i == 0 {
-				continue
-			}
-			before := strings.ToLower(words[i-1].text)
-			if before == "you" && mayDo[lower] || lower == "use" && before != "of" {
-				return true
-			}
+		if advisesIn(sentence) {
+			return true
 		}
+	}
+	return false
+}
+
+func advisesIn(sentence string) bool {
+	named := strings.Contains(sentence, "`")
+	begun := len(firstWords(sentence))
+	var buf [64]word
+	before := ""
+	for i, w := range appendWords(buf[:0], sentence) {
+		if w.start > begun && !named {
+			return false
+		}
+		lower := strings.ToLower(w.text)
+		switch {
+		case i == 0 && imperatives[lower], before == "you" && mayDo[lower], i > 0 && w.start < begun && lower == "use" && before != "of":
+			return true
+		}
+		before = lower
 	}
 	return false
 }

@@ -263,7 +263,7 @@ func TestAStandInAsAProcess(t *testing.T) {
 	}
 	do(http.MethodPut, "/scripts", []modeltest.Script{{Steps: []modeltest.Step{{Hold: "here", Text: "Go on."}}}})
 	r, err := registry.New(registry.Config{Models: []registry.Named{{Name: "m", Provider: model.OpenAI,
-		Remote: remote.Config{BaseURL: url + "/v1", Model: "m-1"}}}, Default: "m"})
+		Remote: remote.Config{BaseURL: url + "/v1", Model: "m-1", MaxTokens: 1000}}}, Default: "m"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -305,6 +305,13 @@ func (r *Registry) Window(name string) (int, error) {
 	return 0, nil
 }
 
+// Priced reports whether it is known what the named model's tokens cost; nothing is asked of others than language models.
+func (r *Registry) Priced(name string) bool {
+	p, err := r.find(name)
+	m, over := p.(*remote.Model)
+	return err == nil && (!over || m.Priced())
+}
+
 func (r *Registry) find(name string) (provider, error) {
 	p, ok := r.models[r.Name(name)]
 	if !ok {

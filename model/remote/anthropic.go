@@ -1,13 +1,11 @@
 package remote
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
+	"maps"
 	"net/http"
 	"strings"
 
@@ -29,6 +27,8 @@ type (
 		Content string          `json:"content,omitempty"`
 		Failed  bool            `json:"is_error,omitempty"`
 		Cache   *anthropicMark  `json:"cache_control,omitempty"`
+
+		own map[string]json.RawMessage // of a turn that came from there: what is not known
 	}
 	anthropicMessage struct {
 		Role    string           `json:"role"`
@@ -38,18 +38,6 @@ type (
 		Name        string          `json:"name"`
 		Description string          `json:"description,omitempty"`
 		Schema      json.RawMessage `json:"input_schema"`
-	}
-	anthropicRequest struct {
-		Model     string             `json:"model"`
-		MaxTokens int                `json:"max_tokens"`
-		System    []anthropicBlock   `json:"system,omitempty"`
-		Messages  []anthropicMessage `json:"messages"`
-		Tools     []anthropicTool    `json:"tools,omitempty"`
-		Stream    bool               `json:"stream"`
-	}
-	anthropicError struct {
-		Type    string `json:"type"`
-		Message string `json:"message"`
 	}
 	anthropicUsage struct {
 		Input   *int `json:"input_tokens"` // without what the cache gave and took
@@ -63,198 +51,291 @@ type (
 		Message struct {
 			Usage anthropicUsage `json:"usage"`
 		} `json:"message"`
-		Block anthropicBlock `json:"content_block"`
-		Delta struct {
-			Type       string `json:"type"`
-			Text       string `json:"text"`
-			JSON       string `json:"partial_json"`
-			StopReason string `json:"stop_reason"`
-		} `json:"delta"`
-		Usage anthropicUsage  `json:"usage"`
-		Error *anthropicError `json:"error"`
+		Block map[string]json.RawMessage `json:"content_block"`
+		Delta map[string]json.RawMessage `json:"delta"`
+		Usage anthropicUsage             `json:"usage"`
 	}
 )
 
+// MarshalJSON writes the block with what is not known of it.
+func (b anthropicBlock) MarshalJSON() ([]byte, error) {
+	type plain anthropicBlock
+	if b.own == nil {
+		return json.Marshal(plain(b))
+	}
+	if b.Type == "" {
+		return json.Marshal(b.own)
+	}
+	known, err := json.Marshal(plain(b))
+	if err != nil {
+		return nil, err
+	}
+	all := maps.Clone(b.own)
+	if err := json.Unmarshal(known, &all); err != nil {
+		return nil, err
+	}
+	return json.Marshal(all)
+}
+
 const anthropicVersion = "2023-06-01"
 
-// callAnthropic asks Anthropic's messages API, or a gateway that speaks it.
-func (r *Model) callAnthropic(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error) {
-	data, err := json.Marshal(r.anthropicBody(c))
-	if err != nil {
-		return ending{}, fmt.Errorf("encode the question: %w", err)
-	}
-	address := strings.TrimSuffix(r.BaseURL, "/v1") + "/v1/messages"
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(data))
-	if err != nil {
-		return ending{}, fmt.Errorf("make the request: %w", err)
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("Accept", "text/event-stream")
-	req.Header.Set("Anthropic-Version", anthropicVersion)
-	if key := r.key(); key != "" {
-		req.Header.Set("X-Api-Key", key)
-	}
-	resp, err := x.Do(req)
-	if err != nil {
-		return ending{}, err
-	}
-	defer resp.Body.Close()
-	if resp.StatusCode/100 != 2 {
-		var answer struct {
-			Error *anthropicError `json:"error"`
-		}
-		page, _ := io.ReadAll(resp.Body)
-		if json.Unmarshal(page, &answer) == nil && answer.Error != nil {
-			return ending{}, answer.Error.reported()
-		}
-		return ending{}, &reported{text: resp.Status, means: meaning("", string(page))}
-	}
-	a := anthropicAnswer{text: text, calls: map[int]int{}}
-	lines := bufio.NewScanner(resp.Body)
-	lines.Buffer(nil, longestLine+1)
-	for lines.Scan() {
-		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data:"))
-		if !ok {
-			continue // the event's name comes again in its data
-		}
-		var ev anthropicEvent
-		if err := json.Unmarshal(data, &ev); err != nil {
-			return a.end, fmt.Errorf("read an event: %w", err)
-		}
-		if ev.Type == "message_stop" {
-			return a.end, a.end.check()
-		}
-		if err := a.take(&ev); err != nil {
-			return a.end, err
-		}
-	}
-	return a.end, cmp.Or(lines.Err(), io.ErrUnexpectedEOF)
+// messagesWire is Anthropic's messages, or a gateway that speaks them.
+type messagesWire struct{}
+
+func (messagesWire) name() string { return "messages" }
+
+func (messagesWire) address(base string) string {
+	return strings.TrimSuffix(base, "/v1") + "/v1/messages"
 }
 
-// An anthropicAnswer is put together from its events.
-type anthropicAnswer struct {
-	text                 func(string) error
-	end                  ending
-	input, written, read int         // tokens of the prompt
-	calls                map[int]int // by block of the answer
+func (messagesWire) header(h http.Header, key string) {
+	h.Set("Anthropic-Version", anthropicVersion)
+	if key != "" {
+		h.Set("X-Api-Key", key)
+	}
 }
 
-func (a *anthropicAnswer) take(ev *anthropicEvent) error {
+func (w messagesWire) read(a *answer, data []byte) (bool, error) {
+	var ev anthropicEvent
+	if err := json.Unmarshal(data, &ev); err != nil {
+		return false, fmt.Errorf("read an event: %w", err)
+	}
 	switch ev.Type {
 	case "message_start":
 		a.count(ev.Message.Usage)
 	case "content_block_start":
-		return a.begin(ev.Index, &ev.Block)
+		return false, a.block(ev.Index, ev.Block)
 	case "content_block_delta":
-		switch ev.Delta.Type {
-		case "text_delta":
-			return a.text(ev.Delta.Text)
-		case "input_json_delta":
-			if n, ok := a.calls[ev.Index]; ok {
-				a.end.calls[n].Arguments += ev.Delta.JSON
-			}
-		}
+		return false, a.blockPiece(ev.Index, ev.Delta)
 	case "message_delta":
-		a.end.reason = cmp.Or(ev.Delta.StopReason, a.end.reason)
+		a.end.reason = cmp.Or(raw(ev.Delta["stop_reason"]), a.end.reason)
 		a.count(ev.Usage)
+	case "message_stop":
+		a.blockCalls()
+		return true, nil
 	case "error":
-		if ev.Error == nil {
-			return &reported{text: "an error without a text"}
+		return false, readProblem(0, data)
+	}
+	return false, nil
+}
+
+// block reads the beginning of a block.
+func (a *answer) block(index int, b map[string]json.RawMessage) error {
+	it := a.item(index)
+	it.grown = fieldSet{}
+	it.grown.take(b)
+	switch raw(b["type"]) {
+	case "text":
+		it.isText = true
+		s := raw(b["text"])
+		it.text += len(s)
+		return a.say(s)
+	case "tool_use":
+		it.call = &model.Call{ID: raw(b["id"]), Name: raw(b["name"])}
+		if given := string(bytes.TrimSpace(b["input"])); given != "{}" && given != "null" {
+			it.call.Arguments = given // gateways give them whole
 		}
-		return ev.Error.reported()
 	}
 	return nil
 }
 
-// begin reads the beginning of a block.
-func (a *anthropicAnswer) begin(index int, b *anthropicBlock) error {
-	switch b.Type {
-	case "text":
-		return a.text(b.Text)
-	case "tool_use":
-		call := model.Call{ID: b.ID, Name: b.Name}
-		if given := string(b.Input); given != "{}" && given != "null" {
-			call.Arguments = given // gateways give them whole
+// blockPiece takes in a piece of a block.
+func (a *answer) blockPiece(index int, d map[string]json.RawMessage) error {
+	it := a.item(index)
+	switch raw(d["type"]) {
+	case "text_delta":
+		s := raw(d["text"])
+		it.text += len(s)
+		return a.say(s)
+	case "input_json_delta":
+		if it.call != nil {
+			it.call.Arguments += raw(d["partial_json"])
 		}
-		a.calls[index] = len(a.end.calls)
-		a.end.calls = append(a.end.calls, call)
+	case "citations_delta":
+	default:
+		if it.grown == nil {
+			it.grown = fieldSet{}
+		}
+		it.grown.take(d, "type")
 	}
 	return nil
+}
+
+func (a *answer) blockCalls() {
+	for _, place := range a.places() {
+		if call := a.items[place].call; call != nil {
+			a.end.calls = append(a.end.calls, *call)
+		}
+	}
+}
+
+func (w messagesWire) whole(a *answer, data []byte) error {
+	var all struct {
+		Content []map[string]json.RawMessage `json:"content"`
+		Reason  string                       `json:"stop_reason"`
+		Usage   anthropicUsage               `json:"usage"`
+	}
+	if err := json.Unmarshal(data, &all); err != nil {
+		return fmt.Errorf("read the answer: %w", err)
+	}
+	a.end.reason = all.Reason
+	a.count(all.Usage)
+	for i, b := range all.Content {
+		if err := a.block(i, b); err != nil {
+			return err
+		}
+	}
+	a.blockCalls()
+	return nil
+}
+
+func (messagesWire) kept(a *answer) any {
+	var list []keptItem
+	own := false // there is something that nobody here knows
+	for _, place := range a.places() {
+		it := a.items[place]
+		fields := map[string]json.RawMessage{}
+		for k, v := range it.grown {
+			if b, err := v.MarshalJSON(); err == nil {
+				fields[k] = b
+			}
+		}
+		k := keptItem{Item: fields, Call: it.call != nil}
+		switch {
+		case it.call != nil:
+			k.Item = without(fields, "id", "name", "input", "type")
+			own = own || len(k.Item) > 0
+		case it.isText:
+			k.Item, k.Text = without(fields, "text", "type", "citations"), &it.text
+			own = own || len(k.Item) > 0
+		default:
+			own = true
+		}
+		list = append(list, k)
+	}
+	if !own {
+		return nil
+	}
+	return list
 }
 
 // count reads what the answer has taken so far. A later figure is the sum of all before.
-func (a *anthropicAnswer) count(u anthropicUsage) {
+func (a *answer) count(u anthropicUsage) {
 	used := &a.end.usage
 	for _, figure := range []struct{ from, to *int }{
-		{u.Input, &a.input}, {u.Written, &a.written}, {u.Read, &a.read}, {u.Output, &used.CompletionTokens},
+		{u.Input, &a.input}, {u.Written, &a.written}, {u.Read, &a.readBack}, {u.Output, &used.CompletionTokens},
 	} {
 		if figure.from != nil {
 			*figure.to = *figure.from
 		}
 	}
-	used.PromptTokens, used.CachedTokens, a.end.written = a.input+a.written+a.read, a.read, a.written
+	used.PromptTokens, used.CachedTokens, a.end.written = a.input+a.written+a.readBack, a.readBack, a.written
 }
 
-func (e *anthropicError) reported() *reported {
-	return &reported{
-		text:      e.Message,
-		temporary: e.Type == "overloaded_error" || e.Type == "rate_limit_error" || e.Type == "api_error",
-		spent:     e.Type == "billing_error" || strings.Contains(e.Message, "credit balance is too low"),
-		means:     meaning(e.Type, e.Message),
-	}
-}
-
-// anthropicBody writes a conversation in Anthropic's form. Roles have to alternate, and the results of all calls of one
-// answer have to come together, before anything else that the user says.
-func (r *Model) anthropicBody(c model.Chat) anthropicRequest {
-	body := anthropicRequest{Model: r.Model, MaxTokens: c.MaxTokens, Stream: true}
-	if c.System != "" {
-		body.System = []anthropicBlock{{Type: "text", Text: c.System}}
-	}
-	for _, t := range c.Tools {
-		body.Tools = append(body.Tools, anthropicTool{t.Name, t.Description, schema(t)})
-	}
-	put := func(role string, b anthropicBlock) {
-		if n := len(body.Messages); n == 0 || body.Messages[n-1].Role != role {
-			body.Messages = append(body.Messages, anthropicMessage{Role: role})
-		}
-		m := &body.Messages[len(body.Messages)-1]
-		if n := len(m.Content); n > 0 && b.Type == "text" && m.Content[n-1].Type == "text" {
-			m.Content[n-1].Text += "\n\n" + b.Text
-			return
-		}
-		m.Content = append(m.Content, b)
-	}
-	for _, t := range c.Turns {
-		if t.Role == "tool" {
-			put("user", anthropicBlock{
+// body writes a conversation in Anthropic's form. Roles have to alternate, and the results of all calls of one answer
+// have to come together, before anything else that the user says.
+func (w messagesWire) body(r *Model, m *manners, c *model.Chat) map[string]any {
+	b := new(anthropicBody)
+	for i := range c.Turns {
+		t := &c.Turns[i]
+		switch {
+		case t.Role == "tool":
+			b.put("user", anthropicBlock{
 				Type: "tool_result", CallID: plainID(t.CallID), Content: cmp.Or(t.Text, nothing), Failed: t.Failed,
 			})
-			continue
+		case t.Role == "assistant":
+			for _, block := range w.assistant(r, t) {
+				b.put(t.Role, block)
+			}
+		case strings.TrimSpace(t.Text) != "": // an empty block is refused
+			b.put(t.Role, anthropicBlock{Type: "text", Text: t.Text})
 		}
-		if strings.TrimSpace(t.Text) != "" { // an empty block is refused
-			put(t.Role, anthropicBlock{Type: "text", Text: t.Text})
-		}
-		for _, call := range t.Calls {
-			put(t.Role, anthropicBlock{Type: "tool_use", ID: plainID(call.ID), Name: call.Name, Input: object(call.Arguments)})
-		}
+	}
+	if c.System != "" {
+		b.system = []anthropicBlock{{Type: "text", Text: c.System}}
 	}
 	if len(c.Tools) > 0 {
-		body.mark()
+		b.mark()
+	}
+	body := map[string]any{"model": r.Model, maxTokens: c.MaxTokens, "messages": b.messages}
+	if b.system != nil {
+		body["system"] = b.system
+	}
+	var tools []anthropicTool
+	for _, t := range c.Tools {
+		tools = append(tools, anthropicTool{t.Name, t.Description, schema(t)})
+	}
+	if tools != nil {
+		body["tools"] = tools
+	}
+	if r.Effort != "" {
+		body["thinking"], body["output_config"] = map[string]string{"type": "adaptive"}, map[string]string{"effort": r.Effort}
+	}
+	if !m.whole {
+		body["stream"] = true
 	}
 	return body
+}
+
+// assistant writes a turn of the assistant's, with the blocks of its thoughts where they stood.
+func (w messagesWire) assistant(r *Model, t *model.Turn) (out []anthropicBlock) {
+	text := func(item map[string]json.RawMessage, s string) any {
+		if strings.TrimSpace(s) == "" {
+			return anthropicBlock{}
+		}
+		return anthropicBlock{Type: "text", Text: s, own: item}
+	}
+	call := func(item map[string]json.RawMessage, c model.Call) any {
+		return anthropicBlock{Type: "tool_use", ID: plainID(c.ID), Name: c.Name, Input: object(c.Arguments), own: item}
+	}
+	var kept []keptItem
+	if !r.unkeep(w, t.Kept, &kept) {
+		kept = nil
+	}
+	if len(kept) == 0 && t.Text != "" {
+		kept = []keptItem{{Text: new(len(t.Text))}}
+	}
+	for _, block := range refill(kept, t, text, call) {
+		switch block := block.(type) {
+		case anthropicBlock:
+			if block.Type != "" {
+				out = append(out, block)
+			}
+		case map[string]json.RawMessage:
+			out = append(out, anthropicBlock{own: block})
+		}
+	}
+	return out
+}
+
+// An anthropicBody is a conversation while it is written.
+type anthropicBody struct {
+	system   []anthropicBlock
+	messages []anthropicMessage
+}
+
+func (b *anthropicBody) put(role string, block anthropicBlock) {
+	if n := len(b.messages); n == 0 || b.messages[n-1].Role != role {
+		b.messages = append(b.messages, anthropicMessage{Role: role})
+	}
+	m := &b.messages[len(b.messages)-1]
+	if n := len(m.Content); n > 0 && block.Type == "text" && m.Content[n-1].Type == "text" && block.own == nil {
+		m.Content[n-1].Text += "\n\n" + block.Text
+		return
+	}
+	m.Content = append(m.Content, block)
 }
 
 // mark says where the provider should keep what it has read. A conversation with tools is sent again and again, each
 // time a little longer: the tools and the system's text are the same each time, and so is all up to the last message
 // but one of the user. One question with its passages never comes again and is not worth the price of a mark.
-func (b *anthropicRequest) mark() {
-	if len(b.System) > 0 {
-		b.System[len(b.System)-1].Cache = &anthropicMark{"ephemeral"}
+func (b *anthropicBody) mark() {
+	if len(b.system) > 0 {
+		b.system[len(b.system)-1].Cache = &anthropicMark{"ephemeral"}
 	}
 	marks := 2
-	for i := len(b.Messages) - 1; i >= 0 && marks > 0; i-- {
-		if m := &b.Messages[i]; m.Role == "user" {
+	for i := len(b.messages) - 1; i >= 0 && marks > 0; i-- {
+		if m := &b.messages[i]; m.Role == "user" {
 			m.Content[len(m.Content)-1].Cache = &anthropicMark{"ephemeral"}
 			marks--
 		}

@@ -13,7 +13,8 @@ import (
 
 // When a circuit opens, and for how long.
 const (
-	tripAfter  = 5               // failed tries in a row, of whatever callers
+	tripAfter  = 5               // failed tries in a row
+	tripShare  = 2               // of these count of one caller: one job that stalls is not the endpoint
 	firstPause = 5 * time.Second // doubled each time that a probe fails
 	lastPause  = 2 * time.Minute
 	probePause = 2 * time.Second // told to callers who come while the probe is under way
@@ -25,7 +26,9 @@ const (
 type breaker struct {
 	address string // scheme and host
 	mu      sync.Mutex
-	failed  int // in a row
+	failed  int            // in a row
+	counted int            // of these, those that count towards opening the circuit
+	callers map[string]int // how often each caller has failed in this row
 	pause   time.Duration
 	until   time.Time // open until then; zero while closed
 	probing bool
@@ -35,16 +38,17 @@ type breaker struct {
 
 // A permit is one try at an endpoint.
 type permit struct {
-	b     *breaker
-	probe bool
+	b      *breaker
+	probe  bool
+	caller string
 }
 
-// admit lets a try through, or says how long to wait.
-func (b *breaker) admit() (permit, time.Duration, bool) {
+// admit lets a try of a caller through, or says how long to wait. Tries of nobody in particular have no name.
+func (b *breaker) admit(caller string) (permit, time.Duration, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.until.IsZero() {
-		return permit{b: b}, 0, true
+		return permit{b: b, caller: caller}, 0, true
 	}
 	if wait := time.Until(b.until); wait > 0 {
 		return permit{}, wait, false
@@ -53,7 +57,7 @@ func (b *breaker) admit() (permit, time.Duration, bool) {
 		return permit{}, probePause, false
 	}
 	b.probing = true
-	return permit{b, true}, 0, true
+	return permit{b, true, caller}, 0, true
 }
 
 // succeeded says that the endpoint answered, be it with a refusal.
@@ -61,6 +65,7 @@ func (p permit) succeeded() {
 	p.b.mu.Lock()
 	defer p.b.mu.Unlock()
 	p.b.failed, p.b.pause, p.b.until, p.b.probing = 0, 0, time.Time{}, false
+	p.b.counted, p.b.callers = 0, nil
 }
 
 // failed says that the endpoint failed, and how.
@@ -70,9 +75,16 @@ func (p permit) failed(f *Failure) {
 	defer b.mu.Unlock()
 	b.failed++
 	b.last = *f
+	if b.until.IsZero() && (p.caller == "" || b.callers[p.caller] < tripShare) {
+		b.counted++
+		if b.callers == nil {
+			b.callers = map[string]int{}
+		}
+		b.callers[p.caller]++
+	}
 	if p.probe {
 		b.probing = false
-	} else if !b.until.IsZero() || b.failed < tripAfter {
+	} else if !b.until.IsZero() || b.counted < tripAfter {
 		return // a try that began before the circuit opened tells nothing new
 	}
 	b.pause = min(max(2*b.pause, firstPause), lastPause)
@@ -90,6 +102,14 @@ func (b *breaker) why(model string) *Failure {
 	return &f
 }
 
+// callerOf is who asks, by the key of the call: the job, or the question, that it belongs to.
+func callerOf(key string) string {
+	if at := strings.IndexAny(key, "/.+"); at >= 0 {
+		key = key[:at]
+	}
+	return key
+}
+
 // abandoned says nothing about the endpoint: the caller ended the try. The next one may probe in its place.
 func (p permit) abandoned() {
 	p.b.mu.Lock()
@@ -104,6 +124,7 @@ func (p permit) abandoned() {
 type Set struct {
 	models   []*Model
 	breakers map[[3]string]*breaker // by address, what is asked there, and key
+	learned  map[[2]string]*learned // by address, and the model there
 	took     *latencies
 }
 
@@ -186,6 +207,8 @@ type Use struct {
 	Tries    int64 // requests, repeated ones included
 	Tokens   struct{ Prompt, Cached, Completion int64 }
 	Cost     int64 // in millionths of a US dollar
+	Priced   bool  // it is known what its tokens cost
+	Manners  string
 }
 
 // Uses lists the models with what they were used for, by name.
@@ -193,7 +216,7 @@ func (s *Set) Uses() []Use {
 	var list []Use
 	for _, m := range s.models {
 		c := &m.used
-		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load()}
+		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Priced: m.Priced(), Manners: m.Manners()}
 		u.Cost = c.cost.Load()
 		u.Tokens.Prompt, u.Tokens.Cached, u.Tokens.Completion = c.prompt.Load(), c.cached.Load(), c.completion.Load()
 		list = append(list, u)

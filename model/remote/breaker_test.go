@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"docent/api"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
@@ -76,7 +77,9 @@ func breaking(t *testing.T, provider string, e *endpoint) *registry.Registry {
 
 func unavailable(t *testing.T, r *registry.Registry, name string) *model.Unavailable {
 	t.Helper()
-	_, err := r.Chat(t.Context(), name, conversation)
+	c := conversation
+	c.Key = api.NewID("job_", time.Now()) + "/1" // of a job of its own
+	_, err := r.Chat(t.Context(), name, c)
 	var u *model.Unavailable
 	if !errors.As(err, &u) || u.Model != name || u.After <= 0 || strings.Contains(err.Error(), secret) {
 		t.Fatalf("%s: %v", name, err)
@@ -137,6 +140,28 @@ func TestAnEndpointThatFailsIsSparedAndTriedAgain(t *testing.T) {
 				t.Errorf("%+v", s)
 			}
 		})
+	})
+}
+
+// One job that stalls is no reason to refuse others' first requests.
+func TestOneCallersFailuresDoNotOpenTheCircuit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		e := &endpoint{sick: true}
+		r := breaking(t, model.OpenAI, e)
+		for range 20 {
+			if _, err := r.Chat(t.Context(), "a", conversation); err == nil {
+				t.Fatal("no failure")
+			}
+		}
+		if s := r.Endpoints()[0]; s.State != remote.Closed || s.Failures != 20 || e.count() != 20 {
+			t.Fatalf("%+v", s)
+		}
+		for range 3 {
+			unavailable(t, r, "b")
+		}
+		if s := r.Endpoints()[0]; s.State != remote.Open || e.count() != 23 {
+			t.Errorf("%+v", s)
+		}
 	})
 }
 

@@ -107,9 +107,9 @@ func TestAConversationWithTools(t *testing.T) {
 				{"id":"call_2","type":"function","function":{"name":"read","arguments":"{\"malformed\":\"{\\\"path\\\":\"}"}}]},
 			{"role":"tool","content":"Teh text.","tool_call_id":"call/1"},
 			{"role":"tool","content":"the arguments are no JSON","tool_call_id":"call_2"}],
-			"max_tokens":1024,"stream":true,"stream_options":{"include_usage":true},
+			"max_tokens":8000,"stream":true,"stream_options":{"include_usage":true},
 			"tools":[{"type":"function","function":{"name":"read","description":"Reads a file.","parameters":{"type":"object","properties":{"path":{"type":"string"}}}}}]}`,
-		model.Anthropic: `{"model":"m-1","max_tokens":1024,"stream":true,
+		model.Anthropic: `{"model":"m-1","max_tokens":8000,"stream":true,
 			"system":[{"type":"text","text":"You edit documentation.","cache_control":{"type":"ephemeral"}}],
 			"messages":[
 			{"role":"user","content":[{"type":"text","text":"Fix the typo.","cache_control":{"type":"ephemeral"}}]},

@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -13,8 +14,6 @@ import (
 	"unicode/utf8"
 
 	"docent/model"
-
-	openai "github.com/sashabaranov/go-openai"
 )
 
 // An EmbedderConfig says how an endpoint that speaks OpenAI's embeddings is reached, and what bounds it.
@@ -150,7 +149,7 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 	}
 	var list [][]float32
 	ctx, span := m.trace(ctx, "embeddings")
-	end, err := m.tries(ctx, (*Failure).Temporary, false, func(ctx context.Context) (ending, error) {
+	end, err := m.tries(ctx, "", (*Failure).Temporary, false, func(ctx context.Context) (ending, error) {
 		_, over := m.took.request(ctx)
 		defer over()
 		return m.exchanged(ctx, false, true, func(ctx context.Context, x *exchange) (end ending, err error) {
@@ -165,14 +164,26 @@ func (e *Embedder) ask(ctx context.Context, m *Model, texts []string) ([][]float
 
 // embed asks for the vectors of texts.
 func (r *Model) embed(ctx context.Context, x *exchange, texts []string, dimensions int) ([][]float32, ending, error) {
-	config := openai.DefaultConfig(r.key())
-	config.BaseURL, config.HTTPClient = r.BaseURL, x
-	answer, err := openai.NewClientWithConfig(config).CreateEmbeddings(ctx, openai.EmbeddingRequestStrings{
-		Input: texts, Model: openai.EmbeddingModel(r.Model), Dimensions: dimensions})
-	if err != nil {
-		return nil, ending{}, plainly(err)
+	body := map[string]any{"model": r.Model, "input": texts}
+	if dimensions > 0 {
+		body["dimensions"] = dimensions
 	}
-	end := ending{usage: openaiUsage(answer.Usage)}
+	resp, err := r.postTo(ctx, x, r.BaseURL+"/embeddings", bearer, body)
+	if err != nil {
+		return nil, ending{}, err
+	}
+	defer resp.Body.Close()
+	var answer struct {
+		Data []struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		} `json:"data"`
+		Usage chatUsage `json:"usage"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return nil, ending{}, fmt.Errorf("read the vectors: %w", err)
+	}
+	end := ending{usage: answer.Usage.usage()}
 	if end.usage.PromptTokens == 0 { // some servers do not count
 		for _, text := range texts {
 			end.usage.PromptTokens += len(text)/4 + 1

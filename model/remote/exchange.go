@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -20,7 +21,7 @@ type exchange struct {
 	idle   time.Duration
 	first  time.Duration // of silence before the answer's first byte
 	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	clock  silence
 	status int
 	after  string // the Retry-After header
 	body   io.ReadCloser
@@ -33,9 +34,10 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	if x.key != "" {
 		req.Header.Set("Idempotency-Key", x.key)
 	}
-	x.timer = time.AfterFunc(x.first, func() { x.cancel(errIdle) })
+	x.clock.end = func() { x.cancel(errIdle) }
+	x.clock.start(x.first)
 	resp, err := x.client.Do(req)
-	x.timer.Stop()
+	x.clock.stop()
 	if err != nil {
 		return nil, err
 	}
@@ -57,9 +59,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 }
 
 func (x *exchange) close() {
-	if x.timer != nil {
-		x.timer.Stop()
-	}
+	x.clock.stop()
 	if x.body != nil {
 		_ = x.body.Close()
 	}
@@ -74,6 +74,56 @@ func (x *exchange) retryAfter(now time.Time) time.Duration {
 		return at.Sub(now)
 	}
 	return 0
+}
+
+// silence ends what waits for a provider that says nothing. It waits in two parts: a process that was stopped, or a machine
+// that slept, finds the timer due before it has read what came meanwhile, and reads it in the second part.
+type silence struct {
+	end func()
+
+	mu    sync.Mutex
+	timer *time.Timer
+	due   time.Time     // of the part that is waited for; zero if nothing is
+	rest  time.Duration // the second part; zero once it has begun
+}
+
+func (s *silence) start(longest time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest = longest / 8
+	s.wait(longest - s.rest)
+}
+
+func (s *silence) wait(part time.Duration) {
+	s.due = time.Now().Add(part)
+	if s.timer == nil {
+		s.timer = time.AfterFunc(part, s.fired)
+	} else {
+		s.timer.Reset(part)
+	}
+}
+
+func (s *silence) stop() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.due = time.Time{}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+}
+
+func (s *silence) fired() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.due.IsZero() || time.Now().Before(s.due): // stopped, or started again, while this was on its way
+	case s.rest > 0:
+		part := s.rest
+		s.rest = 0
+		s.wait(part)
+	default:
+		s.end()
+	}
 }
 
 // A guardedBody is a body within the limits of its exchange. The clock of silence runs only while the body is read.
@@ -97,13 +147,13 @@ func (g *guardedBody) Read(p []byte) (int, error) {
 	if len(p) > g.left {
 		p = p[:g.left]
 	}
-	silence := g.of.idle
+	longest := g.of.idle
 	if !g.begun {
-		silence = g.of.first
+		longest = g.of.first
 	}
-	g.of.timer.Reset(silence)
+	g.of.clock.start(longest)
 	n, err := g.of.body.Read(p)
-	g.of.timer.Stop()
+	g.of.clock.stop()
 	g.begun = g.begun || n > 0
 	g.left -= n
 	if at := bytes.LastIndexByte(p[:n], '\n'); at >= 0 {

@@ -92,16 +92,6 @@ func (r *Model) clean(err error) string {
 	return s
 }
 
-// reported is an error that the provider reported within its stream.
-type reported struct {
-	text      string
-	temporary bool
-	spent     bool  // no waiting helps: somebody has to pay
-	means     error // ErrTooLong or ErrRefused if it is one of these
-}
-
-func (e *reported) Error() string { return e.text }
-
 // failure says why a try at an exchange failed.
 func (r *Model) failure(ctx context.Context, x *exchange, err error) *Failure {
 	f := &Failure{Model: r.name, Host: r.host, Status: x.status, RetryAfter: x.retryAfter(time.Now())}
@@ -116,7 +106,7 @@ func (r *Model) failure(ctx context.Context, x *exchange, err error) *Failure {
 		f.Reason, f.Status = "took too long to answer", 0
 	case errors.Is(err, errStream):
 		f.Reason = "did not answer with a stream"
-	case x.over:
+	case x.over || errors.Is(err, errSize):
 		f.Reason = "sent more than an answer may have"
 	case f.cause == model.ErrTooLong:
 		f.Reason = "has no room for the conversation"

@@ -4,6 +4,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -19,14 +20,16 @@ import (
 
 // Defaults of a model that is reached over HTTP, and what bounds it whatever its configuration says.
 const (
-	defaultMaxTokens = 1024
+	defaultMaxTokens = 1024 // of an answer
+	defaultTurn      = 8000 // of a turn of a conversation with tools
+	leastReasoning   = 4096 // of a model that thinks first
 	defaultWindow    = 16_000
 	defaultIdle      = time.Minute
 	defaultTotal     = 5 * time.Minute
 	defaultAttempts  = 3
 	defaultBackoff   = 500 * time.Millisecond
 	longestWait      = 30 * time.Second // between two tries; a provider that asks for more is given up at once
-	longestLine      = 1 << 20
+	longestLine      = 4 << 20          // Responses end with all that was said in one
 	longestStream    = 64 << 20
 	longestError     = 64 << 10
 
@@ -44,9 +47,17 @@ type Config struct {
 	// none.
 	Key func() string
 
-	MaxTokens int           // of an answer; default 1024
-	Window    int           // tokens of prompt and answer together; default 16000
-	Price     Price         // nothing is reckoned if zero
+	// API is the form of OpenAI's that is spoken: ChatCompletions or Responses. If it is empty, it is what the model is
+	// known for at its own provider, and chat completions anywhere else.
+	API string
+	// What is sent beside what Docent sends: the effort of reasoning, and fields and headers of the endpoint's own.
+	Effort       string
+	ExtraBody    map[string]any
+	ExtraHeaders map[string]string
+
+	MaxTokens int           // of a reply; by default 1024 for an answer, and 8000 for a turn of a conversation
+	Window    int           // tokens of prompt and reply together; what the model is known for, else 16000
+	Price     Price         // what the model is known for if zero
 	Whole     bool          // ask for answers in one piece: for servers that do not stream calls of tools (openai only)
 	Searches  int           // of the model's own for one answer; default 3, none if negative
 	Idle      time.Duration // longest silence of the provider; a minute if zero
@@ -81,7 +92,9 @@ type Model struct {
 	provider string
 	host     string
 	client   *http.Client
-	call     func(ctx context.Context, x *exchange, c model.Chat, text func(string) error) (ending, error)
+	known    known
+	turn     int // tokens of a turn of a conversation
+	manners  *learned
 	breaker  *breaker
 	used     counter
 	took     timed
@@ -93,6 +106,7 @@ type Model struct {
 type ending struct {
 	reason  string // "stop", "tools", "length", or the provider's own word
 	calls   []model.Call
+	kept    json.RawMessage // what has to go back with the turn, unread
 	usage   model.Usage
 	written int // of the prompt's tokens: those that the provider put into its cache, at a price
 }
@@ -118,12 +132,14 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 		return nil, errors.New("the public endpoint needs a key")
 	case n.Whole && provider != model.OpenAI:
 		return nil, errors.New("answers in one piece are for endpoints that speak OpenAI's form")
+	case n.API != "" && (provider != model.OpenAI || n.API != ChatCompletions && n.API != Responses):
+		return nil, fmt.Errorf("the api of an endpoint that speaks OpenAI's form is %q or %q", ChatCompletions, Responses)
 	case min(n.MaxTokens, n.Window, n.Attempts) < 0 || min(n.Idle, n.Total, n.Backoff, n.FallbackAfter) < 0:
 		return nil, errors.New("limits are not negative")
 	}
 	n.BaseURL = strings.TrimRight(n.BaseURL, "/")
-	n.MaxTokens = cmp.Or(n.MaxTokens, defaultMaxTokens)
-	n.Window = cmp.Or(n.Window, defaultWindow)
+	known := lookUp(n.Model)
+	turn := known.fill(&n, provider, u)
 	n.Idle = cmp.Or(n.Idle, defaultIdle)
 	n.Total = cmp.Or(n.Total, defaultTotal)
 	n.Attempts = cmp.Or(n.Attempts, defaultAttempts)
@@ -136,16 +152,13 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 	if n.Transport == nil {
 		n.Transport = shared
 	}
-	r := &Model{Config: n, name: name, provider: provider, host: u.Host, breaker: s.breaker(n.BaseURL, n.circuit, n.key()), client: &http.Client{
-		Transport: tracing.Transport(n.Transport),
-		// A redirect would carry the question, and on the same host the key, to where nobody configured.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	r := &Model{Config: n, name: name, provider: provider, host: u.Host, known: known, turn: turn,
+		manners: s.manners(n.BaseURL, n.Model), breaker: s.breaker(n.BaseURL, n.circuit, n.key()), client: &http.Client{
+			Transport: tracing.Transport(n.Transport),
+			// A redirect would carry the question, and on the same host the key, to where nobody configured.
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}}
 	r.took = s.metrics().timed(name)
-	r.call = r.callOpenAI
-	if provider == model.Anthropic {
-		r.call = r.callAnthropic
-	}
 	s.models = append(s.models, r)
 	return r, nil
 }
@@ -169,6 +182,11 @@ func (r *Model) Answer(ctx context.Context, req model.Request, emit func(model.D
 // too.
 func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 	var text strings.Builder
+	if c.MaxTokens <= 0 {
+		c.MaxTokens = r.turn
+	} else if r.reasons() {
+		c.MaxTokens = max(c.MaxTokens, leastReasoning)
+	}
 	end, err := r.ask(ctx, c, func(s string) error {
 		text.WriteString(s)
 		return nil
@@ -184,7 +202,7 @@ func (r *Model) Chat(ctx context.Context, c model.Chat) (model.Reply, error) {
 			end.calls[i].ID = c.CallID(i)
 		}
 	}
-	return model.Reply{Model: r.name, Text: text.String(), Calls: end.calls, Reason: end.reason, Usage: end.usage}, nil
+	return model.Reply{Model: r.name, Text: text.String(), Calls: end.calls, Kept: end.kept, Reason: end.reason, Usage: end.usage}, nil
 }
 
 // ask sends a conversation to the provider and passes on the text of the answer as it comes. After a failure it tries
@@ -210,10 +228,10 @@ func (r *Model) ask(
 		}
 		return nil
 	}
-	end, err := r.tries(ctx, again, hurry, func(ctx context.Context) (ending, error) {
+	end, err := r.tries(ctx, callerOf(c.Key), again, hurry, func(ctx context.Context) (ending, error) {
 		first, over := r.took.request(ctx)
 		defer over()
-		end, err := r.once(ctx, c, func(s string) error {
+		end, err := r.seen(ctx, c, func(s string) error {
 			if s != "" {
 				first()
 			}
@@ -228,7 +246,7 @@ func (r *Model) ask(
 // tries makes tries within the limits of the model, the endpoint's circuit and the caller's patience. An error of once
 // that is no Failure is the caller's own, and ends them.
 func (r *Model) tries(
-	ctx context.Context, again func(*Failure) bool, hurry bool, once func(context.Context) (ending, error),
+	ctx context.Context, caller string, again func(*Failure) bool, hurry bool, once func(context.Context) (ending, error),
 ) (ending, error) {
 	began := time.Now()
 	inner, stop := context.WithTimeoutCause(ctx, r.Total, errTotal)
@@ -241,7 +259,7 @@ func (r *Model) tries(
 	}
 	var last *Failure
 	for try := 1; ; try++ {
-		permit, wait, ok := r.breaker.admit()
+		permit, wait, ok := r.breaker.admit(caller)
 		if !ok {
 			if last == nil {
 				last = r.breaker.why(r.name)
@@ -298,12 +316,41 @@ func (r *Model) wait(f *Failure, try int) (time.Duration, bool) {
 	return backoff.Exponential(r.Backoff, longestWait)(try), true
 }
 
+// doublings is how often the bound on a reply is doubled if all of it was used and nothing of it is seen.
+const doublings = 2
+
+// seen makes one try. A reply that was cut off at its length before anything of it was seen, as when a model thinks
+// longer than it may speak, is asked for again with twice the room, and the endpoint is remembered for it.
+func (r *Model) seen(ctx context.Context, c model.Chat, text func(string) error, hurry bool) (ending, error) {
+	r.bound(&c)
+	key, some := c.Key, false
+	var spent model.Usage
+	written := 0
+	for n := 0; ; n++ {
+		end, err := r.once(ctx, c, func(s string) error {
+			some = some || s != ""
+			return text(s)
+		}, hurry)
+		spent.Add(end.usage)
+		written += end.written
+		end.usage, end.written = spent, written
+		wider := min(2*c.MaxTokens, r.longest())
+		if err != nil || end.reason != "length" || some || len(end.calls) > 0 || c.Exact || n == doublings || wider <= c.MaxTokens {
+			return end, err
+		}
+		c.MaxTokens = wider
+		r.manners.needs(wider)
+		if key != "" {
+			c.Key = fmt.Sprintf("%s+%d", key, n+1) // it is another request
+		}
+	}
+}
+
 // once makes one try and turns whatever goes wrong into a Failure.
 func (r *Model) once(ctx context.Context, c model.Chat, text func(string) error, hurry bool) (ending, error) {
-	r.bound(&c)
 	return r.exchanged(ctx, hurry, r.Whole, func(ctx context.Context, x *exchange) (ending, error) {
 		x.key = c.Key
-		return r.call(ctx, x, c, text)
+		return r.converse(ctx, x, c, text)
 	})
 }
 
@@ -316,9 +363,6 @@ func (r *Model) exchanged(
 	x := &exchange{client: r.client, idle: r.Idle, first: r.Idle, cancel: cancel, whole: whole}
 	if hurry {
 		x.first = min(r.Idle, r.FallbackAfter)
-	}
-	if r.Whole {
-		x.idle, x.first = r.Total, r.Total // nothing comes until all is written
 	}
 	defer x.close()
 	end, err := call(ctx, x)
@@ -333,8 +377,30 @@ func (r *Model) bound(c *model.Chat) {
 	if c.MaxTokens <= 0 {
 		c.MaxTokens = r.MaxTokens
 	}
-	c.MaxTokens = min(c.MaxTokens, r.Config.Window/2)
+	m, window := r.manners.now(), r.Config.Window
+	if !c.Exact {
+		c.MaxTokens = max(c.MaxTokens, m.least)
+		if m.context > 0 { // less than the configuration says
+			window = min(window, m.context)
+		}
+	}
+	c.MaxTokens = min(c.MaxTokens, r.longest(), max(window-chatTokens(c), window/4))
 }
+
+// longest is how many tokens a reply may have at the most.
+func (r *Model) longest() int {
+	most := r.Config.Window / 2
+	if r.known.output > 0 {
+		most = min(most, r.known.output)
+	}
+	return most
+}
+
+// Priced reports whether it is known what its tokens cost: by the configuration, or by the table of known models.
+func (r *Model) Priced() bool { return r.Price != (Price{}) }
+
+// reasons reports whether the model thinks before it answers, with tokens of the same bound.
+func (r *Model) reasons() bool { return r.known.reasons || r.Effort != "" }
 
 // Window is how many tokens a conversation and its reply may have together.
 func (r *Model) Window() int { return r.Config.Window }

@@ -127,6 +127,7 @@ func chatTokens(c *model.Chat) int {
 	n := tokens(c.System)
 	for i := range c.Turns {
 		n += tokens(c.Turns[i].Text) + 8
+		n += len(c.Turns[i].Kept) / 3
 		for _, call := range c.Turns[i].Calls {
 			n += tokens(call.Name+call.Arguments) + 16
 		}
@@ -150,7 +151,7 @@ func (a *answering) within(spoke bool, result *model.Result) (short, ended bool,
 	most, short := a.room(result)
 	switch {
 	case most >= leastAnswer:
-		if a.chat.MaxTokens = 0; short {
+		if a.chat.MaxTokens, a.chat.Exact = 0, short; short {
 			a.chat.MaxTokens = most
 		}
 		return short, false, nil
@@ -213,7 +214,7 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 		if err := a.c.flush(); err != nil {
 			return err
 		}
-		if err := a.carryOut(ctx, raw.String(), end.calls, result); err != nil {
+		if err := a.carryOut(ctx, raw.String(), &end, result); err != nil {
 			return err
 		}
 	}
@@ -223,15 +224,16 @@ func (a *answering) run(ctx context.Context, result *model.Result) error {
 const roomForCall = 2*(len(noMore)+2)/3 + 128
 
 // carryOut runs the model's calls and puts the results into the conversation. A wrong call gets an error as its result.
-func (a *answering) carryOut(ctx context.Context, said string, calls []model.Call, result *model.Result) error {
+func (a *answering) carryOut(ctx context.Context, said string, end *ending, result *model.Result) error {
 	a.tighten(result)
+	calls := end.calls
 	for i := range calls {
 		if calls[i].ID == "" {
 			calls[i].ID = a.chat.CallID(i)
 		}
 	}
-	a.chat.Turns = append(slices.Clip(a.chat.Turns), model.Turn{Role: "assistant", Text: said, Calls: calls})
-	a.left -= tokens(said)
+	a.chat.Turns = append(slices.Clip(a.chat.Turns), model.Turn{Role: "assistant", Text: said, Calls: calls, Kept: end.kept})
+	a.left -= tokens(said) + len(end.kept)/3
 	for _, call := range calls {
 		a.left -= tokens(call.Name+call.Arguments) + 16
 	}

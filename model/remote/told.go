@@ -19,11 +19,8 @@ func (r *Model) Prompt(req model.Request) model.Prompt {
 	for _, t := range a.chat.Tools {
 		p.Tokens += tokens(t.Name + t.Description + string(t.Schema))
 	}
-	if r.provider == model.Anthropic {
-		p.Body, _ = json.Marshal(r.anthropicBody(a.chat)) // texts and numbers: cannot fail
-	} else {
-		p.Body, _ = json.Marshal(r.openaiRequest(a.chat))
-	}
+	m := r.manners.now()
+	p.Body, _ = json.Marshal(r.request(r.wire(&m), &m, &a.chat)) // texts and numbers: cannot fail
 	return model.Prompt{Model: r.name, Provider: r.provider, Remote: p}
 }
 

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"docent/model"
-
-	openai "github.com/sashabaranov/go-openai"
 )
 
 // What servers say when a conversation is too long or when they decline, in the words of their documentation and
@@ -89,11 +87,11 @@ func TestWhyStreamsEnd(t *testing.T) {
 // Servers differ in how they number the pieces of calls.
 func TestCallsArePutTogether(t *testing.T) {
 	zero, one := 0, 1
-	piece := func(index *int, id, name, arguments string) openai.ToolCall {
-		return openai.ToolCall{Index: index, ID: id, Function: openai.FunctionCall{Name: name, Arguments: arguments}}
+	piece := func(index *int, id, name, arguments string) callPiece {
+		return callPiece{Index: index, ID: id, Name: name, Arguments: arguments}
 	}
 	want := []model.Call{{ID: "a", Name: "f", Arguments: `{"x":1}`}, {ID: "b", Name: "g", Arguments: `{"y":2}`}}
-	for name, pieces := range map[string][]openai.ToolCall{
+	for name, pieces := range map[string][]callPiece{
 		"by index": {piece(&zero, "a", "f", ""), piece(&zero, "", "", `{"x":`), piece(&one, "b", "g", `{"y"`),
 			piece(&zero, "", "", `1}`), piece(&one, "", "", `:2}`)},
 		"whole, all index 0": {piece(&zero, "a", "f", `{"x":1}`), piece(&zero, "b", "g", `{"y":2}`)},
@@ -115,7 +113,7 @@ func TestCallsArePutTogether(t *testing.T) {
 		}
 	}
 	var g gathered // no ids at all
-	for _, p := range []openai.ToolCall{piece(nil, "", "f", `{}`), piece(nil, "", "g", `{}`)} {
+	for _, p := range []callPiece{piece(nil, "", "f", `{}`), piece(nil, "", "g", `{}`)} {
 		g.add(&p)
 	}
 	if len(g.list) != 2 || g.list[0].Name != "f" || g.list[1].Name != "g" {

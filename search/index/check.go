@@ -62,6 +62,7 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 	error) {
 	u := newUpdate(o, project, tree)
 	u.passed = make(map[string]string)
+	defer u.Close()
 	if err := u.begin(ctx, progress); err != nil {
 		return Check{}, err
 	}

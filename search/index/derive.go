@@ -3,7 +3,6 @@ package index
 import (
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
 	"path"
 	"slices"
@@ -40,7 +39,7 @@ func (u *Update) derive() []*page.Record {
 		if r.Kind != page.KindPage {
 			continue
 		}
-		links := slices.Sorted(maps.Keys(incoming[r]))
+		links := incoming[r]
 		address, v := shown[r], editions[r]
 		at := u.placeOf(r, address, titles)
 		h := fnv.New64a()
@@ -128,38 +127,51 @@ func (u *Update) operations(shown map[*page.Record]string) {
 	}
 }
 
-// incoming are the texts of the links that lead to each page.
-func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record]map[string]bool {
-	byKey := make(map[string]*page.Record, len(shown))
+// incoming are the texts of the links that lead to each page, each once and in order.
+func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record][]string {
+	byKey := make(map[string]*page.Record, 2*len(shown))
+	var parts []*page.Record // a page of the site goes before an operation that it renders
 	for _, r := range u.records {
 		if r.Kind == page.KindPage {
 			byKey[site.PageKey(r.Path)] = r
 		}
 	}
-	for _, part := range []bool{false, true} { // a page of the site goes before an operation that it renders
-		for _, r := range u.records {
-			if r.Kind != page.KindPage || (r.File != "") != part {
-				continue
-			}
-			for _, address := range append([]string{shown[r]}, r.Aliases...) {
-				if key := site.AddressKey(address); byKey[key] == nil {
-					byKey[key] = r
-				}
-			}
+	claim := func(r *page.Record, address string) {
+		if key := site.AddressKey(address); byKey[key] == nil {
+			byKey[key] = r
 		}
 	}
-	incoming := make(map[*page.Record]map[string]bool)
+	claimAll := func(r *page.Record) {
+		claim(r, shown[r])
+		for _, address := range r.Aliases {
+			claim(r, address)
+		}
+	}
+	for _, r := range u.records {
+		switch {
+		case r.Kind != page.KindPage:
+		case r.File != "":
+			parts = append(parts, r)
+		default:
+			claimAll(r)
+		}
+	}
+	for _, r := range parts {
+		claimAll(r)
+	}
+	incoming := make(map[*page.Record][]string, len(shown))
 	for from := range shown {
 		for _, l := range from.Links {
 			to := byKey[l.To]
 			if to == nil || to == from || l.Text == "" {
 				continue
 			}
-			if incoming[to] == nil {
-				incoming[to] = make(map[string]bool)
-			}
-			incoming[to][l.Text] = true
+			incoming[to] = append(incoming[to], l.Text)
 		}
+	}
+	for to, texts := range incoming {
+		slices.Sort(texts)
+		incoming[to] = slices.Compact(texts)
 	}
 	return incoming
 }

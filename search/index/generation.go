@@ -13,6 +13,7 @@ import (
 	"hash/crc32"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,15 +34,17 @@ import (
 //	PROJECT/CURRENT            name of the generation that is served
 //	PROJECT/gen-N/manifest     commit, versions, and size and checksum of every other file
 //	PROJECT/gen-N/index/       Bleve: the postings
-//	PROJECT/gen-N/pages        what is known of each file
+//	PROJECT/gen-N/pages        what is known of each file, a record for each; of several for one path the last counts
 //	PROJECT/gen-N/text         the files' contents
 //
-// An update makes the next generation beside the served one (Bleve's segments, which never change, by hard link) and
-// then replaces CURRENT. So a query sees one generation whole, a crash leaves the one or the other, and what is on disk
-// can be checked against the manifest before it is used.
+// An update makes the next generation beside the served one and then replaces CURRENT. So a query sees one generation
+// whole, a crash leaves the one or the other, and what is on disk can be checked against the manifest before it is used.
+// What has not changed is taken over by hard link: Bleve's segments, which never change, and the files pages and text,
+// which are logs: the next generation goes on behind the end that the manifest of the one before names. What stands
+// behind the end of a generation is not its own.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 9
+const schemaVersion = 10
 
 // Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
@@ -59,6 +62,7 @@ type Manifest struct {
 	Sections int            `json:"sections"`
 	Lost     string         `json:"lost,omitempty"` // the rule that leaves out a large part of all pages
 	Dead     int            `json:"dead"`           // sections deleted from Bleve whose postings are still in its segments
+	Stale    int            `json:"stale"`          // records in the file pages that are no longer the last of their path
 	Files    []ManifestFile `json:"files"`
 }
 
@@ -85,22 +89,45 @@ func labelOf(where *site.Site) SiteLabel {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// writeManifest completes a generation: it measures every file, and is on disk when it returns.
-func writeManifest(dir string, m Manifest) (Manifest, error) {
-	m.Files = nil
+// file is what the manifest says of a file.
+func (m *Manifest) file(name string) (ManifestFile, bool) {
+	i := slices.IndexFunc(m.Files, func(f ManifestFile) bool { return f.Name == name })
+	if i < 0 {
+		return ManifestFile{}, false
+	}
+	return m.Files[i], true
+}
+
+// writeManifest completes a generation: it measures every file that is not measured yet, and is on disk when it returns.
+// Files that the old generation has too, by hard link, are as they were measured there.
+func writeManifest(dir string, m Manifest, measured []ManifestFile, old *Generation) (Manifest, error) {
+	m.Files = measured
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || path == filepath.Join(dir, "manifest") {
-			return err
-		}
-		size, sum, err := checksum(path)
-		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(dir, path)
 		if err != nil {
 			return err
 		}
-		m.Files = append(m.Files, ManifestFile{filepath.ToSlash(rel), size, sum})
+		name := filepath.ToSlash(rel)
+		if _, known := m.file(name); known {
+			return nil
+		}
+		if old != nil && filepath.Ext(path) == ".zap" {
+			before, known := old.Manifest.file(name)
+			was, err1 := os.Stat(filepath.Join(old.Dir, rel))
+			is, err2 := d.Info()
+			if known && err1 == nil && err2 == nil && os.SameFile(was, is) {
+				m.Files = append(m.Files, before)
+				return nil
+			}
+		}
+		size, sum, err := checksum(path, math.MaxInt64)
+		if err != nil {
+			return err
+		}
+		m.Files = append(m.Files, ManifestFile{name, size, sum})
 		return nil
 	})
 	if err != nil {
@@ -141,25 +168,28 @@ func ReadManifest(dir string) (Manifest, error) {
 // same bytes that the first queries need.
 func verify(dir string, m Manifest) error {
 	for _, f := range m.Files {
-		size, sum, err := checksum(filepath.Join(dir, filepath.FromSlash(f.Name)))
+		path := filepath.Join(dir, filepath.FromSlash(f.Name))
+		size, sum, err := checksum(path, f.Size)
 		if err != nil {
 			return err
 		}
-		if size != f.Size || sum != f.CRC {
+		if info, err := os.Stat(path); err != nil || size != f.Size || sum != f.CRC ||
+			info.Size() != size && f.Name != "pages" && f.Name != "text" {
 			return fmt.Errorf("%s is damaged", f.Name)
 		}
 	}
 	return nil
 }
 
-func checksum(path string) (int64, uint32, error) {
+// checksum reads a file, but no more of it than so many bytes.
+func checksum(path string, most int64) (int64, uint32, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return 0, 0, err
 	}
 	defer f.Close()
 	h := crc32.New(castagnoli)
-	size, err := io.Copy(h, f)
+	size, err := io.CopyBuffer(h, io.LimitReader(f, most), make([]byte, 1<<18))
 	return size, h.Sum32(), err
 }
 
@@ -189,52 +219,76 @@ func ReplaceFile(path string, content []byte) error {
 	return nil
 }
 
-// A recordWriter writes the pages file, one record after the other in any order.
-type recordWriter struct {
-	file *os.File
-	buf  *bufio.Writer
+// A logWriter writes a log, and measures it.
+type logWriter struct {
+	file    *os.File
+	buf     *bufio.Writer
+	written ManifestFile
 }
 
-func createRecords(path string) (*recordWriter, error) {
-	f, err := create(path)
+func createLog(dir, name string) (*logWriter, error) {
+	f, err := create(filepath.Join(dir, name))
 	if err != nil {
 		return nil, err
 	}
-	return &recordWriter{f, bufio.NewWriterSize(f, 1<<18)}, nil
+	return &logWriter{f, bufio.NewWriterSize(f, 1<<18), ManifestFile{Name: name}}, nil
 }
 
-func (w *recordWriter) add(r *page.Record) error {
+// continueLog goes on behind the end of a generation's log.
+func continueLog(old *Generation, dir, name string) (*logWriter, error) {
+	end, ok := old.Manifest.file(name)
+	if !ok {
+		return nil, fmt.Errorf("the index that is served has no file %s", name)
+	}
+	from, to := filepath.Join(old.Dir, name), filepath.Join(dir, name)
+	if os.Link(from, to) != nil { // a file system without links
+		if err := copyFile(from, to); err != nil {
+			return nil, err
+		}
+	}
+	f, err := os.OpenFile(to, os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return &logWriter{f, bufio.NewWriterSize(io.NewOffsetWriter(f, end.Size), 1<<18), end}, nil
+}
+
+func (w *logWriter) Write(p []byte) (int, error) {
+	n, err := w.buf.Write(p)
+	w.written.Size += int64(n)
+	w.written.CRC = crc32.Update(w.written.CRC, castagnoli, p[:n])
+	return n, err
+}
+
+// add writes a record. They come in any order.
+func (w *logWriter) add(r *page.Record) error {
 	raw, err := cbor.Marshal(r)
 	if err != nil {
 		return fmt.Errorf("encode %s: %w", r.Path, err)
 	}
 	var length [binary.MaxVarintLen64]byte
-	if _, err := w.buf.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
+	if _, err := w.Write(length[:binary.PutUvarint(length[:], uint64(len(raw)))]); err != nil {
 		return err
 	}
-	_, err = w.buf.Write(raw)
+	_, err = w.Write(raw)
 	return err
 }
 
 // finish makes sure that the file is on disk.
-func (w *recordWriter) finish() error {
+func (w *logWriter) finish() error {
 	return cmp.Or(w.buf.Flush(), w.file.Sync())
 }
 
-func (w *recordWriter) close() error { return w.file.Close() }
+func (w *logWriter) close() error { return w.file.Close() }
 
-// readRecords reads the pages file, in the order of the paths.
-func readRecords(path string) ([]*page.Record, error) {
+// readRecords reads a stretch of the pages file, in the order in which it was written.
+func readRecords(path string, from, to int64) ([]*page.Record, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
-	}
-	in := bufio.NewReaderSize(f, 1<<18)
+	in := bufio.NewReaderSize(io.NewSectionReader(f, from, to-from), 1<<18)
 	var out []*page.Record
 	var raw []byte
 	for {
@@ -242,7 +296,7 @@ func readRecords(path string) ([]*page.Record, error) {
 		if err == io.EOF {
 			break
 		}
-		if err != nil || n > uint64(info.Size()) {
+		if err != nil || n > uint64(to-from) {
 			return nil, errors.New("pages file is cut short")
 		}
 		raw = slices.Grow(raw[:0], int(n))[:n]
@@ -255,8 +309,28 @@ func readRecords(path string) ([]*page.Record, error) {
 		}
 		out = append(out, r)
 	}
-	slices.SortFunc(out, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil
+}
+
+// later are the records that were known, which are in the order of their paths, with those that were written since in
+// their places.
+func later(known, written []*page.Record) []*page.Record {
+	slices.SortStableFunc(written, func(a, b *page.Record) int { return strings.Compare(a.Path, b.Path) })
+	out := make([]*page.Record, 0, len(known)+len(written))
+	for i, r := range written {
+		if i+1 < len(written) && written[i+1].Path == r.Path {
+			continue
+		}
+		n, there := slices.BinarySearchFunc(known, r.Path, func(r *page.Record, p string) int { return strings.Compare(r.Path, p) })
+		out, known = append(out, known[:n]...), known[n:]
+		if there {
+			known = known[1:]
+		}
+		if r.Kind != page.KindGone {
+			out = append(out, r)
+		}
+	}
+	return append(out, known...)
 }
 
 // List lists the complete-looking and abandoned List of a project.
@@ -303,11 +377,25 @@ func Open(dir string) (*Generation, error) {
 		return nil, err
 	}
 	g := &Generation{Dir: dir, Manifest: m}
-	if g.Records, err = readRecords(filepath.Join(dir, "pages")); err != nil {
+	if err := g.open(nil, 0); err != nil {
 		return nil, err
 	}
-	g.Text, err = os.Open(filepath.Join(dir, "text"))
-	return g, err
+	return g, nil
+}
+
+// open opens the files of a generation. The records that lie in its log from there on are read, those before are known.
+func (g *Generation) open(known []*page.Record, from int64) error {
+	log, ok := g.Manifest.file("pages")
+	if !ok {
+		return errors.New("the file pages is not in the manifest")
+	}
+	written, err := readRecords(filepath.Join(g.Dir, "pages"), from, log.Size)
+	if err != nil {
+		return err
+	}
+	g.Records = later(known, written)
+	g.Text, err = os.Open(filepath.Join(g.Dir, "text"))
+	return err
 }
 
 // Content reads a file's text, and makes sure that it is the text that was indexed.

@@ -9,8 +9,8 @@ import (
 
 // A page that has as many sections as its size allows is read back: it can't keep its project's index from opening.
 func TestAPageWithEverySectionThatItsSizeAllowsIsReadBack(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "pages")
-	w, err := createRecords(file)
+	dir := t.TempDir()
+	w, err := createLog(dir, "pages")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestAPageWithEverySectionThatItsSizeAllowsIsReadBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read, err := readRecords(file)
+	read, err := readRecords(filepath.Join(dir, "pages"), 0, w.written.Size)
 	if err != nil || len(read) != 1 || len(read[0].Sections) != len(many.Sections) {
 		t.Fatalf("%d pages: %v", len(read), err)
 	}

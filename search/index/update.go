@@ -32,6 +32,7 @@ const (
 	maxSegments  = 12
 	maxDeadShare = 0.25
 	maxTodoShare = 0.5
+	maxLog       = 2  // times as long as what there is: a log of texts that is not gone on with
 	maxBroken    = 20 // files of one update that break their parser
 	// Changes are held until all are made, which afresh is done batch by batch: so many times what pages may hold in
 	// parsed form.
@@ -40,9 +41,10 @@ const (
 
 // Options of an update.
 type Options struct {
-	Workers int   // goroutines
-	Batch   int   // sections that are written at once
-	Parsed  int64 // bytes of pages that are kept in parsed form between reading and indexing
+	Workers int    // goroutines
+	Batch   int    // sections that are written at once
+	Parsed  int64  // bytes of pages that are kept in parsed form between reading and indexing
+	Scratch string // folder for what is read and not held in memory; the system's if empty
 	Log     *slog.Logger
 	// Cell runs the parsers of page.Kinds on files that may hold anything. It is required.
 	Cell func(ctx context.Context, kind string, input []byte) ([]byte, error)
@@ -72,7 +74,9 @@ type Update struct {
 	todo    []*page.Record // whose documents have to be made
 	records []*page.Record // the new generation's, in the order of their paths
 	sources map[*page.Record]*page.Source
-	fresh   map[*page.Record][]byte // contents that were read now
+	fresh   map[*page.Record][]byte // contents that were read now; nil if they lie in the spool, at the record's offset
+	spool   *os.File                // without a name where the system has such files; nil if there is none
+	spooled int64                   // its bytes
 	written *os.File                // the new generation's text, once it is complete
 	where   site.Site               // how the site's generator shows the pages
 	places  map[string]site.Place
@@ -100,6 +104,7 @@ func Read(ctx context.Context, o Options, project api.Project, tree Tree, old *G
 		progress = func(int, int) {}
 	}
 	if err := u.begin(ctx, progress); err != nil {
+		u.Close()
 		return nil, err
 	}
 	u.todo = u.derive()
@@ -245,6 +250,9 @@ func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progre
 				u.fresh[p.record] = p.content
 				if held += len(p.content); int64(held) > u.Parsed {
 					p.source.Forget() // read again when it is indexed: memory stays bounded
+					if err := u.putAway(p); err != nil {
+						return err
+					}
 				}
 				u.sources[p.record] = p.source
 			}
@@ -254,6 +262,31 @@ func (u *Update) readChanged(ctx context.Context, changed []*page.Record, progre
 		}))
 	}
 	return g.Wait()
+}
+
+// putAway keeps the content of a page on disk until it is written.
+func (u *Update) putAway(p readPage) (err error) {
+	if u.spool == nil {
+		if u.spool, err = os.CreateTemp(u.Scratch, "read-*"); err != nil {
+			return err
+		}
+		_ = os.Remove(u.spool.Name()) // Windows keeps the name of a file that is open; Close removes it there
+	}
+	if _, err := u.spool.WriteAt(p.content, u.spooled); err != nil {
+		return fmt.Errorf("keep %s: %w", p.record.Path, err)
+	}
+	p.record.Offset, u.fresh[p.record] = u.spooled, nil
+	u.spooled += int64(len(p.content))
+	return nil
+}
+
+// Close lets go of what the update keeps on disk. It may be called more than once.
+func (u *Update) Close() {
+	if u.spool != nil {
+		u.spool.Close()
+		_ = os.Remove(u.spool.Name())
+		u.spool = nil
+	}
 }
 
 // A readPage is a page whose file was read now.
@@ -494,6 +527,9 @@ func (u *Update) reader(ctx context.Context) func(string) ([]byte, error) {
 // content is a file's text: as read now, or as the old generation holds it.
 func (u *Update) content(r *page.Record) ([]byte, error) {
 	if c, ok := u.fresh[r]; ok {
+		if c == nil && r.Size > 0 {
+			return readContent(u.spool, r)
+		}
 		return c, nil
 	}
 	if u.written != nil {

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -22,16 +21,41 @@ import (
 	"docent/search/page"
 )
 
-// Write makes the generation in dir, and lets go of what was read: it is read from disk from now on, as every later
-// process reads it.
-func (u *Update) Write(ctx context.Context, dir string) error {
-	err := u.write(ctx, dir)
+// Write makes the generation in dir, and lets go of what was read. If it goes on with the old one it is returned, with
+// the records that are the same in both; else it is nil, and all of it is read from disk, as every later process reads it.
+func (u *Update) Write(ctx context.Context, dir string) (*Generation, error) {
+	g, err := u.write(ctx, dir)
 	u.records, u.sources, u.todo = nil, nil, nil
 	if err != nil {
 		os.RemoveAll(dir)
-		return fmt.Errorf("index %s: %w", u.project.ID, err)
+		return nil, fmt.Errorf("index %s: %w", u.project.ID, err)
 	}
-	return nil
+	return g, nil
+}
+
+// differences shows the records that are not the same in the old generation and in the new one, in the order of their
+// paths: the other is nil if only one has the path.
+func (u *Update) differences(do func(old, now *page.Record)) {
+	var before []*page.Record
+	if u.old != nil {
+		before = u.old.Records
+	}
+	for _, r := range u.records {
+		for len(before) > 0 && before[0].Path < r.Path {
+			do(before[0], nil)
+			before = before[1:]
+		}
+		var old *page.Record
+		if len(before) > 0 && before[0].Path == r.Path {
+			old, before = before[0], before[1:]
+		}
+		if old != r {
+			do(old, r)
+		}
+	}
+	for _, r := range before {
+		do(r, nil)
+	}
 }
 
 // sizeOf is how many bytes of text pages have.
@@ -42,10 +66,10 @@ func sizeOf(pages []*page.Record) (n int64) {
 	return n
 }
 
-func (u *Update) write(ctx context.Context, dir string) error {
+func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 	todo := u.todo
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
+		return nil, err
 	}
 	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir,
 		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language(), Lost: u.report.Lost}
@@ -54,16 +78,17 @@ func (u *Update) write(ctx context.Context, dir string) error {
 	}
 	if u.old != nil {
 		m.NextUID = max(m.NextUID, u.old.Manifest.NextUID)
-		m.Dead = u.old.Manifest.Dead
-		for _, r := range u.old.Records { // what the new postings no longer show
-			if u.record(r.Path) != r {
-				m.Dead += len(r.Sections)
-			}
-		}
+		m.Dead, m.Stale = u.old.Manifest.Dead, u.old.Manifest.Stale
 	}
-	whole := u.old == nil || u.old.Segments >= maxSegments || float64(len(todo)) > maxTodoShare*float64(len(u.records)) ||
-		sizeOf(todo) > maxChanged*u.Parsed ||
-		float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
+	var replaced []*page.Record // whose documents the new postings no longer show
+	u.differences(func(old, _ *page.Record) {
+		if old != nil {
+			replaced = append(replaced, old)
+			m.Dead += len(old.Sections)
+			m.Stale++
+		}
+	})
+	whole := u.afresh(m)
 	if whole {
 		m.Dead = 0
 		for i, r := range u.records {
@@ -75,19 +100,28 @@ func (u *Update) write(ctx context.Context, dir string) error {
 		}
 		todo = u.derive()
 	}
+	goesOn := !whole && u.goesOn(m)
 	// The text goes first: from here on contents are read back from the file, and need not be held in memory.
 	index := filepath.Join(dir, "index")
-	text, err := u.writeText(filepath.Join(dir, "text"))
+	text, err := u.writeText(dir, goesOn)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer text.Close()
-	u.written, u.fresh = text, nil
-	pages, err := createRecords(filepath.Join(dir, "pages"))
+	defer text.close()
+	u.written, u.fresh = text.file, nil
+	u.Close()
+	var pages *logWriter
+	if goesOn {
+		pages, err = continueLog(u.old, dir, "pages")
+	} else {
+		m.Stale = 0
+		pages, err = createLog(dir, "pages")
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer pages.close()
+	begin := pages.written.Size
 	// A record is written as soon as its documents are made, and what it knows of its sections is let go: the words of a
 	// large site would fill more memory than everything else.
 	made := make(map[*page.Record]bool, len(todo))
@@ -102,23 +136,59 @@ func (u *Update) write(ctx context.Context, dir string) error {
 	if whole {
 		err = u.writeWhole(ctx, dir, index, todo, keep)
 	} else {
-		err = u.writeChanges(ctx, index, todo, keep)
+		err = u.writeChanges(ctx, index, todo, replaced, keep)
 	}
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if goesOn {
+		err = u.keepChanged(pages, made)
 	}
 	for _, r := range u.records {
-		if !made[r] {
-			if err := keep(r); err != nil {
-				return err
-			}
+		if err == nil && !goesOn && !made[r] {
+			err = keep(r)
 		}
 	}
-	if err := pages.finish(); err != nil {
-		return fmt.Errorf("write pages: %w", err)
+	if err = cmp.Or(err, pages.finish()); err != nil {
+		return nil, fmt.Errorf("write pages: %w", err)
 	}
 	m.Pages, m.Sections = u.report.Pages, u.report.Sections
-	_, err = writeManifest(dir, m)
+	if m, err = writeManifest(dir, m, []ManifestFile{pages.written, text.written}, u.old); err != nil || !goesOn {
+		return nil, err
+	}
+	g := &Generation{Dir: dir, Manifest: m}
+	return g, g.open(u.old.Records, begin)
+}
+
+// afresh reports whether all postings are written, since so little of the old ones would hold.
+func (u *Update) afresh(m Manifest) bool {
+	return u.old == nil || u.old.Segments >= maxSegments || float64(len(u.todo)) > maxTodoShare*float64(len(u.records)) ||
+		sizeOf(u.todo) > maxChanged*u.Parsed || float64(m.Dead) > maxDeadShare*float64(u.old.Manifest.Sections)
+}
+
+// goesOn reports whether the logs of the old generation are gone on with: else they would hold too much of what is no
+// more.
+func (u *Update) goesOn(m Manifest) bool {
+	text, ok := u.old.Manifest.file("text")
+	return ok && float64(m.Stale) <= maxDeadShare*float64(len(u.records)) && text.Size <= maxLog*(sizeOf(u.records)+u.Parsed)
+}
+
+// keepChanged adds to the log what has changed and is not in it yet, and what is gone.
+func (u *Update) keepChanged(pages *logWriter, made map[*page.Record]bool) (err error) {
+	for _, r := range u.records {
+		if r.Kind == page.KindPage {
+			u.report.Sections += len(r.Sections) // those that were made are counted, and have let go of theirs
+		}
+	}
+	u.differences(func(old, now *page.Record) {
+		switch {
+		case err != nil || now != nil && made[now]:
+		case now != nil:
+			err = pages.add(now)
+		default:
+			err = pages.add(&page.Record{Path: old.Path, Kind: page.KindGone})
+		}
+	})
 	return err
 }
 
@@ -257,7 +327,7 @@ func removeBuildFolders(dir string) error {
 }
 
 // writeChanges takes over the old postings and applies the changes to them in one batch.
-func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Record,
+func (u *Update) writeChanges(ctx context.Context, index string, todo, replaced []*page.Record,
 	keep func(*page.Record) error) error {
 	if err := linkIndex(filepath.Join(u.old.Dir, "index"), index); err != nil {
 		return fmt.Errorf("take over the index: %w", err)
@@ -280,19 +350,9 @@ func (u *Update) writeChanges(ctx context.Context, index string, todo []*page.Re
 	if err != nil {
 		return errors.Join(err, idx.Close())
 	}
-	kept := make(map[uint32]bool, len(u.records))
-	for _, r := range u.records {
-		kept[r.UID] = r.Kind == page.KindPage
-	}
-	for _, r := range todo {
-		kept[r.UID] = false
-	}
-	for _, r := range u.old.Records {
-		if kept[r.UID] {
-			continue
-		}
-		for n := range r.Sections {
-			if id := page.SectionID(r.UID, n); !made[id] {
+	for _, old := range replaced {
+		for n := range old.Sections {
+			if id := page.SectionID(old.UID, n); !made[id] {
 				batch.Delete(id)
 			}
 		}
@@ -342,54 +402,33 @@ func copyFile(from, to string) error {
 	return cmp.Or(err, out.Close())
 }
 
-// writeText writes the contents of all files one after the other.
-func (u *Update) writeText(name string) (_ *os.File, err error) {
-	f, err := create(name)
+// writeText writes the contents of files one after the other: of those that were read now, if the log goes on.
+func (u *Update) writeText(dir string, goesOn bool) (w *logWriter, err error) {
+	if goesOn {
+		w, err = continueLog(u.old, dir, "text")
+	} else {
+		w, err = createLog(dir, "text")
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			f.Close()
-		}
-	}()
 	served := make(map[*page.Record]bool) // queries read these records now: one that moves is cloned
-	if u.old != nil {
+	if u.old != nil && !goesOn {
 		for _, r := range u.old.Records {
 			served[r] = true
 		}
 	}
-	w := bufio.NewWriterSize(f, 1<<18)
-	// What follows on from each other in the old text is copied at once, which the system does by itself.
-	var from, length int64
-	copyOld := func() error {
-		if length == 0 {
-			return nil
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		if _, err := u.old.Text.Seek(from, io.SeekStart); err != nil { // all others read at positions
-			return err
-		}
-		_, err := io.CopyN(f, u.old.Text, length)
-		length = 0
-		return err
-	}
-	var at int64
 	for i, r := range u.records {
-		if content, ok := u.fresh[r]; ok {
-			if err = copyOld(); err == nil {
-				_, err = w.Write(content)
-			}
-		} else if length > 0 && r.Offset == from+length {
-			length += r.Size
-		} else {
-			err = copyOld()
-			from, length = r.Offset, r.Size
+		if _, fresh := u.fresh[r]; goesOn && !fresh {
+			continue
+		}
+		content, err := u.content(r)
+		at := w.written.Size
+		if err == nil {
+			_, err = w.Write(content)
 		}
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, w.close())
 		}
 		if served[r] && r.Offset != at {
 			clone := *r
@@ -397,13 +436,9 @@ func (u *Update) writeText(name string) (_ *os.File, err error) {
 			u.records[i] = r
 		}
 		r.Offset = at
-		at += r.Size
 	}
-	if err := copyOld(); err != nil {
-		return nil, err
+	if err := w.finish(); err != nil {
+		return nil, errors.Join(err, w.close())
 	}
-	if err := w.Flush(); err != nil {
-		return nil, err
-	}
-	return f, f.Sync()
+	return w, nil
 }

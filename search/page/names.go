@@ -3,6 +3,8 @@ package page
 import (
 	"path"
 	"strings"
+
+	"docent/search/analysis"
 )
 
 // FileName is what a page's path says as a title: the name of its file, without numbers that order it.
@@ -24,4 +26,32 @@ func (r *Record) AtRoot() bool {
 		return below == 0
 	}
 	return false
+}
+
+// A Release is a section about a version.
+type Release struct {
+	Section int
+	Version []int
+}
+
+// Releases are a page's sections about releases; the first one if the page is about one.
+func (r *Record) Releases() (out []Release) {
+	name := strings.ToLower(r.Path)
+	version := analysis.ReleaseIn(r.Title)
+	if version == nil {
+		version = analysis.ReleaseIn(strings.TrimSuffix(path.Base(r.Path), path.Ext(r.Path)))
+	}
+	switch {
+	case analysis.Changelog.Fit(r.Title) < 0.5 && analysis.Changelog.Fit(r.FileName()) < 0.5 && !strings.Contains(name, "releases/") &&
+		!strings.Contains(name, "changelog") && !strings.Contains(name, "changes"):
+		return nil
+	case version != nil:
+		return []Release{{0, version}}
+	}
+	for n := range r.Sections {
+		if v := analysis.ReleaseIn(r.Sections[n].Heading); v != nil && r.Sections[n].Level <= 3 {
+			out = append(out, Release{n, v})
+		}
+	}
+	return out
 }

@@ -68,6 +68,7 @@ const (
 	KindPart            // seen only within the pages that import it
 	KindIgnored         // read and found to be nothing to index
 	KindLeftOut         // could be a page, and the site does not show it
+	KindGone            // is there no more: the end of what was known of a path
 )
 
 // A Link leads from a page to another one.

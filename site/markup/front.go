@@ -15,6 +15,15 @@ import (
 	"docent/internal/formats"
 )
 
+// ReadFront reads the front matter of a page and nothing else.
+func ReadFront(name string, src []byte) Front {
+	p := &Page{Path: name, Src: src, Format: formatOf(name)}
+	if p.Format != Text {
+		p.readFront(p.bom())
+	}
+	return p.Front
+}
+
 // readFront finds the front matter that begins at start and sets Front and Body.
 func (p *Page) readFront(start int) {
 	src := p.Src

@@ -38,6 +38,10 @@ func (g *gitHubComments) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		fmt.Fprint(w, `{"message":"Bad credentials"}`)
 		return
 	}
+	if req.URL.Path == "/repos/acme/code/pulls/7" && strings.HasSuffix(req.Header.Get("Accept"), ".diff") {
+		fmt.Fprint(w, "diff --git a/serve.go b/serve.go\n--- a/serve.go\n+++ b/serve.go\n@@ -4 +4 @@\n-\tflags.Int(\"max-berths\", 12, \"\")\n+\tflags.Int(\"max-berths\", 20, \"\")\n")
+		return
+	}
 	var body struct{ Body string }
 	if req.Method != http.MethodGet && json.NewDecoder(req.Body).Decode(&body) != nil {
 		w.WriteHeader(http.StatusUnprocessableEntity)
@@ -51,7 +55,7 @@ func (g *gitHubComments) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		from := min(100*(page-1), len(g.comments))
 		_ = json.NewEncoder(w).Encode(append([]map[string]any{}, g.comments[from:min(from+100, len(g.comments))]...))
 	case req.Method == http.MethodPost && req.URL.Path == "/repos/acme/code/issues/7/comments":
-		g.comments = append(g.comments, map[string]any{"id": len(g.comments), "body": body.Body})
+		g.comments = append(g.comments, map[string]any{"id": len(g.comments), "body": body.Body, "user": map[string]any{"type": "Bot"}})
 		w.WriteHeader(http.StatusCreated)
 		fmt.Fprint(w, "{}")
 	case req.Method == http.MethodPatch && scans(req.URL.Path, "/repos/acme/code/issues/comments/%d", &id):
@@ -262,6 +266,55 @@ func TestTheGitHubAction(t *testing.T) {
 	if r := run(nil, "prompt", "fix broken internal links", "comment", "true", "github-token", "wrong"); r.failed && len(r.errors) != 0 ||
 		!strings.Contains(r.log, "::warning title=Docent::The comment could not be written: GitHub answered 401: Bad credentials") {
 		t.Errorf("a comment that fails: %s", r.log)
+	}
+}
+
+// The mode that names pages needs no server and no key: it runs the program on the runner, and keeps one comment.
+func TestTheGitHubActionNamesPages(t *testing.T) {
+	t.Parallel()
+	need.Installed(t, "the GitHub Action", "scripts/install-clients", "node")
+	dir := t.TempDir()
+	docent := filepath.Join(dir, "docent")
+	if err := os.Symlink(harness.Self(t), docent); err != nil {
+		t.Skip("no symbolic links here")
+	}
+	docs := filepath.Join(dir, "docs")
+	if err := os.MkdirAll(docs, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(docs, "cli.md"), []byte("# Flags\n\n`--max-berths` is 12.\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	github := &gitHubComments{}
+	github.comments = append(github.comments, map[string]any{"id": 0, "body": "Hello"})
+	stand := httptest.NewServer(github)
+	defer stand.Close()
+	pull := map[string]any{"pull_request": map[string]any{"number": 7, "title": "feat: more berths"}}
+	inputs := map[string]string{"check-docs": docs, "binary": docent, "comment": "true"}
+	for range 2 {
+		r := runAction(t, stand.URL, pull, nil, inputs)
+		if r.failed || !strings.HasSuffix(r.output["pages"], "docs/cli.md") || !strings.Contains(r.log, "::warning file=") ||
+			!strings.Contains(r.summary, "was `12` and is now `20`") {
+			t.Fatalf("%+v", r)
+		}
+	}
+	if n := len(github.comments); n != 2 || !strings.Contains(github.comments[1]["body"].(string), "docs/cli.md") {
+		t.Errorf("%d comments: %v", n, github.comments)
+	}
+	inputs["check-fail-on"] = "outdated"
+	if r := runAction(t, stand.URL, pull, nil, inputs); !r.failed || len(r.errors) != 1 || !strings.Contains(r.errors[0], "1 pages") {
+		t.Errorf("%+v", r)
+	}
+	for want, more := range map[string]map[string]string{
+		"cannot be run":                        {"binary": filepath.Join(dir, "none")},
+		"check-fail-on: \"rain\" must be":      {"check-fail-on": "rain"},
+		"github-token: is required to read the": {"github-token": ""},
+	} {
+		with := maps.Clone(inputs)
+		maps.Copy(with, more)
+		if r := runAction(t, stand.URL, pull, nil, with); !r.failed || len(r.errors) != 1 || !strings.Contains(r.errors[0], want) {
+			t.Errorf("%q: %+v", want, r)
+		}
 	}
 }
 

@@ -85,7 +85,7 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/cluster.mdx", "docker ", "it needs a container engine; the same test"},
 	{"docs/deploy/cluster.mdx", "kubectl ", "it needs a cluster; TestTheManifestsAreSound builds and checks what it applies"},
 	{"docs/operate/load.mdx", "docent bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
-	{"README.md", "ROUNDS=2 make bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
+	{"README.md", "make bench", "it measures for minutes; TestScripts has the bench at work on small loads"},
 	{"docs/assistant/examples.mdx", "cd examples/", "TestExamplePagesInABrowser builds, serves and uses both pages"},
 	{"docs/assistant/examples.mdx", "npm ", "TestExamplePagesInABrowser runs the build"},
 	{"docs/assistant/examples.mdx", "python3 -m http.server",

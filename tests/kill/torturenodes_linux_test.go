@@ -376,8 +376,11 @@ func (x *nodesTorture) takeOvers() string {
 		}
 	}
 	if len(took) == 0 {
-		x.told.wrong("no node died while it gave an answer to its end")
-		return ""
+		const none = "no node died while it gave an answer to its end"
+		if x.kills >= 20 { // of a few faults, all can meet nodes that are giving no answer
+			x.told.wrong(none)
+		}
+		return none
 	}
 	slices.Sort(took)
 	return fmt.Sprintf("%d readers saw the whole of an answer whose node died, p50 %v, p99 %v, at most %v after its death, %v where the model did not fail (%d beside: the model broke off permanently, or the database was away too)",

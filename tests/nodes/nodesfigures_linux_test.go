@@ -20,6 +20,8 @@ import (
 	"docent/api"
 	"docent/api/client"
 	"docent/api/stream"
+	"docent/bench"
+	"docent/bench/report"
 	"docent/persistence/cluster"
 	"docent/tests/harness"
 )
@@ -64,11 +66,39 @@ func TestFiguresOfNodes(t *testing.T) {
 	t.Run("forwarded", func(t *testing.T) { b.WriteString(measureForwarding(t)) })
 	t.Run("taken over", func(t *testing.T) { b.WriteString(measureTakeOver(t, 5*rounds)) })
 	t.Log(b.String())
+	if name := os.Getenv("DOCENT_TEST_REPORT"); name != "" {
+		writeReport(t, name, kinds, turns)
+	}
+}
+
+// writeReport keeps the turns as a report of docent bench, from which the page on several nodes has its figures.
+func writeReport(t *testing.T, name string, kinds []string, turns map[string][]turnFigures) {
+	r := report.Report{Name: "Several nodes", About: "Whole turns of the built-in model, asked of all nodes by 32 callers.",
+		Made: time.Now().UTC().Truncate(time.Second), Commit: os.Getenv("DOCENT_TEST_COMMIT"), Command: "make measure-nodes",
+		Machine: report.ThisMachine()}
+	r.Machine.Shared = true
+	for many, kind := range kinds {
+		for round, f := range turns[kind] {
+			n := float64(f.turns)
+			r.Results = append(r.Results, bench.Result{Scenario: "nodes", Target: "docent", Load: kind, Size: float64(many), Round: round + 1,
+				Asked: f.turns, Completed: f.turns, Elapsed: n / f.rate, Metered: true, Server: bench.Usage{CPU: n * f.docent.Seconds()},
+				Latencies: map[string]bench.Latency{"whole": {Count: int64(f.turns), P50: ms(f.p50), P99: ms(f.p99)}},
+				Figures:   map[string]float64{"cpu.postgres": ms(f.postgres)}})
+		}
+	}
+	var b bytes.Buffer
+	if err := r.WriteJSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func ms(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 type turnFigures struct {
+	turns                      int
 	rate                       float64
 	p50, p99, alone50, alone99 time.Duration
 	docent, postgres           time.Duration // processor time of a turn
@@ -132,7 +162,7 @@ func measureTurns(t *testing.T, many int) (f turnFigures) {
 		t.Fatal(l.Logs())
 	}
 	n := time.Duration(len(took))
-	return turnFigures{rate: float64(len(took)) / time.Since(began).Seconds(), p50: took[len(took)/2], p99: took[len(took)*99/100],
+	return turnFigures{turns: len(took), rate: float64(len(took)) / time.Since(began).Seconds(), p50: took[len(took)/2], p99: took[len(took)*99/100],
 		alone50: alone[len(alone)/2], alone99: alone[len(alone)*99/100],
 		docent: (after - docent) / n, postgres: (afterPostgres - postgres) / n}
 }

@@ -37,15 +37,16 @@ type stateTab struct {
 	Count       int
 }
 
-// gapStates are the tabs of the list, and which states each shows.
+// gapStates are the tabs of the list, and which topics each shows.
 var gapStates = []struct {
 	name, title string
-	shows       []api.GapState
+	shows       func(t *gaps.Topic) bool
 }{
-	{"open", "Open", []api.GapState{api.GapOpen}},
-	{"job", "With a job", []api.GapState{api.GapOpening, api.GapJob}},
-	{"merged", "Merged", []api.GapState{api.GapMerged}},
-	{"dismissed", "Dismissed", []api.GapState{api.GapDismissed}},
+	{"open", "Open", func(t *gaps.Topic) bool { return t.State() == api.GapOpen && len(t.Questions) > 0 && !t.Answered }},
+	{"answered", "Answered now", func(t *gaps.Topic) bool { return t.State() == api.GapOpen && t.Answered }},
+	{"job", "With a job", func(t *gaps.Topic) bool { return t.State() == api.GapOpening || t.State() == api.GapJob }},
+	{"merged", "Merged", func(t *gaps.Topic) bool { return t.State() == api.GapMerged }},
+	{"dismissed", "Dismissed", func(t *gaps.Topic) bool { return t.State() == api.GapDismissed }},
 }
 
 // showGaps lists what the documentation lacks.
@@ -62,14 +63,11 @@ func (s *handler) showGaps(v *console.Visit) error {
 	var shown []gaps.Topic
 	for _, tab := range gapStates {
 		n := 0
-		for _, t := range view.Listing.Topics {
-			for _, state := range tab.shows {
-				if t.State() != state || state == api.GapOpen && len(t.Questions) == 0 {
-					continue
-				}
+		for i := range view.Listing.Topics {
+			if t := &view.Listing.Topics[i]; tab.shows(t) {
 				n++
 				if tab.name == view.State {
-					shown = append(shown, t)
+					shown = append(shown, *t)
 				}
 			}
 		}
@@ -77,7 +75,7 @@ func (s *handler) showGaps(v *console.Visit) error {
 		view.States = append(view.States, stateTab{tab.name, tab.title, n})
 	}
 	if !known {
-		return console.Invalid("state", "must be open, job, merged or dismissed")
+		return console.Invalid("state", "must be open, answered, job, merged or dismissed")
 	}
 	at := v.Base() + "/gaps?" + r.Query + "&state=" + view.State
 	if after := v.Query("after"); after != "" {
@@ -103,7 +101,7 @@ type gapView struct {
 	Said       []topics.Said
 	Near       *topics.Near
 	Since      *gaps.Since
-	Again      []gaps.Verdict // nil if nobody has asked again
+	Again      []gaps.Verdict // nil if the documentation is not indexed
 	AskedOf    int
 	AnsweredOf int
 	Job        *api.Job
@@ -158,10 +156,8 @@ func (s *handler) gapPage(v *console.Visit, status int, topic gaps.Topic, sent *
 			view.Since = &since
 		}
 	}
-	if v.Query("again") != "" {
-		if err := s.askAgain(v, &view); err != nil {
-			return err
-		}
+	if err := s.askAgain(v, &view); err != nil {
+		return err
 	}
 	if sent != nil {
 		view.Problem, view.Prompt, view.Draft = sent.Problem, sent.Prompt, sent.Draft
@@ -176,7 +172,7 @@ func (s *handler) gapPage(v *console.Visit, status int, topic gaps.Topic, sent *
 func (s *handler) askAgain(v *console.Visit, view *gapView) error {
 	again, err := s.Topics.AskAgain(v.Context(), v.Project, &view.Topic)
 	if errors.Is(err, search.ErrNotIndexed) {
-		return &api.StateError{Kind: api.ErrConflict, Reason: "the documentation is being read: ask again in a moment"}
+		return nil
 	}
 	view.Again, view.AskedOf = again, len(again)
 	for _, a := range again {

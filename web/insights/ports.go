@@ -42,6 +42,7 @@ type Eraser interface {
 // Finder searches a project's documentation, and says why it found what. search.ErrNotIndexed says that there is no
 // index that can be used; one is made then.
 type Finder interface {
+	Around(ctx context.Context, project api.ProjectID, at search.Place, groups []string) ([]search.Hit, error)
 	Indexed(ctx context.Context, project api.ProjectID) error
 	Explain(ctx context.Context, project api.ProjectID, q search.Query, expected ...string) (search.Explanation, error)
 	Names(ctx context.Context, project api.ProjectID, places []search.Place) ([]search.Named, error)

@@ -19,12 +19,15 @@ const (
 // A Question was not answered well.
 type Question struct {
 	ID, Thread string // ids sort by time
-	Text       string
-	Asker      string // who asked: nobody is counted twice
-	Asked      time.Time
-	Kind       Kind
-	Comment    string // that the reader left
-	Words      Words
+	Text       string // as it stands by itself
+	// Own is what the reader has asked in other words than Text, and Before what was said before that it leans on; both
+	// are empty of a question that stands by itself.
+	Own, Before string
+	Asker       string // who asked: nobody is counted twice
+	Asked       time.Time
+	Kind        Kind
+	Comment     string // that the reader left
+	Words       Words
 }
 
 // A Topic is a group of questions about the same, that the documentation lacks.
@@ -106,10 +109,11 @@ func Matches(points []Point, known Seed, rarity Rarity) []int {
 
 // A Said is a question in all its wordings that are the same but for case and space, and how often it was asked.
 type Said struct {
-	Text  string
-	Times int
-	Kind  Kind
-	Last  time.Time
+	Text        string
+	Own, Before string // see Question
+	Times       int
+	Kind        Kind
+	Last        time.Time
 }
 
 // Wordings are the different questions of a topic, the most asked first and the newest among equals; at most n.
@@ -122,7 +126,7 @@ func (t *Topic) Wordings(n int) []Said {
 		if !ok {
 			i = len(out)
 			at[key] = i
-			out = append(out, Said{Text: q.Text, Last: q.Asked})
+			out = append(out, Said{Text: q.Text, Own: q.Own, Before: q.Before, Last: q.Asked})
 		}
 		out[i].Times++
 		out[i].Kind |= q.Kind

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -15,6 +14,7 @@ import (
 	"docent/api"
 	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/persistence/cluster"
 )
 
@@ -36,7 +36,7 @@ func (c *crew) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.Reply,
 
 func open(t *testing.T) *catalog.Catalog {
 	t.Helper()
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "c.db"),
+	c, err := catalog.Open(t.Context(), catalogtest.SQLite(t),
 		catalog.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

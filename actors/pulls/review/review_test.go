@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +21,7 @@ import (
 	"docent/internal/cell"
 	"docent/internal/task/tasktest"
 	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -60,7 +60,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	store, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"),
+	store, err := catalog.Open(t.Context(), catalogtest.SQLite(t),
 		catalog.Options{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
@@ -608,11 +608,11 @@ func TestLooksFollowTheNews(t *testing.T) {
 	if n := looks(50*time.Minute, 10*time.Second); n < 40 || n > 51 {
 		t.Errorf("%d looks in the first 50 minutes", n)
 	}
-	if n := looks(20*time.Hour, time.Minute); n < 110 || n > 140 {
+	if n := looks(20*time.Hour, 5*time.Minute); n < 90 || n > 140 {
 		t.Errorf("%d looks in the 20 hours after", n)
 	}
-	if n := looks(30*24*time.Hour, 30*time.Minute); n < 200 || n > 270 {
-		t.Errorf("%d looks in a month", n)
+	if n := looks(10*24*time.Hour, time.Hour); n < 150 || n > 180 {
+		t.Errorf("%d looks in ten days", n)
 	}
 }
 

@@ -49,7 +49,8 @@ func New(prog cli.Program) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) }}
 	s.flags(streams.Flags())
 	cmd.AddCommand(streams, newBenchSearchCommand(b), newBenchJobsCommand(b), newBenchRecoverCommand(b),
-		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchLimitCommand(b), newBenchReportCommand(b), NewSeed(prog))
+		newBenchMixedCommand(b), newBenchOverloadCommand(b), newBenchLimitCommand(b), newBenchReportCommand(b), newFiguresCommand(),
+		NewSeed(prog))
 	return cmd
 }
 
@@ -314,6 +315,11 @@ func (b *benchRun) run(cmd *cobra.Command, plan func() ([]lab.Load, error)) erro
 	made := report.Report{Name: b.name, About: b.about, Made: time.Now().UTC().Truncate(time.Second),
 		Commit: cmp.Or(b.commit, benchCommit(build.Get())), Machine: report.ThisMachine(), Command: benchCommand(cmd)}
 	made.Machine.Shared, made.Machine.Used = b.url == "", b.procs
+	if self, err := os.Executable(); err == nil && b.url == "" {
+		if info, err := os.Stat(self); err == nil {
+			made.Binary = info.Size()
+		}
+	}
 	options, err := b.options()
 	if err != nil {
 		return err

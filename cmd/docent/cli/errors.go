@@ -21,6 +21,8 @@ const (
 	ExitNothingToDo   = 3
 	ExitNotUnderstood = 4
 	ExitNeedsDetail   = 5
+
+	ExitDocsConcerned = 6 // pages are concerned by a change of code
 )
 
 // A statusError ends the command with an exit status of its own.

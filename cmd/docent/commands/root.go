@@ -53,7 +53,7 @@ func New(prog cli.Program) *cobra.Command {
 		newWebhookCommand(prog),
 		newStatusCommand(prog), newDoctorCommand(prog), newHealthCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
 		newCatalogCommand(prog),
-		newAskCommand(), newJobCommand(), newMCPCommand(prog), newLLMSCommand(prog), newCellCommand(),
+		newAskCommand(), newJobCommand(), newCheckDocsCommand(), newMCPCommand(prog), newLLMSCommand(prog), newCellCommand(),
 		newConfigCommand(), newVersionCommand(), newManCommand(),
 	)
 	for old, now := range movedCommands {

@@ -120,6 +120,12 @@ func printStatus(w io.Writer, s health.Status) error {
 		case remote.HalfOpen:
 			state = ", CIRCUIT HALF OPEN after repeated failures: the next call tries it"
 		}
+		if m.Unpriced {
+			state += ", no price known: agent_cost and answer_cost can't hold"
+		}
+		if m.Manners != "" {
+			state += ", asked " + m.Manners
+		}
 		if m.Fallbacks > 0 {
 			state += fmt.Sprintf(", the built-in model answered %d times in its place", m.Fallbacks)
 		}

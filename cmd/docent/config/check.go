@@ -19,6 +19,7 @@ import (
 	"docent/agent/check/sandbox"
 	"docent/api"
 	"docent/model"
+	"docent/model/remote"
 )
 
 // A Problem is one thing that is wrong with a configuration.
@@ -229,7 +230,7 @@ func (c Config) modelDoubts(list *Problems) {
 		if u, err := url.Parse(m.BaseURL); err == nil && m.Key.Value() != "" && u.Scheme == "http" && !ownMachine(u.Hostname()) {
 			list.doubt(at+"base_url", "use https://, or a network that nobody else is on", "the key travels to %s without encryption", u.Host)
 		}
-		if m.PromptPrice+m.CompletionPrice == 0 && name == c.Model {
+		if m.PromptPrice+m.CompletionPrice == 0 && !remote.KnownPrice(m.BaseURL, m.Provider, m.Model) && name == c.Model {
 			for _, limit := range []string{"agent_cost", "answer_cost"} {
 				if from := c.origins[limit]; from == FromFile || from == FromEnvironment {
 					list.doubt(limit, "set prompt_price and completion_price in [models."+name+"]", "has no effect on the model %s, whose prices are not known", name)

@@ -80,7 +80,8 @@ type Config struct {
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
 	PollInterval   Duration `toml:"poll_interval" usage:"how often documentation sources are looked at for changes; 0 for never"`
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time that open streams get to finish when the server stops"`
-	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take"`
+	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take, not counting what it waits for a model or a code host that does not answer"`
+	JobPatience    Duration `toml:"job_patience" usage:"time that a job waits for a model or a code host that does not answer"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
 
 	WebhookAllow []string `toml:"webhook_allow" usage:"addresses or CIDR ranges of this machine and of private networks that outgoing webhooks may be sent to; without it they go to public addresses alone"`
@@ -131,8 +132,14 @@ type Model struct {
 	Timeout   Duration `toml:"timeout"`    // of one answer
 	Idle      Duration `toml:"idle"`       // between two pieces of it
 	Attempts  int      `toml:"attempts"`   // until the first piece came
-	Whole     bool     `toml:"whole"`      // ask for answers in one piece: for servers that do not stream calls of tools
-	Searches  int      `toml:"searches"`   // of the model's own for one answer; 3 if 0, none if negative
+	API       string   `toml:"api"`        // of OpenAI's forms: chat or responses; what the model is known for if empty
+	Effort    string   `toml:"reasoning_effort"`
+	Whole     bool     `toml:"whole"`    // ask for answers in one piece: for servers that do not stream calls of tools
+	Searches  int      `toml:"searches"` // of the model's own for one answer; 3 if 0, none if negative
+
+	// What is sent beside what Docent sends.
+	ExtraBody    map[string]any    `toml:"extra_body"`
+	ExtraHeaders map[string]string `toml:"extra_headers"`
 
 	// Where it cannot answer a reader, the built-in model does.
 	Fallback      *bool    `toml:"fallback"`       // true where it is left out
@@ -212,7 +219,7 @@ func Default() Config {
 		StreamPace: Duration{40 * time.Millisecond}, StreamWriter: writerSockets, MaxTurns: 20_000,
 		MaxRunningJobs: 2 * runtime.GOMAXPROCS(0), MaxOpenJobs: 64,
 		MaxOpenIndexes: 32, IndexMemory: 512 << 20, IdleAfter: Duration{2 * time.Minute}, PollInterval: Duration{time.Minute},
-		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute},
+		DrainTimeout: Duration{30 * time.Second}, JobTimeout: Duration{10 * time.Minute}, JobPatience: Duration{6 * time.Hour},
 		TurnTimeout: Duration{5 * time.Minute},
 		AgentSteps:  100, AgentTokens: 2_000_000, AgentCost: 300, AgentChange: 1 << 20,
 		AnswerTokens: 200_000, AnswerCost: 100,

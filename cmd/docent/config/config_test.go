@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -87,6 +88,9 @@ func TestUnusableSettingIsNamed(t *testing.T) {
 		{"[models.x]\nprovider = \"other\"", "", "setting models.x.provider"},
 		{"[models.x]\nprovider = \"openai\"", "", "setting models.x.model"},
 		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nkey_env = \"NO_SUCH\"", "", "NO_SUCH is empty or not set"},
+		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nextra_body = { messages = 1 }", "", "extra_body.messages"},
+		{"[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\nextra_headers = { \"a b\" = \"c\" }", "", "extra_headers.a b"},
+		{"[models.x]\nprovider = \"anthropic\"\nmodel = \"m\"\nbase_url = \"http://h\"\napi = \"chat\"", "", "neither chat nor responses"},
 		{"", "DOCENT_MAX_BODY=big", "environment variable DOCENT_MAX_BODY"},
 		{"", "DOCENT_ACME_ACCEPT_TERMS=maybe", "environment variable DOCENT_ACME_ACCEPT_TERMS"},
 		{"listen = ", "", "line 1"},
@@ -235,5 +239,24 @@ func TestOnlyVariablesWithoutAnEffectAreUnknown(t *testing.T) {
 		"the environment variable DOCENT_LIMITS_IP_DAYS is no setting and has no effect (did you mean DOCENT_LIMITS_IP_DAY?)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
+	}
+}
+
+// What goes beside a model's requests comes from its table as it stands there.
+func TestWhatGoesWithRequestsIsConfigured(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "docent.toml")
+	text := "[models.x]\nprovider = \"openai\"\nmodel = \"m\"\nbase_url = \"http://h/v1\"\napi = \"responses\"\nreasoning_effort = \"low\"\n" +
+		"extra_headers = { X-Team = \"docs\" }\n[models.x.extra_body]\ntop_k = 4\nthinking = { type = \"disabled\" }\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Load(path, func(string) (string, bool) { return "", false }, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := Registry(c).Models[0].Remote
+	body, err := json.Marshal(m.ExtraBody)
+	if err != nil || m.API != "responses" || m.Effort != "low" || m.ExtraHeaders["X-Team"] != "docs" || string(body) != `{"thinking":{"type":"disabled"},"top_k":4}` {
+		t.Errorf("%+v, %s, %v", m, body, err)
 	}
 }

@@ -27,7 +27,8 @@ func Registry(c Config) registry.Config {
 			Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
 			Rewrite: m.Rewrite, RewriteTimeout: m.RewriteTimeout.Duration,
 			Remote: remote.Config{
-				BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
+				BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, API: m.API, Effort: m.Effort,
+				ExtraBody: m.ExtraBody, ExtraHeaders: m.ExtraHeaders, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
 				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
 				NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
 				Claims: cmp.Or(m.Claims, remote.ClaimsRemove),

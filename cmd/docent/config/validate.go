@@ -2,6 +2,7 @@ package config
 
 import (
 	"log/slog"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -168,6 +169,7 @@ func (m Model) problems() []api.Problem {
 		if m.Model == "" {
 			list = append(list, api.Problem{Field: "model", Message: "must name the endpoint's model"})
 		}
+		list = append(list, m.extraProblems()...)
 		if m.keyProblem != nil {
 			list = append(list, api.Problem{Field: "key_env", Message: m.keyProblem.Error()})
 		}
@@ -178,12 +180,31 @@ func (m Model) problems() []api.Problem {
 	return list
 }
 
+// extraProblems says what of the fields and headers that go with a model's requests cannot be used.
+func (m *Model) extraProblems() (list []api.Problem) {
+	if m.API != "" && (m.Provider != "openai" || m.API != remote.ChatCompletions && m.API != remote.Responses) {
+		list = append(list, api.Problem{Field: "api", Message: strconv.Quote(m.API) + " is neither chat nor responses, of the provider openai"})
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.ExtraBody)) {
+		if slices.Contains([]string{"model", "messages", "input", "system", "instructions", "tools", "stream"}, name) {
+			list = append(list, api.Problem{Field: "extra_body." + name, Message: "is what Docent sends itself"})
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(m.ExtraHeaders)) {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune(`:"(),/;<=>?@[\]{}`, r) }) ||
+			strings.ContainsFunc(m.ExtraHeaders[name], func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			list = append(list, api.Problem{Field: "extra_headers." + name, Message: "is no HTTP header"})
+		}
+	}
+	return list
+}
+
 // leastValues are the lower bounds of counts and durations (in nanoseconds).
 var leastValues = map[string]int64{
 	"max_body": 1024, "max_requests": 1, "max_client_share": 1, "max_streams": 1, "max_turns": 1, "max_running_jobs": 1, "max_open_jobs": 1,
 	"max_open_indexes": 1, "index_memory": 1,
 	"memory_limit": 0, "stream_pace": 0, "idle_after": int64(time.Second), "poll_interval": 0, "drain_timeout": 0,
-	"job_timeout": int64(time.Second), "turn_timeout": int64(time.Second),
+	"job_timeout": int64(time.Second), "job_patience": int64(time.Second), "turn_timeout": int64(time.Second),
 	"embeddings.dimensions": 0, "embeddings.longest": 200, "embeddings.batch": 1, "embeddings.timeout": int64(time.Second),
 	"embeddings.question_timeout": int64(time.Millisecond), "embeddings.day_tokens": 0,
 	"thread_retention": 0, "hsts": 0, "answer_tokens": 0, "answer_cost": 0, "agent_steps": 0,

@@ -85,8 +85,10 @@ func modelFinding(ctx context.Context, c config.Config, name string) Finding {
 	m := c.Models[name]
 	timed := new(timedTransport)
 	var set remote.Set
-	asked, err := set.Add(name, m.Provider, remote.Config{BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, Whole: m.Whole,
-		Attempts: 1, MaxTokens: m.MaxTokens, Window: m.Window, Total: 30 * time.Second, Idle: 30 * time.Second, Transport: timed})
+	asked, err := set.Add(name, m.Provider, remote.Config{BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, API: m.API,
+		Effort: m.Effort, ExtraBody: m.ExtraBody, ExtraHeaders: m.ExtraHeaders, Whole: m.Whole, Attempts: 1,
+		Price:     remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
+		MaxTokens: m.MaxTokens, Window: m.Window, Total: 30 * time.Second, Idle: 30 * time.Second, Transport: timed})
 	if err != nil {
 		return Wrong("docent doctor --offline", "%v", err)
 	}
@@ -103,6 +105,12 @@ func modelFinding(ctx context.Context, c config.Config, name string) Finding {
 		return Doubt("choose a faster model or endpoint: fallback_after has the built-in model answer meanwhile", "%s", speed)
 	case !timed.stream && !m.Whole:
 		return Doubt("look for the endpoint's setting for streams, or set whole = true in [models."+name+"]", "%s, in one piece: readers wait until an answer is whole", speed)
+	}
+	if manners := asked.Manners(); manners != "" {
+		speed += " (" + manners + ")"
+	}
+	if !asked.Priced() {
+		return Fine("%s, and it calls tools; no price is known for it, so agent_cost and answer_cost cannot hold: set prompt_price and completion_price in [models.%s], or trust in agent_tokens and answer_tokens", speed, name)
 	}
 	return Fine("%s, and it calls tools", speed)
 }

@@ -27,7 +27,7 @@ func newEditor(c config.Config, dir *datadir.Dir, models *registry.Registry, lib
 		Models: languageModels{models}, Searcher: agentSearch{library}, Checks: checks, Log: log,
 		Loop: agent.Limits{
 			Steps: limitOf(c.AgentSteps), Tokens: limitOf(c.AgentTokens), Cost: limitOf(c.AgentCost) * 10_000,
-			Bytes: limitOf(c.AgentChange), Time: c.JobTimeout.Duration,
+			Bytes: limitOf(c.AgentChange), Time: c.JobTimeout.Duration, Patience: c.JobPatience.Duration,
 		},
 	}), nil
 }

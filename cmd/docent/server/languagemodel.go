@@ -33,10 +33,12 @@ func (l languageModel) Name() string { return l.name }
 
 func (l languageModel) Window() int { return l.window }
 
+func (l languageModel) Priced() bool { return l.registry.Priced(l.name) }
+
 func (l languageModel) Chat(ctx context.Context, c agent.Chat) (agent.Reply, error) {
 	q := model.Chat{System: c.System, MaxTokens: c.MaxTokens, Key: c.Key}
 	for _, t := range c.Turns {
-		turn := model.Turn{Role: t.Role, Text: t.Text, CallID: t.CallID, Failed: t.Failed}
+		turn := model.Turn{Role: t.Role, Text: t.Text, CallID: t.CallID, Failed: t.Failed, Kept: t.Kept}
 		for _, call := range t.Calls {
 			turn.Calls = append(turn.Calls, model.Call(call))
 		}
@@ -46,7 +48,7 @@ func (l languageModel) Chat(ctx context.Context, c agent.Chat) (agent.Reply, err
 		q.Tools = append(q.Tools, model.Tool(t))
 	}
 	r, err := l.registry.Chat(ctx, l.name, q)
-	reply := agent.Reply{Model: r.Model, Text: r.Text, Reason: r.Reason, Usage: agent.Usage(r.Usage)}
+	reply := agent.Reply{Model: r.Model, Text: r.Text, Reason: r.Reason, Usage: agent.Usage(r.Usage), Kept: r.Kept}
 	for _, call := range r.Calls {
 		reply.Calls = append(reply.Calls, agent.Call(call))
 	}

@@ -409,7 +409,7 @@ func (a *Server) alsoKept(log *slog.Logger) *slog.Logger {
 func actorLimits(c config.Config) actors.Deps {
 	return actors.Deps{
 		Idle: c.IdleAfter.Duration, RunningJobs: c.MaxRunningJobs, OpenJobs: c.MaxOpenJobs, RunningTurns: c.MaxTurns,
-		RunLimit: c.JobTimeout.Duration, TurnLimit: c.TurnTimeout.Duration,
+		RunLimit: c.JobTimeout.Duration, Patience: c.JobPatience.Duration, TurnLimit: c.TurnTimeout.Duration,
 		AnswerBudget: model.Budget{Tokens: c.AnswerTokens, Cost: c.AnswerCost * 10_000}, // a cent is 10,000 millionths of a dollar
 	}
 }
@@ -455,7 +455,6 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 	a.background(a.front.keep)
 	a.closers = append(a.closers, a.System.Tasks().Close) // before what they work with
 	a.upkeep.begin(a)
-	a.background(a.topics.Warm)
 	a.System.Tasks().Start(pullCheck{a}.task())
 	a.background(a.together)
 	if a.forward != nil {

@@ -117,7 +117,8 @@ func (a *Server) modelStatus() []health.Model {
 		if slices.Contains(e.Models, u.Model) {
 			out = append(out, health.Model{Name: u.Model, Endpoint: e.Address, State: e.State,
 				Again: e.After.Seconds(), Calls: u.Calls, Failures: u.Failures,
-				Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4, Fallbacks: u.Fallbacks})
+				Tokens: u.Tokens.Prompt + u.Tokens.Completion, CostCents: float64(u.Cost) / 1e4,
+				Unpriced: !u.Priced, Manners: u.Manners, Fallbacks: u.Fallbacks})
 		}
 	}
 	for _, e := range a.models.Endpoints() {

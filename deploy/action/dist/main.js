@@ -1446,6 +1446,33 @@ function deadline(options, what) {
   };
 }
 
+// src/checkdocs.ts
+import { spawn } from "node:child_process";
+function run(binary, args, diff) {
+  return new Promise((resolve2, reject) => {
+    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], timeout: 3e5, cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    let out = "";
+    child.stdout.setEncoding("utf8").on("data", (text) => {
+      out += text;
+    });
+    child.stdin.on("error", () => {
+    });
+    child.on("error", () => reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`)));
+    child.on("close", (code) => code === 0 || code === 6 ? resolve2(out) : reject(new Error(`docent check-docs ended with ${code}`)));
+    child.stdin.end(diff);
+  });
+}
+async function checkDocs(binary, docs, diff, title) {
+  const args = ["check-docs", "--diff", "-", "--docs", docs, "--fail-on", "never", `--message=${title}`];
+  const result = JSON.parse(await run(binary, [...args, "--format", "json"], diff));
+  return {
+    pages: result.findings.map((f) => f.page),
+    outdated: result.findings.filter((f) => f.level === "outdated").length,
+    markdown: await run(binary, [...args, "--format", "markdown"], diff),
+    annotations: await run(binary, [...args, "--format", "github"], diff)
+  };
+}
+
 // src/github.ts
 var GitHub = class {
   constructor(api, repository, token) {
@@ -1456,14 +1483,14 @@ var GitHub = class {
   api;
   repository;
   token;
-  async #call(method, path, body) {
+  async #ask(method, path, accept, body) {
     const response = await fetch(`${this.api}/repos/${this.repository}/${path}`, {
       method,
       ...body !== void 0 && { body: JSON.stringify(body) },
       signal: AbortSignal.timeout(3e4),
       headers: {
         Authorization: `Bearer ${this.token}`,
-        Accept: "application/vnd.github+json",
+        Accept: accept,
         "X-GitHub-Api-Version": "2022-11-28",
         "User-Agent": "docent-action",
         "Content-Type": "application/json"
@@ -1473,16 +1500,30 @@ var GitHub = class {
       const said = await response.json().catch(() => ({}));
       throw new Error(`GitHub answered ${response.status}${said?.message ? `: ${said.message}` : ""}`);
     }
-    return response.json();
+    return response;
   }
-  /** say writes the comment that bears the mark, or rewrites the one that is there. */
-  async say(number, mark, markdown) {
+  async #call(method, path, body) {
+    return (await this.#ask(method, path, "application/vnd.github+json", body)).json();
+  }
+  /** diff is what a pull request changes. */
+  async diff(number) {
+    return (await this.#ask("GET", `pulls/${number}`, "application/vnd.github.diff")).text();
+  }
+  /** mine tells the comments that the token's owner wrote: a person's by the name, otherwise those of apps. */
+  async #mine() {
+    const response = await fetch(`${this.api}/user`, { signal: AbortSignal.timeout(3e4), headers: { Authorization: `Bearer ${this.token}`, "User-Agent": "docent-action" } }).catch(() => void 0);
+    const login = response?.ok ? (await response.json()).login : void 0;
+    return (c) => login ? c.user?.login === login : c.user?.type === "Bot";
+  }
+  /** say writes the comment that bears the mark, or rewrites the one that is there; if others can make the mark, only its own. */
+  async say(number, mark, markdown, guessable = false) {
+    const mine = guessable ? await this.#mine() : () => true;
     const body = `${markdown}
 
 <!-- ${mark} -->`;
     for (let page = 1; ; page++) {
       const comments = await this.#call("GET", `issues/${number}/comments?per_page=100&page=${page}`);
-      const own = comments.find((c) => c.body?.trimEnd().endsWith(`<!-- ${mark} -->`));
+      const own = comments.find((c) => c.body?.trimEnd().endsWith(`<!-- ${mark} -->`) && mine(c));
       if (own) {
         if (own.body !== body) await this.#call("PATCH", `issues/comments/${own.id}`, { body });
         return;
@@ -1542,7 +1583,7 @@ function append(variable, text) {
 function trigger() {
   const file = process.env["GITHUB_EVENT_PATH"];
   const event = file ? JSON.parse(readFileSync(file, "utf8")) : {};
-  return { number: event.pull_request?.number ?? event.issue?.number };
+  return { number: event.pull_request?.number ?? event.issue?.number, title: event.pull_request?.title };
 }
 
 // src/main.ts
@@ -1688,11 +1729,30 @@ function verdict({ job, late }) {
 async function comment(s, markdown) {
   const { number } = trigger();
   if (number === void 0) return warning("Docent", "comment: the workflow was started by no pull request or issue, so there is nothing to comment on");
-  const name = createHmac("sha256", s.key).update(`${step()}#${number}`).digest("hex").slice(0, 32);
-  const github = new GitHub(process.env["GITHUB_API_URL"] ?? "https://api.github.com", process.env["GITHUB_REPOSITORY"] ?? "", s.token);
-  await github.say(number, `docent:${name}`, markdown).catch((e) => warning("Docent", `The comment could not be written: ${e.message}`));
+  const name = createHmac("sha256", s.key || "check-docs").update(`${step()}#${number}`).digest("hex").slice(0, 32);
+  await github(s.token).say(number, `docent:${name}`, markdown, !s.key).catch((e) => warning("Docent", `The comment could not be written: ${e.message}`));
 }
-async function run() {
+var github = (token) => new GitHub(process.env["GITHUB_API_URL"] ?? "https://api.github.com", process.env["GITHUB_REPOSITORY"] ?? "", token);
+async function check(docs) {
+  const token = input("github-token");
+  mask(token);
+  const { number } = trigger();
+  if (number === void 0) return fail("check-docs: the workflow was started by no pull request");
+  if (!token) return fail("github-token: is required to read the pull request's change");
+  const level = input("check-fail-on") || "never";
+  if (!["outdated", "related", "never"].includes(level)) return fail(`check-fail-on: ${JSON.stringify(level)} must be outdated, related or never`);
+  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "");
+  process.stdout.write(found.annotations);
+  output("pages", found.pages.join("\n"));
+  summary(found.markdown);
+  if (flag("comment")) await comment({ key: "", token }, found.markdown);
+  const bad = level === "outdated" ? found.outdated : level === "related" ? found.pages.length : 0;
+  if (bad) error("Docent", `${bad} pages of the documentation are concerned`);
+  return bad === 0;
+}
+async function run2() {
+  const docs = input("check-docs");
+  if (docs) return check(docs);
   const s = settings();
   const { protocol, hostname } = new URL(s.server);
   if (protocol === "http:" && !/^(localhost|127\..*|\[::1\])$/.test(hostname)) warning("Docent", "server: the key goes over http, which others can read");
@@ -1725,7 +1785,7 @@ async function run() {
 ${job.prLink}` : text);
   return true;
 }
-run().then((well) => {
+run2().then((well) => {
   process.exitCode = well ? 0 : 1;
 }, (e) => {
   const details = e instanceof ApiError ? e.details.map((d) => `

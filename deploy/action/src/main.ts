@@ -1,8 +1,9 @@
-// Gives Docent's agent an instruction, waits for the job, and says how it went.
+// Gives Docent's agent an instruction, waits for the job, and says how it went; or says which pages a pull request concerns.
 import { createHash, createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { ApiError, Docent, type Job, WaitTimeoutError } from "../../../api/typescript/src/index";
+import { checkDocs } from "./checkdocs";
 import { GitHub } from "./github";
 import { error, flag, input, InputError, mask, notice, output, quoted, summary, trigger, warning } from "./runner";
 
@@ -157,16 +158,38 @@ function verdict({ job, late }: Ended): Reason | undefined {
   return (reasons as readonly (string | null)[]).includes(job.outcome) ? (job.outcome as Reason) : undefined;
 }
 
-async function comment(s: Settings, markdown: string): Promise<void> {
+/** comment writes the step's comment. With a key nobody else can make its mark, so nobody else's comment is taken for it. */
+async function comment(s: { key: string; token: string }, markdown: string): Promise<void> {
   const { number } = trigger();
   if (number === undefined) return warning("Docent", "comment: the workflow was started by no pull request or issue, so there is nothing to comment on");
-  // Nobody else can make the mark, so nobody else's comment is taken for this one.
-  const name = createHmac("sha256", s.key).update(`${step()}#${number}`).digest("hex").slice(0, 32);
-  const github = new GitHub(process.env["GITHUB_API_URL"] ?? "https://api.github.com", process.env["GITHUB_REPOSITORY"] ?? "", s.token);
-  await github.say(number, `docent:${name}`, markdown).catch((e: Error) => warning("Docent", `The comment could not be written: ${e.message}`));
+  const name = createHmac("sha256", s.key || "check-docs").update(`${step()}#${number}`).digest("hex").slice(0, 32);
+  await github(s.token).say(number, `docent:${name}`, markdown, !s.key).catch((e: Error) => warning("Docent", `The comment could not be written: ${e.message}`));
+}
+
+const github = (token: string) => new GitHub(process.env["GITHUB_API_URL"] ?? "https://api.github.com", process.env["GITHUB_REPOSITORY"] ?? "", token);
+
+/** check is the mode without a server: it says which pages the pull request concerns. */
+async function check(docs: string): Promise<boolean> {
+  const token = input("github-token");
+  mask(token);
+  const { number } = trigger();
+  if (number === undefined) return fail("check-docs: the workflow was started by no pull request");
+  if (!token) return fail("github-token: is required to read the pull request's change");
+  const level = input("check-fail-on") || "never";
+  if (!["outdated", "related", "never"].includes(level)) return fail(`check-fail-on: ${JSON.stringify(level)} must be outdated, related or never`);
+  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "");
+  process.stdout.write(found.annotations);
+  output("pages", found.pages.join("\n"));
+  summary(found.markdown);
+  if (flag("comment")) await comment({ key: "", token }, found.markdown);
+  const bad = level === "outdated" ? found.outdated : level === "related" ? found.pages.length : 0;
+  if (bad) error("Docent", `${bad} pages of the documentation are concerned`);
+  return bad === 0;
 }
 
 async function run(): Promise<boolean> {
+  const docs = input("check-docs");
+  if (docs) return check(docs);
   const s = settings();
   const { protocol, hostname } = new URL(s.server);
   if (protocol === "http:" && !/^(localhost|127\..*|\[::1\])$/.test(hostname)) warning("Docent", "server: the key goes over http, which others can read");

@@ -50,10 +50,11 @@ function append(variable: string, text: string) {
 export interface Trigger {
   /** Number of the pull request or issue; undefined where the workflow was started by something else. */
   number: number | undefined;
+  title?: string;
 }
 
 export function trigger(): Trigger {
   const file = process.env["GITHUB_EVENT_PATH"];
   const event = file ? JSON.parse(readFileSync(file, "utf8")) : {};
-  return { number: event.pull_request?.number ?? event.issue?.number };
+  return { number: event.pull_request?.number ?? event.issue?.number, title: event.pull_request?.title };
 }

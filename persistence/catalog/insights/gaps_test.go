@@ -67,7 +67,7 @@ func TestOpenQuestionsAreThoseThatWereNotAnsweredWell(t *testing.T) {
 
 // TestOpenQuestionsAreFoundByTheirIndex: among a hundred thousand questions, those that are open are a few.
 func TestOpenQuestionsAreFoundByTheirIndex(t *testing.T) {
-	c := catalogtest.Must(catalog.Open(t.Context(), "sqlite:"+t.TempDir()+"/c.db", catalog.Options{}))(t)
+	c := catalogtest.Must(catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{}))(t)
 	defer c.Close()
 	sel := insights.AnalyticsQuery{Project: "docs", From: midday, To: midday.Add(time.Hour)}.Between(
 		c.Read.NewSelect().Model((*insights.QuestionRow)(nil)).Column("id", "asked_at", "version").Where(insights.OpenWhere), "asked_at").
@@ -86,7 +86,7 @@ func TestOpenQuestionsAreFoundByTheirIndex(t *testing.T) {
 }
 
 func TestQuestionMarksComeFromAnIndexAlone(t *testing.T) {
-	c := catalogtest.Must(catalog.Open(t.Context(), "sqlite:"+t.TempDir()+"/c.db", catalog.Options{}))(t)
+	c := catalogtest.Must(catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{}))(t)
 	defer c.Close()
 	var plan []struct {
 		ID, Parent, Notused int

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -37,7 +36,7 @@ func several(t *testing.T, n int) []*nodes.Shared {
 
 func TestOneNodeSharesNothing(t *testing.T) {
 	t.Parallel()
-	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(t.TempDir(), "catalog.db"), catalog.Options{})
+	c, err := catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,32 @@
+// Runs `docent check-docs` on the runner: it needs no server.
+import { spawn } from "node:child_process";
+
+export interface Found {
+  pages: string[];
+  outdated: number;
+  markdown: string;
+  annotations: string;
+}
+
+/** run gives the binary a diff and returns what it prints. Status 6 says that pages are concerned, which is no failure. */
+function run(binary: string, args: string[], diff: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], timeout: 300_000, cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    let out = "";
+    child.stdout.setEncoding("utf8").on("data", (text: string) => { out += text; });
+    child.stdin.on("error", () => {}); // it need not read all of it
+    child.on("error", () => reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`)));
+    child.on("close", (code) => code === 0 || code === 6 ? resolve(out) : reject(new Error(`docent check-docs ended with ${code}`)));
+    child.stdin.end(diff);
+  });
+}
+
+/** checkDocs names the pages of a folder that a change concerns. */
+export async function checkDocs(binary: string, docs: string, diff: string, title: string): Promise<Found> {
+  const args = ["check-docs", "--diff", "-", "--docs", docs, "--fail-on", "never", `--message=${title}`];
+  const result = JSON.parse(await run(binary, [...args, "--format", "json"], diff)) as { findings: { page: string; level: string }[] };
+  return {
+    pages: result.findings.map((f) => f.page), outdated: result.findings.filter((f) => f.level === "outdated").length,
+    markdown: await run(binary, [...args, "--format", "markdown"], diff), annotations: await run(binary, [...args, "--format", "github"], diff),
+  };
+}
