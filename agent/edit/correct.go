@@ -72,8 +72,9 @@ func (d *Doubt) Error() string { return d.Why }
 type located struct {
 	page *markup.Page
 	markup.Span
-	text string // what is to stand there
-	sort string
+	text   string // what is to stand there
+	sort   string
+	joined bool // to a longer name: resin-sample.ignore
 }
 
 func (o *Correct) Run(r *Run) error {
@@ -292,7 +293,7 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		if inWord(page.Src, sp, whole) || inside(sp, covered) {
 			continue
 		}
-		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp)})
+		out = append(out, located{page, sp, asWrapped(string(page.Src[sp.Start:sp.End]), p), sortOf(page, sp), withinName(page.Src, sp)})
 	}
 	if len(out) > 0 || !strings.Contains(p.Old, " ") {
 		return out
@@ -307,7 +308,7 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		for _, c := range spansOf(page.Src[sp.Start:sp.End], wrapping(old)) {
 			c = markup.Span{Start: sp.Start + c.Start, End: sp.Start + c.End}
 			if !inWord(page.Src, c, whole) {
-				within = append(within, located{page, c, now, sortOf(page, c)})
+				within = append(within, located{page, c, now, sortOf(page, c), false})
 			}
 		}
 		if len(within) == 1 {
@@ -315,6 +316,15 @@ func occurrences(page *markup.Page, p Pair) (out []located) {
 		}
 	}
 	return out
+}
+
+// withinName reports whether a text is the beginning or the end of a longer name, with a hyphen or a dot between.
+func withinName(src []byte, sp markup.Span) bool {
+	letter := func(i int) bool { return i >= 0 && i < len(src) && isWordRune(rune(src[i])) }
+	if letter(sp.End-1) && letter(sp.End+1) && (src[sp.End] == '-' || src[sp.End] == '.') {
+		return true
+	}
+	return letter(sp.Start) && letter(sp.Start-2) && src[sp.Start-1] == '-'
 }
 
 func spansOf(src []byte, expr string) (out []markup.Span) {
@@ -392,6 +402,11 @@ func sortOf(p *markup.Page, sp markup.Span) string {
 
 // certain settles which of several places are meant, or says why that is not known.
 func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
+	for _, l := range at {
+		if l.joined && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
+			return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
+		}
+	}
 	if len(at) == 1 {
 		return at, ""
 	}
