@@ -17,17 +17,21 @@ const (
 	SourceWeb    SourceKind = "web"    // a web site is read
 	SourceZip    SourceKind = "zip"    // somebody uploads them
 	SourceIssues SourceKind = "issues" // issues and discussions on GitHub are read
+	// A folder or a git repository with code, which jobs are told of and readers are not answered from.
+	SourceCode SourceKind = "code"
 )
 
 // Editable reports whether the agent can change what a source of this kind holds.
 func (k SourceKind) Editable() bool { return k == SourceFiles }
 
 // Collected reports whether something brings the files before they can be read.
-func (k SourceKind) Collected() bool { return k != SourceFiles }
+func (k SourceKind) Collected() bool { return k != SourceFiles && k != SourceCode }
 
 // Said is the kind in words, such as "a web site".
 func (k SourceKind) Said() string {
 	switch k {
+	case SourceCode:
+		return "a code repository"
 	case SourceWeb:
 		return "a web site"
 	case SourceZip:
@@ -147,6 +151,9 @@ func (p Project) Of(label string) Project {
 		Source: s.Address, Branch: s.Branch, DocsDir: s.DocsDir, SiteURL: s.SiteURL, Site: s.Site, Include: s.Include,
 		Exclude: s.Exclude, Host: s.Host, HostURL: s.HostURL, Repository: s.Repository, TokenEnv: s.TokenEnv,
 		TokenFile: s.TokenFile, AppID: s.AppID, Every: s.Every, Collect: s.Collect, CreatedAt: p.CreatedAt,
+	}
+	if s.Kind == SourceCode {
+		d.Include, d.Exclude = nil, []string{"*"} // nothing of it is a page
 	}
 	// The project's credentials are for its own host alone.
 	if d.TokenEnv == "" && d.TokenFile == "" && d.Host == p.Host && d.HostURL == p.HostURL &&
@@ -323,7 +330,7 @@ func (p *problems) source(at string, part Project) {
 // collected checks what follows from the kind of a source.
 func (p *problems) collected(at string, project Project) {
 	switch project.Kind {
-	case SourceFiles, SourceZip:
+	case SourceFiles, SourceZip, SourceCode:
 	case SourceWeb:
 		if !validWebURL(project.Source) {
 			p.add(at+"source", "must be an http or https URL without credentials")
@@ -344,7 +351,7 @@ func (p *problems) collected(at string, project Project) {
 			p.text(indexed(at+"collect.issues.labels", i), l, 100)
 		}
 	default:
-		p.add(at+"kind", "must be empty for a folder or a git repository, or %s, %s or %s", SourceWeb, SourceZip, SourceIssues)
+		p.add(at+"kind", "must be empty for a folder or a git repository, or %s, %s, %s or %s", SourceWeb, SourceZip, SourceIssues, SourceCode)
 	}
 	if project.Every == "" {
 		return

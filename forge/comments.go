@@ -42,13 +42,14 @@ func (h *Hub) Reply(ctx context.Context, p api.Project, number int, to Comment, 
 	return server.Reply(ctx, number, to, key, body)
 }
 
-// Say writes a comment into the conversation of a pull request, or gives the one with the key this text.
-func (h *Hub) Say(ctx context.Context, p api.Project, number int, key, body string) error {
+// Say writes a comment into the conversation of a pull request, or gives the one with the key this text. If first is false
+// it writes none.
+func (h *Hub) Say(ctx context.Context, p api.Project, number int, key, body string, first bool) error {
 	server, err := h.keeper(p)
 	if err != nil {
 		return err
 	}
-	return server.Say(ctx, number, key, body)
+	return server.Say(ctx, number, key, body, first)
 }
 
 // PullChange is a pull request of a code host, and what it changes, as git writes it.

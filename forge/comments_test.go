@@ -287,8 +287,8 @@ func TestAForgedMarkCountsForNothing(t *testing.T) {
 func TestACommentIsUpdatedInPlace(t *testing.T) {
 	onPulls(t, func(t *testing.T, h *commented) {
 		h.Say(h.number, "stranger", "Forged.\n\n<!-- docent:pages -->")
-		for _, body := range []string{"One page.", "One page.", "Two pages."} {
-			if err := h.Hub.Say(t.Context(), h.rig.project, h.number, "pages", body); err != nil {
+		for i, body := range []string{"No page.", "One page.", "One page.", "Two pages."} {
+			if err := h.Hub.Say(t.Context(), h.rig.project, h.number, "pages", body, i == 1); err != nil {
 				t.Fatal(err)
 			}
 			h.pass(time.Minute)

@@ -2,6 +2,7 @@ package forge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
@@ -132,6 +133,47 @@ func (t *Tree) Parent(ctx context.Context, commit string) (string, error) {
 		return "", fmt.Errorf("commit %s has no parent: %w", commit, api.ErrNotFound)
 	}
 	return c.Parents[0].String(), nil
+}
+
+// Since is what the tree's commit changes since another commit of the repository, and the commits that do, newest first and
+// at most so many. If from is empty or not stored, it is what the commit changes by itself.
+func (t *Tree) Since(ctx context.Context, from string, most int) (Diff, []Commit, error) {
+	was, err := t.other(ctx, from)
+	if errors.Is(err, api.ErrNotFound) {
+		parent, none := t.Parent(ctx, t.Commit())
+		if was, err = t.other(ctx, parent); none != nil {
+			was, err = git.Commit{}, nil
+		}
+	}
+	if errors.Is(err, api.ErrNotFound) { // the history begins here
+		return Diff{}, nil, nil
+	}
+	if err != nil {
+		return Diff{}, nil, err
+	}
+	diff, err := t.store.Diff(was.Tree, t.root)
+	if err != nil {
+		return Diff{}, nil, fmt.Errorf("compare %s: %w", t.commit, t.repo.damaged(err))
+	}
+	history, err := t.store.History(t.commit, most)
+	if err != nil {
+		return Diff{}, nil, fmt.Errorf("read the history of %s: %w", t.commit, t.repo.damaged(err))
+	}
+	var out []Commit
+	for _, h := range history {
+		if h == was.Hash {
+			break
+		}
+		c, err := t.other(ctx, h.String())
+		if errors.Is(err, api.ErrNotFound) {
+			break
+		}
+		if err != nil {
+			return Diff{}, nil, err
+		}
+		out = append(out, Commit{Hash: h.String(), Subject: c.Subject(), Author: c.Author, Time: c.When})
+	}
+	return diff, out, nil
 }
 
 // FilesAt lists the files of another commit of the repository.

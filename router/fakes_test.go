@@ -768,6 +768,10 @@ func (p *pushes) Hint(_ context.Context, _ api.ProjectID, hint api.PullHint) (bo
 	return hint.Number != 99, p.refuse
 }
 
+func (p *pushes) Pull(_ context.Context, _ api.ProjectID, hint api.PullHint) (bool, error) {
+	return hint.Repository == "acme/code", nil
+}
+
 func (p *pushes) Push(_ context.Context, _ api.ProjectID, push api.Push) (api.UpdateID, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -106,6 +106,8 @@ type Updates interface {
 type Pushes interface {
 	Secret(ctx context.Context, project api.ProjectID) (string, error)
 	Push(ctx context.Context, project api.ProjectID, push api.Push) (api.UpdateID, error)
+	// Pull starts what waits for a change of that pull request, durably once it has returned; it is false if nothing does.
+	Pull(ctx context.Context, project api.ProjectID, hint api.PullHint) (bool, error)
 	// Delivered receives each request to the webhook of a project that has a secret.
 	Delivered(ctx context.Context, project api.ProjectID, d api.Delivery)
 }

@@ -111,7 +111,14 @@ func (s *Server) hinted(x *exchange, req bunrouter.Request, id api.ProjectID, ra
 		if err != nil {
 			return api.Named(err, "project")
 		}
+		checked, err := s.Pushes.Pull(req.Context(), id, hint)
+		if err != nil {
+			return api.Named(err, "project")
+		}
 		d.Outcome = fmt.Sprintf("taken in, and #%d is no pull request of a job's: nothing is to be done", hint.Number)
+		if checked {
+			d.Outcome = fmt.Sprintf("taken in: the pages that pull request #%d concerns are looked for", hint.Number)
+		}
 		if ours {
 			d.Outcome = fmt.Sprintf("taken in: pull request #%d is looked at", hint.Number)
 		}

@@ -7,7 +7,9 @@ import (
 
 	"docent/actors/job"
 	"docent/actors/job/startjob"
+	"docent/agent/affected"
 	"docent/api"
+	"docent/forge"
 	"docent/internal/task"
 )
 
@@ -17,6 +19,7 @@ type Deps struct {
 	Jobs          job.Asker
 	Claims        startjob.Claims
 	Documentation Documentation
+	Code          Code
 	Updates       Updates
 	IDs           *api.IDs
 	Now           func() time.Time
@@ -49,6 +52,18 @@ type Documentation interface {
 	File(ctx context.Context, p api.Project, path string) (data []byte, commit string, err error)
 	// PullState is the state of a branch's pull request; empty if there is none.
 	PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error)
+	// Change is what a commit of a repository changes since another one, or by itself if that is empty or not known: as git
+	// writes it, with the commits, newest first, and whether a name still stands in the code.
+	Change(ctx context.Context, p api.Project, from, to string) (Change, error)
+	// Pages are the files of the documentation as it is now on its branch, by their paths in the repository.
+	Pages(ctx context.Context, p api.Project) (affected.Docs, error)
+}
+
+// A Change is what several commits change.
+type Change struct {
+	Diff    string
+	Commits []forge.Commit
+	Alive   func(name string) bool
 }
 
 // Updates read a project's documentation again.

@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"docent/api"
+	"docent/forge/host"
 )
 
 const maxPromptFile = 100_000 // characters, as of any instruction
@@ -25,6 +26,12 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 		}
 		au.Next = &next
 	}
+	if au.Check {
+		if !host.KeepsPulls(codeOf(p, au.Repository).Host) {
+			return au, invalid("repository", "is checked on GitHub, GitLab, Gitea and Forgejo: the project has none of these hosts")
+		}
+		return au, nil
+	}
 	data, commit, err := docs.File(ctx, p, au.Prompt)
 	if errors.Is(err, fs.ErrNotExist) {
 		return au, invalid("prompt", fmt.Sprintf("there is no file %q in the documentation's repository", au.Prompt))
@@ -37,7 +44,7 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 	return au, err
 }
 
-// instruction is what the prompt file says. Three words in it stand for what the run is about.
+// instruction is what the prompt file says. Words in it stand for what the run is about.
 func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun) (string,
 	error) {
 	data, _, err := r.Documentation.File(ctx, p, au.Prompt)
@@ -47,9 +54,12 @@ func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automati
 	if err != nil {
 		return "", fmt.Errorf("read %s: %w", au.Prompt, err)
 	}
-	date := run.At.UTC().Format(time.DateOnly)
-	return fill(au.Prompt, data, strings.NewReplacer("{{commit}}", run.Commit, "{{repository}}", run.Repository,
-		"{{date}}", date))
+	words := []string{"{{commit}}", run.Commit, "{{repository}}", run.Repository, "{{date}}", run.At.UTC().Format(time.DateOnly)}
+	told, err := r.told(ctx, p, au, run, string(data))
+	if err != nil {
+		return "", err
+	}
+	return fill(au.Prompt, data, strings.NewReplacer(append(words, told...)...))
 }
 
 // fill checks a prompt file and fills it in.

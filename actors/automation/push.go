@@ -64,7 +64,7 @@ func (r *Runner) Push(ctx context.Context, project api.ProjectID, push api.Push)
 		return "", err
 	}
 	for _, au := range list {
-		if au.Paused || au.Repository == "" || !concerns(push, au.Repository, au.Branch) {
+		if au.Paused || au.Check || au.Repository == "" || !concerns(push, au.Repository, au.Branch) {
 			continue
 		}
 		run := api.AutomationRun{Automation: au.ID, Trigger: api.TriggerPush, Repository: push.Repository,

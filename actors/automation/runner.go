@@ -40,7 +40,7 @@ type Runner struct {
 
 // New makes a Runner. It does nothing by itself before Wake.
 func New(deps Deps) (*Runner, error) {
-	if err := required.Fields("automation", deps, "Catalog", "Jobs", "Claims", "Documentation", "Updates", "IDs",
+	if err := required.Fields("automation", deps, "Catalog", "Jobs", "Claims", "Documentation", "Code", "Updates", "IDs",
 		"Now", "Log", "Tasks", "Owns"); err != nil {
 		return nil, err
 	}
@@ -147,15 +147,26 @@ func (r *Runner) beginPending(ctx context.Context) error {
 // looks at what became of the one before.
 func (r *Runner) carryOut(ctx context.Context, id api.AutomationID, attempt int) (time.Duration, error) {
 	open, err := r.Catalog.OpenRuns(ctx)
-	i := slices.IndexFunc(open, func(run api.AutomationRun) bool { return run.Automation == id })
-	if err != nil || i < 0 {
+	open = slices.DeleteFunc(open, func(run api.AutomationRun) bool { return run.Automation != id })
+	if err != nil || len(open) == 0 {
 		return task.Done, err
 	}
-	run := open[i]
+	au, err := r.Catalog.Automation(ctx, id)
+	if errors.Is(err, api.ErrNotFound) {
+		return task.Done, nil // it was removed meanwhile
+	}
+	if err != nil {
+		return 0, err
+	}
+	run, wait, err := r.gather(ctx, au, open)
+	if err != nil || wait > 0 {
+		return min(wait, tick), err // the clock may be set
+	}
 	err = background.Guard(func() error { return r.give(ctx, &run) })
 	switch {
-	case err == nil:
+	case err == nil && run.Status == api.RunAccepted:
 		run.Status = api.RunStarted
+	case err == nil:
 	case ctx.Err() != nil:
 		return 0, err // stopped, not failed
 	case passing(err) && attempt <= maxTries:
@@ -164,7 +175,11 @@ func (r *Runner) carryOut(ctx context.Context, id api.AutomationID, attempt int)
 		r.Log.Error("an automation's run failed", "project", run.Project, "automation", run.Automation, "error", err)
 		run.Status, run.Reason = api.RunFailed, failure(err)
 	}
-	if err := r.Catalog.SaveRun(ctx, run); errors.Is(err, api.ErrNotFound) {
+	err = r.Catalog.SaveRun(ctx, run)
+	if err == nil && run.Repository != "" && run.Commit != "" && run.Status != api.RunFailed && !au.Check {
+		err = r.Catalog.ChangeAutomation(ctx, id, func(au *api.Automation) { au.SeenCode = run.Commit })
+	}
+	if errors.Is(err, api.ErrNotFound) {
 		return task.Done, nil // it was removed meanwhile
 	} else if err != nil {
 		return 0, err
@@ -228,6 +243,9 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 	if err != nil {
 		return fmt.Errorf("find project %s: %w", au.Project, err)
 	}
+	if au.Check {
+		return r.check(ctx, project, au, run)
+	}
 	claim := &journal.Claim{Key: "automation " + run.Key, Digest: sha256.Sum256([]byte(run.Key)),
 		Expires: r.Now().Add(claimLife)}
 	held, found, err := r.Claims.Claim(claim.Key, r.Now())
@@ -239,6 +257,10 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 		return nil
 	}
 	text, err := r.instruction(ctx, project, au, *run)
+	if errors.Is(err, errNothing) {
+		run.Status, run.Reason = api.RunChecked, "no page is concerned by what was pushed: no job was started"
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -6,14 +6,18 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"docent/actors/job"
+	"docent/agent/affected"
 	"docent/api"
 	"docent/forge"
+	"docent/forge/host"
 	"docent/internal/task/tasktest"
 	"docent/internal/testing/need"
 	"docent/persistence/catalog"
@@ -30,15 +34,24 @@ type clockwork struct {
 	tasks   tasktest.Queue
 	catalog *catalog.Catalog
 
-	mu     sync.Mutex
-	at     time.Time
-	jobs   map[api.JobID]*api.JobRow
-	asked  []string // "create job_…" or "message job_…", with the prompt
-	claims map[string]journal.Claim
-	files  map[string]string
-	pulls  map[string]api.PullState // by branch
-	refuse []error                  // what the next commands are answered
-	lose   bool                     // the next command takes place, and its answer is lost
+	mu       sync.Mutex
+	at       time.Time
+	jobs     map[api.JobID]*api.JobRow
+	asked    []string // "create job_…" or "message job_…", with the prompt
+	claims   map[string]journal.Claim
+	files    map[string]string
+	pulls    map[string]api.PullState // by branch
+	refuse   []error                  // what the next commands are answered
+	changes  map[int]change
+	compared []string
+	said     map[string]string // by repository, number and key
+	lose     bool              // the next command takes place, and its answer is lost
+}
+
+// A change is a pull request of a code repository.
+type change struct {
+	host.Pull
+	diff string
 }
 
 func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.Reply, error) {
@@ -106,6 +119,42 @@ func (c *clockwork) PullState(_ context.Context, _ api.Project, branch string) (
 	return c.pulls[branch], nil
 }
 
+func (c *clockwork) Pages(_ context.Context, _ api.Project) (affected.Docs, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	files := maps.Clone(c.files)
+	return affected.Docs{Files: slices.Sorted(maps.Keys(files)), Read: func(p string) ([]byte, error) { return []byte(files[p]), nil }}, nil
+}
+
+func (c *clockwork) Change(_ context.Context, _ api.Project, from, to string) (Change, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.compared = append(c.compared, from+".."+to)
+	return Change{Diff: c.changes[0].diff, Commits: []forge.Commit{{Hash: to, Subject: "feat: more", Author: "Ann <ann@example.com>"}}}, nil
+}
+
+func (c *clockwork) PullChange(_ context.Context, p api.Project, number int) (host.Pull, string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.refuse) > 0 {
+		err := c.refuse[0]
+		c.refuse = c.refuse[1:]
+		return host.Pull{}, "", err
+	}
+	pull := c.changes[number]
+	return pull.Pull, pull.diff, nil
+}
+
+func (c *clockwork) Say(_ context.Context, p api.Project, number int, key, body string, first bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	where := fmt.Sprintf("%s#%d %s", p.Repository, number, key)
+	if _, there := c.said[where]; there || first {
+		c.said[where] = body
+	}
+	return nil
+}
+
 func (c *clockwork) Claim(key string, _ time.Time) (journal.Claim, bool, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -140,7 +189,7 @@ func startClockwork(t *testing.T) *clockwork {
 	c := &clockwork{t: t, catalog: store, at: time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC),
 		jobs:   map[api.JobID]*api.JobRow{},
 		claims: map[string]journal.Claim{}, files: map[string]string{"fresh.md": "Check it.\n"},
-		pulls: map[string]api.PullState{}}
+		pulls: map[string]api.PullState{}, changes: map[int]change{}, said: map[string]string{}}
 	c.restart()
 	t.Cleanup(func() { store.Close() })
 	return c
@@ -149,7 +198,7 @@ func startClockwork(t *testing.T) *clockwork {
 // restart is a new process on the same catalogue and journal.
 func (c *clockwork) restart() {
 	c.tasks = tasktest.Queue{}
-	r, err := New(Deps{Owns: cluster.Single{}.Owns, Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Updates: c, IDs: new(api.IDs),
+	r, err := New(Deps{Owns: cluster.Single{}.Owns, Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Code: c, Updates: c, IDs: new(api.IDs),
 		Log: slog.New(slog.DiscardHandler),
 		Now: func() time.Time {
 			c.mu.Lock()
@@ -165,7 +214,7 @@ func (c *clockwork) restart() {
 func (c *clockwork) add(a api.Automation) api.Automation {
 	c.t.Helper()
 	a.ID, a.Project, a.CreatedAt = api.AutomationID(api.NewID(api.AutomationPrefix, c.at)), "p", c.at
-	if a.Prompt == "" {
+	if a.Prompt == "" && !a.Check {
 		a.Prompt = "fresh.md"
 	}
 	if a.DailyCap == 0 {

@@ -187,6 +187,20 @@ func TestAResultIsWrittenForPeopleAndPrograms(t *testing.T) {
 	}
 }
 
+func TestFilesOfSecretsAreToldByTheirNames(t *testing.T) {
+	t.Parallel()
+	for _, p := range []string{".env", "deploy/.env.production", "tls/server.key", "id_ed25519", "config/credentials.yml", "secrets.toml", "x/.npmrc"} {
+		if !Secret(p) {
+			t.Errorf("%s is shown", p)
+		}
+	}
+	for _, p := range []string{"env.go", "keys.go", "docs/secrets.mdx.tmpl", "cmd/secret/main.go", "monkey.go"} {
+		if Secret(p) {
+			t.Errorf("%s is left out", p)
+		}
+	}
+}
+
 // A large change and a large documentation are looked at within bounds.
 func TestALargeChangeIsCut(t *testing.T) {
 	t.Parallel()

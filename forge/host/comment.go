@@ -140,7 +140,7 @@ func (c *client) withMark(
 
 // say writes the comment with a key's mark, or has the one that is there say this.
 func (c *client) say(
-	ctx context.Context, list []Comment, key, body, kind string, may func(ctx context.Context, account string) (bool, error),
+	ctx context.Context, list []Comment, key, body, kind string, first bool, may func(ctx context.Context, account string) (bool, error),
 	write func(body string) error, change func(id int64, body string) error,
 ) error {
 	body = reply(Comment{}, key, body, false)
@@ -148,6 +148,8 @@ func (c *client) say(
 	switch id, numbered := numberOf(was.ID, kind); {
 	case err != nil:
 		return err
+	case !numbered && !first:
+		return nil
 	case !numbered:
 		return write(body)
 	case strings.ReplaceAll(was.Body, "\r\n", "\n") == body:

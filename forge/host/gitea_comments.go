@@ -208,12 +208,12 @@ func (g *gitea) active(ctx context.Context, account string) (bool, error) {
 	return slices.ContainsFunc(list, func(u giteaUser) bool { return strings.EqualFold(u.Login, account) }), nil
 }
 
-func (g *gitea) Say(ctx context.Context, number int, key, body string) error {
+func (g *gitea) Say(ctx context.Context, number int, key, body string, first bool) error {
 	list, err := g.conversation(ctx, number, time.Time{})
 	if err != nil {
 		return err
 	}
-	return g.c.say(ctx, list, key, body, inConversation, g.mayWrite, func(body string) error {
+	return g.c.say(ctx, list, key, body, inConversation, first, g.mayWrite, func(body string) error {
 		return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/comments"), nil, map[string]string{"body": body}, nil)
 	}, func(id int64, body string) error {
 		return g.c.ask(ctx, http.MethodPatch, g.path("/issues/comments/"+strconv.FormatInt(id, 10)), nil, map[string]string{"body": body}, nil)

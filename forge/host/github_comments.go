@@ -226,12 +226,12 @@ func (g *gitHub) Reply(ctx context.Context, number int, to Comment, key, body st
 	return g.c.failure(ctx, err)
 }
 
-func (g *gitHub) Say(ctx context.Context, number int, key, body string) error {
+func (g *gitHub) Say(ctx context.Context, number int, key, body string, first bool) error {
 	list, err := g.conversation(ctx, number, time.Time{})
 	if err != nil {
 		return err
 	}
-	return g.c.say(ctx, list, key, body, inConversation, g.mayWrite, func(body string) error {
+	return g.c.say(ctx, list, key, body, inConversation, first, g.mayWrite, func(body string) error {
 		_, _, err := g.lib.Issues.CreateComment(ctx, g.owner, g.name, number, github.IssueCommentRequest{Body: body})
 		return g.c.failure(ctx, err)
 	}, func(id int64, body string) error {

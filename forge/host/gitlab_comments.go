@@ -99,12 +99,12 @@ func (g *gitLab) mayWrite(ctx context.Context, account string) (bool, error) {
 // noteID is what the ids of notes begin with.
 const noteID = "note/"
 
-func (g *gitLab) Say(ctx context.Context, number int, key, body string) error {
+func (g *gitLab) Say(ctx context.Context, number int, key, body string, first bool) error {
 	list, err := g.notes(ctx, number)
 	if err != nil {
 		return err
 	}
-	return g.c.say(ctx, list, key, body, noteID, g.mayWrite, func(body string) error {
+	return g.c.say(ctx, list, key, body, noteID, first, g.mayWrite, func(body string) error {
 		_, _, err := g.lib.Notes.CreateMergeRequestNote(g.repo, int64(number),
 			&gitlab.CreateMergeRequestNoteOptions{Body: &body}, gitlab.WithContext(ctx))
 		return g.c.failure(ctx, err)

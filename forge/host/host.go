@@ -39,8 +39,9 @@ type Host interface {
 	// Reply answers a comment, in its thread if the host has threads, otherwise with a quotation. What is there with the
 	// key's mark counts as the answer: it is given once.
 	Reply(ctx context.Context, number int, to Comment, key, body string) error
-	// Say writes the comment with the key's mark into a pull request's conversation, or gives the one that is there this text.
-	Say(ctx context.Context, number int, key, body string) error
+	// Say writes the comment with the key's mark into a pull request's conversation, or gives the one that is there this text;
+	// if first is false it writes none.
+	Say(ctx context.Context, number int, key, body string, first bool) error
 	// Diff is what a pull request changes, as git writes it.
 	Diff(ctx context.Context, number int) (string, error)
 	// redirected says that the host has answered from another address: the repository has a new name.

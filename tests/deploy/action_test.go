@@ -306,8 +306,8 @@ func TestTheGitHubActionNamesPages(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for want, more := range map[string]map[string]string{
-		"cannot be run":                        {"binary": filepath.Join(dir, "none")},
-		"check-fail-on: \"rain\" must be":      {"check-fail-on": "rain"},
+		"cannot be run":                         {"binary": filepath.Join(dir, "none")},
+		"check-fail-on: \"rain\" must be":       {"check-fail-on": "rain"},
 		"github-token: is required to read the": {"github-token": ""},
 	} {
 		with := maps.Clone(inputs)

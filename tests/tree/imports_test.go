@@ -31,7 +31,7 @@ var mayImport = []folder{
 	{"bench", "", "api docs internal"},
 	{"persistence", "catalog catalog/insights catalog/listing catalog/nodes cluster datadir journal quota secrets", "api internal"},
 	{"site", "markup script", "api internal"},
-	{"agent", "", "api internal site"},
+	{"agent", "affected", "api internal site"},
 	{"forge", "failure host", "api internal persistence"},
 	{"search", "analysis sources sources/crawl", "api forge internal persistence site"},
 	{"scripts", "", ""},

@@ -36,6 +36,8 @@ func (r runView) Badge() console.Badge {
 	switch r.Status {
 	case api.RunAccepted:
 		return console.Badge{Text: "accepted", Class: "info"}
+	case api.RunChecked:
+		return console.Badge{Text: "checked", Class: "ok"}
 	case api.RunStarted:
 		return console.Badge{Text: "started", Class: "ok"}
 	case api.RunSkipped:
@@ -70,7 +72,10 @@ func viewAutomation(v *console.Visit, a api.Automation) automationView {
 	if a.OnPush {
 		view.When = append(view.When, "when the documentation has a new commit")
 	}
-	if a.Repository != "" {
+	if a.Check {
+		view.When = append(view.When, "names pages on pull requests of "+a.Repository)
+		view.Hook = v.Absolute("/v1/webhook/" + string(a.Project) + "/push")
+	} else if a.Repository != "" {
 		view.When = append(view.When, "on a push to "+a.Repository+strings.TrimSuffix("@"+a.Branch, "@"))
 		view.Hook = v.Absolute("/v1/webhook/" + string(a.Project) + "/push")
 	}

@@ -19,12 +19,27 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{Use: "automation", Short: "Jobs that start by themselves: at times, or on a push"}
 	cli.OperatorFlags(cmd, o)
 	var a api.Automation
+	var checks string
 	add := &cobra.Command{
 		Use: "add NAME", Short: "Add an automation", SuggestFor: []string{"create", "new"},
 		Example: "  docent automation add fresh --project docs --prompt .docent/fresh.md --cron '0 6 * * 1' --time-zone Europe/Berlin\n" +
-			"  docent automation add api --project docs --prompt .docent/api.md --on-push-of acme/api",
+			"  docent automation add api --project docs --prompt .docent/api.md --on-push-of acme/api\n" +
+			"  docent automation add pages --project docs --check-pulls-of acme/api",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.Required(cmd, "project", "prompt"); err != nil {
+			if checks != "" {
+				if a.Repository != "" {
+					return cli.Usagef("give --on-push-of or --check-pulls-of, not both")
+				}
+				a.Check, a.Repository = true, checks
+				if !cmd.Flags().Changed("daily-cap") {
+					a.DailyCap = checksADay
+				}
+			}
+			required := []string{"project", "prompt"}
+			if a.Check {
+				required = required[:1]
+			}
+			if err := cli.Required(cmd, required...); err != nil {
 				return err
 			}
 			return cli.Show(o, cmd, operator.OpAutomationAdd, a, printAutomation)
@@ -39,8 +54,11 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 	flags.BoolVar(&a.OnPush, "on-push", false, "when the documentation has a new commit")
 	flags.StringVar(&a.Repository, "on-push-of", "",
 		"when this code repository, OWNER/NAME, is pushed to; its code host sends a webhook")
-	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch if empty)")
-	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day")
+	flags.StringVar(&checks, "check-pulls-of", "",
+		"no job: comment on pull requests of this code repository, OWNER/NAME, which pages they concern; its code host sends a webhook")
+	flags.StringVar(&a.Branch, "branch", "", "branch of --on-push-of (its default branch if empty), or that pull requests are for (any if empty)")
+	flags.StringVar(&a.Window, "window", "", "how long after a push of --on-push-of further ones are waited for, such as 30m: they are one run")
+	flags.IntVar(&a.DailyCap, "daily-cap", 5, "how often it may run in a day; 200 with --check-pulls-of")
 	flags.BoolVar(&a.Draft, "draft", false, "open pull requests as drafts")
 	cli.Named(add, &a.Name, "name", "the automation's NAME", false)
 
@@ -88,6 +106,9 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 	return cmd
 }
 
+// checksADay is how many pull requests are checked in a day if nothing is said: they cost no model.
+const checksADay = 200
+
 func printAutomation(w io.Writer, a api.Automation) error {
 	_, err := fmt.Fprintf(w, "%s  %s\n", a.ID, automationState(a))
 	return err
@@ -101,6 +122,9 @@ func automationWhen(a api.Automation) string {
 	}
 	if a.OnPush {
 		when = append(when, "push")
+	}
+	if a.Check {
+		return "pull requests of " + a.Repository
 	}
 	if a.Repository != "" {
 		when = append(when, strings.TrimSuffix("push of "+a.Repository+"@"+a.Branch, "@"))
@@ -118,6 +142,9 @@ func automationState(a api.Automation) string {
 		return "job " + string(r.Job)
 	default:
 		return string(r.Status) + ": " + r.Reason
+	}
+	if a.Check {
+		return "on a pull request"
 	}
 	if a.Next != nil {
 		return "next at " + health.LocalTime(*a.Next)

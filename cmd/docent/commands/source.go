@@ -57,7 +57,7 @@ func newSourceCommand(prog cli.Program) *cobra.Command {
 // sourceFlags adds the flags that describe a source.
 func sourceFlags(cmd *cobra.Command, s *api.Source) {
 	flags := cmd.Flags()
-	flags.StringVar((*string)(&s.Kind), "kind", "", "web, zip or issues; a folder or a git repository where not given")
+	flags.StringVar((*string)(&s.Kind), "kind", "", "web, zip, issues, or code, which automations tell jobs of; a folder or a git repository where not given")
 	flags.StringVar(&s.Address, "address", "",
 		"where it is: a folder, a git URL, the address of a web site, or OWNER/NAME for issues; a zip has none")
 	flags.StringVar(&s.Name, "title", "", "name shown to people (the label if empty)")
@@ -91,12 +91,13 @@ func newSourceAddCommand(o *cli.Operator) *cobra.Command {
 		Use: "add PROJECT LABEL", Short: "Add a source: read it and index it", Args: cobra.ExactArgs(2),
 		SuggestFor: []string{"create", "new"},
 		Example: "  docent source add docs api --address ./openapi --weight 1.2\n" +
+			"  docent source add docs code --kind code --address https://github.com/acme/api --repository acme/api --host github\n" +
 			"  docent source add docs manual --kind zip\n" +
 			"  docent source add docs blog --kind web --address https://www.example.com/blog/\n" +
 			"  docent source add docs issues --kind issues --address acme/product --token-env GITHUB_TOKEN",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.ID, p.Name, p.Source.Label = api.ProjectID(args[0]), args[1], args[1]
-			if p.Source.Kind == api.SourceFiles && p.Source.Address != "" {
+			if !p.Source.Kind.Collected() && p.Source.Address != "" {
 				p.Source.Address = cli.AbsoluteSource(p.Source.Address)
 			}
 			return runSource(o, cmd, operator.OpSourceAdd, p)
@@ -130,6 +131,8 @@ func printSource(cmd *cobra.Command, s sources.Source) error {
 		}
 	}
 	switch {
+	case s.Kind == api.SourceCode:
+		fmt.Fprintln(out, "It is code: automations tell jobs of its changes, and readers are not answered from it.")
 	case s.Kind == api.SourceZip && s.Pages == 0:
 		fmt.Fprintf(out, "Upload its pages with: docent source upload %s %s FILE.zip\n", s.Project, s.Label)
 	case s.Pages == 0:

@@ -1,13 +1,21 @@
 package operator
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"docent/actors/automation"
+	"docent/agent/affected"
 	"docent/api"
 	"docent/forge"
+	"docent/internal/glob"
 	"docent/persistence/catalog"
 )
 
@@ -132,6 +140,106 @@ func (r Repositories) File(ctx context.Context, p api.Project, path string) ([]b
 	data, err := tree.Read(ctx, path)
 	return data, tip.Commit, err
 }
+
+// Pages are the files of the documentation's folder.
+func (r Repositories) Pages(ctx context.Context, p api.Project) (affected.Docs, error) {
+	tip, _, err := r.Sync(ctx, p, func(string) {})
+	if err != nil {
+		return affected.Docs{}, err
+	}
+	tree, err := r.Tree(ctx, p, tip.Commit)
+	if err != nil {
+		return affected.Docs{}, err
+	}
+	files, err := tree.Files(ctx)
+	docs := affected.Docs{Read: func(path string) ([]byte, error) { return tree.Read(ctx, path) }}
+	leftOut := glob.NewList(p.Exclude...)
+	for _, f := range files {
+		rel, inside := strings.CutPrefix("/"+f.Path, path.Join("/", p.DocsDir, "/")+"/")
+		if p.DocsDir == "" || p.DocsDir == "." {
+			rel, inside = f.Path, true
+		}
+		if by := leftOut.LastAsGit(rel); inside && f.Size <= maxCheckedPage && (by == nil || by.Keep) {
+			docs.Files = append(docs.Files, f.Path)
+		}
+	}
+	return docs, err
+}
+
+// Bounds on the code that names are looked up in.
+const (
+	maxCodeFile = 1 << 20
+	maxCode     = 64 << 20
+)
+
+// Change is what a commit of a code source changes: of its folder, and without the files that secrets are kept in. A commit
+// that is not on the source's branch is told as the branch's head.
+func (r Repositories) Change(ctx context.Context, p api.Project, from, to string) (automation.Change, error) {
+	tip, _, err := r.Sync(ctx, p, func(string) {})
+	if err != nil {
+		return automation.Change{}, err
+	}
+	tree, err := r.Tree(ctx, p, to)
+	if errors.Is(err, api.ErrNotFound) {
+		tree, err = r.Tree(ctx, p, tip.Commit)
+	}
+	if err != nil {
+		return automation.Change{}, err
+	}
+	diff, commits, err := tree.Since(ctx, from, maxCommits)
+	if err != nil {
+		return automation.Change{}, err
+	}
+	shown := func(file string) bool {
+		return !affected.Secret(file) && (p.DocsDir == "" || strings.HasPrefix(file, p.DocsDir+"/"))
+	}
+	diff.Files = slices.DeleteFunc(diff.Files, func(f forge.FileDiff) bool { return !shown(f.Path) || f.From != "" && !shown(f.From) })
+	files, err := tree.Files(ctx)
+	if err != nil {
+		return automation.Change{}, err
+	}
+	texts := sync.OnceValue(func() (out [][]byte) {
+		total := int64(0)
+		for _, f := range files {
+			if !shown(f.Path) || !affected.IsCode(f.Path) || f.Size > maxCodeFile || total+f.Size > maxCode {
+				continue
+			}
+			if data, err := tree.Read(ctx, f.Path); err == nil {
+				total += f.Size
+				out = append(out, data)
+			}
+		}
+		return out
+	})
+	return automation.Change{Diff: diff.String(), Commits: commits, Alive: func(name string) bool {
+		return slices.ContainsFunc(texts(), func(text []byte) bool { return holdsWord(text, name) })
+	}}, nil
+}
+
+// maxCommits is how many commits of a change are read.
+const maxCommits = 200
+
+// holdsWord reports whether a name stands in a text, and not within a longer one.
+func holdsWord(text []byte, name string) bool {
+	within := func(b byte) bool {
+		return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
+	}
+	for at := 0; name != ""; {
+		i := bytes.Index(text[at:], []byte(name))
+		if i < 0 {
+			return false
+		}
+		i += at
+		at = i + len(name)
+		if (i == 0 || !within(text[i-1])) && (at == len(text) || !within(text[at])) {
+			return true
+		}
+	}
+	return false
+}
+
+// maxCheckedPage is the size of the largest page that changes of code are held against.
+const maxCheckedPage = 2 << 20
 
 func (r Repositories) PullState(ctx context.Context, p api.Project, branch string) (api.PullState, error) {
 	tip, err := r.Tip(ctx, p, branch)

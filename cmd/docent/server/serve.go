@@ -389,7 +389,7 @@ func (a *Server) openAutomations(ctx context.Context, docs sources.Documents) (*
 	a.ids = ids
 	ids.After(api.JobPrefix, string(newest)) // listings are in the order of ids, whatever the clock says
 	a.automations, err = automation.New(automation.Deps{
-		Catalog: a.Stores.Catalog, Jobs: a.knownJobs(), Claims: a.Journal, Documentation: operator.Repositories{Hub: a.Stores.Hub},
+		Catalog: a.Stores.Catalog, Jobs: a.knownJobs(), Claims: a.Journal, Documentation: operator.Repositories{Hub: a.Stores.Hub}, Code: a.Stores.Hub,
 		Updates: a.Updates, Owns: a.nodes.Owns, IDs: ids, Now: a.config.Now, Log: a.Log, Stored: a.Stores.Secrets.Read,
 		Tasks: a.System.Tasks(),
 	})
