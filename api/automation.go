@@ -111,6 +111,15 @@ func (a Automation) Validate() error {
 		out.add("prompt", "must be a path inside the repository, with slashes between its parts")
 	}
 	out.text("prompt", a.Prompt, 500)
+	a.triggers(&out)
+	if a.DailyCap < 1 || a.DailyCap > MaxDailyCap {
+		out.add("dailyCap", "must be a whole number from 1 to %d", MaxDailyCap)
+	}
+	return out.err()
+}
+
+// triggers checks what an automation runs on.
+func (a Automation) triggers(out *problems) {
 	if a.Cron == "" && !a.OnPush && a.Repository == "" {
 		out.add("cron", "is required, unless it runs on a push")
 	}
@@ -129,10 +138,6 @@ func (a Automation) Validate() error {
 	if d, err := time.ParseDuration(a.Window); a.Window != "" && (err != nil || d < 0 || d > MaxWindow || a.Repository == "" || a.Check) {
 		out.add("window", "must be a time of at most 24h, such as 30m, and belongs to pushes of a code repository")
 	}
-	if a.DailyCap < 1 || a.DailyCap > MaxDailyCap {
-		out.add("dailyCap", "must be a whole number from 1 to %d", MaxDailyCap)
-	}
-	return out.err()
 }
 
 // A Push is what a code host says of a push to one branch.

@@ -163,6 +163,16 @@ func (p Project) Of(label string) Project {
 	return d
 }
 
+// CodeSource is the project's source of kind code for a repository.
+func (p Project) CodeSource(repository string) (Project, bool) {
+	for _, s := range p.Sources {
+		if s.Kind == SourceCode && s.Repository != "" && strings.EqualFold(s.Repository, repository) {
+			return p.Of(s.Label), true
+		}
+	}
+	return Project{}, false
+}
+
 // MayBeEdited refuses a project whose own source the agent cannot change, and says what would help.
 func (p Project) MayBeEdited() error {
 	if p.Kind.Editable() {

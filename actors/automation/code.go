@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,14 +29,12 @@ func (r *Runner) told(ctx context.Context, p api.Project, au api.Automation, run
 	if !strings.Contains(prompt, words[0]) && !strings.Contains(prompt, words[2]) && !strings.Contains(prompt, words[4]) {
 		return nil, nil
 	}
-	i := slices.IndexFunc(p.Sources, func(s api.Source) bool {
-		return s.Kind == api.SourceCode && strings.EqualFold(s.Repository, au.Repository)
-	})
-	if au.Repository == "" || i < 0 {
+	code, ok := p.CodeSource(au.Repository)
+	if !ok {
 		return nil, &runError{fmt.Sprintf("the prompt file asks for the change, and the project has no source of kind code for the repository %q: "+
 			"add it with docent source add %s LABEL --kind code --address URL --repository OWNER/NAME", au.Repository, p.ID), nil}
 	}
-	change, err := r.Documentation.Change(ctx, p.Of(p.Sources[i].Label), au.SeenCode, run.Commit)
+	change, err := r.Documentation.Change(ctx, code, au.SeenCode, run.Commit)
 	if err != nil {
 		return nil, fmt.Errorf("read the change of %s: %w", au.Repository, err)
 	}

@@ -39,6 +39,11 @@ func (o *Service) AddAutomation(ctx context.Context, a api.Automation) (api.Auto
 	if a, err = automation.Check(ctx, Repositories{o.stores.Hub}, project, a, now); err != nil {
 		return a, err
 	}
+	if code, ok := project.CodeSource(a.Repository); ok && !a.Check { // what is pushed from now on counts
+		if tip, _, err := o.stores.Hub.Sync(ctx, code, func(string) {}); err == nil {
+			a.SeenCode = tip.Commit
+		}
+	}
 	if err := o.stores.Catalog.AddAutomation(ctx, a); err != nil {
 		return a, err
 	}
