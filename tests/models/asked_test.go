@@ -33,8 +33,8 @@ type askedQuestion struct {
 // What each kind of question reaches: a right first source, a text that answers, a text or a card that does, at least;
 // denied, at most. Before answers were short, texts held 11, 14, 42, 10, 8 and 14.
 var askedBars = map[string]struct{ right, held, shown, denied int }{
-	"comparison": {10, 10, 10, 1}, "error": {14, 12, 13, 2}, "follow-up": {41, 41, 41, 1}, "steps": {10, 6, 8, 1},
-	"value": {4, 6, 8, 1}, "yes/no": {11, 12, 13, 1},
+	"comparison": {10, 11, 11, 1}, "error": {14, 14, 14, 2}, "follow-up": {41, 41, 41, 1}, "steps": {10, 9, 10, 1},
+	"value": {5, 8, 8, 1}, "yes/no": {11, 12, 13, 1},
 }
 
 // An asker puts questions as a thread does: what is searched for, what is told and what is answered are its own.
