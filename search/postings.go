@@ -177,6 +177,7 @@ func (s *snapshot) read(ctx context.Context, term string) (*postings, error) {
 			return nil, err
 		}
 	}
+	s.addWritten(term, d)
 	return &postings{sections: d.sections.take(), pages: d.pages.take()}, nil
 }
 

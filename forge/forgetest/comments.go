@@ -22,7 +22,6 @@ type Conversations struct {
 	Calls map[string]int // how often each was called
 
 	mu       sync.Mutex
-	diffs    map[string]string
 	comments map[string][]forge.Comment
 	states   map[string]api.PullState
 	made     int

@@ -166,7 +166,7 @@ type Model struct {
 	CostCents float64 `json:"costCents"`
 	Unpriced  bool    `json:"unpriced,omitempty"` // it is not known what its tokens cost: limits on cost cannot hold
 	Manners   string  `json:"manners,omitempty"`  // in what the endpoint has turned out to differ from others
-	Fallbacks int64   `json:"fallbacks"` // answers that the built-in model gave in its place
+	Fallbacks int64   `json:"fallbacks"`          // answers that the built-in model gave in its place
 }
 
 // A Meaning is how the vectors stand by which an index is searched by meaning.

@@ -1,108 +1,15 @@
 package builtin
 
 import (
-	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
-	"docent/internal/brief"
 	"docent/search/analysis"
 )
 
 // If a question is in another language than the documentation's, the answer says so in that language, with what comes
 // closest. Pages in the reader's language answer as usual.
-
-// latin are the languages in Latin letters that are told by their words of grammar, English first.
-var latin = []string{"en", "de", "es", "fr", "it", "pt", "nl", "pl"}
-
-const (
-	wordsOfLanguage = 200 // words of a text that are looked at
-	bytesOfLanguage = 2000
-)
-
-// languageOf is the language that a question is written in; empty if it does not tell.
-func languageOf(text string) string {
-	language, words := languageBy(text, 2)
-	if language == "" && words > 0 && words <= 8 {
-		first, _, _ := strings.Cut(strings.ToLower(strings.TrimLeft(text, " ¿¡\"«")), " ")
-		return firstWord[first]
-	}
-	return language
-}
-
-// languageBy is the language of a text that has so many words of its grammar at least, and how many words tell nothing
-// of it.
-func languageBy(text string, least int) (language string, words int) {
-	text = brief.Bytes(text, bytesOfLanguage, "")
-	switch analysis.Scripts(text)[0] {
-	case "Jpan":
-		return "ja", 0
-	case "Kore":
-		return "ko", 0
-	case "Hans", "Hant":
-		return "zh", 0
-	case "Cyrl":
-		return "ru", 0
-	case "Arab":
-		return "ar", 0
-	case "Latn":
-	default:
-		return "", 0
-	}
-	var buf [64]string
-	all := buf[:0]
-	for field := range strings.FieldsSeq(analysis.Fold(text)) {
-		if isAddress(field) {
-			continue // the "com" of a host is no Portuguese
-		}
-		all = slices.AppendSeq(all, strings.FieldsFuncSeq(field, func(r rune) bool { return !analysis.IsWord(r) }))
-		if len(all) >= wordsOfLanguage {
-			break
-		}
-	}
-	all = all[:min(len(all), wordsOfLanguage)]
-	most, second := 0, 0
-	for _, code := range latin {
-		n := 0
-		known := analysis.Grammar(code)
-		for _, w := range all {
-			if known[w] {
-				n++
-			}
-		}
-		if n > most {
-			language, most, second = code, n, most
-		} else {
-			second = max(second, n)
-		}
-	}
-	switch {
-	case most >= least && 2*most >= 3*second:
-		return language, 0
-	case second > 2:
-		return "", 0
-	}
-	return "", len(all)
-}
-
-// isAddress reports whether a word is no prose: an address, a path, the name of a file, a host or a package.
-func isAddress(field string) bool {
-	field = strings.TrimRight(field, ".,;:!?)]}\"'*_`")
-	if i := strings.IndexByte(field, '.'); i > 0 && i+1 < len(field) {
-		return true
-	}
-	return strings.ContainsAny(field, "/@_\\")
-}
-
-// firstWord tells the language of a short question by the word that it begins with.
-var firstWord = map[string]string{
-	"wie": "de", "warum": "de", "wo": "de", "wann": "de", "welche": "de", "welcher": "de", "kann": "de", "gibt": "de",
-	"cómo": "es", "dónde": "es", "qué": "es", "cuál": "es", "cuándo": "es", "puedo": "es", "¿cómo": "es",
-	"comment": "fr", "pourquoi": "fr", "où": "fr", "combien": "fr", "quand": "fr", "puis-je": "fr", "peut-on": "fr",
-	"dove": "it", "perché": "it", "posso": "it", "cos'è": "it", "como": "pt", "onde": "pt", "qual": "pt",
-	"hoe": "nl", "waarom": "nl", "waar": "nl", "jak": "pl", "dlaczego": "pl", "gdzie": "pl",
-}
 
 // plain is a question without what only says that it is one, in languages other than English.
 func plain(question, language string) string {
@@ -218,7 +125,7 @@ func foreign(asked string, sections []*section, quotes []quote) bool {
 // askedIn is the language of the newest question that tells one.
 func askedIn(questions []string) string {
 	for _, q := range questions {
-		if language := languageOf(q); language != "" {
+		if language := analysis.LanguageOf(q); language != "" {
 			return language
 		}
 	}

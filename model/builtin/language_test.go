@@ -6,21 +6,8 @@ import (
 	"testing"
 
 	"docent/model"
+	"docent/search/analysis"
 )
-
-func TestALanguageIsToldByItsWords(t *testing.T) {
-	for text, want := range map[string]string{
-		"How do I install the plugin?": "en", "Wie installiere ich das Plugin?": "de", "¿Cómo instalo el complemento?": "es",
-		"Comment installer le greffon ?": "fr", "Come si installa il plugin nella cartella?": "it",
-		"Como instalar o plugin?": "pt", "Как установить плагин?": "ru", "كيف أثبت الإضافة؟": "ar",
-		"プラグインをインストールするには？": "ja", "如何安装插件？": "zh", "플러그인을 어떻게 설치하나요?": "ko",
-		"remote_write": "", "scrape_interval default": "", "Vite の設定ファイルはどこですか": "ja",
-	} {
-		if got := languageOf(text); got != want {
-			t.Errorf("%q is %q, want %q", text, got, want)
-		}
-	}
-}
 
 // Links, paths and names are no prose: the "com" of five hosts made a page Portuguese.
 func TestAddressesAreNoProse(t *testing.T) {
@@ -28,7 +15,7 @@ func TestAddressesAreNoProse(t *testing.T) {
 	for _, c := range []string{"mysql", "redis", "mongodb", "oracle", "mssql"} {
 		list.WriteString("* [" + c + " exporter](https://github.com/c/" + c + "_exporter)\n* " + c + ".example.com, com/example/" + c + "\n")
 	}
-	if got, _ := languageBy(list.String(), 5); got != "" {
+	if got, _ := analysis.LanguageBy(list.String(), 5); got != "" {
 		t.Errorf("the list is in %q", got)
 	}
 	page := model.Passage{Path: "exporters.md", URL: "https://docs.example/exporters", Title: "Exporters", Anchor: "databases",

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"docent/model"
+	"docent/search/analysis"
 )
 
 // A passage is a passage of the documentation, parsed. It is shared between answers and never changes. If its terms
@@ -96,7 +97,7 @@ func (p *passage) fill() {
 	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
 	blocks := parseBlocks(&p.of)
-	p.language, _ = languageBy(running(blocks), 5)
+	p.language, _ = analysis.LanguageBy(running(blocks), 5)
 	for n, b := range blocks {
 		parts, above := []string{b.text}, ""
 		words := countWords(b.text)
@@ -283,7 +284,7 @@ func fingerprint(text string) uint64 {
 func running(blocks []block) string {
 	var out strings.Builder
 	for _, b := range blocks {
-		if b.kind != code && out.Len() < bytesOfLanguage/2 {
+		if b.kind != code && out.Len() < 1000 {
 			out.WriteString(b.text)
 			out.WriteByte(' ')
 		}

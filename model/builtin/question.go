@@ -7,6 +7,7 @@ import (
 
 	"docent/internal/brief"
 	"docent/model"
+	"docent/search/analysis"
 )
 
 // Standalone makes a search text from a question that leans on the conversation before it: "and how do I configure it?"
@@ -130,7 +131,7 @@ const maxCarried = 8
 // elliptical reports whether a question says too little by itself: it begins as a continuation, points back with a
 // pronoun that nothing in it explains, or has hardly a word of its own.
 func elliptical(question string) bool {
-	question = plain(question, languageOf(question))
+	question = plain(question, analysis.LanguageOf(question))
 	var buf [64]word
 	words := appendWords(buf[:0], question)
 	if len(words) == 0 {
