@@ -87,8 +87,10 @@ func TestARestartGoesOnBehindTheLastAnswerOfTheModel(t *testing.T) {
 		}
 		tools := 0
 		for _, e := range r.Log {
-			if e.Type == job.EntryTool && (strings.HasPrefix(e.Tool.Name, "write_file") || e.Tool.Name == "finish") {
-				tools++
+			for _, call := range e.Calls {
+				if call.Name == "write_file" || call.Name == "finish" {
+					tools++
+				}
 			}
 		}
 		if tools != 7 {

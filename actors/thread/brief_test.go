@@ -57,6 +57,7 @@ func TestAPreviewIsWhatTheModelIsTold(t *testing.T) {
 	was := h.requests[0]
 	was.Search, b.Request.Search, was.Key = nil, nil, ""
 	was.ReadPage, b.Request.ReadPage = nil, nil
+	was.Around, b.Request.Around = nil, nil
 	if !reflect.DeepEqual(b.Request, was) || b.Model != h.models[0] || len(b.Hits) != len(was.Passages) {
 		t.Errorf("the preview is\n%+v of %q, the model was told\n%+v of %q", b.Request, b.Model, was, h.models[0])
 	}

@@ -166,7 +166,7 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 const (
 	leastOfTen   = 23
 	leastOfThree = 18
-	leastSame    = 20
+	leastSame    = 19
 )
 
 var first3 = map[string]bool{"acme": true, "orbit": true, "harbor": true}

@@ -11,11 +11,11 @@ import (
 const secret = "sk-test-0123456789abcdef"
 
 var request = model.Request{
-	Question: "How do I start it?",
+	Question: "Which command stops the gadget?",
 	Project:  "Widget",
 	Passages: []model.Passage{
-		{Path: "start.md", URL: "https://docs.example/start", Title: "Start", Text: "Run `widget start`."},
-		{Path: "stop.md", URL: "https://docs.example/stop", Title: "Stop", Text: "Run `widget stop`."},
+		{Path: "start.md", URL: "https://docs.example/start", Title: "Start", Text: "Run `widget start` to start the gadget.", Score: 0.9},
+		{Path: "stop.md", URL: "https://docs.example/stop", Title: "Stop", Text: "The command `widget stop` stops the gadget.", Score: 0.5},
 	},
 }
 
