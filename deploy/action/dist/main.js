@@ -1450,15 +1450,23 @@ function deadline(options, what) {
 import { spawn } from "node:child_process";
 function run(binary, args, diff) {
   return new Promise((resolve2, reject) => {
-    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], timeout: 3e5, cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    const late = setTimeout(() => child.kill(), 3e5);
     let out = "";
     child.stdout.setEncoding("utf8").on("data", (text) => {
       out += text;
     });
     child.stdin.on("error", () => {
     });
-    child.on("error", () => reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`)));
-    child.on("close", (code) => code === 0 || code === 6 ? resolve2(out) : reject(new Error(`docent check-docs ended with ${code}`)));
+    child.on("error", () => {
+      clearTimeout(late);
+      reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`));
+    });
+    child.on("close", (code) => {
+      clearTimeout(late);
+      if (code === 0 || code === 6) resolve2(out);
+      else reject(new Error(`docent check-docs ended with ${code}`));
+    });
     child.stdin.end(diff);
   });
 }

@@ -11,12 +11,17 @@ export interface Found {
 /** run gives the binary a diff and returns what it prints. Status 6 says that pages are concerned, which is no failure. */
 function run(binary: string, args: string[], diff: string): Promise<string> {
   return new Promise((resolve, reject) => {
-    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], timeout: 300_000, cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
+    const late = setTimeout(() => child.kill(), 300_000); // spawn's own timeout goes on where the binary cannot be run
     let out = "";
     child.stdout.setEncoding("utf8").on("data", (text: string) => { out += text; });
     child.stdin.on("error", () => {}); // it need not read all of it
-    child.on("error", () => reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`)));
-    child.on("close", (code) => code === 0 || code === 6 ? resolve(out) : reject(new Error(`docent check-docs ended with ${code}`)));
+    child.on("error", () => { clearTimeout(late); reject(new Error(`binary: ${binary} cannot be run; install docent on the runner first`)); });
+    child.on("close", (code) => {
+      clearTimeout(late);
+      if (code === 0 || code === 6) resolve(out);
+      else reject(new Error(`docent check-docs ended with ${code}`));
+    });
     child.stdin.end(diff);
   });
 }
