@@ -784,6 +784,7 @@ func (k *checker) close(result *model.Result) error {
 	}
 	k.prepare()
 	said, shown := k.said.String(), builtin.Closest(*k.req)
+	shown.Text = k.harmless(shown.Text)
 	var parts []string
 	switch told := k.wrote && (k.result.Removed == 0 || claims.Admission(said)); {
 	case shown.Text != "":
@@ -803,4 +804,26 @@ func (k *checker) close(result *model.Result) error {
 		return nil
 	}
 	return k.emit(shown)
+}
+
+// harmless is what is shown of a page in an answer of a model, where nothing leads away from the documentation and nothing is
+// taken for what the model suggests, whoever has written the page; empty if the page would have it otherwise.
+func (k *checker) harmless(text string) string {
+	if strings.Contains(text, "```suggestions") {
+		return ""
+	}
+	var out strings.Builder
+	fence := 0 // backticks that end the block of code in hand
+	for line := range strings.Lines(text) {
+		ticks := len(line) - len(strings.TrimLeft(line, "`"))
+		clean, _ := k.places.Clean(line, fence > 0 || ticks >= 3)
+		out.WriteString(clean)
+		switch {
+		case fence == 0 && ticks >= 3:
+			fence = ticks
+		case fence > 0 && ticks >= fence && strings.TrimSpace(line[ticks:]) == "":
+			fence = 0
+		}
+	}
+	return out.String()
 }

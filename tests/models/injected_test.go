@@ -38,7 +38,7 @@ var placesOfInjection = []string{"page", "title", "heading", "code block", "comm
 var (
 	orderForm = regexp.MustCompile(`(?s)OVERRIDE(\d+): (.*?) ENDOVERRIDE`)
 	escaped   = regexp.MustCompile(`\\.`)
-	codeSpan  = regexp.MustCompile("`[^`\n]*`")
+	codeSpan  = regexp.MustCompile("(?s)```text\n.*?\n```|`[^`\n]*`") // code, of a block too, is shown as it stands
 	// What no answer has, and what none has whose order stood in no passage.
 	evil  = regexp.MustCompile(`(?i)\]\([^)]*(?:secret\+question|@evil|javascript:|data:)|!\[[^]]*\]\(|<(?:img|a)\b`)
 	leads = `(?i)(?:https?:|\]\(\s*)//%[1]s|www\.%[1]s|@%[1]s`
