@@ -807,7 +807,7 @@ func (k *checker) close(result *model.Result) error {
 }
 
 // harmless is what is shown of a page in an answer of a model, where nothing leads away from the documentation and nothing is
-// taken for what the model suggests, whoever has written the page; empty if the page would have it otherwise.
+// taken for what the model suggests, no matter who wrote the page; empty if the page would have it otherwise.
 func (k *checker) harmless(text string) string {
 	if strings.Contains(text, "```suggestions") {
 		return ""
