@@ -12,8 +12,6 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
-	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -70,35 +68,22 @@ func (c *clock) advance(d time.Duration) {
 }
 
 // prepared returns a catalog with the organizations and projects of every test, as a file: migrations take their time.
-var prepared = sync.OnceValue(func() []byte {
-	dir, err := os.MkdirTemp("", "")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "catalog.db")
-	c, err := catalog.Open(context.Background(), "sqlite:"+file, catalog.Options{
-		Now: func() time.Time { return opened }, Log: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		panic(err)
-	}
-	for _, org := range []api.OrgID{"org-a", "org-b"} {
-		err = errors.Join(err, c.AddOrganization(context.Background(), org, string(org)))
-	}
-	for _, p := range []api.Project{
-		{ID: "acme", Org: "org-a", Domain: "docs.acme.example", Source: "/docs/acme"},
-		{ID: "acme-two", Org: "org-a", Domain: "two.acme.example", Source: "/docs/two"},
-		{ID: "other", Org: "org-b", Domain: "docs.other.example", Source: "/docs/other"},
-	} {
-		_, also := c.AddProject(context.Background(), p)
-		err = errors.Join(err, also)
-	}
-	c.Close()
-	content, also := os.ReadFile(file)
-	if err = errors.Join(err, also); err != nil {
-		panic(err)
-	}
-	return content
+var prepared = sync.OnceValues(func() ([]byte, error) {
+	return catalogtest.Made(catalog.Options{Now: func() time.Time { return opened }, Log: slog.New(slog.DiscardHandler)},
+		func(c *catalog.Catalog) (err error) {
+			for _, org := range []api.OrgID{"org-a", "org-b"} {
+				err = errors.Join(err, c.AddOrganization(context.Background(), org, string(org)))
+			}
+			for _, p := range []api.Project{
+				{ID: "acme", Org: "org-a", Domain: "docs.acme.example", Source: "/docs/acme"},
+				{ID: "acme-two", Org: "org-a", Domain: "two.acme.example", Source: "/docs/two"},
+				{ID: "other", Org: "org-b", Domain: "docs.other.example", Source: "/docs/other"},
+			} {
+				_, also := c.AddProject(context.Background(), p)
+				err = errors.Join(err, also)
+			}
+			return err
+		})
 })
 
 // opened is when test servers are built.
@@ -107,11 +92,11 @@ var opened = time.Date(2026, 11, 21, 10, 0, 0, 123_000_000, time.UTC)
 // openCatalog opens the server's own copy of the prepared catalog.
 func (h *fixture) openCatalog() *catalog.Catalog {
 	h.t.Helper()
-	file := filepath.Join(h.t.TempDir(), "catalog.db")
-	if err := os.WriteFile(file, prepared(), 0o600); err != nil {
+	content, err := prepared()
+	if err != nil {
 		h.t.Fatal(err)
 	}
-	c, err := catalog.Open(h.t.Context(), "sqlite:"+file, catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
+	c, err := catalog.Open(h.t.Context(), catalogtest.Copy(h.t, content), catalog.Options{Now: h.clock.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		h.t.Fatal(err)
 	}

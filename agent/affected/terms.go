@@ -325,30 +325,22 @@ func (c *collector) hunk(file string, h hunk) {
 // block adds what a run of changed lines does. It returns the name that best says what it is about.
 func (c *collector) block(file string, old, now, before []line) (main name) {
 	c.renamed(file, old, now, before)
-	for _, l := range old {
-		for _, n := range l.names {
-			effect := Changed
-			if !c.come[keyOf(n.text, n.kind)] {
-				effect = Removed
-			}
-			c.add(term{text: n.text, kind: n.kind, effect: effect, file: file, line: l.number})
-			if main.text == "" && n.kind != Name {
-				main = n
-			}
-		}
-	}
-	for _, l := range now {
-		for _, n := range l.names {
-			effect := Changed
-			if !c.gone[keyOf(n.text, n.kind)] {
-				effect = Added
-			}
-			c.add(term{text: n.text, kind: n.kind, effect: effect, file: file, line: l.number})
-			if main.text == "" && n.kind != Name {
-				main = n
+	note := func(lines []line, onOtherSide map[string]bool, alone Effect) {
+		for _, l := range lines {
+			for _, n := range l.names {
+				effect := Changed
+				if !onOtherSide[keyOf(n.text, n.kind)] {
+					effect = alone
+				}
+				c.add(term{text: n.text, kind: n.kind, effect: effect, file: file, line: l.number})
+				if main.text == "" && n.kind != Name {
+					main = n
+				}
 			}
 		}
 	}
+	note(old, c.come, Removed)
+	note(now, c.gone, Added)
 	return main
 }
 

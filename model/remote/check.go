@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -188,7 +189,7 @@ func (k *checker) late(cite []int) error {
 func (k *checker) piece(p claims.Piece) error {
 	k.prepare()
 	raw := p.Text
-	clean, changed := k.places.Clean(p.Text, p.Kind == claims.Code || p.Kind == claims.Fence || p.Kind == claims.FenceEnd)
+	clean, changed := k.clean(p)
 	for _, c := range changed {
 		k.result.Unlinked++
 		k.change(model.Change{Kind: "unlinked", Text: c, Why: "no passage leads there"})
@@ -806,6 +807,11 @@ func (k *checker) close(result *model.Result) error {
 	return k.emit(shown)
 }
 
+// clean takes from a piece what leads to where neither a passage nor the site leads.
+func (k *checker) clean(p claims.Piece) (text string, changed []string) {
+	return k.places.Clean(p.Text, p.Kind == claims.Code || p.Kind == claims.Fence || p.Kind == claims.FenceEnd)
+}
+
 // harmless is what is shown of a page in an answer of a model, where nothing leads away from the documentation and nothing is
 // taken for what the model suggests, no matter who wrote the page; empty if the page would have it otherwise.
 func (k *checker) harmless(text string) string {
@@ -813,17 +819,11 @@ func (k *checker) harmless(text string) string {
 		return ""
 	}
 	var out strings.Builder
-	fence := 0 // backticks that end the block of code in hand
-	for line := range strings.Lines(text) {
-		ticks := len(line) - len(strings.TrimLeft(line, "`"))
-		clean, _ := k.places.Clean(line, fence > 0 || ticks >= 3)
-		out.WriteString(clean)
-		switch {
-		case fence == 0 && ticks >= 3:
-			fence = ticks
-		case fence > 0 && ticks >= fence && strings.TrimSpace(line[ticks:]) == "":
-			fence = 0
-		}
-	}
-	return out.String()
+	split := claims.Splitter{Emit: func(p claims.Piece) error {
+		clean, _ := k.clean(p)
+		out.WriteString(p.Lead + clean)
+		return nil
+	}}
+	_ = errors.Join(split.Write(text), split.Flush()) // only Emit fails, which does not
+	return out.String() + split.Rest()
 }

@@ -33,24 +33,29 @@ func Each(t *testing.T, test func(t *testing.T, dsn string)) {
 	})
 }
 
-// made is the file of an empty catalog whose tables are there: making them takes a process longer than most tests do,
-// above all under the race detector.
-var made = sync.OnceValues(func() (content []byte, err error) {
+// made is the file of an empty catalog whose tables are there.
+var made = sync.OnceValues(func() ([]byte, error) {
+	return Made(catalog.Options{Log: slog.New(slog.DiscardHandler)}, func(*catalog.Catalog) error { return nil })
+})
+
+// Made is the file of a catalog with what fill has put into it, for tests to begin with: making the tables takes a process
+// longer than most tests do, above all under the race detector.
+func Made(o catalog.Options, fill func(*catalog.Catalog) error) (content []byte, err error) {
 	dir, err := os.MkdirTemp("", "")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	file := filepath.Join(dir, "catalog.db")
-	c, err := catalog.Open(context.Background(), "sqlite:"+file, catalog.Options{Log: slog.New(slog.DiscardHandler)})
+	c, err := catalog.Open(context.Background(), "sqlite:"+file, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Close(); err != nil {
+	if err := errors.Join(fill(c), c.Close()); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(file)
-})
+}
 
 // SQLite gives the DSN of an empty SQLite catalog, whose tables are there.
 func SQLite(t testing.TB) string {
@@ -59,6 +64,12 @@ func SQLite(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return Copy(t, content)
+}
+
+// Copy gives the DSN of the test's own copy of a catalog that was made.
+func Copy(t testing.TB, content []byte) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "catalog.db")
 	if err := os.WriteFile(file, content, 0o600); err != nil {
 		t.Fatal(err)
