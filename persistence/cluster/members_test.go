@@ -2,12 +2,10 @@ package cluster_test
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"log/slog"
 	"net"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -163,27 +161,6 @@ func newGroup(t *testing.T) *group {
 	}
 	t.Cleanup(func() { db.Close(context.Background()) })
 	return &group{t: t, dsn: u, db: db}
-}
-
-// newGroupAlone is newGroup with a database of its own, for what a test does to all of it.
-func newGroupAlone(t *testing.T) *group {
-	t.Helper()
-	g := newGroup(t)
-	name := "test_" + strings.ToLower(rand.Text())
-	g.exec("CREATE DATABASE " + name)
-	t.Cleanup(func() {
-		if _, err := g.db.Exec(context.Background(), "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
-			t.Error(err)
-		}
-	})
-	own := *g.dsn
-	own.Path, own.RawQuery = "/"+name, "sslmode=disable"
-	db, err := pgx.Connect(t.Context(), own.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close(context.Background()) })
-	return &group{t: t, dsn: &own, db: db}
 }
 
 // A peer is one of the nodes, with what it was told.

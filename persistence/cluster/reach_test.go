@@ -200,7 +200,7 @@ func TestOfTwoNodesThatDoNotReachEachOtherOneServes(t *testing.T) {
 
 func TestANodeWhoseBeatsTheDatabaseRefusesDoesNotServe(t *testing.T) {
 	t.Parallel()
-	g := newGroupAlone(t)
+	g := newGroup(t)
 	a, b := g.join("a"), g.join("b")
 	balanced(t, a, b)
 	until(t, "both serve", func() bool { return a.Serving() == nil && b.Serving() == nil })

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,12 +34,13 @@ type released struct {
 	db    *sql.DB  // its catalogue
 
 	// What it holds, besides the project harbour with a folder that is no longer there.
-	Made              string
-	Admin, Assistant  string
-	Jobs              []string // two: the first with one instruction, the second with a follow-up
-	Thread            string   // of two questions
-	People            bool     // an owner, an editor and an owner who is disabled, of the organization default
-	schema, tableList string
+	Made             string
+	Admin, Assistant string
+	Jobs             []string // two: the first with one instruction, the second with a follow-up
+	Thread           string   // of two questions
+	People           bool     // an owner, an editor and an owner who is disabled, of the organization default
+	tableList        string
+	postgres         bool
 }
 
 const releasedData = "testdata/released"
@@ -74,19 +74,15 @@ func unpackReleased(t *testing.T, path string) *released {
 	if strings.Contains(path, "postgres") {
 		driver, dsn = "pgx", catalogtest.Postgres(t)
 		r.flags = []string{"--catalog-dsn", dsn}
-		u, err := url.Parse(dsn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.schema = u.Query().Get("search_path")
+		r.postgres = true
 		r.tableList = "SELECT table_name, string_agg(column_name || ' ' || data_type, ',' ORDER BY ordinal_position) " +
-			"FROM information_schema.columns WHERE table_schema = '" + r.schema + "' GROUP BY 1 ORDER BY 1"
+			"FROM information_schema.columns WHERE table_schema = 'public' GROUP BY 1 ORDER BY 1"
 	}
 	if r.db, err = sql.Open(driver, dsn); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.db.Close() })
-	if r.schema != "" {
+	if r.postgres {
 		r.loadDump(t)
 	}
 	return r
@@ -126,7 +122,7 @@ func unpackTar(t *testing.T, path, into string) {
 	}
 }
 
-// loadDump fills the test's schema with the dump of a database, which was made of the schema public.
+// loadDump fills the test's database with the dump of another.
 func (r *released) loadDump(t *testing.T) {
 	t.Helper()
 	path := filepath.Join(r.data, "catalog.sql")
@@ -142,8 +138,7 @@ func (r *released) loadDump(t *testing.T) {
 		}
 		statements.WriteString(line)
 	}
-	dump := strings.NewReplacer(" public.", " "+r.schema+".", "'public.", "'"+r.schema+".").Replace(statements.String())
-	if _, err := r.db.ExecContext(t.Context(), dump); err != nil {
+	if _, err := r.db.ExecContext(t.Context(), statements.String()); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Remove(path); err != nil {
@@ -168,7 +163,7 @@ func (r *released) contents(t *testing.T) map[string]string {
 			t.Fatal(err)
 		}
 		all[name] = made.String
-		if r.schema != "" || strings.HasPrefix(made.String, "CREATE TABLE") {
+		if r.postgres || strings.HasPrefix(made.String, "CREATE TABLE") {
 			tables = append(tables, name)
 		}
 	}
