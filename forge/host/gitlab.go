@@ -169,7 +169,7 @@ func (g *gitLab) reviewers(ctx context.Context, number int) ([]*gitlab.BasicUser
 	return mr.Reviewers, nil
 }
 
-// Ask sets the reviewers anew, with those who are there: the host knows no adding.
+// Ask sets the whole list of reviewers, with those who are there: the host cannot add one.
 func (g *gitLab) Ask(ctx context.Context, number int, who []string) error {
 	had, err := g.reviewers(ctx, number)
 	if err != nil {
