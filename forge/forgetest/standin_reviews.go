@@ -107,7 +107,7 @@ func (s *StandIn) githubCommit(sha string) map[string]any {
 
 func githubTeam(slug string) map[string]any {
 	t := map[string]any{"id": accountID(slug), "node_id": "T_1", "name": slug, "slug": slug, "description": nil,
-		"permission": "push", "parent": nil}
+		"permission": "push", "parent": nil, "type": "organization"}
 	for _, f := range []string{"url", "html_url", "members_url", "repositories_url"} {
 		t[f] = "https://api.example.com/teams/" + slug
 	}
