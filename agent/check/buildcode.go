@@ -130,7 +130,7 @@ var mustache = regexp.MustCompile(`\{\{((?s:.*?))\}\}`)
 // readCodeBase reads what the documentation runs as it stands.
 func readCodeBase(s *pages.Site) (codeBase, error) {
 	known := codeBase{scripts: map[string]bool{}, modules: map[string]bool{}}
-	pages, err := s.All()
+	pages, err := s.Pages()
 	if err != nil {
 		return known, err
 	}
@@ -165,6 +165,7 @@ func newCode(s *pages.Site, p *markup.Page, known codeBase) string {
 
 // ownModule tells modules that are the site's own files: pages, snippets and components.
 func ownModule(m string) bool {
+	m = strings.TrimPrefix(m, "!!raw-loader!") // it is shown, not run
 	return strings.HasPrefix(m, "./") || strings.HasPrefix(m, "../") || strings.HasPrefix(m, "/") && !strings.HasPrefix(m,
 		"//") || strings.HasPrefix(m, "@site/") || strings.HasPrefix(m, "@theme/")
 }
