@@ -144,3 +144,75 @@ func TestAnchorsOfAttributeListsLive(t *testing.T) {
 		t.Error(res.Message)
 	}
 }
+
+// A page that moves leaves a redirect in its generator's own way, or it is said why none could be made.
+func TestAMoveLeavesARedirectOfTheGenerator(t *testing.T) {
+	t.Parallel()
+	docusaurus := "module.exports = {title:'Acme', url:'https://docs.acme.test', baseUrl:'/', presets:[['classic',{docs:{routeBasePath:'/'}}]], plugins:[%s]};\n"
+	for _, c := range []struct {
+		name, from, to string // move
+		files          map[string]string
+		in, was, is    string // a file, what stands in it before, and after; is is what is said if there is none
+	}{
+		{"MkDocs", "docs/data-flows.md", "docs/privacy/data-flows.md", nil, "mkdocs.yml",
+			"site_name: Acme\nplugins:\n  - search\n  - redirects:\n      redirect_maps:\n        old/start.md: index.md\n        was.md: data-flows.md\nnav:\n  - Home: index.md\n",
+			"site_name: Acme\nplugins:\n  - search\n  - redirects:\n      redirect_maps:\n        old/start.md: index.md\n        was.md: privacy/data-flows.md\n        data-flows.md: privacy/data-flows.md\nnav:\n  - Home: index.md\n"},
+		{"MkDocs without maps", "docs/data-flows.md", "docs/privacy/data-flows.md", nil, "mkdocs.yml",
+			"plugins:\n  - redirects\n", "plugins:\n  - redirects:\n      redirect_maps:\n        data-flows.md: privacy/data-flows.md\n"},
+		{"MkDocs by names", "docs/data-flows.md", "docs/privacy/data-flows.md", nil, "mkdocs.yml",
+			"plugins:\n  redirects:\n    redirect_maps:\n      a.md: b.md", "plugins:\n  redirects:\n    redirect_maps:\n      a.md: b.md\n      data-flows.md: privacy/data-flows.md"},
+		{"MkDocs without the plug-in", "docs/data-flows.md", "docs/privacy/data-flows.md",
+			map[string]string{"mkdocs.yml": "site_name: Acme\n"}, "", "", "MkDocs makes them with the plug-in redirects"},
+		{"Hugo", "content/data-flows.md", "content/privacy/data-flows.md", map[string]string{"hugo.toml": "baseURL = \"https://docs.acme.test/\"\n"},
+			"content/privacy/data-flows.md", "---\ntitle: Data flows\naliases: [/flows/]\n---\nx\n", "---\ntitle: Data flows\naliases: [/flows/, /data-flows/]\n---\nx\n"},
+		{"Hugo, an alias a line", "content/a/data-flows.md", "content/privacy/data-flows.md", map[string]string{"hugo.toml": "title = \"A\"\n"},
+			"content/privacy/data-flows.md", "---\naliases:\n  - /was/\ntitle: D\n---\nx\n", "---\naliases:\n  - /was/\n  - /a/data-flows/\ntitle: D\n---\nx\n"},
+		{"Hugo, none yet", "content/data-flows.md", "content/privacy/data-flows.md", map[string]string{"hugo.toml": "title = \"A\"\n"},
+			"content/privacy/data-flows.md", "+++\ntitle = \"D\"\n+++\nx\n", "+++\ntitle = \"D\"\naliases = [\"/data-flows/\"]\n+++\nx\n"},
+		{"Docusaurus", "docs/data-flows.md", "docs/privacy/data-flows.md", nil, "docusaurus.config.js",
+			strings.Replace(docusaurus, "%s", "['@docusaurus/plugin-client-redirects',{redirects:[{from:'/old', to:'/intro'}]}]", 1),
+			strings.Replace(docusaurus, "%s", "['@docusaurus/plugin-client-redirects',{redirects:[{from: '/data-flows', to: '/privacy/data-flows'}, {from:'/old', to:'/intro'}]}]", 1)},
+		{"Docusaurus, an entry a line", "docs/data-flows.md", "docs/privacy/data-flows.md", nil, "docusaurus.config.js",
+			strings.Replace(docusaurus, "%s", "[\n  \"@docusaurus/plugin-client-redirects\",\n  {\n    redirects: [\n      {from: \"/old\", to: \"/intro\"},\n    ],\n  },\n]", 1),
+			strings.Replace(docusaurus, "%s", "[\n  \"@docusaurus/plugin-client-redirects\",\n  {\n    redirects: [\n      {from: \"/data-flows\", to: \"/privacy/data-flows\"},\n      {from: \"/old\", to: \"/intro\"},\n    ],\n  },\n]", 1)},
+		{"Docusaurus without the plug-in", "docs/data-flows.md", "docs/privacy/data-flows.md",
+			map[string]string{"docusaurus.config.js": strings.Replace(docusaurus, "%s", "", 1)}, "", "", "Docusaurus makes them with the plug-in client-redirects"},
+		{"mdBook", "src/data-flows.md", "src/privacy/data-flows.md", map[string]string{"src/SUMMARY.md": "# Summary\n\n- [D](data-flows.md)\n"}, "book.toml",
+			"[book]\ntitle = \"Acme\"\n\n[output.html.redirect]\n\"/old.html\" = \"index.html\"\n\n[build]\nx = 1\n",
+			"[book]\ntitle = \"Acme\"\n\n[output.html.redirect]\n\"/old.html\" = \"index.html\"\n\"/data-flows.html\" = \"privacy/data-flows.html\"\n\n[build]\nx = 1\n"},
+		{"mdBook, none yet", "src/a/data-flows.md", "src/privacy/data-flows.md", map[string]string{"src/SUMMARY.md": "# Summary\n\n- [D](a/data-flows.md)\n"}, "book.toml",
+			"[book]\ntitle = \"Acme\"\n", "[book]\ntitle = \"Acme\"\n\n[output.html.redirect]\n\"/a/data-flows.html\" = \"../privacy/data-flows.html\"\n"},
+		{"GitBook", "docs/data-flows.md", "docs/privacy/data-flows.md", map[string]string{"docs/SUMMARY.md": "# Table of contents\n\n* [D](data-flows.md)\n"}, ".gitbook.yaml",
+			"root: ./docs/\nredirects:\n  old/start: README.md\n", "root: ./docs/\nredirects:\n  old/start: README.md\n  data-flows: privacy/data-flows.md\n"},
+		{"GitBook, none yet", "docs/data-flows.md", "docs/privacy/data-flows.md", map[string]string{"docs/SUMMARY.md": "# Table of contents\n\n* [D](data-flows.md)\n"}, ".gitbook.yaml",
+			"root: ./docs/\n", "root: ./docs/\nredirects:\n  data-flows: privacy/data-flows.md\n"},
+		{"Jekyll", "data-flows.md", "privacy/data-flows.md", map[string]string{"_config.yml": "plugins:\n  - jekyll-redirect-from\n"}, "privacy/data-flows.md",
+			"---\ntitle: D\nredirect_from: /setup/\n---\nx\n", "---\ntitle: D\nredirect_from: [/setup/, /data-flows/]\n---\nx\n"},
+		{"Jekyll without the plug-in", "data-flows.md", "privacy/data-flows.md", map[string]string{"_config.yml": "title: A\n"}, "", "", "jekyll-redirect-from, which _config.yml does not name"},
+		{"VitePress", "data-flows.md", "privacy/data-flows.md", map[string]string{".vitepress/config.mts": "export default {}\n"}, "", "", "VitePress makes none of its own"},
+		{"unknown", "data-flows.md", "privacy/data-flows.md", nil, "", "", "it is not known what makes the site"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{c.from: "# Data flows\n", "z.md": "# Z\n"}
+			for f, text := range c.files {
+				files[f] = text
+			}
+			switch c.in {
+			case "":
+			case c.to:
+				files[c.from] = c.was
+			default:
+				files[c.in] = c.was
+			}
+			j := newJob(t, files)
+			res := j.must("move " + c.from + " to " + c.to)
+			switch got := j.tree.files()[c.in]; {
+			case c.in == "" && (!strings.Contains(res.Message, c.is) || !strings.Contains(res.Body, "No redirect was added")):
+				t.Errorf("%s\n%s", res.Message, res.Body)
+			case c.in != "" && got != c.is:
+				t.Errorf("%s became\n%s\nnot\n%s\n%s", c.in, got, c.is, res.Message)
+			}
+		})
+	}
+}

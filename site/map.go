@@ -87,7 +87,7 @@ func (s *Site) Base() string {
 			return strings.Trim(u.Path, "/")
 		}
 	}
-	return s.below()
+	return s.Below()
 }
 
 // A Map finds pages by their addresses, and addresses by their pages.

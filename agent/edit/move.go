@@ -46,6 +46,7 @@ func (o *Move) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
+	was := r.Site.AddressOf(from)
 	namings := r.Site.Named(from)
 	id, sidebar := r.Site.ID(from)
 	if err := r.Files.Move(from, to); err != nil { // its new address is known from here on
@@ -59,6 +60,11 @@ func (o *Move) Run(r *Run) error {
 	r.headline("move %s to %s", r.Site.Show(from), r.Site.Show(to))
 	if nav != nil {
 		if err := r.moveInNavigation(nav, from, to); err != nil {
+			return err
+		}
+	}
+	if nav == nil || nav.MkDocs {
+		if err := r.forward(from, to, was); err != nil {
 			return err
 		}
 	}
