@@ -179,7 +179,7 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	p := f.p
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
-			Hint: "The server's configuration names the models."},
+			Hint: "Operators connect models on the page Models, or in the server's configuration."},
 		f.text("deflection", "Where to send readers", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
