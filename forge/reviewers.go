@@ -26,6 +26,9 @@ const (
 // lose the pull request.
 func (h *Hub) askReviews(ctx context.Context, s *session, server host.Host, p proposal, pull host.Pull, isNew bool) error {
 	who := slices.Clone(p.Reviewers)
+	if len(who) == 0 && p.Project.Pulls.Reviewers == "" {
+		return nil
+	}
 	base, err := s.store.Head(s.base)
 	if err != nil {
 		return err

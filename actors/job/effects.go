@@ -178,7 +178,8 @@ func (e *effect) leftAlone(in instruction, result agent.Result) string {
 	pages := slices.DeleteFunc(slices.Clone(in.Follows.Pages), func(page string) bool {
 		return slices.ContainsFunc(result.Changes, func(c agent.Change) bool { return c.Path == page })
 	})
-	if len(pages) == 0 {
+	judged := result.Outcome == api.OutcomeChanged || result.Outcome == api.OutcomeNothingToDo
+	if !judged || len(pages) == 0 {
 		return result.Message
 	}
 	e.deps.Log.Info("pages were left as they are", "job", e.state.id, "project", e.state.project, "pages", pages)

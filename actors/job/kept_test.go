@@ -112,6 +112,10 @@ func TestTheAuthorOfAnEditIsKept(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	e := &effect{state: back, deps: patient().deps}
+	if got := e.leftAlone(back.queue[0], signed.Result); got != "Done." {
+		t.Errorf("of what was not carried out: %q", got)
+	}
+	signed.Result.Outcome = api.OutcomeChanged
 	if got := e.leftAlone(back.queue[0], signed.Result); got != "Done.\n\nLooked at for the change of code, and left as they are: b.md." {
 		t.Errorf("%q", got)
 	}
