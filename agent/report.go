@@ -293,6 +293,7 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
 func (r *work) report(changes []Change, checked []string, todos []api.Todo) Result {
+	r.notices(changes)
 	title := r.Titles[0]
 	if n := len(r.Titles); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
