@@ -16,7 +16,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// IsPage tells a page of Markdown or MDX by its name.
+// IsPage tells a page of Markdown, MDX, reStructuredText or AsciiDoc by its name.
 func IsPage(p string) bool { return PageExts[strings.ToLower(path.Ext(p))] }
 
 // IsIndex tells the page of a folder itself by its name.
@@ -37,11 +37,11 @@ func Globbed(pattern, name string) bool {
 // Stem is a path without its extension.
 func Stem(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
 
-var PageExts = map[string]bool{".md": true, ".mdx": true, ".markdown": true}
+var PageExts = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".rst": true, ".adoc": true, ".asciidoc": true}
 
 var TextExts = map[string]bool{
 	".md": true, ".mdx": true, ".markdown": true, ".txt": true, ".json": true, ".yml": true, ".yaml": true, ".toml": true,
-	".rst": true, ".adoc": true,
+	".rst": true, ".adoc": true, ".asciidoc": true,
 	".html": true, ".htm": true, ".csv": true, ".xml": true, ".js": true, ".ts": true, ".jsx": true, ".tsx": true,
 	".vue": true, ".css": true, ".svg": true,
 }

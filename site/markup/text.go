@@ -54,6 +54,32 @@ func (s slugger) take(slug string) {
 	}
 }
 
+// anchor is the anchor of a heading by the rule of its page's format.
+func (s slugger) anchor(f Format, text string) string {
+	switch f {
+	case RST:
+		id := docutilsID(text)
+		if _, taken := s[id]; id != "" && !taken {
+			s.take(id)
+			return id
+		}
+		s["id"] = max(s["id"], 0)
+		return s.unique("id")
+	case AsciiDoc:
+		base := asciidoctorID(text)
+		id := base
+		for n := max(2, s[base]); ; n++ {
+			if _, taken := s[id]; !taken {
+				s.take(id)
+				s[base] = n
+				return id
+			}
+			id = base + "_" + strconv.Itoa(n)
+		}
+	}
+	return s.unique(Slug(text))
+}
+
 func (s slugger) unique(slug string) string {
 	out := slug
 	for {
