@@ -46,21 +46,33 @@ var (
 
 func (r *adoc) read() {
 	r.lines, r.above = r.plainLines(r.p.Body.Start), -1
+	r.p.idPrefix, r.p.idSeparator = "_", "_"
 	i := 0
 	for i < len(r.lines) { // the header
 		l := r.lines[i]
 		if m := adocTitle.FindStringSubmatch(l.text); l.col == 0 && m != nil && len(m[1]) == 1 {
 			for i += r.title(i); i < len(r.lines) && r.lines[i].text != ""; i++ { // author, revision, attributes
+				r.identifiers(r.lines[i].text)
 			}
 			break
 		}
 		if l.text != "" && !(strings.HasPrefix(l.text, "//") && !adocFence.MatchString(l.text)) && !adocEntry.MatchString(l.text) {
 			break
 		}
+		r.identifiers(l.text)
 		i++
 	}
 	for i < len(r.lines) {
 		i = r.block(i)
+	}
+}
+
+// identifiers takes in an attribute that says how anchors are made.
+func (r *adoc) identifiers(entry string) {
+	if v, ok := strings.CutPrefix(entry, ":idprefix:"); ok {
+		r.p.idPrefix = strings.TrimSpace(v)
+	} else if v, ok := strings.CutPrefix(entry, ":idseparator:"); ok {
+		r.p.idSeparator = strings.TrimSpace(v)
 	}
 }
 
@@ -260,7 +272,7 @@ func (r *adoc) table(i int) int {
 func (r *adoc) paragraph(i int) int {
 	l := r.lines[i]
 	start := l.at + len(adocMarker.FindString(l.text))
-	if m := adocTerm.FindStringSubmatchIndex(l.text); m != nil && !strings.Contains(l.text[:m[3]], "`") {
+	if m := adocTerm.FindStringSubmatchIndex(l.text); m != nil {
 		r.leaf(Span{l.at, l.at + m[3]}, true)
 		start = l.at + m[1]
 	} else if m := adocLabel.FindString(l.text); m != "" {
@@ -277,7 +289,7 @@ func (r *adoc) paragraph(i int) int {
 
 // interrupts reports whether a paragraph ends before a line.
 func (r *adoc) interrupts(l plainLine) bool {
-	return l.text == "" || l.text == "+" || strings.HasPrefix(l.text, "//") || adocMarker.MatchString(l.text) ||
+	return l.text == "" || l.text == "+" || strings.HasPrefix(l.text, "//") || adocMarker.MatchString(l.text) || adocTerm.MatchString(l.text) ||
 		l.col == 0 && (adocFence.MatchString(l.text) || adocContainer.MatchString(l.text) || adocTable.MatchString(l.text) ||
 			adocAttrs.MatchString(l.text) || adocAnchor.MatchString(l.text)) || adocDirective.MatchString(l.text)
 }
@@ -292,7 +304,7 @@ var adocInline = regexp.MustCompile("(?s)" +
 	"|(\\(\\(\\(?[^()]*\\)?\\)\\))" + // 7 a term of the index
 	"|(?:link:)?((?:https?|ftp|irc)://[^\\s\\[\\]<>\"]+)(?:\\[((?:[^\\[\\]\\\\]|\\\\.|\\[[^\\[\\]]*\\])*)\\])?" + // 8, 9 an address
 	"|\\b([a-z][a-z0-9-]*):([^\\s\\[\\]`:]*(?::[^\\s\\[\\]`]*)*)\\[((?:[^\\[\\]\\\\]|\\\\.|\\[[^\\[\\]]*\\])*)\\]" + // 10, 11, 12 a macro
-	"|(\\{[\\w-]+(?::[^{}\\n]*)?\\})" + // 13 an attribute
+	"|(\\{[\\w-]+(?::[^{}\\n]*)?\\}(?:[^\\s\\[\\]{}]*\\[)?)" + // 13 an attribute, or an address that begins with one
 	"|(&#?\\w+;)" + // 14
 	"|(\\[[^\\[\\]\\n]*\\])#" + // 15 the role of what follows
 	"|([\\w.+-]+@[\\w-]+(?:\\.[\\w-]+)+)" + // 16
@@ -396,17 +408,21 @@ func (r *adoc) text(whole, text Span) bool {
 	return true
 }
 
-// asciidoctorID is the identifier that Asciidoctor makes of a section's title, with its default prefix and separator.
-func asciidoctorID(title string) string {
+// asciidoctorID is the identifier that Asciidoctor makes of a section's title, with a prefix and a separator.
+func asciidoctorID(title, prefix, separator string) string {
 	var b strings.Builder
-	b.WriteByte('_')
+	gap := false
 	for _, c := range strings.ToLower(title) {
 		switch {
-		case unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c):
+		case unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) || c == '_' && separator != "_":
+			if gap && b.Len() > 0 {
+				b.WriteString(separator)
+			}
+			gap = false
 			b.WriteRune(c)
-		case strings.ContainsRune(" _-.", c) && !strings.HasSuffix(b.String(), "_"):
-			b.WriteByte('_')
+		case strings.ContainsRune(" _-.", c):
+			gap = true
 		}
 	}
-	return strings.TrimSuffix(b.String(), "_")
+	return prefix + b.String()
 }

@@ -58,6 +58,8 @@ type Page struct {
 	Prose    []Span
 	Problems []Problem // what a build of the site would refuse
 
+	idPrefix, idSeparator string // of AsciiDoc: what its anchors are made with
+
 	runs []run // the visible parts in order, prose and other
 }
 

@@ -55,29 +55,30 @@ func (s slugger) take(slug string) {
 }
 
 // anchor is the anchor of a heading by the rule of its page's format.
-func (s slugger) anchor(f Format, text string) string {
-	switch f {
+func (s slugger) anchor(p *Page, text string) string {
+	base, join := "id", ""
+	switch id := docutilsID(text); p.Format {
 	case RST:
-		id := docutilsID(text)
 		if _, taken := s[id]; id != "" && !taken {
 			s.take(id)
 			return id
 		}
-		s["id"] = max(s["id"], 0)
-		return s.unique("id")
 	case AsciiDoc:
-		base := asciidoctorID(text)
-		id := base
-		for n := max(2, s[base]); ; n++ {
-			if _, taken := s[id]; !taken {
-				s.take(id)
-				s[base] = n
-				return id
-			}
-			id = base + "_" + strconv.Itoa(n)
+		if base, join = asciidoctorID(text, p.idPrefix, p.idSeparator), p.idSeparator; s[base] == 0 {
+			s[base] = 1 // the next one is the second
+			return base
+		}
+	default:
+		return s.unique(Slug(text))
+	}
+	for {
+		s[base]++
+		id := base + join + strconv.Itoa(s[base])
+		if _, taken := s[id]; !taken {
+			s.take(id)
+			return id
 		}
 	}
-	return s.unique(Slug(text))
 }
 
 func (s slugger) unique(slug string) string {
