@@ -80,13 +80,17 @@ func TestPlainFormatsAreEditedByTheirOwnRules(t *testing.T) {
 		{sphinxSite, `add a section "Limits of it" with content "There are none." to docs/settings.rst`, []string{"\nLimits of it\n------------\n\nThere are none.\n"}, ""},
 		{sphinxSite, `append "There are none." to docs/settings.rst`, []string{"\nThere are none.\n"}, ""},
 		{sphinxSite, "append \"See [this](install.rst).\" to docs/settings.rst", nil, "reStructuredText"},
-		{sphinxSite, `delete page docs/settings.rst`, nil, "reStructuredText"},
+		{sphinxSite, `delete page docs/settings.rst`, []string{"   install\n\nStart"}, ""},
+		{sphinxSite, `delete page docs/install.rst`, nil, "is linked to"},
+		{sphinxSite, `move docs/install.rst to docs/guide/setup.rst`, []string{"   guide/setup\n", ":doc:`the wheel <guide/setup>`", ".. image:: ../wheel.png"}, ""},
+		{sphinxSite, `create page docs/more.rst titled "More" with content: Some text.`, nil, "reStructuredText"},
 		{sphinxSite, `set description of docs/settings.rst to "All"`, nil, ""},
 		{sphinxSite, `docs/install.rst says "Use the wheel", it should be "Use the package"`, []string{"Use the package::"}, ""},
 		{adocSite, `rename "wheel" to "package" everywhere`, []string{"= Acme package\n", ":wheel-version: 2", "The package of `wheel` in {wheel-version}, see xref:install.adoc#_from_a_wheel[the package]",
 			"pip install wheel", ".A package", "|package |`wheel`", "[[_from_a_wheel]]\n== From a package\n", "// wheel\nNOTE: The package is at https://wheel.test/wheel[the package].", "image::wheel.png[]"}, ""},
 		{adocSite, `change heading "Use it" to "Use all of it" in docs/index.adoc`, []string{"[[_use_it,Use it]]\nUse all of it\n-------------\n"}, ""},
 		{adocSite, `delete section "Limits" from docs/install.adoc`, []string{"image::wheel.png[]\n"}, ""},
+		{adocSite, `move docs/install.adoc to docs/guide/setup.adoc`, []string{"xref:guide/setup.adoc#_from_a_wheel[the wheel]", "image::../wheel.png[]"}, ""},
 		{adocSite, `add a section "More" with content "Some." to docs/install.adoc`, []string{"\n== More\n\nSome.\n"}, ""},
 	} {
 		j := newJob(t, c.site)

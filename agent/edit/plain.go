@@ -14,7 +14,7 @@ import (
 // speaks reports whether an operation is done in reStructuredText and AsciiDoc too.
 func speaks(op Operation) bool {
 	switch o := op.(type) {
-	case *Replace, *Rename, *FixTypos, *Correct, *ChangeHeading, *Lines, *Undo:
+	case *Replace, *Rename, *FixTypos, *Correct, *ChangeHeading, *Lines, *Undo, *Move, *DeletePage:
 		return true
 	case *Many:
 		return true // each was asked

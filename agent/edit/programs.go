@@ -143,9 +143,8 @@ func (r *Run) mayName(f string, known bool) bool {
 		return false
 	case f == r.Site.NavigationFile() && path.Ext(f) == ".json" && r.Files.Writable(f) == nil:
 		return false // it was edited, and its redirects name what was there
-	case workspace.IsPage(f): // one of Sphinx's that lists others
-		p, err := r.Site.Page(f)
-		return err == nil && (bytes.Contains(p.Src, []byte("{toctree}")) || bytes.Contains(p.Src, []byte("toctree::")))
+	case workspace.IsPage(f):
+		return false // its references were followed
 	}
 	return known || site.Concerns(rel) || tables.MatchString(f)
 }

@@ -365,8 +365,10 @@ func (r *adoc) leaf(at Span, block bool) {
 			name := string(r.src[group(10).Start:group(10).End])
 			if adocText[name] {
 				r.macro(whole, name, group(11), group(12))
-			} else {
-				r.mark(whole.Start, whole.End, markOther)
+				break
+			}
+			if r.mark(whole.Start, whole.End, markOther); name == "image" {
+				r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[group(11).Start:group(11).End]), Span: whole, At: group(11), Label: name})
 			}
 		case m[28] >= 0:
 			r.mark(whole.Start, whole.End, markEntity)

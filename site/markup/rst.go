@@ -308,7 +308,9 @@ func (r *rst) explicit(i int) int {
 		r.label = -1
 		if m[2] >= 0 { // a substitution
 			r.define(i, strings.TrimSpace(l.text[m[2]:m[3]]))
-			return body
+			if l.text[m[4]:m[5]] != "image" {
+				return body
+			}
 		}
 		arg := Span{l.End, l.End}
 		if m[6] >= 0 {

@@ -266,7 +266,11 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	}
 	a.upkeep.pending = a.Journal.Stats().Pending
 
-	models, err := registry.New(config.Registry(c))
+	connected, err := a.Stores.Catalog.LanguageModels(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("set up the models: %w", err)
+	}
+	models, err := registry.New(config.WithConnected(c, connected, a.Stores.Secrets.Read))
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
