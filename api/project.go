@@ -239,6 +239,14 @@ type File struct {
 	Size int64
 }
 
+// A Commit is what a repository's history says of one.
+type Commit struct {
+	Hash    string
+	Subject string
+	Author  string
+	Time    time.Time
+}
+
 // A SiteKind is a generator of documentation sites.
 type SiteKind string
 

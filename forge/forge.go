@@ -78,10 +78,5 @@ type Published struct {
 	Joined string `cbor:",omitempty"`
 }
 
-// A Commit is one of a pull request's.
-type Commit struct {
-	Hash    string
-	Subject string
-	Author  string
-	Time    time.Time
-}
+// A Commit is one of a pull request's, or of a history's.
+type Commit = api.Commit

@@ -28,7 +28,7 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 		au.Next = &next
 	}
 	if au.Check {
-		if !host.KeepsPulls(codeOf(p, au.Repository).Host) {
+		if code, _ := codeOf(p, au.Repository); !host.KeepsPulls(code.Host) {
 			return au, invalid("repository", "is checked on GitHub, GitLab, Gitea and Forgejo: the project has none of these hosts")
 		}
 		return au, nil

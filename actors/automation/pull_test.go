@@ -78,6 +78,21 @@ func TestACheckNamesPagesInOneCommentAndStartsNoJob(t *testing.T) {
 	if len(c.said) != 1 {
 		t.Errorf("%q", c.said)
 	}
+	// What is removed in one place and stands elsewhere in the code is not outdated.
+	if err := c.source(api.Source{Label: "code", Kind: api.SourceCode, Address: "/code", Host: api.HostGitHub, Repository: "acme/api"}); err != nil {
+		t.Fatal(err)
+	}
+	for n, elsewhere := range map[int]string{11: "", 12: "max-berths"} {
+		c.files["/code/code.go"] = elsewhere
+		c.changes[n] = change{host.Pull{Number: n, State: api.PullOpen, Base: "main"}, diffOf(`flags.Int("max-berths", 12, "")`, "")}
+		hint("pull_request", n)
+		c.pending()
+		said := c.said[fmt.Sprintf("acme/api#%d check-%s", n, a.ID)]
+		if outdated := strings.Contains(said, "These pages still say"); outdated != (elsewhere == "") {
+			t.Errorf("with %q elsewhere: %s", elsewhere, said)
+		}
+		delete(c.said, fmt.Sprintf("acme/api#%d check-%s", n, a.ID))
+	}
 	// A push to the repository is none of its business.
 	if _, err := c.Push(ctx, "p", api.Push{Repository: "acme/api", Branch: "main", Default: true, Commit: strings.Repeat("b", 40)}); err != nil {
 		t.Fatal(err)
@@ -105,7 +120,7 @@ func TestACheckIsOfACodeHostAndHasNoPrompt(t *testing.T) {
 		t.Error("the built-in host has no such pull requests")
 	}
 	p := api.Project{ID: "p", Host: api.HostBuiltin, Sources: []api.Source{{Label: "code", Host: api.HostGitLab, Repository: "acme/api", TokenEnv: "T"}}}
-	if got := codeOf(p, "Acme/API"); got.Host != api.HostGitLab || got.TokenEnv != "T" {
+	if got, readable := codeOf(p, "Acme/API"); !readable || got.Host != api.HostGitLab || got.TokenEnv != "T" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -134,6 +134,10 @@ func (c *clockwork) Change(_ context.Context, _ api.Project, from, to string) (C
 	return Change{Diff: c.changes[0].diff, Commits: []forge.Commit{{Hash: to, Subject: "feat: more", Author: "Ann <ann@example.com>"}}}, nil
 }
 
+func (c *clockwork) Proposed(_ context.Context, p api.Project, docs, diff string) (Change, error) {
+	return Change{Diff: diff, Alive: func(name string) bool { return strings.Contains(c.files[p.Source+"/code.go"], name) }}, nil
+}
+
 func (c *clockwork) PullChange(_ context.Context, p api.Project, number int) (host.Pull, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -403,6 +403,20 @@ var secrets = []struct {
 		`\b(?:sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|AIza[0-9A-Za-z_-]{35}|dct_adm_[0-9A-Za-z]{30,})\b`)},
 }
 
+var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`)
+
+// WithoutSecrets is a text, line for line, without what looks like a secret.
+func WithoutSecrets(text string) string {
+	left := func(secret string) string {
+		return "[a secret is left out]" + strings.Repeat("\n", strings.Count(secret, "\n"))
+	}
+	text = privateKey.ReplaceAllStringFunc(text, left)
+	for _, s := range secrets {
+		text = s.re.ReplaceAllStringFunc(text, left)
+	}
+	return text
+}
+
 // SecretIn names what looks like a secret in the new text and was not in the old.
 func SecretIn(now, before string) string {
 	for _, s := range secrets {
