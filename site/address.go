@@ -42,15 +42,15 @@ func (s *Site) Address() (address, from string) {
 	if s.origin == "" {
 		return "", ""
 	}
-	below := s.below()
+	below := s.Below()
 	if below == "" {
 		return s.origin, s.stated
 	}
 	return s.origin + (&url.URL{Path: "/" + below}).EscapedPath(), s.stated
 }
 
-// below is the documentation folder's place on the site, of which it may be a part.
-func (s *Site) below() string {
+// Below is the documentation folder's place on the site, of which it may be a part.
+func (s *Site) Below() string {
 	below := ""
 	switch s.Kind {
 	case api.SiteCollected:

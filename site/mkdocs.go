@@ -125,7 +125,31 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.drafts = s.ignores(s.drafting, strings.Split(text("draft_docs"), "\n"))
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
+	s.readSnippets(doc["markdown_extensions"])
 	s.readMkDocsPlugins(doc["plugins"], from["plugins"])
+}
+
+// readSnippets reads where MkDocs takes snippets from: from the configuration's folder if nothing is said.
+func (s *Site) readSnippets(extensions yaml.Node) {
+	var folders []string
+	anchor.Each(extensions, func(name string, options yaml.Node) {
+		if name != "pymdownx.snippets" && name != "markdown_include.include" {
+			return
+		}
+		anchor.Each(options, func(key string, v yaml.Node) {
+			switch {
+			case key != "base_path":
+			case v.Kind == yaml.ScalarNode && !computedNode(v):
+				folders = append(folders, v.Value)
+			default:
+				anchor.Each(v, func(folder string, _ yaml.Node) { folders = append(folders, folder) })
+			}
+		})
+	})
+	for _, folder := range append(folders, ".") {
+		folder = strings.NewReplacer("$config_dir", ".", "!relative", ".").Replace(folder)
+		s.snippets = append(s.snippets, path.Join(s.folder(), folder))
+	}
 }
 
 // readMkDocsPlugins reads what plug-ins leave out.

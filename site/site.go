@@ -65,6 +65,7 @@ type Site struct {
 	anchors     anchor.Settings
 	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
 	macros      bool              // the plug-in macros of MkDocs
+	snippets    []string          // folders of MkDocs's snippets, relative to the repository's root
 	collected   Collected         // of a folder whose pages a program has collected
 }
 

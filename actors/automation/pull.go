@@ -8,6 +8,7 @@ import (
 
 	"docent/agent/affected"
 	"docent/api"
+	"docent/forge"
 	"docent/forge/host"
 )
 
@@ -15,6 +16,8 @@ import (
 type Code interface {
 	// PullChange is a pull request, and what it changes, as git writes it.
 	PullChange(ctx context.Context, p api.Project, number int) (host.Pull, string, error)
+	// Authors are the accounts of those who wrote commits of the repository, as far as it knows them.
+	Authors(ctx context.Context, p api.Project, commits []forge.Commit) ([]string, error)
 	// Say writes the comment with a key into a pull request's conversation, or gives the one that is there this text. If
 	// first is false it writes none.
 	Say(ctx context.Context, p api.Project, number int, key, body string, first bool) error

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
 	"docent/forge/host"
@@ -157,6 +158,26 @@ func TestAPushIsHeldAgainstThePages(t *testing.T) {
 		!strings.Contains(c.asked[0], "> cccccccccccc feat: more") || !strings.Contains(c.asked[0], "> +flags.Int(") {
 		t.Errorf("%q", c.asked)
 	}
+	if !slices.Equal(c.follows[0].Pages, []string{"cli.md"}) || c.follows[0].Authors != nil {
+		t.Errorf("%+v", c.follows)
+	}
+	// Those who changed the code are asked to review what comes of it, if the project says so, also of a follow-up.
+	p, err := c.catalog.Project(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pulls.Reviewers = "ann, code-authors"
+	if _, err := c.catalog.UpdateProject(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	push("d")
+	b := c.add(api.Automation{Name: "other", Repository: "acme/api", Prompt: "fresh.md"}) // whose prompt asks for nothing of the change
+	push("e")
+	if len(c.follows) != 4 || !strings.HasPrefix(c.asked[1], "message: ") || fmt.Sprint(c.follows[1]) != "{[ann of acme/api] [cli.md]}" ||
+		!slices.ContainsFunc(c.follows[2:], func(f job.Follows) bool { return fmt.Sprint(f) == "{[ann of acme/api] []}" }) {
+		t.Errorf("%s: %+v", b.ID, c.follows)
+	}
+	c.compared = c.compared[:2]
 	want := []string{".." + strings.Repeat("b", 40), strings.Repeat("b", 40) + ".." + strings.Repeat("c", 40)}
 	if !slices.Equal(c.compared, want) {
 		t.Errorf("%q, want %q", c.compared, want)

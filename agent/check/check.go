@@ -17,6 +17,7 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/internal/formats"
+	"docent/site/links"
 	"docent/site/markup"
 
 	"go.yaml.in/yaml/v4"
@@ -227,8 +228,8 @@ func (c *Checker) confined(was *pages.Site, changes []workspace.Change) (only []
 		if !reflect.DeepEqual(old.Front.Values, now.Front.Values) {
 			return nil, nil
 		}
-		anchors := r.Site.Anchors(now, 3)
-		for a := range was.Anchors(old, 3) {
+		anchors := r.Site.Anchors(now)
+		for a := range was.Anchors(old) {
 			if !anchors[a] {
 				return nil, nil
 			}
@@ -340,7 +341,7 @@ func brokenLinks(s *pages.Site, origin map[string]string, only []string) (map[st
 			if t.File != "" {
 				to = t.File
 			}
-			if t.Form == pages.SameForm {
+			if t.Form == links.SameForm {
 				to = p.Path
 			}
 			if workspace.IsPage(to) {
