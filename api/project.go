@@ -199,6 +199,10 @@ type File struct {
 	Size int64
 }
 
+// SiteKinds are those that a project may name.
+var SiteKinds = []SiteKind{SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
+	SiteMdBook, SiteGitBook, SiteJekyll, SiteSphinx, SiteAntora, SiteFern, SiteWiki}
+
 // A SiteKind is a generator of documentation sites.
 type SiteKind string
 
@@ -212,6 +216,13 @@ const (
 	SiteMkDocs     SiteKind = "mkdocs"
 	SiteStarlight  SiteKind = "starlight"
 	SiteNext       SiteKind = "nextjs" // Nextra, Fumadocs and others
+	SiteMdBook     SiteKind = "mdbook"
+	SiteGitBook    SiteKind = "gitbook"
+	SiteJekyll     SiteKind = "jekyll"
+	SiteSphinx     SiteKind = "sphinx"
+	SiteAntora     SiteKind = "antora"
+	SiteFern       SiteKind = "fern"
+	SiteWiki       SiteKind = "wiki" // of GitHub or GitLab
 	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
 	SiteCollected SiteKind = "collected"
 )

@@ -9,6 +9,7 @@ import (
 
 	"docent/api"
 	"docent/site/anchor"
+	"docent/site/expand"
 	"docent/site/markup"
 )
 
@@ -114,8 +115,12 @@ func (s *Site) Templates() markup.Templates {
 			return markup.Values | markup.Tags
 		}
 		return 0
-	case api.SiteStarlight, api.SiteCollected:
+	case api.SiteStarlight, api.SiteCollected, api.SiteSphinx, api.SiteAntora, api.SiteFern, api.SiteWiki:
 		return 0
+	case api.SiteMdBook:
+		return markup.Values
+	case api.SiteGitBook, api.SiteJekyll:
+		return markup.Values | markup.Tags
 	case api.SiteVitePress, api.SiteDocusaurus, api.SiteMintlify, api.SiteNext:
 		return markup.Values
 	}
@@ -161,3 +166,6 @@ func (s *Site) Anchors(headings []markup.Heading) []string {
 
 // AnchorRule names the rule of the anchors: if it is the same as before, so are they.
 func (s *Site) AnchorRule() string { return anchor.Of(s.Kind, s.anchors).Name }
+
+// Rules are what the site's settings say of the text of its pages.
+func (s *Site) Rules() *expand.Rules { return &s.rules }

@@ -40,7 +40,16 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 			readSidebars(string(content), found)
 		}
 		return
-	case api.SiteHugo, api.SiteStarlight:
+	case api.SiteGitBook:
+		if isSummary(file) {
+			n := 0
+			eachSummary(content, func(page, title string, above []string) {
+				n++
+				found(page, Place{Names: []string{title}, Crumbs: above, Order: uint8(min(n, math.MaxUint8))})
+			})
+		}
+		return
+	case api.SiteHugo, api.SiteStarlight, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern:
 		return // sections name themselves; sidebars are made of folders as a rule
 	}
 	if path.Base(file) == ".mintignore" {
@@ -50,6 +59,10 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 		if doc, _, err := readDocs(file, content, read); err == nil {
 			readVersions(doc, found)
 		}
+		return
+	}
+	content, err := settingsOf(file, content, nil)
+	if err != nil {
 		return
 	}
 	// Keys of mkdocs.yml may hold tags of Python; only these two are looked at.

@@ -90,6 +90,9 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 		case !ok:
 		case d.State.IsPage():
 			r.Shown = u.where.Shown(r.Page())
+			if place, ok := u.place(r, r.Shown); ok {
+				r.Name(place)
+			}
 			at := r.URL(c.Address, "")
 			checked := CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, 0}
 			for _, part := range append(parts[r.Path], r) {
@@ -127,7 +130,7 @@ type linkChecker struct {
 // deadLinks are the links of public pages that lead to no public page.
 func (u *Update) deadLinks() (out []DeadLink) {
 	c := linkChecker{Update: u, pages: u.where.Map(), folders: make(map[string]bool),
-		there: make(map[string]bool, len(u.sizes))}
+		there: make(map[string]bool, len(u.files))}
 	for _, r := range u.records {
 		d, ok := u.decided[r.Path]
 		if !ok {
@@ -143,7 +146,7 @@ func (u *Update) deadLinks() (out []DeadLink) {
 			}
 		}
 	}
-	for f := range u.sizes {
+	for f := range u.files {
 		c.there[f] = true
 		if ext := path.Ext(f); slices.Contains([]string{".js", ".jsx", ".ts", ".tsx", ".vue", ".astro"}, ext) {
 			c.there[strings.TrimSuffix(strings.TrimSuffix(f, ext), "/index")] = true
