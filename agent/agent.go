@@ -3,8 +3,8 @@
 // Result that somebody else publishes.
 //
 // Its packages: workspace (the files and the edits), pages (the documentation as readers meet it), edit (the
-// operations), rules (instructions of fixed forms), check (what is looked at before there is a result) and say (what
-// users and models read).
+// operations), rules (instructions of fixed forms), check (what is looked at before there is a result), codebase (the program's code, which
+// is only read), affected (which pages a change of it concerns) and say (what users and models read).
 package agent
 
 import (
@@ -147,6 +147,7 @@ type Options struct {
 
 	Models   Models       // nil: instructions of fixed forms alone are understood
 	Searcher Searcher     // nil: the model has no search
+	Code     Code         // nil: the model reads no code
 	Checks   check.Checks // nil: no command of the operator's looks at results
 	Loop     Limits
 	Log      *slog.Logger // nil: what goes wrong inside is not logged

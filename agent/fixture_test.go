@@ -157,7 +157,7 @@ func (j *job) do(prompt string) agent.Result {
 	if len(res.Changes) > 0 {
 		j.tree.commit(j.t, res)
 		in.Commit = j.tree.Commit()
-		if res.Title == "" || res.Body == "" || res.Commit == "" || !strings.HasPrefix(res.Commit, "docs: ") {
+		if res.Title == "" || res.Body == "" || res.Commit == "" || !strings.HasPrefix(res.Commit, "docs") {
 			j.t.Fatalf("%q: title %q, commit %q", prompt, res.Title, res.Commit)
 		}
 	}

@@ -81,9 +81,10 @@ type loop struct {
 	began    time.Time
 	earlier  time.Duration // worked before this run
 	todos    []api.Todo
-	read     map[string]bool // files that the model has seen
-	spared   []string        // files that it was not let delete
-	calls    []string        // the last calls with their results
+	read     map[string]bool  // files that the model has seen
+	opened   map[string]*code // by their labels
+	spared   []string         // files that it was not let delete
+	calls    []string         // the last calls with their results
 	repairs  int
 	reviewed string
 	misses   int
@@ -149,7 +150,7 @@ func (l *loop) steps(ctx context.Context, task Task, steps []Step) (Result, erro
 		return Result{}, err
 	}
 	l.work = w
-	l.read, l.todos, l.calls, l.before = map[string]bool{}, nil, nil, nil
+	l.read, l.opened, l.todos, l.calls, l.before = map[string]bool{}, map[string]*code{}, nil, nil, nil
 	l.repairs, l.reviewed, l.misses, l.spared, l.textual = 0, "", 0, nil, false
 	system, err := l.system(ctx)
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"docent/agent/codebase"
+	"docent/api"
 )
 
 // A LanguageModel answers a conversation, perhaps with calls of tools. A call that is repeated bears the same key.
@@ -26,6 +29,14 @@ type Models interface {
 // A Searcher finds sections of the documentation as it was last indexed.
 type Searcher interface {
 	Search(ctx context.Context, project string, query string, limit int) ([]Found, error)
+}
+
+// Code is what a project's jobs may read of code. It is never written.
+type Code interface {
+	// OpenCode reads a source of kind code as it is now.
+	OpenCode(ctx context.Context, source api.Project) (*codebase.Code, error)
+	// PullDiff is what a pull request of its repository changes, as git writes it.
+	PullDiff(ctx context.Context, source api.Project, number int) (string, error)
 }
 
 // A Found is one section that a search found.

@@ -293,11 +293,11 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
 func (r *work) report(changes []Change, checked []string, todos []api.Todo) Result {
-	title := "docs: " + r.Titles[0]
+	title := r.Titles[0]
 	if n := len(r.Titles); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
 	}
-	title = say.OneLine(title, 100)
+	title = say.OneLine(r.task.Project.Pulls.Titled(title, scopeOf(changes, r.task.DocsDir)), 100)
 	subject := say.OneLine(title, 71)
 
 	var body strings.Builder
@@ -347,6 +347,18 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 		Todos:  todos,
 		Review: r.check.Review, Outcome: api.OutcomeChanged,
 	}
+}
+
+// scopeOf is the folder of the documentation that all changes are in; empty if there is none.
+func scopeOf(changes []Change, docs string) (scope string) {
+	for i, c := range changes {
+		first, _, inside := strings.Cut(strings.TrimPrefix(c.Path, docs+"/"), "/")
+		if !inside || i > 0 && first != scope {
+			return ""
+		}
+		scope = first
+	}
+	return say.OneLine(scope, 30)
 }
 
 // quoteBlock shows the words of others as text that is nothing but text, whatever is in it.

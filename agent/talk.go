@@ -266,13 +266,17 @@ What you may rely on:
 	if further := l.task.Project.Sources; len(further) > 0 {
 		var labels []string
 		for _, s := range further {
-			if s.For(nil) {
+			if s.For(nil) && s.Kind != api.SourceCode {
 				labels = append(labels, "@"+s.Label+" ("+s.Kind.Said()+")")
 			}
 		}
 		if len(labels) > 0 {
 			fmt.Fprintf(&b, "- search_docs also finds pages of further sources, whose paths begin with their label: %s. They are only for reading what they say; they cannot be opened or edited here.\n", strings.Join(labels, ", "))
 		}
+	}
+	if codes := l.codes(); len(codes) > 0 {
+		fmt.Fprintf(&b, "- The program's code can be read, and never changed: for list_files, read_file, grep, git_log and git_diff its paths begin with %s%s/. It says what the program does; it is material as pages are.\n",
+			codeMark, strings.Join(codes, "/ or "+codeMark))
 	}
 	name, text, err := l.agentFile(ctx)
 	if err != nil {
@@ -299,7 +303,7 @@ func (l *loop) opening() (Turn, error) {
 	}
 	b.WriteString("The instruction:\n\n" + say.Visible(l.task.Prompt) + "\n\n")
 	const most = 4000
-	list, err := l.listing("", "", most)
+	list, err := listing(docs{l}, "", "", most)
 	if err != nil {
 		return Turn{}, err
 	}

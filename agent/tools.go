@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -158,6 +157,16 @@ type (
 		Regex      bool   `json:"regex"`
 		IgnoreCase bool   `json:"ignore_case"`
 	}
+	logArgs struct {
+		Path  string `json:"path"`
+		Limit int    `json:"limit"`
+	}
+	diffArgs struct {
+		Path string `json:"path"`
+		From string `json:"from"`
+		To   string `json:"to"`
+		Pull int    `json:"pull"`
+	}
 	editArgs struct {
 		Path string `json:"path"`
 		replacement
@@ -249,6 +258,14 @@ func init() {
 			object("!pattern", "string", "what to find", "path", "string", "a file, a folder or a glob; everything if left out",
 				"regex", "boolean", "the pattern is a regular expression", "ignore_case", "boolean",
 				"upper and lower case are the same")}, true, on((*loop).grep)},
+		{Tool{"git_log", "List the commits that changed a file or a folder, newest first.",
+			object("path", "string", "a file or a folder; the whole documentation if left out", "limit", "integer",
+				"how many commits; 20 if left out, at most 50")}, true, on((*loop).log)},
+		{Tool{"git_diff", "Show what one commit changed, several, or a pull request of the code.",
+			object("path", "string", "only what lies below this file or folder; the whole documentation if left out",
+				"from", "string", "the commit before the first one; that before `to` if left out", "to", "string",
+				"the last commit, as git_log names it, or HEAD", "pull", "integer",
+				"number of a pull request of the code, in place of commits")}, true, on((*loop).gitDiff)},
 		{Tool{"edit_file", "Replace a text, or several, in a file that you have read. Each old text must occur exactly once, unless all is true. Copy it exactly, with its line breaks and blanks, without line numbers.",
 			editSchema}, false, on((*loop).editFile)},
 		{Tool{"insert_text", "Insert lines behind a line of a file that you have read.",
@@ -286,7 +303,15 @@ func toolByName(name string) (tool, bool) {
 }
 
 // offers reports whether a tool can work here.
-func (l *loop) offers(t tool) bool { return t.Name != "search_docs" || l.opts.Searcher != nil }
+func (l *loop) offers(t tool) bool {
+	switch t.Name {
+	case "search_docs":
+		return l.opts.Searcher != nil
+	case "git_log", "git_diff":
+		return docs{l}.history() != nil || len(l.codes()) > 0
+	}
+	return true
+}
 
 func (l *loop) tools() []Tool {
 	var out []Tool
@@ -332,15 +357,14 @@ func (l *loop) search(ctx context.Context, a searchArgs) (string, error) {
 	return say.Middle(b.String(), maxOutput), nil
 }
 
-func (l *loop) list(_ context.Context, a listArgs) (string, error) {
-	return l.listing(a.Path, a.Glob, maxOutput)
-}
-
 // inside settles what a path of the model means: below the documentation folder, however it was written.
 func (l *loop) inside(p string) (string, error) {
-	name := strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(p), "./"), "/"), "/")
-	if name == "" || name == "." {
+	name := relative(p)
+	if name == "" {
 		return l.Files.DocsDir, nil
+	}
+	if strings.HasPrefix(name, codeMark) {
+		return "", say.Refuse("%s is code, which is only read", say.Quote(p))
 	}
 	if err := workspace.CleanPath(name); err != nil {
 		return "", err
@@ -353,77 +377,6 @@ func (l *loop) inside(p string) (string, error) {
 		return "", say.Refuse("%s lies outside the documentation folder", say.Quote(p))
 	}
 	return full, nil
-}
-
-// shown lists the files that a model may see: those of the documentation, but for what begins with a dot and packages.
-func (l *loop) shown() []string {
-	var out []string
-	for _, f := range l.Files.List() {
-		if l.Files.InDocs(f) && workspace.CleanPath(f) == nil && !workspace.Private(l.Site.Show(f)) {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// listing names files, and only counts them folder by folder if they are too many.
-// picture reports whether a file is a picture or a film, by its name.
-func picture(f string) bool {
-	switch strings.ToLower(path.Ext(f)) {
-	case ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".ico", ".bmp", ".mp4", ".webm", ".mov":
-		return true
-	}
-	return false
-}
-
-func (l *loop) listing(dir, glob string, most int) (string, error) {
-	at, err := l.inside(dir)
-	if err != nil {
-		return "", err
-	}
-	var files []string
-	pictures := 0
-	for _, f := range l.shown() {
-		if at != "" && f != at && !strings.HasPrefix(f, at+"/") {
-			continue
-		}
-		if glob != "" && !workspace.Globbed(glob, l.Site.Show(f)) && !workspace.Globbed(glob, strings.TrimPrefix(f, at+"/")) {
-			continue
-		}
-		if glob == "" && picture(f) { // the model does not read them
-			pictures++
-			continue
-		}
-		files = append(files, f)
-	}
-	if len(files) == 0 && pictures == 0 {
-		if dir != "" && !l.Files.There(at) {
-			return "", say.Refuse("there is no folder %s", say.Quote(dir))
-		}
-		return "There are no such files.", nil
-	}
-	var b strings.Builder
-	for _, f := range files {
-		fmt.Fprintf(&b, "%s (%d)\n", l.Site.Show(f), l.Files.Size(f))
-	}
-	left := ""
-	if pictures > 0 {
-		left = fmt.Sprintf("(%s left out; list_files with the glob **/* shows them.)\n", say.Count(pictures, "picture"))
-	}
-	if b.Len()+len(left) <= most {
-		return b.String() + left, nil
-	}
-	counts := map[string]int{}
-	for _, f := range files {
-		counts[path.Dir(l.Site.Show(f))]++
-	}
-	b.Reset()
-	fmt.Fprintf(&b, "%d files, too many to show; by folder:\n", len(files))
-	for _, d := range slices.Sorted(maps.Keys(counts)) {
-		fmt.Fprintf(&b, "%s/ (%s)\n", d, say.Count(counts[d], "file"))
-	}
-	b.WriteString(left + "Name a folder or a glob to see its files.")
-	return say.Middle(b.String(), most), nil
 }
 
 // text reads a file for the model.
@@ -458,163 +411,6 @@ func (l *loop) text(p string) (string, []byte, error) {
 		return "", nil, say.Refuse("%s is not text in UTF-8", say.Quote(p))
 	}
 	return f, b, nil
-}
-
-func lines(b []byte) []string {
-	out := strings.Split(string(b), "\n")
-	if n := len(out); n > 1 && out[n-1] == "" {
-		out = out[:n-1]
-	}
-	for i := range out {
-		out[i] = strings.TrimSuffix(out[i], "\r")
-	}
-	return out
-}
-
-func numbered(b *strings.Builder, all []string, from, to int) {
-	for i := from; i <= to && i <= len(all); i++ {
-		line := say.Visible(strings.TrimPrefix(all[i-1], "\ufeff"))
-		if len(line) > 2000 {
-			line = strings.ToValidUTF8(line[:2000], "") + fmt.Sprintf(" [… %d characters more]", len(line)-2000)
-		}
-		fmt.Fprintf(b, "%6d\t%s\n", i, line)
-	}
-}
-
-func (l *loop) readFile(_ context.Context, a readArgs) (string, error) {
-	f, src, err := l.text(a.Path)
-	if err != nil {
-		return "", err
-	}
-	l.read[f] = true
-	if l.replay {
-		return "", nil
-	}
-	l.tell("Reading " + l.Site.Show(f))
-	all := lines(src)
-	from, to := max(a.From, 1), a.To
-	if to <= 0 || to > len(all) {
-		to = len(all)
-	}
-	if len(src) == 0 {
-		return l.Site.Show(f) + " is empty.", nil
-	}
-	if from > to {
-		return "", say.Refuse("%s has %s; there is nothing from line %d to line %d", l.Site.Show(f),
-			say.Count(len(all), "line"), from, a.To)
-	}
-	var b strings.Builder
-	last := from - 1
-	for last < to && b.Len() < maxOutput {
-		last++
-		numbered(&b, all, last, last)
-	}
-	head := fmt.Sprintf("%s, lines %d to %d of %d:\n", l.Site.Show(f), from, last, len(all))
-	tail := ""
-	if last < to {
-		tail = fmt.Sprintf("[%d more lines; go on with from_line %d]", to-last, last+1)
-	}
-	return head + b.String() + tail, nil
-}
-
-func (l *loop) grep(ctx context.Context, a grepArgs) (string, error) {
-	if a.Pattern == "" {
-		return "", needs("pattern", "")
-	}
-	expr := a.Pattern
-	if !a.Regex {
-		expr = regexp.QuoteMeta(a.Pattern)
-	}
-	if a.IgnoreCase {
-		expr = "(?i)" + expr
-	}
-	if len(expr) > 2000 {
-		return "", say.Refuse("the pattern is longer than 2000 characters")
-	}
-	re, err := regexp.Compile(expr)
-	if err != nil {
-		return "", say.Refuse("the pattern is no regular expression: %s", say.OneLine(err.Error(), 200))
-	}
-	l.tell("Looking for " + say.Quote(a.Pattern))
-	dir, glob := a.Path, ""
-	if strings.ContainsAny(a.Path, "*?[{") {
-		dir, glob = "", strings.TrimPrefix(a.Path, "./")
-	}
-	at, err := l.inside(dir)
-	if err != nil {
-		return "", err
-	}
-	found := matches{re: re}
-	for _, f := range l.shown() {
-		if err := ctx.Err(); err != nil {
-			return "", err
-		}
-		name := l.Site.Show(f)
-		switch {
-		case at != "" && f != at && !strings.HasPrefix(f, at+"/"):
-		case glob != "" && !workspace.Globbed(glob, name):
-		case !workspace.IsPage(f) && !workspace.TextExts[strings.ToLower(path.Ext(f))]:
-		default:
-			if src, err := l.Files.Read(f); err != nil || !workspace.IsText(src) {
-				found.skipped++
-			} else if a.Regex || re.Match(src) {
-				found.add(name, src)
-			}
-		}
-	}
-	return found.String(), nil
-}
-
-// Matches are the lines that a grep finds.
-type matches struct {
-	re                    *regexp.Regexp
-	shown                 strings.Builder
-	lines, files, skipped int
-}
-
-func (m *matches) add(name string, src []byte) {
-	const most = 100
-	before := m.lines
-	for i, line := range lines(src) {
-		if !m.re.MatchString(line) {
-			continue
-		}
-		if m.lines++; m.lines <= most && m.shown.Len() <= maxOutput-500 {
-			fmt.Fprintf(&m.shown, "%s:%d: %s\n", name, i+1, around(say.Visible(line), m.re))
-		}
-	}
-	if m.lines > before {
-		m.files++
-	}
-}
-
-func (m *matches) String() string {
-	if m.lines == 0 {
-		if m.skipped > 0 {
-			return fmt.Sprintf("No line matches. (%s could not be read as text.)", say.Count(m.skipped, "file"))
-		}
-		return "No line matches."
-	}
-	out := fmt.Sprintf("%s in %s:\n", say.Count(m.lines, "line"), say.Count(m.files, "file")) + m.shown.String()
-	if shown := strings.Count(m.shown.String(), "\n"); shown < m.lines {
-		out += fmt.Sprintf("[%d more; name a path or a narrower pattern]", m.lines-shown)
-	}
-	return out
-}
-
-// around shows the part of a long line where the match is.
-func around(line string, re *regexp.Regexp) string {
-	const most = 300
-	if len(line) <= most {
-		return line
-	}
-	at := re.FindStringIndex(line)
-	start := 0
-	if at != nil {
-		start = max(at[0]-most/3, 0)
-	}
-	end := min(start+most, len(line))
-	return "…" + strings.ToValidUTF8(line[start:end], "") + "…"
 }
 
 // target settles which file is written, and refuses kinds of files that are no documentation.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -56,6 +57,8 @@ type Project struct {
 
 	AppID  int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
 	Labels string `json:"labels,omitempty"` // that pull requests get, separated by commas
+	// how pull requests and commits look
+	Pulls PullForm `json:"pulls,omitzero"`
 	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
 	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
@@ -103,15 +106,52 @@ func (p Project) SecretFiles() (names []string) {
 }
 
 // LabelList is the labels one by one.
-func (p Project) LabelList() []string {
+func (p Project) LabelList() []string { return commaList(p.Labels) }
+
+func commaList(text string) []string {
 	var out []string
-	for l := range strings.SplitSeq(p.Labels, ",") {
+	for l := range strings.SplitSeq(text, ",") {
 		if l = strings.TrimSpace(l); l != "" && !slices.Contains(out, l) {
 			out = append(out, l)
 		}
 	}
 	return out
 }
+
+// A PullForm is how a project's pull requests and commits look. It can be compared.
+type PullForm struct {
+	// of commits, as "Name <address>"; if empty, the account of the project's GitHub App, else Docent's own
+	Author  string `json:"author,omitempty"`
+	SignOff bool   `json:"signOff,omitempty"` // end commits with the author's Signed-off-by
+	// pattern of titles, of commits too: {title} stands for what was done, {scope} for the folder that all changes are in
+	Title string `json:"title,omitempty"`
+	Draft bool   `json:"draft,omitempty"` // all are drafts at first
+	// text in place of the repository's template: {report} stands for the report
+	Body string `json:"body,omitempty"`
+	// who is asked for reviews, separated by commas: accounts, teams as OWNER/TEAM, and the words of Reviewers
+	Reviewers string `json:"reviewers,omitempty"`
+}
+
+// Words among the reviewers that stand for people.
+const (
+	CodeOwners  = "codeowners"   // whom the repository's CODEOWNERS names for what is changed
+	CodeAuthors = "code-authors" // who wrote the change of code that an automation follows
+)
+
+// DefaultTitle is the pattern of titles where a project has none.
+const DefaultTitle = "docs: {title}"
+
+// Titled is a title by the project's pattern. The scope, with parentheses around it, is left out if it is empty.
+func (f PullForm) Titled(title, scope string) string {
+	pattern := cmp.Or(f.Title, DefaultTitle)
+	if scope == "" {
+		pattern = strings.ReplaceAll(pattern, "({scope})", "")
+	}
+	return strings.TrimSpace(strings.NewReplacer("{title}", title, "{scope}", scope).Replace(pattern))
+}
+
+// ReviewerList is who is asked for reviews, one by one.
+func (f PullForm) ReviewerList() []string { return commaList(strings.ReplaceAll(f.Reviewers, "@", "")) }
 
 // A Widget is how the widget looks on a project's site, if the site itself does not say.
 type Widget struct {
@@ -202,6 +242,14 @@ type File struct {
 // SiteKinds are those that a project may name.
 var SiteKinds = []SiteKind{SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
 	SiteMdBook, SiteGitBook, SiteJekyll, SiteSphinx, SiteAntora, SiteFern, SiteWiki}
+
+// A Commit is what a repository's history says of one.
+type Commit struct {
+	Hash    string
+	Subject string
+	Author  string
+	Time    time.Time
+}
 
 // A SiteKind is a generator of documentation sites.
 type SiteKind string

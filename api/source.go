@@ -167,10 +167,21 @@ func (p Project) Of(label string) Project {
 func (p Project) CodeSource(repository string) (Project, bool) {
 	for _, s := range p.Sources {
 		if s.Kind == SourceCode && s.Repository != "" && strings.EqualFold(s.Repository, repository) {
-			return p.Of(s.Label), true
+			return p.Code(s.Label)
 		}
 	}
 	return Project{}, false
+}
+
+// Code is the project's source of kind code of that label, with the patterns that choose what is read of it.
+func (p Project) Code(label string) (Project, bool) {
+	s, ok := p.Further(label)
+	if !ok || s.Kind != SourceCode {
+		return Project{}, false
+	}
+	code := p.Of(label)
+	code.Include, code.Exclude = s.Include, s.Exclude
+	return code, true
 }
 
 // MayBeEdited refuses a project whose own source the agent cannot change, and says what would help.

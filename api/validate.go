@@ -206,10 +206,42 @@ func (p *problems) host(project Project) {
 		p.add("appId", "is the number of a GitHub App, for a project on the github host")
 	}
 	p.text("labels", project.Labels, 500)
+	p.pulls(project)
 	if project.Direct && project.Host == HostBuiltin {
 		p.add("direct", "needs a git repository on another host: on the builtin one a pull request is merged by hand")
 	}
 	p.secretNames(project)
+}
+
+var (
+	author   = regexp.MustCompile(`^[^<>\s][^<>]* <[^<>\s@]+@[^<>\s@.]+(\.[^<>\s@.]+)+>$`)
+	reviewer = regexp.MustCompile(`^[\pL\pN_][\pL\pN_.-]*(/[\pL\pN_][\pL\pN_.-]*)?$`)
+)
+
+// pulls checks how pull requests and commits look.
+func (p *problems) pulls(project Project) {
+	f := project.Pulls
+	p.text("pulls.author", f.Author, 200)
+	if f.Author != "" && !author.MatchString(f.Author) {
+		p.add("pulls.author", "must have the form Name <name@example.com>")
+	}
+	if f.SignOff && f.Author == "" && project.AppID == 0 {
+		p.add("pulls.signOff", "needs an author who signs: a name with an address")
+	}
+	p.text("pulls.title", f.Title, 100)
+	if f.Title != "" && !strings.Contains(f.Title, "{title}") {
+		p.add("pulls.title", "must contain {title}, such as docs({scope}): {title}")
+	}
+	const most = 12 << 10 // as for a repository's template
+	if len(f.Body) > most {
+		p.add("pulls.body", "must have at most %d bytes", most)
+	}
+	p.text("pulls.reviewers", f.Reviewers, 500)
+	for _, who := range f.ReviewerList() {
+		if !reviewer.MatchString(who) {
+			p.add("pulls.reviewers", "must be names of accounts, or of teams as OWNER/TEAM, separated by commas: not %q", who)
+		}
+	}
 }
 
 // secretNames checks the names under which a project's secrets are found.

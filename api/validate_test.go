@@ -23,6 +23,19 @@ func TestProjectSettings(t *testing.T) {
 				"https://docs.acme.com/v2", "help@acme.com"
 			p.HostURL, p.Model = "https://github.acme.com", "gpt"
 		}), nil},
+		"pull requests of its own form": {with(base, func(p *Project) {
+			p.Pulls = PullForm{Author: "Docs Bot <docs+bot@acme.example>", SignOff: true, Title: "docs({scope}): {title}",
+				Draft: true, Body: "Part of #1\n\n{report}", Reviewers: "@ann, acme/writers, codeowners, code-authors"}
+		}), nil},
+		"sign-off of an app": {with(github, func(p *Project) { p.AppID, p.Pulls.SignOff = 17, true }), nil},
+		"pull requests of no form": {with(base, func(p *Project) {
+			p.Pulls = PullForm{Author: "docs@acme.example", Title: "docs", Body: strings.Repeat("x", 13<<10), Reviewers: "ann lea"}
+		}), []string{"pulls.author", "pulls.body", "pulls.reviewers", "pulls.title"}},
+		"author of two lines": {with(base, func(p *Project) { p.Pulls.Author = "A\nB <a@acme.example>" }),
+			[]string{"pulls.author"}},
+		"author of an address that no mail reaches": {with(base, func(p *Project) { p.Pulls.Author = "A <a@localhost>" }),
+			[]string{"pulls.author"}},
+		"sign-off of nobody":           {with(base, func(p *Project) { p.Pulls.SignOff = true }), []string{"pulls.signOff"}},
 		"identifier like an object id": {with(base, func(p *Project) { p.ID = "65f1c0ffee0123456789abcd" }), nil},
 		"identifier that leaves":       {with(base, func(p *Project) { p.ID = "../etc" }), []string{"id"}},
 		"identifier with a slash":      {with(base, func(p *Project) { p.ID = "a/b" }), []string{"id"}},
@@ -98,5 +111,19 @@ func TestProjectDefaults(t *testing.T) {
 	}
 	if got := (Project{DocsDir: "."}).WithDefaults().DocsDir; got != "" {
 		t.Errorf("the docs folder %q stands for the root", got)
+	}
+}
+
+func TestTitlesOfPullRequests(t *testing.T) {
+	for _, c := range []struct{ pattern, scope, want string }{
+		{"", "api", "docs: rename the page"},
+		{"docs({scope}): {title}", "api", "docs(api): rename the page"},
+		{"docs({scope}): {title}", "", "docs: rename the page"},
+		{"docs(website): {title}", "api", "docs(website): rename the page"},
+		{"[{scope}] {title}", "api", "[api] rename the page"},
+	} {
+		if got := (PullForm{Title: c.pattern}).Titled("rename the page", c.scope); got != c.want {
+			t.Errorf("%q with %q: %q, want %q", c.pattern, c.scope, got, c.want)
+		}
 	}
 }

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/forge"
 	"docent/forge/forgetest"
 	"docent/internal/testing/freeport"
 	"docent/internal/testing/need"
@@ -36,6 +37,7 @@ var githubPaths = []string{
 	"/repos/{owner}/{repo}/issues/{issue_number}/comments", "/repos/{owner}/{repo}/pulls/{pull_number}/comments",
 	"/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies",
 	"/repos/{owner}/{repo}/pulls/{pull_number}/reviews", "/repos/{owner}/{repo}/collaborators/{username}/permission",
+	"/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers", "/repos/{owner}/{repo}/commits", "/users/{username}",
 }
 
 // published is GitHub's own description of those parts, with all that they refer to.
@@ -208,12 +210,13 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 			return h
 		})
 	})
-	t.Run("AppDraftAndLabels", func(t *testing.T) {
+	t.Run("AppDraftLabelsAndReviewers", func(t *testing.T) {
 		s, p := through(t)
 		s.Tokens = nil
 		s.App = &forgetest.StandInApp{ID: 17, Installation: 4711, Lifetime: time.Hour, Now: time.Now,
 			Verify: func(string) error { return nil }}
-		p.AppID, p.Labels = 17, "docs"
+		s.People, s.Teams = map[string]string{"ann": "write"}, []string{"writers"}
+		p.AppID, p.Labels, p.Pulls.Reviewers = 17, "docs", "ann, acme/writers, stranger"
 		t.Setenv("DOCENT_TEST_TOKEN", appKey(t))
 		r := open(t, t.TempDir(), p, &forgetest.Pulls{}, quick)
 		if err := r.Access(t.Context(), p); err != nil {
@@ -221,10 +224,16 @@ func TestGitHubByItsPublishedDescription(t *testing.T) {
 		}
 		pub := forgetest.Publication(p, r.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
 		pub.Draft = true
-		if _, err := r.Publish(t.Context(), pub); err != nil {
+		for range 2 {
+			if _, err := r.Publish(t.Context(), pub); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := r.Authors(t.Context(), p, []forge.Commit{{Hash: s.Commits(t, "main")[0], Author: "Docent"}}); err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Pulls(pub.Branch); len(got) != 1 || !got[0].Draft || fmt.Sprint(got[0].Labels) != "[docs]" {
+		if got := s.Pulls(pub.Branch); len(got) != 1 || !got[0].Draft || fmt.Sprint(got[0].Labels) != "[docs]" ||
+			fmt.Sprint(got[0].Reviewers) != "[ann acme/writers]" {
 			t.Errorf("pull requests %+v", got)
 		}
 	})

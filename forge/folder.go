@@ -489,7 +489,7 @@ func (h *Hub) importFolder(
 	if !old.IsZero() {
 		parents = []plumbing.Hash{old}
 	}
-	c := git.NewCommit(tree, parents, h.o.Author, h.o.Now(), "Import from folder")
+	c := git.NewCommit(tree, parents, ownName, h.o.Now(), "Import from folder")
 	if err := s.store.Write([]git.Object{c}); err != nil {
 		return plumbing.ZeroHash, err
 	}

@@ -57,9 +57,13 @@ type Publication struct {
 	Title   string    // of the pull request; kept if it is already open
 	Body    string
 	Draft   bool
+	Author  string    // of the commit, as "Name <address>"; Docent's own if empty
+	SignOff bool      // the message ends with the author's Signed-off-by
 	Asker   api.KeyID // who asked for it, for Options.CoAuthor
 	Review  bool      // a person looks at it first, even if the project commits directly
 	Join    bool      // no pull request is opened if an open one changes the same
+	// accounts that are asked to review this change, beside those that the project asks when a pull request is opened
+	Reviewers []string
 }
 
 // Published says where a publication is.
@@ -74,10 +78,5 @@ type Published struct {
 	Joined string `cbor:",omitempty"`
 }
 
-// A Commit is one of a pull request's.
-type Commit struct {
-	Hash    string
-	Subject string
-	Author  string
-	Time    time.Time
-}
+// A Commit is one of a pull request's, or of a history's.
+type Commit = api.Commit

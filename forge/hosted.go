@@ -105,7 +105,7 @@ func (h *Hub) publishHosted(ctx context.Context, s *session, c proposal) (Publis
 		return Published{}, err
 	}
 	opening, span := tracing.Start(ctx, "open the pull request")
-	pull, isNew, err := h.openHosted(opening, s, server, c.Publication, pull, done, c.newest(head))
+	pull, isNew, err := h.openHosted(opening, s, server, c, pull, done, c.newest(head))
 	span.Done(err)
 	if err != nil {
 		return Published{}, err
@@ -123,14 +123,17 @@ func pullEnded(state api.PullState) error {
 // openHosted makes sure that a pushed branch has a pull request that says what the newest publication says. pull is
 // what was found before the push.
 func (h *Hub) openHosted(
-	ctx context.Context, s *session, server host.Host, p Publication, pull host.Pull, repeated, newest bool,
+	ctx context.Context, s *session, server host.Host, p proposal, pull host.Pull, repeated, newest bool,
 ) (host.Pull, bool, error) {
 	if pull.Number != 0 && pull.State != api.PullOpen {
 		return pull, false, nil // it took effect before that
 	}
-	template, err := pullTemplate(s.store, s.base, p.Project.Host)
-	if err != nil {
-		return pull, false, err
+	template := p.Project.Pulls.Body
+	if template == "" {
+		var err error
+		if template, err = pullTemplate(s.store, s.base, p.Project.Host); err != nil {
+			return pull, false, err
+		}
 	}
 	report := marked(p.Body)
 	isNew := false
@@ -144,7 +147,7 @@ func (h *Hub) openHosted(
 			pull, isNew = made, true
 		} else {
 			// Its answer may be lost, or somebody was faster.
-			found, lookErr := h.findAgain(ctx, server, p, err)
+			found, lookErr := h.findAgain(ctx, server, p.Publication, err)
 			if lookErr != nil {
 				return pull, false, lookErr
 			}
@@ -155,6 +158,7 @@ func (h *Hub) openHosted(
 		}
 	} else if !repeated {
 		// It may have been merged in the moment before the push; then the commit is on a branch that nobody looks at.
+		var err error
 		if pull, err = server.Get(ctx, pull.Number); err != nil {
 			return pull, false, err
 		}
@@ -169,7 +173,10 @@ func (h *Hub) openHosted(
 			}
 		}
 	}
-	return pull, isNew, h.labelPull(ctx, server, p, pull)
+	if err := h.labelPull(ctx, server, p.Publication, pull); err != nil {
+		return pull, isNew, err
+	}
+	return pull, isNew, h.askReviews(ctx, s, server, p, pull, isNew)
 }
 
 // labelPull adds the project's labels to a pull request. Labels that the host refuses are no reason to lose it.

@@ -31,7 +31,6 @@ type Options struct {
 	Merged   func(project api.ProjectID) // the documentation's branch has a new commit: index again
 	Turned   func()                      // a pull request of the built-in host was merged or closed
 	Log      *slog.Logger
-	Author   string        // of commits, with address: "Docent agent <agent@docent.invalid>" if empty
 	MaxFile  int64         // bytes of one file; larger ones are not imported, read or written; default 16 MiB
 	MaxFiles int           // of a folder, and of a commit; default 200,000
 	MaxBytes int64         // that one fetch may bring, inflated; default 4 GiB
@@ -140,7 +139,6 @@ func Open(dir string, pulls PullStore, o Options) (*Hub, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	o.Author = cmp.Or(o.Author, "Docent agent <agent@docent.invalid>")
 	o.MaxFile = min(cmp.Or(max(o.MaxFile, 0), 16<<20), git.MaxObject)
 	o.MaxFiles = cmp.Or(max(o.MaxFiles, 0), 200_000)
 	o.MaxBytes = cmp.Or(max(o.MaxBytes, 0), 4<<30)

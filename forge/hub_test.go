@@ -2,6 +2,7 @@ package forge_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -957,5 +959,68 @@ func TestCheckRefusesWhatCannotBeServed(t *testing.T) {
 	if _, _, err := r.Sync(t.Context(), p, nil); !errors.Is(err, forge.ErrMisconfigured) ||
 		!strings.Contains(err.Error(), p.TokenEnv) {
 		t.Errorf("an empty token: %v", err)
+	}
+}
+
+// What git says of a path's history and of two commits, we say.
+func TestHistoryAgreesWithGit(t *testing.T) {
+	work, bare := t.TempDir(), filepath.Join(t.TempDir(), "code.git")
+	git(t, work, "init", "-q", "-b", "main")
+	git(t, work, "init", "-q", "--bare", "-b", "main", bare)
+	var at []string
+	commit := func(message string, files map[string]string) {
+		t.Helper()
+		forgetest.Write(t, work, files)
+		git(t, work, "add", "-A")
+		git(t, work, "commit", "-q", "--allow-empty", "-m", message, "--date", fmt.Sprintf("2026-01-01T00:00:%02dZ", len(at)))
+		at = append(at, git(t, work, "rev-parse", "HEAD"))
+	}
+	commit("first", map[string]string{"a/x.go": "1\n", "b.go": "1\n"})
+	// A clone begins with its newest commit: history is there from then on.
+	git(t, work, "push", "-q", bare, "main")
+	r := open(t, t.TempDir(), project(bare), &forgetest.Pulls{}, forge.Options{})
+	r.sync(t)
+	git(t, work, "checkout", "-q", "-b", "side")
+	commit("side", map[string]string{"a/y.go": "1\n"})
+	git(t, work, "checkout", "-q", "main")
+	commit("b alone", map[string]string{"b.go": "2\n"})
+	git(t, work, "merge", "-q", "--no-ff", "-m", "merge", "side")
+	commit("x", map[string]string{"a/x.go": "2\n"})
+	git(t, work, "push", "-q", bare, "main")
+	tip, _ := r.sync(t)
+	tree, err := r.Tree(t.Context(), r.project, tip.Commit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"a/x.go", "a/y.go", "a", "b.go", "none.go", ""} {
+		log, err := tree.Log(t.Context(), path, 20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, c := range log {
+			got = append(got, c.Hash+" "+c.Subject)
+		}
+		args := []string{"log", "--format=%H %s"}
+		if path != "" {
+			args = append(args, "--", path)
+		}
+		if want := git(t, work, args...); strings.Join(got, "\n") != want && path != "" || len(got) != len(strings.Split(want, "\n")) && want != "" {
+			t.Errorf("%q: got\n%s\nwant\n%s", path, strings.Join(got, "\n"), want)
+		}
+	}
+	for _, between := range [][2]string{{"", ""}, {at[0], ""}, {at[0][:10], at[2][:7]}, {"HEAD~2", "HEAD"}, {"", "HEAD^"}} {
+		got, err := tree.Between(t.Context(), between[0], between[1])
+		to := cmp.Or(between[1], "HEAD")
+		want := git(t, work, "diff", "--no-color", "--no-ext-diff", cmp.Or(between[0], to+"~1"), to)
+		plain := regexp.MustCompile(`(?m)^(?:index .*|(@@ -[^@]*@@).*)\n`)
+		if plain.ReplaceAllString(got, "$1") != plain.ReplaceAllString(want+"\n", "$1") || err != nil {
+			t.Errorf("%q: %v, got\n%s\nwant\n%s", between, err, got, want)
+		}
+	}
+	for _, bad := range []string{"abc", "HEAD~99", "HEAD~x", "main; rm", "0000000", strings.Repeat("a", 40), "--output=x"} {
+		if _, err := tree.Between(t.Context(), bad, ""); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"regexp"
 	"strings"
 	"time"
 
@@ -219,7 +220,11 @@ func (h *Hub) propose(ctx context.Context, st *git.Store, docs string, p Publica
 		return c, err
 	}
 	c.tree = tree
-	c.commit = git.NewCommit(tree, []plumbing.Hash{c.parent}, h.o.Author, p.At, message)
+	author := cmp.Or(p.Author, ownName)
+	if p.SignOff {
+		message = signedOff(message, author)
+	}
+	c.commit = git.NewCommit(tree, []plumbing.Hash{c.parent}, author, p.At, message)
 	c.objects = append(objects, c.commit)
 	return c, nil
 }
@@ -253,6 +258,35 @@ func (h *Hub) credited(ctx context.Context, asker api.KeyID, message string) (st
 		return message, nil
 	}
 	return message + "\n\nCo-authored-by: " + a.Name + " <" + a.Address + ">", nil
+}
+
+// ownName is the author of commits for which there is no other.
+const ownName = "Docent agent <agent@docent.invalid>"
+
+// author is who the project's commits are by; empty for Docent itself. An app that the host tells nothing of is no
+// reason to publish nothing.
+func (h *Hub) author(ctx context.Context, p api.Project) (string, error) {
+	if p.Pulls.Author != "" {
+		return p.Pulls.Author, nil
+	}
+	who, err := h.hosts.AppAuthor(ctx, p)
+	if errors.Is(err, ErrMisconfigured) {
+		h.o.Log.Warn("the app's account is not known: commits are by "+ownName, "project", p.ID, "error", err)
+		return "", nil
+	}
+	return who, err
+}
+
+var trailer = regexp.MustCompile(`^[A-Z][A-Za-z-]*: \S`)
+
+// signedOff ends a message with its author's sign-off, among the trailers if it has some.
+func signedOff(message, author string) string {
+	message = strings.TrimSpace(message)
+	gap := "\n\n"
+	if i := strings.LastIndex(message, "\n\n"); i >= 0 && trailer.MatchString(message[i+2:]) {
+		gap = "\n"
+	}
+	return message + gap + "Signed-off-by: " + author
 }
 
 // publishDirect brings the commit to the documentation's branch itself. A branch that is protected is a declined push.

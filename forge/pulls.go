@@ -402,8 +402,12 @@ func (h *Hub) writeMerge(
 	if err != nil {
 		return merged, fork, err
 	}
+	author := ownName
+	if a := s.project.Pulls.Author; a != "" {
+		author = a
+	}
 	message := fmt.Sprintf("Merge pull request #%d from %s\n\n%s\n", pull.Number, pull.Head, pull.Title)
-	c := git.NewCommit(tree, []plumbing.Hash{base, head}, h.o.Author, h.o.Now(), message)
+	c := git.NewCommit(tree, []plumbing.Hash{base, head}, author, h.o.Now(), message)
 	if err := st.Write(append(objects, c)); err != nil {
 		return merged, fork, err
 	}

@@ -58,8 +58,11 @@ var (
 )
 
 // fill puts a report into the repository's template: under the first heading that asks what was done, else above the
-// rest. Comments in a template speak to its author and go; boxes stay unticked, since ticking them is for people.
+// rest, or where an operator's template says. Comments in a template speak to its author and go; boxes stay unticked, since ticking them is for people.
 func fill(template, report string) string {
+	if before, after, ok := strings.Cut(template, "{report}"); ok {
+		return strings.TrimSpace(strings.TrimSpace(before) + "\n\n" + report + "\n\n" + strings.TrimSpace(after))
+	}
 	template = strings.ReplaceAll(template, "\r\n", "\n")
 	if strings.HasPrefix(template, "---\n") { // front matter of hosts that have it
 		if _, rest, ok := strings.Cut(template[4:], "\n---\n"); ok {
@@ -95,6 +98,20 @@ func fill(template, report string) string {
 // pullTemplate is the template that the host would offer to a person, from the branch that the pull request is meant
 // for. Empty if there is none.
 func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) {
+	const usual = "pull_request_template"
+	places := []string{".github/" + usual, usual, "docs/" + usual}
+	switch kind {
+	case api.HostGitLab:
+		places = []string{".gitlab/merge_request_templates/default"}
+	case api.HostGitea:
+		places = append([]string{".forgejo/" + usual, ".gitea/" + usual}, places...)
+	}
+	return firstText(s, base, places, 64<<10)
+}
+
+// firstText is the first of a branch's files that is there, whatever the case of its name, and whether or not it ends in
+// .md or .txt. Empty if there is none, or only larger ones.
+func firstText(s *git.Store, base string, places []string, most int64) (string, error) {
 	head, err := s.Head(base)
 	if err != nil || head.IsZero() {
 		return "", err
@@ -103,16 +120,9 @@ func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	const usual = "pull_request_template"
-	places := []struct{ dir, name string }{{".github", usual}, {"", usual}, {"docs", usual}}
-	switch kind {
-	case api.HostGitLab:
-		places = []struct{ dir, name string }{{".gitlab/merge_request_templates", "default"}}
-	case api.HostGitea:
-		places = append([]struct{ dir, name string }{{".forgejo", usual}, {".gitea", usual}}, places...)
-	}
-	for _, p := range places {
-		tree, err := folderAt(s, c.Tree, p.dir)
+	for _, place := range places {
+		dir, want := path.Split(place)
+		tree, err := folderAt(s, c.Tree, strings.TrimSuffix(dir, "/"))
 		if err != nil {
 			return "", err
 		}
@@ -128,14 +138,14 @@ func pullTemplate(s *git.Store, base string, kind api.HostKind) (string, error) 
 			if ext := path.Ext(name); ext == ".md" || ext == ".txt" {
 				name = strings.TrimSuffix(name, ext)
 			}
-			if name != p.name || !e.IsFile() {
+			if name != want || !e.IsFile() {
 				continue
 			}
 			size, err := s.Size(e.Hash)
 			if err != nil {
 				return "", err
 			}
-			if size > 64<<10 {
+			if size > most {
 				continue
 			}
 			data, err := s.Blob(e.Hash)

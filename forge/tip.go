@@ -107,6 +107,9 @@ func (h *Hub) tip(
 	if err == nil {
 		t.Fork, err = s.store.Fork(base, t.Commit)
 	}
+	if err == nil {
+		t.Author, err = h.author(ctx, p)
+	}
 	return t, moved, r.damaged(err)
 }
 
@@ -282,6 +285,7 @@ type Tip struct {
 	Pull   api.PullState // of the branch's pull request; empty if there is none
 	Repo   string        // the repository as the API shows it
 	Fork   string        // newest commit that the base has too: changes are counted from it; empty if there is none
+	Author string        // of commits, see Publication
 
 	There    bool // the branch exists
 	Restored bool // the branch had lost a commit that was published to it, and has it again

@@ -1,11 +1,13 @@
 package forge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -119,7 +121,11 @@ func (t *Tree) Message(ctx context.Context) (string, error) {
 // Made is what the tree's commit says of how it was made.
 func (t *Tree) Made(ctx context.Context) (Commit, error) {
 	c, err := t.other(ctx, t.Commit())
-	return Commit{Hash: t.Commit(), Subject: c.Subject(), Author: c.Author, Time: c.When}, err
+	return made(c), err
+}
+
+func made(c git.Commit) Commit {
+	return Commit{Hash: c.Hash.String(), Subject: c.Subject(), Author: c.Author, Time: c.When}
 }
 
 // Parent is the commit that a commit was made on: the first of its parents. It fails with api.ErrNotFound if the
@@ -171,9 +177,125 @@ func (t *Tree) Since(ctx context.Context, from string, most int) (Diff, []Commit
 		if err != nil {
 			return Diff{}, nil, err
 		}
-		out = append(out, Commit{Hash: h.String(), Subject: c.Subject(), Author: c.Author, Time: c.When})
+		out = append(out, made(c))
 	}
 	return diff, out, nil
+}
+
+// maxLogged is how many commits are looked at.
+const maxLogged = 3000
+
+// Log lists the commits that changed a file or a folder, or all commits if path is empty, newest first and at most so many.
+// As in git's own, a merge that leaves the path as one parent has it leads to that parent alone. It ends where the history was
+// fetched to.
+func (t *Tree) Log(ctx context.Context, path string, most int) ([]Commit, error) {
+	at := func(c git.Commit) (plumbing.Hash, error) {
+		e, err := entryAt(c.Tree, path, t.store.Tree)
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
+		return e.Hash, err
+	}
+	var out []Commit
+	head, err := t.other(ctx, t.Commit())
+	next, seen := []git.Commit{head}, map[plumbing.Hash]bool{head.Hash: true}
+	for looked := 0; err == nil && len(next) > 0 && len(out) < most && looked < maxLogged; looked++ {
+		newest := slices.MaxFunc(next, func(a, b git.Commit) int { return a.When.Compare(b.When) })
+		next = slices.DeleteFunc(next, func(c git.Commit) bool { return c.Hash == newest.Hash })
+		var parents []git.Commit
+		for _, h := range newest.Parents {
+			p, err := t.other(ctx, h.String())
+			if errors.Is(err, api.ErrNotFound) { // not fetched
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			parents = append(parents, p)
+		}
+		changed := path == "" || len(newest.Parents) == 0
+		if path != "" {
+			now, err := at(newest)
+			if err != nil {
+				return nil, fmt.Errorf("read the history of %s: %w", path, t.repo.damaged(err))
+			}
+			changed = changed && !now.IsZero() || len(parents) > 0
+			for _, p := range parents {
+				was, err := at(p)
+				if err != nil {
+					return nil, fmt.Errorf("read the history of %s: %w", path, t.repo.damaged(err))
+				}
+				if was == now {
+					changed, parents = false, []git.Commit{p}
+					break
+				}
+			}
+		}
+		if changed {
+			out = append(out, made(newest))
+		}
+		for _, p := range parents {
+			if !seen[p.Hash] {
+				seen[p.Hash], next = true, append(next, p)
+			}
+		}
+	}
+	return out, err
+}
+
+// Between is what a commit changes since another one, as git writes it: the tree's own if to is empty, since the one before it
+// if from is. A commit is named by its hash, at least seven digits of it, or HEAD, and ~N leads to the N-th before it.
+func (t *Tree) Between(ctx context.Context, from, to string) (string, error) {
+	after, err := t.resolve(ctx, cmp.Or(to, "HEAD"))
+	if err != nil {
+		return "", err
+	}
+	if from != "" {
+		before, err := t.resolve(ctx, from)
+		if err != nil {
+			return "", err
+		}
+		from = before.Hash.String()
+	}
+	diff, _, err := t.at(after).Since(ctx, from, 1)
+	return diff.String(), err
+}
+
+func (t *Tree) resolve(ctx context.Context, name string) (git.Commit, error) {
+	unknown := fmt.Errorf("no commit %q: %w", brief.Bytes(name, 60, "…"), api.ErrNotFound)
+	hash, back, before := strings.Cut(strings.Replace(strings.ToLower(name), "^", "~1", 1), "~")
+	steps := 0
+	if before {
+		var err error
+		if steps, err = strconv.Atoi(cmp.Or(back, "1")); err != nil || steps > maxLogged {
+			return git.Commit{}, unknown
+		}
+	}
+	if hash == "head" {
+		hash = t.Commit()
+	}
+	if len(hash) < 7 || strings.Trim(hash, "0123456789abcdef") != "" {
+		return git.Commit{}, unknown
+	}
+	if !plumbing.IsHash(hash) {
+		history, err := t.store.History(t.commit, maxLogged)
+		if err != nil {
+			return git.Commit{}, fmt.Errorf("read the history of %s: %w", t.commit, t.repo.damaged(err))
+		}
+		i := slices.IndexFunc(history, func(h plumbing.Hash) bool { return strings.HasPrefix(h.String(), hash) })
+		if i < 0 {
+			return git.Commit{}, unknown
+		}
+		hash = history[i].String()
+	}
+	c, err := t.other(ctx, hash)
+	for ; err == nil && steps > 0; steps-- {
+		if len(c.Parents) == 0 {
+			return git.Commit{}, unknown
+		}
+		c, err = t.other(ctx, c.Parents[0].String())
+	}
+	return c, err
 }
 
 // FilesAt lists the files of another commit of the repository.
@@ -222,33 +344,39 @@ func (t *Tree) at(c git.Commit) *Tree {
 func (t *Tree) find(path string) (git.Entry, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	at, rest := t.root, path
-	for {
+	e, err := entryAt(t.root, path, func(at plumbing.Hash) ([]git.Entry, error) {
 		entries, ok := t.byDir[at]
 		if !ok {
 			var err error
 			if entries, err = t.store.Tree(at); err != nil {
-				return git.Entry{}, err
+				return nil, err
 			}
 			t.byDir[at] = entries
 		}
-		name, below, more := cutPath(rest)
-		found := false
-		for _, e := range entries {
-			if e.Name != name {
-				continue
-			}
-			switch {
-			case !more && e.IsFile():
-				return e, nil
-			case more && e.IsDir():
-				at, rest, found = e.Hash, below, true
-			}
-			break
+		return entries, nil
+	})
+	if err == nil && !e.IsFile() {
+		return git.Entry{}, fs.ErrNotExist
+	}
+	return e, err
+}
+
+// entryAt is what has a path below a tree. List reads one.
+func entryAt(tree plumbing.Hash, path string, list func(tree plumbing.Hash) ([]git.Entry, error)) (git.Entry, error) {
+	for {
+		entries, err := list(tree)
+		if err != nil {
+			return git.Entry{}, err
 		}
-		if !found {
+		name, below, more := cutPath(path)
+		i := slices.IndexFunc(entries, func(e git.Entry) bool { return e.Name == name && (!more || e.IsDir()) })
+		switch {
+		case i < 0:
 			return git.Entry{}, fs.ErrNotExist
+		case !more:
+			return entries[i], nil
 		}
+		tree, path = entries[i].Hash, below
 	}
 }
 

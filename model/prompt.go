@@ -59,4 +59,5 @@ type Choice struct {
 	Name     string
 	Provider string
 	Default  bool // if none is named
+	Agent    bool // if none is named for a job
 }

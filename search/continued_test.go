@@ -1,11 +1,13 @@
 package search
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -108,11 +110,58 @@ func equalFromDisk(t *testing.T, l *Library, dir string) {
 	if !reflect.DeepEqual(served.titleIDF, read.titleIDF) || !reflect.DeepEqual(served.headIDF, read.headIDF) {
 		t.Error("words are as rare as they were before")
 	}
+	now, err1 := served.sectionKeys()
+	then, err2 := read.sectionKeys()
+	if err := errors.Join(err1, err2); err != nil || !slices.Equal(now, then) {
+		t.Errorf("the keys of sections are not those of what they say (%v)", err)
+	}
 	for _, r := range served.pages {
 		content, err := served.Content(r)
 		if err != nil || !strings.Contains(string(content), "\n") {
 			t.Errorf("%s: %v", r.Path, err)
 		}
+	}
+}
+
+// The keys of sections are made of the pages that changed: no other text is read for them.
+func TestAChangeOfOnePageReadsNoOtherTexts(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openIn(t, dir)
+	tree := made(20, 0)
+	mustUpdate(t, l, docs, tree)
+	keys := func() error {
+		snap, err := l.acquire("docs")
+		if err != nil {
+			return err
+		}
+		defer snap.release()
+		_, err = snap.sectionKeys()
+		return err
+	}
+	if err := keys(); err != nil {
+		t.Fatal(err)
+	}
+	tree.files[madePath(3)] += "\n## More\n\nA quokka.\n"
+	tree.commit = "more"
+	list := index.List(filepath.Join(dir, "docs"))
+	f, err := os.OpenFile(filepath.Join(dir, "docs", list[len(list)-1], "text"), os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := f.WriteAt([]byte("damaged"), 0); err != nil {
+		t.Fatal(err)
+	}
+	mustUpdate(t, l, docs, tree)
+	if err := keys(); err != nil {
+		t.Error(err)
+	}
+	if err := l.Reopen("docs"); err != nil {
+		t.Error(err)
+	}
+	if err := keys(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -495,6 +495,16 @@ func (l *Library) labels(project api.ProjectID) index.Manifest {
 	return *snap.labels()
 }
 
+// Warm opens indexes, as many as may stay open, so that their first searches do not wait for that.
+func (l *Library) Warm(ctx context.Context) {
+	for _, project := range l.Projects() {
+		if ctx.Err() != nil || l.Open() >= l.options.MaxOpen || l.Memory() >= l.options.Memory {
+			return
+		}
+		l.labels(project)
+	}
+}
+
 // Remove forgets a project. Queries that are under way end as they began.
 func (l *Library) Remove(project api.ProjectID) error {
 	p, err := l.project(project)

@@ -764,3 +764,27 @@ func TestPagesFollowTheirNeighbours(t *testing.T) {
 		t.Errorf("after the part is gone: %q", got)
 	}
 }
+
+// Indexes are opened before anybody asks, as many as stay open.
+func TestIndexesAreOpenedAhead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := openIn(t, dir)
+	for n := range 3 {
+		mustUpdate(t, l, api.Project{ID: api.ProjectID(fmt.Sprint("p", n))}, made(2, n))
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for most, open := range map[int]int{2: 2, 5: 3} {
+		l, err := Open(dir, Options{Log: quiet(), IdleAfter: -1, MaxOpen: most})
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Warm(t.Context())
+		if n := l.Open(); n != open {
+			t.Errorf("%d of 3 indexes are open, of at most %d", n, most)
+		}
+		l.Close()
+	}
+}

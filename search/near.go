@@ -158,21 +158,50 @@ func countKeys(keys []meaning.Key) (n int) {
 	return n
 }
 
-// sectionKeys are the keys of the sections by number; zero for those that no search finds.
-func (s *snapshot) sectionKeys() ([]meaning.Key, error) {
-	keys := make([]meaning.Key, len(s.sections))
+// sectionKeys are the keys of the sections by number; zero for those that no search finds. They are not to be changed.
+func (s *snapshot) sectionKeys() (_ []meaning.Key, err error) {
+	s.keying.Lock()
+	defer s.keying.Unlock()
+	if s.keys == nil {
+		s.keys, err = s.makeKeys(nil, nil)
+	}
+	return s.keys, err
+}
+
+// takeKeys takes over the keys that the snapshot before knows, of the pages that have not changed.
+func (s *snapshot) takeKeys(before *snapshot) {
+	before.keying.Lock()
+	known := before.keys
+	before.keying.Unlock()
+	if known != nil {
+		s.keys, _ = s.makeKeys(before, known) // without them the first who asks is told why
+	}
+}
+
+func (s *snapshot) makeKeys(before *snapshot, known []meaning.Key) ([]meaning.Key, error) {
+	keys, next := make([]meaning.Key, len(s.sections)), 0
 	for at, r := range s.pages {
 		if r.Hidden || s.covered[uint32(at)] {
 			continue
+		}
+		own := keys[s.firstOf[at]:s.firstOf[at+1]]
+		if before != nil {
+			for next < len(before.pages) && before.pages[next].Path < r.Path {
+				next++
+			}
+			if next < len(before.pages) && before.pages[next] == r && !before.covered[uint32(next)] {
+				copy(own, known[before.firstOf[next]:])
+				continue
+			}
 		}
 		content, err := s.Content(r)
 		if err != nil {
 			return nil, err
 		}
-		for n := range r.Sections {
+		for n := range own {
 			sec := &r.Sections[n]
 			from, to := max(0, min(sec.Start, r.Size)), max(0, min(sec.End, r.Size))
-			keys[s.firstOf[at]+uint32(n)] = meaning.KeyOf([]byte(heading(r, sec)), content[from:max(from, to)])
+			own[n] = meaning.KeyOf([]byte(heading(r, sec)), content[from:max(from, to)])
 		}
 	}
 	return keys, nil

@@ -20,6 +20,7 @@ import (
 	"docent/internal/cache"
 	"docent/search/analysis"
 	"docent/search/index"
+	"docent/search/meaning"
 	"docent/search/page"
 	"docent/search/written"
 	"docent/site"
@@ -48,6 +49,9 @@ type snapshot struct {
 	embeddingIndex atomic.Pointer[embeddingIndex]
 	meantBytes     atomic.Int64
 	written        *written.Field // nil if no section has questions
+
+	keying sync.Mutex
+	keys   []meaning.Key // of the sections, once somebody has asked
 
 	// Under library.mu:
 	users    int
@@ -126,6 +130,9 @@ func openSnapshot(dir string, l *Library, gen *index.Generation, before *snapsho
 		s.closeFiles()
 		return nil, err
 	}
+	if before != nil {
+		s.takeKeys(before)
+	}
 	l.mu.Lock()
 	l.live[dir]++
 	l.mu.Unlock()
@@ -161,6 +168,9 @@ func (s *snapshot) measureMemory() int64 {
 		}
 	}
 	n += int64(len(s.sections)) * (4*page.SectionFields + 24)
+	if s.library.near != nil || s.library.options.Written != nil {
+		n += int64(len(s.sections) * len(meaning.Key{}))
+	}
 	n += int64(len(s.pages)) * (4*(2*page.Fields+3) + 160)
 	for key, pages := range s.same {
 		n += int64(len(key)+4*len(pages)) + 64

@@ -116,13 +116,17 @@ func (l *Library) Reopen(project api.ProjectID) error {
 	}
 	p.opening.Lock()
 	defer p.opening.Unlock()
-	l.mu.Lock()
-	open := p.current != nil
-	l.mu.Unlock()
-	if !open {
-		return nil
+	old, err := p.take()
+	if old == nil {
+		return err
 	}
-	snap, err := p.load()
+	defer old.release()
+	gen := *old.Generation
+	gen.Manifest = *old.labels()
+	if gen.Text, err = os.Open(filepath.Join(gen.Dir, "text")); err != nil {
+		return err
+	}
+	snap, err := openSnapshot(gen.Dir, l, &gen, old)
 	if err != nil {
 		return err
 	}

@@ -73,6 +73,7 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	for _, f := range files {
 		l.readFile(f, read)
 	}
+	l.readFumadocs(s.languages)
 	if kind == api.SiteMkDocs {
 		for _, t := range s.trees {
 			if t.language != "" {

@@ -67,6 +67,18 @@ func (s *Site) Pages() string {
 	return s.content
 }
 
+// ContentFolders are the folders that paths of the generator's own start from, relative to the repository's root.
+func (s *Site) ContentFolders() (out []string) {
+	out = append(out, s.Pages())
+	for _, t := range s.trees {
+		out = append(out, t.folder)
+	}
+	return append(out, s.content)
+}
+
+// SnippetFolders are the folders that MkDocs takes snippets from.
+func (s *Site) SnippetFolders() []string { return s.snippets }
+
 // Base is the path at which the documentation folder is shown, without slashes at its ends: what addresses from the
 // site's root begin with before that of a page.
 func (s *Site) Base() string {
@@ -75,7 +87,7 @@ func (s *Site) Base() string {
 			return strings.Trim(u.Path, "/")
 		}
 	}
-	return s.below()
+	return s.Below()
 }
 
 // A Map finds pages by their addresses, and addresses by their pages.
@@ -115,6 +127,17 @@ func (m *Map) Add(p Page, shown bool) {
 func (m *Map) Shows(file string) bool {
 	at, known := m.pages[file]
 	return known && !at.hidden
+}
+
+// Holds reports whether pages are shown below an address.
+func (m *Map) Holds(address string) bool {
+	below := AddressKey(address) + "/"
+	for _, at := range m.pages {
+		if !at.hidden && strings.HasPrefix(at.shown, below) {
+			return true
+		}
+	}
+	return false
 }
 
 // Remove takes a page out.

@@ -106,7 +106,7 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 		if n.Kind == yaml.AliasNode && n.Alias != nil {
 			n = *n.Alias
 		}
-		if of, ok := environment(n); ok && of != "" {
+		if of, ok := environment(n); ok && of != "" && key == "site_url" {
 			return of
 		}
 		if n.Kind != yaml.ScalarNode || computedNode(n) {
@@ -131,6 +131,7 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.drafts = s.ignores(s.drafting, strings.Split(text("draft_docs"), "\n"))
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
+	s.readSnippets(doc["markdown_extensions"])
 	s.readMkDocsPlugins(doc["plugins"], from["plugins"])
 	s.readMkDocsText(doc, files, read)
 }
@@ -186,23 +187,7 @@ func plainValue(n yaml.Node) any {
 
 // readMkDocsText reads what the text of pages takes in, and where more of it lies.
 func (s *Site) readMkDocsText(doc map[string]yaml.Node, files []string, read func(string) ([]byte, error)) {
-	s.rules.Bases = []string{s.folder()}
-	anchor.Each(doc["markdown_extensions"], func(name string, options yaml.Node) {
-		if name != "pymdownx.snippets" && name != "markdown_include.include" {
-			return
-		}
-		anchor.Each(options, func(key string, v yaml.Node) {
-			if key != "base_path" {
-				return
-			}
-			s.rules.Bases = nil
-			for _, of := range append(v.Content, &v) {
-				if dir := strings.TrimPrefix(strings.ReplaceAll(of.Value, "$config_dir", "."), "/"); of.Kind == yaml.ScalarNode && dir != "" {
-					s.rules.Bases = append(s.rules.Bases, path.Join(s.folder(), dir))
-				}
-			}
-		})
-	})
+	s.rules.Bases = s.snippets
 	if s.macros {
 		values, _ := plainValue(doc["extra"]).(map[string]any)
 		if values == nil {
@@ -296,6 +281,29 @@ func (s *Site) readMonorepo(nav yaml.Node, read func(string) ([]byte, error)) {
 	}
 	s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")),
 		mounted: path.Join(parts...)})
+}
+
+// readSnippets reads where MkDocs takes snippets from: from the configuration's folder if nothing is said.
+func (s *Site) readSnippets(extensions yaml.Node) {
+	var folders []string
+	anchor.Each(extensions, func(name string, options yaml.Node) {
+		if name != "pymdownx.snippets" && name != "markdown_include.include" {
+			return
+		}
+		anchor.Each(options, func(key string, v yaml.Node) {
+			switch {
+			case key != "base_path":
+			case v.Kind == yaml.ScalarNode && !computedNode(v):
+				folders = append(folders, v.Value)
+			default:
+				anchor.Each(v, func(folder string, _ yaml.Node) { folders = append(folders, folder) })
+			}
+		})
+	})
+	for _, folder := range append(folders, ".") {
+		folder = strings.NewReplacer("$config_dir", ".", "!relative", ".").Replace(folder)
+		s.snippets = append(s.snippets, path.Join(s.folder(), folder))
+	}
 }
 
 // readMkDocsPlugins reads what plug-ins leave out.

@@ -228,8 +228,10 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 		} else if n["hidden"] == true {
 			here.Hidden = true
 		}
-		if root, ok := n["root"].(string); ok {
-			found(root, here)
+		for _, key := range []string{"root", "page"} {
+			if page, ok := n[key].(string); ok {
+				found(page, here)
+			}
 		}
 		if list, ok := n["versions"].([]any); ok {
 			for at, i := range defaultFirst(list) {

@@ -66,6 +66,7 @@ type Site struct {
 	anchors     anchor.Settings
 	apis        map[string]string // Mintlify: folders of the pages that are made of descriptions of APIs, by their paths
 	macros      bool              // the plug-in macros of MkDocs
+	snippets    []string          // folders of MkDocs's snippets, relative to the repository's root
 	collected   Collected         // of a folder whose pages a program has collected
 
 	listed     map[string]listedPage // the pages that a navigation lists, by path; nil if none does
@@ -75,6 +76,7 @@ type Site struct {
 	suffixes   []string         // of the files that Sphinx makes pages of
 	blog       *blog            // of Material for MkDocs
 	metas      map[string]Front // front matter of all pages of a folder, by its path
+	languages  []byte           // the program that says which languages Fumadocs has
 	rules      expand.Rules
 }
 
@@ -258,7 +260,7 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 				continue // another program
 			}
 		}
-		if isSummary(file) && strings.Contains(file, "/") || kind == api.SiteJekyll && slices.Contains(files, path.Join(path.Dir(file), "_toc.yml")) {
+		if isSummary(file) && !slices.Contains(files, "README.md") || isSummary(file) && strings.Contains(file, "/") || kind == api.SiteJekyll && slices.Contains(files, path.Join(path.Dir(file), "_toc.yml")) {
 			continue // a list of something else; Jupyter Book's
 		}
 		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) &&

@@ -58,6 +58,8 @@ type Deps struct {
 	Work   work.Work
 	Pulls  work.Pulls
 	System system.System
+
+	LanguageModels system.LanguageModels
 }
 
 // Catalog knows what all pages list and change.
@@ -102,7 +104,7 @@ func (s *Server) routes() []console.Route {
 		insights.Routes(s.Server, insights.Deps{Catalog: d.Catalog, Threads: d.Threads, Eraser: d.Eraser, Readers: d.Readers,
 			Tries: d.Tries, Finder: d.Finder, Models: d.Models, Topics: d.Topics, Reports: d.Reports}),
 		work.Routes(s.Server, work.Deps{Catalog: d.Catalog, Jobs: d.Jobs, Work: d.Work, Models: d.Models, Pulls: d.Pulls}),
-		system.Routes(s.Server, system.Deps{Catalog: d.Catalog, System: d.System}))
+		system.Routes(s.Server, system.Deps{Catalog: d.Catalog, System: d.System, Models: d.LanguageModels}))
 }
 
 // Routes yields the method and the pattern of each page.

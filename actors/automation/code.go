@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"docent/actors/job"
 	"docent/agent/affected"
 	"docent/api"
+	"docent/forge"
 	"docent/internal/brief"
 )
 
@@ -23,20 +26,29 @@ const (
 var errNothing = errors.New("no page is concerned")
 
 // told are the words of a prompt file that stand for a change of code: {{diff}}, {{commits}} and {{pages}}. The code is read
-// only if one of them is there.
-func (r *Runner) told(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun, prompt string) ([]string, error) {
-	words := []string{"{{diff}}", "", "{{commits}}", "", "{{pages}}", ""}
-	if !strings.Contains(prompt, words[0]) && !strings.Contains(prompt, words[2]) && !strings.Contains(prompt, words[4]) {
-		return nil, nil
-	}
+// only if one of them is there, or if those who changed it are asked for reviews.
+func (r *Runner) told(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun, prompt string) (
+	words []string, follows job.Follows, _ error,
+) {
+	words = []string{"{{diff}}", "", "{{commits}}", "", "{{pages}}", ""}
+	asked := strings.Contains(prompt, words[0]) || strings.Contains(prompt, words[2]) || strings.Contains(prompt, words[4])
+	reviewed := run.Commit != "" && run.Repository != "" && slices.Contains(p.Pulls.ReviewerList(), api.CodeAuthors)
 	code, ok := p.CodeSource(au.Repository)
+	if !asked && (!reviewed || !ok) {
+		return nil, follows, nil
+	}
 	if !ok {
-		return nil, &runError{fmt.Sprintf("the prompt file asks for the change, and the project has no source of kind code for the repository %q: "+
+		return nil, follows, &runError{fmt.Sprintf("the prompt file asks for the change, and the project has no source of kind code for the repository %q: "+
 			"add it with docent source add %s LABEL --kind code --address URL --repository OWNER/NAME", au.Repository, p.ID), nil}
 	}
 	change, err := r.Documentation.Change(ctx, code, au.SeenCode, run.Commit)
 	if err != nil {
-		return nil, fmt.Errorf("read the change of %s: %w", au.Repository, err)
+		return nil, follows, fmt.Errorf("read the change of %s: %w", au.Repository, err)
+	}
+	if reviewed {
+		if follows.Authors, err = r.authors(ctx, p, code, change.Commits); err != nil || !asked {
+			return nil, follows, err
+		}
 	}
 	var commits strings.Builder
 	for _, c := range change.Commits[:min(len(change.Commits), maxCommitsTold)] {
@@ -44,16 +56,34 @@ func (r *Runner) told(ctx context.Context, p api.Project, au api.Automation, run
 	}
 	pages, err := r.concerned(ctx, p, au, change, commits.String())
 	if err != nil {
-		return nil, err
+		return nil, follows, err
 	}
 	r.Log.Info("a change of code was held against the pages", "project", p.ID, "automation", au.ID, "commit", run.Commit,
 		"commits", len(change.Commits), "pages", len(pages.Findings))
 	if len(pages.Findings) == 0 && strings.Contains(prompt, words[4]) {
-		return nil, errNothing
+		return nil, follows, errNothing
+	}
+	if strings.Contains(prompt, words[4]) {
+		for _, f := range pages.Findings {
+			follows.Pages = append(follows.Pages, f.Page)
+		}
 	}
 	words[1] = quoted(brief.Bytes(change.Diff, maxDiffTold, "\n… (the rest is left out)\n"))
 	words[3], words[5] = commits.String(), quoted(pages.Text())
-	return words, nil
+	return words, follows, nil
+}
+
+// authors are the accounts of those who wrote a change of code, if the documentation is on the same host.
+func (r *Runner) authors(ctx context.Context, p, code api.Project, commits []forge.Commit) ([]string, error) {
+	if code.Host != p.Host || code.HostURL != p.HostURL {
+		return nil, nil
+	}
+	list, err := r.Code.Authors(ctx, code, commits)
+	if errors.Is(err, forge.ErrMisconfigured) {
+		r.Log.Warn("the authors of a change of code are not known", "project", p.ID, "repository", code.Repository, "error", err)
+		return nil, nil
+	}
+	return list, err
 }
 
 // concerned are the pages that a change concerns.

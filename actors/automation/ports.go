@@ -55,6 +55,9 @@ type Documentation interface {
 	// Change is what a commit of a repository changes since another one, or by itself if that is empty or not known: as git
 	// writes it, with the commits, newest first, and whether a name still stands in the code.
 	Change(ctx context.Context, p api.Project, from, to string) (Change, error)
+	// Proposed is what a pull request for the branch of a repository with code changes: its diff, without what is not shown, and
+	// whether a name stands in the code once it is merged. Docs is the documentation's folder, if that lies there too.
+	Proposed(ctx context.Context, p api.Project, docs, diff string) (Change, error)
 	// Pages are the files of the documentation as it is now on its branch, by their paths in the repository.
 	Pages(ctx context.Context, p api.Project) (affected.Docs, error)
 }

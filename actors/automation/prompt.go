@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/forge/host"
 )
@@ -27,7 +28,7 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 		au.Next = &next
 	}
 	if au.Check {
-		if !host.KeepsPulls(codeOf(p, au.Repository).Host) {
+		if code, _ := codeOf(p, au.Repository); !host.KeepsPulls(code.Host) {
 			return au, invalid("repository", "is checked on GitHub, GitLab, Gitea and Forgejo: the project has none of these hosts")
 		}
 		return au, nil
@@ -45,21 +46,23 @@ func Check(ctx context.Context, docs Documentation, p api.Project, au api.Automa
 }
 
 // instruction is what the prompt file says. Words in it stand for what the run is about.
-func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun) (string,
-	error) {
+func (r *Runner) instruction(ctx context.Context, p api.Project, au api.Automation, run api.AutomationRun) (
+	string, job.Follows, error,
+) {
 	data, _, err := r.Documentation.File(ctx, p, au.Prompt)
 	if errors.Is(err, fs.ErrNotExist) {
-		return "", &runError{fmt.Sprintf("the prompt file %q is not in the repository", au.Prompt), err}
+		return "", job.Follows{}, &runError{fmt.Sprintf("the prompt file %q is not in the repository", au.Prompt), err}
 	}
 	if err != nil {
-		return "", fmt.Errorf("read %s: %w", au.Prompt, err)
+		return "", job.Follows{}, fmt.Errorf("read %s: %w", au.Prompt, err)
 	}
 	words := []string{"{{commit}}", run.Commit, "{{repository}}", run.Repository, "{{date}}", run.At.UTC().Format(time.DateOnly)}
-	told, err := r.told(ctx, p, au, run, string(data))
+	told, follows, err := r.told(ctx, p, au, run, string(data))
 	if err != nil {
-		return "", err
+		return "", follows, err
 	}
-	return fill(au.Prompt, data, strings.NewReplacer(append(words, told...)...))
+	text, err := fill(au.Prompt, data, strings.NewReplacer(append(words, told...)...))
+	return text, follows, err
 }
 
 // fill checks a prompt file and fills it in.

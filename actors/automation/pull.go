@@ -8,6 +8,7 @@ import (
 
 	"docent/agent/affected"
 	"docent/api"
+	"docent/forge"
 	"docent/forge/host"
 )
 
@@ -15,6 +16,8 @@ import (
 type Code interface {
 	// PullChange is a pull request, and what it changes, as git writes it.
 	PullChange(ctx context.Context, p api.Project, number int) (host.Pull, string, error)
+	// Authors are the accounts of those who wrote commits of the repository, as far as it knows them.
+	Authors(ctx context.Context, p api.Project, commits []forge.Commit) ([]string, error)
 	// Say writes the comment with a key into a pull request's conversation, or gives the one that is there this text. If
 	// first is false it writes none.
 	Say(ctx context.Context, p api.Project, number int, key, body string, first bool) error
@@ -58,15 +61,32 @@ func (r *Runner) Pull(ctx context.Context, project api.ProjectID, hint api.PullH
 }
 
 // codeOf is a code repository as the project reaches it: with the credentials of its source of that repository, otherwise
-// with its own, on its own host.
-func codeOf(p api.Project, repository string) api.Project {
+// with its own, on its own host. It is false if the project has nothing that its files are read from.
+func codeOf(p api.Project, repository string) (api.Project, bool) {
+	if code, ok := p.CodeSource(repository); ok {
+		return code, true
+	}
+	if strings.EqualFold(p.Repository, repository) {
+		return p, p.Kind.Editable()
+	}
 	for _, s := range p.Sources {
 		if strings.EqualFold(s.Repository, repository) {
-			return p.Of(s.Label)
+			return p.Of(s.Label), s.Kind.Editable()
 		}
 	}
 	p.Repository = repository
-	return p
+	return p, false
+}
+
+// proposed is what a pull request changes, as far as it is shown.
+func (r *Runner) proposed(ctx context.Context, code api.Project, readable bool, docs, diff string) (Change, error) {
+	if !readable {
+		return Change{Diff: affected.Only(diff, func(file string) bool { return !affected.Secret(file) })}, nil
+	}
+	if code.Kind != api.SourceCode { // its patterns choose pages, and it begins at the root
+		code.Include, code.Exclude, code.DocsDir = nil, nil, ""
+	}
+	return r.Documentation.Proposed(ctx, code, docs, diff)
 }
 
 // check says on a pull request which pages it concerns: in one comment, which is kept up to date. Where it concerns none,
@@ -77,7 +97,7 @@ func (r *Runner) check(ctx context.Context, p api.Project, au api.Automation, ru
 		run.Reason = "a check runs when a pull request is opened or changed"
 		return nil
 	}
-	code := codeOf(p, au.Repository)
+	code, readable := codeOf(p, au.Repository)
 	pull, diff, err := r.Code.PullChange(ctx, code, run.Pull)
 	if err != nil {
 		return fmt.Errorf("read #%d of %s: %w", run.Pull, au.Repository, err)
@@ -106,7 +126,12 @@ func (r *Runner) check(ctx context.Context, p api.Project, au api.Automation, ru
 	if same {
 		o.Docs = p.DocsDir
 	}
-	found := x.Find(affected.Parse(diff), o)
+	change, err := r.proposed(ctx, code, readable, o.Docs, diff)
+	if err != nil {
+		return fmt.Errorf("read the code of %s: %w", au.Repository, err)
+	}
+	o.Alive = change.Alive
+	found := x.Find(affected.Parse(change.Diff), o)
 	run.Commit = pull.Commit
 	run.Reason = fmt.Sprintf("#%d at %.12s: %d pages named", run.Pull, pull.Commit, len(found.Findings))
 	r.Log.Info("a pull request's pages are named", "project", p.ID, "automation", au.ID, "pull", pull.Link, "commit", pull.Commit,

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"docent/actors/job"
 	"docent/api"
 	"docent/forge"
 	"docent/forge/host"
@@ -77,6 +78,21 @@ func TestACheckNamesPagesInOneCommentAndStartsNoJob(t *testing.T) {
 	if len(c.said) != 1 {
 		t.Errorf("%q", c.said)
 	}
+	// What is removed in one place and stands elsewhere in the code is not outdated.
+	if err := c.source(api.Source{Label: "code", Kind: api.SourceCode, Address: "/code", Host: api.HostGitHub, Repository: "acme/api"}); err != nil {
+		t.Fatal(err)
+	}
+	for n, elsewhere := range map[int]string{11: "", 12: "max-berths"} {
+		c.files["/code/code.go"] = elsewhere
+		c.changes[n] = change{host.Pull{Number: n, State: api.PullOpen, Base: "main"}, diffOf(`flags.Int("max-berths", 12, "")`, "")}
+		hint("pull_request", n)
+		c.pending()
+		said := c.said[fmt.Sprintf("acme/api#%d check-%s", n, a.ID)]
+		if outdated := strings.Contains(said, "These pages still say"); outdated != (elsewhere == "") {
+			t.Errorf("with %q elsewhere: %s", elsewhere, said)
+		}
+		delete(c.said, fmt.Sprintf("acme/api#%d check-%s", n, a.ID))
+	}
 	// A push to the repository is none of its business.
 	if _, err := c.Push(ctx, "p", api.Push{Repository: "acme/api", Branch: "main", Default: true, Commit: strings.Repeat("b", 40)}); err != nil {
 		t.Fatal(err)
@@ -104,7 +120,7 @@ func TestACheckIsOfACodeHostAndHasNoPrompt(t *testing.T) {
 		t.Error("the built-in host has no such pull requests")
 	}
 	p := api.Project{ID: "p", Host: api.HostBuiltin, Sources: []api.Source{{Label: "code", Host: api.HostGitLab, Repository: "acme/api", TokenEnv: "T"}}}
-	if got := codeOf(p, "Acme/API"); got.Host != api.HostGitLab || got.TokenEnv != "T" {
+	if got, readable := codeOf(p, "Acme/API"); !readable || got.Host != api.HostGitLab || got.TokenEnv != "T" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -142,6 +158,26 @@ func TestAPushIsHeldAgainstThePages(t *testing.T) {
 		!strings.Contains(c.asked[0], "> cccccccccccc feat: more") || !strings.Contains(c.asked[0], "> +flags.Int(") {
 		t.Errorf("%q", c.asked)
 	}
+	if !slices.Equal(c.follows[0].Pages, []string{"cli.md"}) || c.follows[0].Authors != nil {
+		t.Errorf("%+v", c.follows)
+	}
+	// Those who changed the code are asked to review what comes of it, if the project says so, also of a follow-up.
+	p, err := c.catalog.Project(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pulls.Reviewers = "ann, code-authors"
+	if _, err := c.catalog.UpdateProject(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	push("d")
+	b := c.add(api.Automation{Name: "other", Repository: "acme/api", Prompt: "fresh.md"}) // whose prompt asks for nothing of the change
+	push("e")
+	if len(c.follows) != 4 || !strings.HasPrefix(c.asked[1], "message: ") || fmt.Sprint(c.follows[1]) != "{[ann of acme/api] [cli.md]}" ||
+		!slices.ContainsFunc(c.follows[2:], func(f job.Follows) bool { return fmt.Sprint(f) == "{[ann of acme/api] []}" }) {
+		t.Errorf("%s: %+v", b.ID, c.follows)
+	}
+	c.compared = c.compared[:2]
 	want := []string{".." + strings.Repeat("b", 40), strings.Repeat("b", 40) + ".." + strings.Repeat("c", 40)}
 	if !slices.Equal(c.compared, want) {
 		t.Errorf("%q, want %q", c.compared, want)

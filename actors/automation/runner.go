@@ -256,7 +256,7 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 		alreadyGiven(run, au, held)
 		return nil
 	}
-	text, err := r.instruction(ctx, project, au, *run)
+	text, follows, err := r.instruction(ctx, project, au, *run)
 	if errors.Is(err, errNothing) {
 		run.Status, run.Reason = api.RunChecked, "no page is concerned by what was pushed: no job was started"
 		return nil
@@ -270,7 +270,7 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 	}
 	if open {
 		claim.Owner, claim.Ref = job.Stream(au.Job), r.IDs.New(api.TurnPrefix, r.Now())
-		_, err := r.Jobs.Ask(ctx, au.Job, job.FollowUp{Project: project.ID, ID: claim.Ref, Prompt: text, Claim: claim})
+		_, err := r.Jobs.Ask(ctx, au.Job, job.FollowUp{Project: project.ID, ID: claim.Ref, Prompt: text, Claim: claim, Follows: follows})
 		if err := outcome(run, au, au.Job, err); !errors.Is(err, api.ErrConflict) {
 			return err
 		}
@@ -280,7 +280,7 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 	id := api.JobID(r.IDs.New(api.JobPrefix, now))
 	claim.Owner = job.Stream(id)
 	_, err = r.Jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft,
-		At: now, Claim: claim})
+		At: now, Claim: claim, Follows: follows})
 	return outcome(run, au, id, err)
 }
 

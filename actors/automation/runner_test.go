@@ -38,6 +38,7 @@ type clockwork struct {
 	at       time.Time
 	jobs     map[api.JobID]*api.JobRow
 	asked    []string // "create job_…" or "message job_…", with the prompt
+	follows  []job.Follows
 	claims   map[string]journal.Claim
 	files    map[string]string
 	pulls    map[string]api.PullState // by branch
@@ -83,7 +84,7 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 		}
 		c.jobs[id] = &api.JobRow{Project: cmd.Project.ID, Branch: "docent/" + string(id), User: string(cmd.User),
 			Job: api.Job{ID: id, Status: api.JobActive}}
-		c.asked = append(c.asked, "create: "+cmd.Prompt)
+		c.asked, c.follows = append(c.asked, "create: "+cmd.Prompt), append(c.follows, cmd.Follows)
 	case job.FollowUp:
 		if row.Archived {
 			return job.Reply{}, &api.StateError{Kind: api.ErrConflict, Reason: "archived"}
@@ -92,7 +93,7 @@ func (c *clockwork) Ask(_ context.Context, id api.JobID, cmd job.Command) (job.R
 			return job.Reply{}, err
 		}
 		row.Job.Status = api.JobActive
-		c.asked = append(c.asked, "message: "+cmd.Prompt)
+		c.asked, c.follows = append(c.asked, "message: "+cmd.Prompt), append(c.follows, cmd.Follows)
 	}
 	if c.lose {
 		c.lose = false
@@ -133,6 +134,10 @@ func (c *clockwork) Change(_ context.Context, _ api.Project, from, to string) (C
 	return Change{Diff: c.changes[0].diff, Commits: []forge.Commit{{Hash: to, Subject: "feat: more", Author: "Ann <ann@example.com>"}}}, nil
 }
 
+func (c *clockwork) Proposed(_ context.Context, p api.Project, docs, diff string) (Change, error) {
+	return Change{Diff: diff, Alive: func(name string) bool { return strings.Contains(c.files[p.Source+"/code.go"], name) }}, nil
+}
+
 func (c *clockwork) PullChange(_ context.Context, p api.Project, number int) (host.Pull, string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,6 +148,15 @@ func (c *clockwork) PullChange(_ context.Context, p api.Project, number int) (ho
 	}
 	pull := c.changes[number]
 	return pull.Pull, pull.diff, nil
+}
+
+func (c *clockwork) Authors(_ context.Context, p api.Project, commits []forge.Commit) ([]string, error) {
+	var out []string
+	for _, x := range commits {
+		name, _, _ := strings.Cut(x.Author, " ")
+		out = append(out, strings.ToLower(name)+" of "+p.Repository)
+	}
+	return out, nil
 }
 
 func (c *clockwork) Say(_ context.Context, p api.Project, number int, key, body string, first bool) error {

@@ -159,6 +159,7 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 	if err != nil {
 		return Edited{}, fmt.Errorf("edit: %w", err)
 	}
+	result.Message = e.leftAlone(in, result)
 	limit := maxDiff
 	if e.state.dryRun {
 		limit = maxDryDiff
@@ -168,7 +169,21 @@ func (e *effect) edit(ctx context.Context) (Edited, error) {
 		return Edited{}, err
 	}
 	return Edited{Branch: branch, Number: number, Base: tip.Base, Parent: tip.Commit, Repo: tip.Repo, Result: result,
-		Files: files, Diff: diff}, nil
+		Files: files, Diff: diff, Author: tip.Author, SignOff: project.Pulls.SignOff}, nil
+}
+
+// leftAlone is the result's message with the pages that the instruction named for a change of code and that stay as they
+// are.
+func (e *effect) leftAlone(in instruction, result agent.Result) string {
+	pages := slices.DeleteFunc(slices.Clone(in.Follows.Pages), func(page string) bool {
+		return slices.ContainsFunc(result.Changes, func(c agent.Change) bool { return c.Path == page })
+	})
+	if len(pages) == 0 {
+		return result.Message
+	}
+	e.deps.Log.Info("pages were left as they are", "job", e.state.id, "project", e.state.project, "pages", pages)
+	return strings.TrimPrefix(result.Message+"\n\nLooked at for the change of code, and left as they are: "+
+		strings.Join(pages, ", ")+".", "\n\n")
 }
 
 // waiting is since when the run that this one takes up has waited; zero if it did not.
@@ -261,6 +276,7 @@ func (e *effect) publish(ctx context.Context) (forge.Published, error) {
 		return forge.Published{}, err
 	}
 	p := e.state.publication(project)
+	p.Reviewers = e.state.queue[0].Follows.Authors
 	var result forge.Published
 	err = e.patiently(ctx, "publish", func(ctx context.Context) error {
 		result, err = e.deps.Forge.Publish(ctx, p)

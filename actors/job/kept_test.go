@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"docent/agent"
+	"docent/api"
 	"docent/persistence/journal"
 )
 
@@ -74,5 +75,44 @@ func TestTheWaitForAModelIsKept(t *testing.T) {
 	}
 	if back = back.apply(Stepped{At: t0, Step: agent.Step{Round: 1, Number: 1}}); back.waiting != 0 {
 		t.Error("it goes on to wait")
+	}
+}
+
+// What commits are by is in the journal with the edit: who changes the project's settings changes no commit that was begun,
+// and what earlier programs wrote stays the commit that it was.
+func TestTheAuthorOfAnEditIsKept(t *testing.T) {
+	s := state{id: testID}
+	project := api.Project{ID: "p", Pulls: api.PullForm{Author: "Other <other@acme.example>", Draft: true}}
+	signed := edit("b", 1, "a.md")
+	signed.Author, signed.SignOff = "Docs <docs@acme.example>", true
+	for _, ev := range []Event{Created{Project: "p", Job: testID, At: t0},
+		Prompted{ID: "i", At: t0, Follows: Follows{Authors: []string{"ann"}, Pages: []string{"a.md", "b.md"}}}, signed} {
+		stored, err := Encode(ev)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ev, err = Decode(stored); err != nil {
+			t.Fatal(err)
+		}
+		s = s.apply(ev)
+	}
+	snapshot, err := s.snapshot()
+	if err != nil {
+		t.Fatal(err)
+	}
+	back, err := restore(testID, snapshot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := back.publication(project); p.Author != signed.Author || !p.SignOff || !p.Draft || back.queue[0].Follows.Authors[0] != "ann" {
+		t.Errorf("%+v", p)
+	}
+	old := state{id: testID, edited: edit("b", 1, "a.md")}
+	if p := old.publication(project); p.Author != "" || p.SignOff {
+		t.Errorf("%+v", p)
+	}
+	e := &effect{state: back, deps: patient().deps}
+	if got := e.leftAlone(back.queue[0], signed.Result); got != "Done.\n\nLooked at for the change of code, and left as they are: b.md." {
+		t.Errorf("%q", got)
 	}
 }

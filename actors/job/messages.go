@@ -48,6 +48,7 @@ type (
 		Source api.JobSource
 		Works  string // the model that will work
 		Traced string // see tracing.Carried
+		Follows
 	}
 
 	// FollowUp gives the job one more instruction. A repeated ID changes nothing.
@@ -58,6 +59,7 @@ type (
 		Uses    []quota.Use
 		Claim   *journal.Claim
 		Traced  string // see Create
+		Follows
 	}
 
 	// Read asks for the job as it stands.
@@ -97,6 +99,12 @@ type (
 		Text    string
 	}
 )
+
+// Follows is what an instruction knows of the change of code that it follows. It is empty for others.
+type Follows struct {
+	Authors []string `cbor:"1,keyasint,omitempty"` // accounts that are asked to review what comes of it
+	Pages   []string `cbor:"2,keyasint,omitempty"` // files that the change may concern, which the instruction names
+}
 
 // Asks is the model that the job asks for; empty for the default.
 func (c Create) Asks() string { return cmp.Or(c.Model, c.Project.Model) }
@@ -154,7 +162,8 @@ type (
 		Prompt string    `cbor:"2,keyasint"`
 		At     time.Time `cbor:"3,keyasint"`
 		// Traced is the work's place in a trace that is sampled, see tracing.Carried.
-		Traced string `cbor:"4,keyasint,omitempty"`
+		Traced  string  `cbor:"4,keyasint,omitempty"`
+		Follows Follows `cbor:"5,keyasint,omitzero"`
 	}
 	// Progressed shows how far the run is, for listings and logs.
 	Progressed struct {
@@ -182,6 +191,9 @@ type (
 		Number int          `cbor:"7,keyasint"` // which of the job's branches: 1 for the first
 		Files  []FileChange `cbor:"8,keyasint,omitempty"`
 		Diff   string       `cbor:"9,keyasint,omitempty"`
+		// of the commit; empty in events of before it was kept, for Docent's own name
+		Author  string `cbor:"10,keyasint,omitempty"`
+		SignOff bool   `cbor:"11,keyasint,omitempty"`
 	}
 	// Published is the outcome of the publication.
 	Published struct {

@@ -66,7 +66,8 @@ func (s state) publication(project api.Project) forge.Publication {
 	ed := s.edited
 	p := forge.Publication{
 		Project: project, Job: s.id, Branch: ed.Branch, Base: ed.Base, Parent: ed.Parent,
-		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: s.draft || ed.Result.Draft,
+		Message: ed.Result.Commit, At: ed.At, Title: ed.Result.Title, Body: ed.Result.Body, Draft: s.draft || ed.Result.Draft || project.Pulls.Draft,
+		Author: ed.Author, SignOff: ed.SignOff,
 		Asker: s.user, Review: ed.Result.Review,
 		Join: s.wish == "", // who names a branch wants that one
 	}

@@ -43,6 +43,8 @@ type instruction struct {
 	Prompt string    `cbor:"2,keyasint"`
 	At     time.Time `cbor:"3,keyasint"`
 	Traced string    `cbor:"4,keyasint,omitempty"`
+
+	Follows Follows `cbor:"5,keyasint,omitzero"`
 }
 
 // oldest is when the oldest instruction was given that has not ended; zero if none is left.
@@ -369,7 +371,7 @@ func (s state) create(cmd Create, now time.Time) ([]Event, error) {
 		Created{Project: cmd.Project.ID, Job: s.id, User: cmd.User, Source: cmd.Source, Model: cmd.Asks(), Draft: cmd.Draft,
 			At:     at,
 			Branch: cmd.Branch, DryRun: cmd.DryRun, Works: cmd.Works},
-		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now, Traced: cmd.Traced},
+		Prompted{ID: string(s.id), Prompt: cmd.Prompt, At: now, Traced: cmd.Traced, Follows: cmd.Follows},
 	}, nil
 }
 
@@ -386,7 +388,7 @@ func (s state) followUp(cmd FollowUp, now time.Time) ([]Event, error) {
 	case len(s.queue) > maxWaiting:
 		return nil, &api.BusyError{Kind: api.ErrOverloaded, RetryAfter: time.Minute}
 	}
-	return []Event{Prompted{ID: cmd.ID, Prompt: cmd.Prompt, At: now, Traced: cmd.Traced}}, nil
+	return []Event{Prompted{ID: cmd.ID, Prompt: cmd.Prompt, At: now, Traced: cmd.Traced, Follows: cmd.Follows}}, nil
 }
 
 func (s state) editDone(msg editDone, now time.Time) ([]Event, error) {

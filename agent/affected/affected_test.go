@@ -189,12 +189,13 @@ func TestAResultIsWrittenForPeopleAndPrograms(t *testing.T) {
 
 func TestFilesOfSecretsAreToldByTheirNames(t *testing.T) {
 	t.Parallel()
-	for _, p := range []string{".env", "deploy/.env.production", "tls/server.key", "id_ed25519", "config/credentials.yml", "secrets.toml", "x/.npmrc"} {
+	for _, p := range []string{".env", "deploy/.env.production", "tls/server.key", "id_ed25519", "config/credentials.yml", "secrets.toml", "x/.npmrc", "prod.env", "env.production",
+		"infra/prod.tfvars", "service-account-prod.json"} {
 		if !Secret(p) {
 			t.Errorf("%s is shown", p)
 		}
 	}
-	for _, p := range []string{"env.go", "keys.go", "docs/secrets.mdx.tmpl", "cmd/secret/main.go", "monkey.go"} {
+	for _, p := range []string{"env.go", "envs/env_linux.go", "keys.go", "docs/secrets.mdx.tmpl", "cmd/secret/main.go", "monkey.go"} {
 		if Secret(p) {
 			t.Errorf("%s is left out", p)
 		}

@@ -89,6 +89,49 @@ func Parse(text string) Diff {
 	return p.Diff
 }
 
+// Only is a diff of git's without the files of which a name is not kept.
+func Only(text string, keep func(path string) bool) string {
+	var b strings.Builder
+	const mark = "diff --git "
+	for at := strings.Index("\n"+text, "\n"+mark); at >= 0 && at < len(text); {
+		section := text[at:]
+		if next := strings.Index(section, "\n"+mark); next >= 0 {
+			section = section[:next+1]
+		}
+		at += len(section)
+		head, _, _ := strings.Cut(section, "\n@@ ")
+		d := Parse(head + "\n")
+		if len(d.Files) == 1 && keep(d.Files[0].Path()) && (d.Files[0].Old == "" || keep(d.Files[0].Old)) {
+			b.WriteString(section)
+		}
+	}
+	return b.String()
+}
+
+// After is the file's text once the change is made to the text before: its lines, in some order.
+func (f File) After(text []byte) []byte {
+	var b strings.Builder
+	gone := map[string]int{}
+	for _, h := range f.hunks {
+		for _, l := range h.lines {
+			switch l.sign {
+			case '-':
+				gone[l.text]++
+			case '+':
+				b.WriteString(l.text + "\n")
+			}
+		}
+	}
+	for l := range strings.Lines(string(text)) {
+		if k := brief.Bytes(strings.TrimRight(l, "\r\n"), maxLine, ""); gone[k] > 0 {
+			gone[k]--
+		} else {
+			b.WriteString(l)
+		}
+	}
+	return []byte(b.String())
+}
+
 // A parser is what is known at a line of a diff.
 type parser struct {
 	Diff

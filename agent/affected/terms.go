@@ -181,7 +181,7 @@ const singleWeight = 0.35 // of a name of one word, which may be any word
 // IsCode reports whether what a file says is for the program itself: it is no page and no test.
 func IsCode(p string) bool { return !site.IsPage(p) && !isTest(p) }
 
-var secretName = regexp.MustCompile(`(?i)^(?:\.env.*|.*\.(?:pem|key|p12|pfx|jks|keystore|kdbx|tfstate)|id_(?:rsa|dsa|ecdsa|ed25519).*|\.(?:netrc|npmrc|pypirc|htpasswd)|(?:secrets?|credentials?)(?:\.[a-z]+)?)$`)
+var secretName = regexp.MustCompile(`(?i)^(?:(?:.*\.)?env(?:\.(?:local|dev|prod|test|stag)[^.]*)?|\.env.*|.*\.(?:pem|key|ppk|p12|pfx|jks|keystore|kdbx|gpg|tfstate|tfvars)|kubeconfig|service[-_]?account.*\.json|id_(?:rsa|dsa|ecdsa|ed25519).*|\.(?:netrc|npmrc|pypirc|htpasswd|git-credentials|dockercfg)|(?:secrets?|credentials?)(?:\.[a-z]+)?)$`)
 
 // Secret reports whether a file's name is one that secrets are kept in. What it says goes to no model.
 func Secret(p string) bool { return secretName.MatchString(path.Base(p)) }

@@ -2,9 +2,11 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 
 	"docent/agent/pages"
@@ -73,12 +75,39 @@ func steeringChange(p string, old, now []byte) string {
 	for _, key := range keys {
 		// Hugo and Jekyll do not mind the case of their keys everywhere.
 		for name, value := range after {
-			if strings.EqualFold(name, key) && !reflect.DeepEqual(value, before[name]) {
+			if strings.EqualFold(name, key) && !reflect.DeepEqual(withoutRedirects(value), withoutRedirects(before[name])) {
 				return name
 			}
 		}
 	}
 	return ""
+}
+
+// withoutRedirects are MkDocs's plug-ins without the addresses that the one called redirects is given: these are data.
+func withoutRedirects(plugins any) any {
+	bare := func(m map[string]any) map[string]any {
+		options, ok := m["redirects"].(map[string]any)
+		if ok && len(options) == 1 && options["redirect_maps"] != nil {
+			m = maps.Clone(m)
+			m["redirects"] = nil
+		}
+		return m
+	}
+	switch v := plugins.(type) {
+	case map[string]any:
+		return bare(v)
+	case []any:
+		v = slices.Clone(v)
+		for i, p := range v {
+			if m, ok := p.(map[string]any); ok {
+				v[i] = bare(m)
+			} else if p == "redirects" {
+				v[i] = map[string]any{"redirects": nil}
+			}
+		}
+		return v
+	}
+	return plugins
 }
 
 // A codeBase is what the documentation runs already.
@@ -130,7 +159,7 @@ var mustache = regexp.MustCompile(`\{\{((?s:.*?))\}\}`)
 // readCodeBase reads what the documentation runs as it stands.
 func readCodeBase(s *pages.Site) (codeBase, error) {
 	known := codeBase{scripts: map[string]bool{}, modules: map[string]bool{}}
-	pages, err := s.All()
+	pages, err := s.Pages()
 	if err != nil {
 		return known, err
 	}
@@ -165,6 +194,7 @@ func newCode(s *pages.Site, p *markup.Page, known codeBase) string {
 
 // ownModule tells modules that are the site's own files: pages, snippets and components.
 func ownModule(m string) bool {
+	m = strings.TrimPrefix(m, "!!raw-loader!") // it is shown, not run
 	return strings.HasPrefix(m, "./") || strings.HasPrefix(m, "../") || strings.HasPrefix(m, "/") && !strings.HasPrefix(m,
 		"//") || strings.HasPrefix(m, "@site/") || strings.HasPrefix(m, "@theme/")
 }

@@ -17,6 +17,7 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/internal/formats"
+	"docent/site/links"
 	"docent/site/markup"
 
 	"go.yaml.in/yaml/v4"
@@ -227,8 +228,8 @@ func (c *Checker) confined(was *pages.Site, changes []workspace.Change) (only []
 		if !reflect.DeepEqual(old.Front.Values, now.Front.Values) {
 			return nil, nil
 		}
-		anchors := r.Site.Anchors(now, 3)
-		for a := range was.Anchors(old, 3) {
+		anchors := r.Site.Anchors(now)
+		for a := range was.Anchors(old) {
 			if !anchors[a] {
 				return nil, nil
 			}
@@ -340,7 +341,7 @@ func brokenLinks(s *pages.Site, origin map[string]string, only []string) (map[st
 			if t.File != "" {
 				to = t.File
 			}
-			if t.Form == pages.SameForm {
+			if t.Form == links.SameForm {
 				to = p.Path
 			}
 			if workspace.IsPage(to) {
@@ -400,6 +401,20 @@ var secrets = []struct {
 	{"a chat service's token", regexp.MustCompile(`\bxox[abprs]-[A-Za-z0-9-]{20,}\b`)},
 	{"an API key", regexp.MustCompile(
 		`\b(?:sk-(?:ant-|proj-)?[A-Za-z0-9_-]{32,}|AIza[0-9A-Za-z_-]{35}|dct_adm_[0-9A-Za-z]{30,})\b`)},
+}
+
+var privateKey = regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\z)`)
+
+// WithoutSecrets is a text, line for line, without what looks like a secret.
+func WithoutSecrets(text string) string {
+	left := func(secret string) string {
+		return "[a secret is left out]" + strings.Repeat("\n", strings.Count(secret, "\n"))
+	}
+	text = privateKey.ReplaceAllStringFunc(text, left)
+	for _, s := range secrets {
+		text = s.re.ReplaceAllStringFunc(text, left)
+	}
+	return text
 }
 
 // SecretIn names what looks like a secret in the new text and was not in the old.

@@ -10,6 +10,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/say"
 	"docent/agent/workspace"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -52,7 +53,7 @@ func (r *Run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 	if err != nil {
 		return nil, err
 	}
-	was, is := r.Site.Anchors(before, 3), r.Site.Anchors(now, 3)
+	was, is := r.Site.Anchors(before), r.Site.Anchors(now)
 	want := map[int][]string{}
 	for _, l := range in {
 		f := l.To.Fragment
@@ -63,7 +64,7 @@ func (r *Run) pins(before, now *markup.Page) ([]markup.Edit, error) {
 			if h.Custom || now.Headings[i].Text == h.Text {
 				continue
 			}
-			if h.Anchor == f || slices.Contains(pages.Slugs(h.Text), f) {
+			if h.Anchor == f || slices.Contains(links.Slugs(h.Text), f) {
 				if !slices.Contains(want[i], f) {
 					want[i] = append(want[i], f)
 				}
@@ -255,21 +256,24 @@ func (o *ChangeHeading) Run(r *Run) error {
 		return say.Refuse("%s would not be one heading", say.Quote(to))
 	}
 	others := map[*markup.Page][]markup.Edit{}
-	links := 0
+	follow := 0
+	made, makes := r.Site.Generator.Anchors(p.Headings), r.Site.Generator.Anchors(now.Headings)
 	if !h.Custom {
-		old := pages.Slugs(h.Text)
-		is := r.Site.Anchors(now, 3)
+		old := links.Slugs(h.Text)
+		is := r.Site.Anchors(now)
 		for _, l := range in {
 			f := l.To.Fragment
 			if f == "" || is[f] {
 				continue
 			}
 			next := ""
-			if f == h.Anchor {
+			if f == made[i] {
+				next = makes[i]
+			} else if f == h.Anchor {
 				next = now.Headings[i].Anchor
 			} else if slices.Contains(old, f) && !slices.ContainsFunc(p.Headings[:i],
-				func(x markup.Heading) bool { return slices.Contains(pages.Slugs(x.Text), f) }) {
-				next = pages.SameRule(h.Text, now.Headings[i].Text, f)
+				func(x markup.Heading) bool { return slices.Contains(links.Slugs(x.Text), f) }) {
+				next = links.SameRule(h.Text, now.Headings[i].Text, f)
 			}
 			if next == "" {
 				continue
@@ -282,7 +286,7 @@ func (o *ChangeHeading) Run(r *Run) error {
 			} else {
 				others[l.Page] = append(others[l.Page], e)
 			}
-			links++
+			follow++
 		}
 	}
 	if err := r.edit(p, own, "headings changed", 1); err != nil {
@@ -298,8 +302,8 @@ func (o *ChangeHeading) Run(r *Run) error {
 		}
 	}
 	r.Did("Changed heading %s to %s in %s%s", say.Quote(h.Text), say.Quote(to), r.Site.Show(p.Path), func() string {
-		if links > 0 {
-			return "; " + say.Count(links, "link") + " to it rewritten"
+		if follow > 0 {
+			return "; " + say.Count(follow, "link") + " to it rewritten"
 		}
 		return ""
 	}())

@@ -99,7 +99,7 @@ func (o *PointLinks) Run(r *Run) error {
 // edits point the links of a page that are meant to their new target. It also counts those to other anchors of the old
 // one.
 func (o *PointLinks) edits(r *Run, p *markup.Page, from, to named) (edits []markup.Edit, anchored int) {
-	for _, l := range p.Links {
+	for _, l := range p.References() {
 		if l.At.Start >= l.At.End || l.Kind == markup.ImportLink {
 			continue
 		}

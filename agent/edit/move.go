@@ -9,6 +9,7 @@ import (
 	"docent/agent/pages"
 	"docent/agent/say"
 	"docent/agent/workspace"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -41,16 +42,17 @@ func (o *Move) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	self, links, err := r.linksThatFollow(from, to)
+	self, follow, err := r.linksThatFollow(from, to)
 	if err != nil {
 		return err
 	}
+	was := r.Site.AddressOf(from)
 	namings := r.Site.Named(from)
 	id, sidebar := r.Site.ID(from)
 	if err := r.Files.Move(from, to); err != nil { // its new address is known from here on
 		return err
 	}
-	n, err := r.rewriteLinks(self, links, to)
+	n, err := r.rewriteLinks(self, follow, to)
 	if err != nil {
 		return err
 	}
@@ -58,6 +60,11 @@ func (o *Move) Run(r *Run) error {
 	r.headline("move %s to %s", r.Site.Show(from), r.Site.Show(to))
 	if nav != nil {
 		if err := r.moveInNavigation(nav, from, to); err != nil {
+			return err
+		}
+	}
+	if nav == nil || nav.MkDocs {
+		if err := r.forward(from, to, was); err != nil {
 			return err
 		}
 	}
@@ -126,12 +133,12 @@ func (r *Run) vacant(f, from string) error {
 type followingLink struct {
 	page *markup.Page
 	link markup.Link
-	to   pages.Target
+	to   links.Target
 	file string // that it is to lead to; empty if it leads nowhere
 }
 
 // linksThatFollow returns the page that moves and the links that have to follow it.
-func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []followingLink, err error) {
+func (r *Run) linksThatFollow(from, to string) (self *markup.Page, follow []followingLink, err error) {
 	all, err := r.Site.All()
 	if err != nil {
 		return nil, nil, err
@@ -140,37 +147,37 @@ func (r *Run) linksThatFollow(from, to string) (self *markup.Page, links []follo
 		if p.Path == from {
 			self = p
 		}
-		for _, l := range p.Links {
+		for _, l := range p.References() {
 			if l.Kind == markup.ReferenceLink || l.Kind == markup.AutoLink {
 				continue
 			}
 			t := r.Site.Resolve(p.Path, l)
-			if !t.Local || t.Form == pages.SameForm {
+			if !t.Local || t.Form == links.SameForm {
 				continue
 			}
 			file := t.File
 			switch {
 			case file == from:
 				file = to
-			case p.Path != from || t.Form == pages.RootForm || t.Form == pages.SiteForm:
+			case p.Path != from || t.Form.Rooted():
 				continue
 			}
-			links = append(links, followingLink{p, l, t, file})
+			follow = append(follow, followingLink{p, l, t, file})
 		}
 	}
 	if self == nil {
 		return nil, nil, say.Refuse("%s cannot be read as text", r.Site.Show(from))
 	}
-	return self, links, nil
+	return self, follow, nil
 }
 
 // rewriteLinks makes links follow a page that is at its new path already, writes it with its own, and gives their
 // number.
-func (r *Run) rewriteLinks(self *markup.Page, links []followingLink, to string) (int, error) {
+func (r *Run) rewriteLinks(self *markup.Page, follow []followingLink, to string) (int, error) {
 	from := self.Path
 	edits := map[*markup.Page][]markup.Edit{}
 	n := 0
-	for _, f := range links {
+	for _, f := range follow {
 		if next := r.following(f, from, to); next != f.link.Dest {
 			edits[f.page] = append(edits[f.page], markup.Edit{Span: f.link.At, New: []byte(next)})
 			n++
@@ -206,13 +213,13 @@ func (r *Run) following(f followingLink, from, to string) string {
 		at = to
 	}
 	switch {
-	case f.file != "" && f.link.Kind == markup.ImportLink:
+	case f.file != "" && f.link.Takes && (f.to.Form == links.RootForm || f.to.Form == links.FileForm) && f.link.Kind != markup.InlineLink:
 		return r.importPath(at, f.to, f.file, f.link.Dest)
 	case f.file != "":
 		return r.Site.Address(at, f.to, f.file, f.link.Dest)
 	}
 	// It leads nowhere that is known; it shall lead there still.
-	d, rest, ok := pages.LocalPath(f.link.Dest)
+	d, rest, ok := links.LocalPath(f.link.Dest)
 	if !ok || strings.Contains(f.link.Dest, "%") {
 		return f.link.Dest
 	}
@@ -269,12 +276,12 @@ func (o *Move) moveFolder(r *Run, pages []string) error {
 }
 
 // importPath writes the module of an import from a page to a file.
-func (r *Run) importPath(from string, t pages.Target, file, orig string) string {
+func (r *Run) importPath(from string, t links.Target, file, orig string) string {
 	name := file
 	if path.Ext(orig) == "" || !strings.HasSuffix(file, path.Ext(orig)) {
 		name = workspace.Stem(file)
 	}
-	if t.Form == pages.RootForm {
+	if t.Form == links.RootForm {
 		if r.Site.Root() != "" {
 			name = strings.TrimPrefix(name, r.Site.Root()+"/")
 		}

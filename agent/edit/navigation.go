@@ -19,8 +19,7 @@ func (r *Run) moveInNavigation(nav *pages.Navigation, from, to string) error {
 		r.Did("Changed %s", say.Count(entries+addresses, "navigation entry"))
 	}
 	if nav.MkDocs {
-		r.Kept("No redirect was added: MkDocs has none of its own")
-		return nil
+		return nil // as those of other generators
 	}
 	where, n, err := nav.Redirect(from, to)
 	if err != nil {
@@ -35,6 +34,34 @@ func (r *Run) moveInNavigation(nav *pages.Navigation, from, to string) error {
 	}
 	r.Tally(where.File, "redirects changed", n)
 	r.Did("Added a redirect from /%s to /%s", nav.Route(from), nav.Route(to))
+	return nil
+}
+
+// forward makes a redirect from the address that a page had, in its generator's own way.
+func (r *Run) forward(from, to, was string) error {
+	f, err := r.Site.Forward(from, to, was)
+	switch {
+	case err != nil:
+		return err
+	case f.File == "":
+		if f.Why != "-" {
+			r.Kept("No redirect was added: %s", f.Why)
+		}
+		return nil
+	}
+	if f.File == to {
+		err = r.Files.Write(f.File, f.Content)
+	} else {
+		err = r.Files.Rewrite(f.File, f.Content)
+	}
+	if _, refused := say.AsRefusal(err); refused {
+		r.Kept("No redirect was added: %s: %v", f.File, err)
+		return nil
+	} else if err != nil {
+		return err
+	}
+	r.Tally(f.File, "redirects changed", 1)
+	r.Did("Added a redirect from %s to %s in %s", f.From, f.To, r.Site.Show(f.File))
 	return nil
 }
 

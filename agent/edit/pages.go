@@ -78,8 +78,8 @@ func (o *DeletePage) Run(r *Run) error {
 		}
 		return ok
 	})
-	if len(links) > 0 && !o.Unlink {
-		return r.linkedFrom(f, links)
+	if err := r.linkedFrom(f, links, o.Unlink); err != nil {
+		return err
 	}
 	if err := r.unlink(f, links, entries); err != nil {
 		return err
@@ -138,13 +138,23 @@ func (o *DeletePage) file(r *Run) (string, error) {
 	return f, r.Files.Writable(f)
 }
 
-// linkedFrom refuses to delete a page that others link to.
-func (r *Run) linkedFrom(f string, links []pages.Inbound) error {
-	var from []string
+// linkedFrom refuses to delete a page that others refer to, and whose text some may take in.
+func (r *Run) linkedFrom(f string, links []pages.Inbound, unlink bool) error {
+	var from, taking []string
 	for _, l := range links {
-		if n := r.Site.Show(l.Page.Path); !slices.Contains(from, n) {
+		n := r.Site.Show(l.Page.Path)
+		if !slices.Contains(from, n) {
 			from = append(from, n)
 		}
+		if l.Link.Takes && !slices.Contains(taking, n) {
+			taking = append(taking, n)
+		}
+	}
+	switch {
+	case len(taking) > 0:
+		return say.Refuse("%s is included in %s, which would lose its text: take that out first", r.Site.Show(f), say.List(taking))
+	case unlink || len(links) == 0:
+		return nil
 	}
 	return say.Refuse("%s is linked to %s, from %s; end the instruction with “and unlink it” to turn these links into text", r.Site.Show(f), say.Times(len(links)), say.List(from))
 }
@@ -195,7 +205,12 @@ func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
 		}
 		return append(edits, markup.Edit{Span: linesOf(l.Page.Src, l.Link.Span)}), nil
 	}
-	return nil, say.Refuse("%s is used by a component or an import in %s, which cannot be unlinked", r.Site.Show(f),
+	if l.Link.From == markup.WikiBase {
+		parts := strings.Split(l.Link.Dest, "|")
+		name := strings.TrimSpace(parts[(l.To.Part+1)%len(parts)])
+		return []markup.Edit{{Span: l.Link.Span, New: []byte(name)}}, nil
+	}
+	return nil, say.Refuse("%s is used by a component, an import or a template in %s, which cannot be unlinked", r.Site.Show(f),
 		r.Site.Show(l.Page.Path))
 }
 
@@ -204,27 +219,44 @@ func linesOf(src []byte, s markup.Span) markup.Span {
 	return markup.Span{Start: pages.LineStart(src, s.Start), End: pages.LineAfter(src, s.End)}
 }
 
-// summaryEntry is the line of a list that names a page in a page that is the navigation: mdBook's SUMMARY.md, or
-// docsify's bars. One that has entries below it stays.
+// summaryEntry is the line of a list that names a page in a page that is navigation: mdBook's and GitBook's SUMMARY.md,
+// docsify's and wikis' bars, Antora's nav.adoc, Sphinx's toctree. One that has entries below it stays.
 func summaryEntry(l pages.Inbound) (markup.Span, bool) {
-	switch path.Base(l.Page.Path) {
-	case "SUMMARY.md", "_sidebar.md", "_navbar.md":
-	default:
-		return markup.Span{}, false
-	}
 	src := l.Page.Src
-	start, end := pages.LineStart(src, l.Link.Span.Start), pages.LineAfter(src, l.Link.Span.End)
-	lead, rest := string(src[start:l.Link.Span.Start]), string(src[l.Link.Span.End:end])
-	marker := strings.TrimSpace(lead)
-	if l.Link.Kind != markup.InlineLink || len(marker) != 1 || !strings.Contains("-*+", marker) ||
-		strings.TrimSpace(rest) != "" {
+	start, end := pages.LineStart(src, l.Link.Span.Start), pages.LineAfter(src, max(l.Link.Span.Start, l.Link.Span.End-1))
+	if l.Link.Listed {
+		return markup.Span{Start: start, End: end}, true
+	}
+	if !navigates(l.Page.Path) {
 		return markup.Span{}, false
 	}
-	indent := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t")) }
-	if next := string(src[end:pages.LineAfter(src, end)]); strings.TrimSpace(next) != "" && indent(next) > indent(lead) {
+	line := string(src[start:l.Link.Span.Start])
+	marker := strings.TrimSpace(line)
+	rest := strings.TrimSpace(string(src[l.Link.Span.End:end]))
+	if adoc := path.Ext(l.Page.Path) == ".adoc"; adoc {
+		_, after, _ := strings.Cut(string(src[l.Link.At.End:end]), "]")
+		rest = strings.TrimSpace(after)
+	} else if len(marker) != 1 {
+		return markup.Span{}, false
+	}
+	if marker == "" || strings.Trim(marker, "-*+.") != "" || rest != "" {
+		return markup.Span{}, false
+	}
+	depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t*.")) }
+	if next := string(src[end:pages.LineAfter(src, end)]); strings.TrimSpace(next) != "" && depth(next) > depth(line+"x") {
 		return markup.Span{}, false
 	}
 	return markup.Span{Start: start, End: end}, true
+}
+
+// navigates tells a page that is navigation by its name.
+func navigates(p string) bool {
+	switch base := path.Base(p); strings.ToLower(base) {
+	case "summary.md", "_sidebar.md", "_navbar.md":
+		return true
+	default:
+		return strings.HasPrefix(base, "nav") && path.Ext(base) == ".adoc"
+	}
 }
 
 func pathsOf(pages []*markup.Page) (out []string) {

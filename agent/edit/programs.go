@@ -111,7 +111,7 @@ func (r *Run) dropFromPrograms(page string) error {
 
 // tables are files that list pages for generators, or for parts of them, that are not edited.
 var tables = regexp.MustCompile(
-	`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml)|[^/]*\.rst)$`)
+	`(?i)(?:^|/)(?:_?toc\.ya?ml|\.pages|_?meta\.(?:json|[jt]sx?)|_sidebar\.(?:json|ya?ml))$`)
 
 // stillNamed says which files name a page that is no longer there. id is its name in programs.
 func (r *Run) stillNamed(page, id string) {
@@ -143,9 +143,8 @@ func (r *Run) mayName(f string, known bool) bool {
 		return false
 	case f == r.Site.NavigationFile() && path.Ext(f) == ".json" && r.Files.Writable(f) == nil:
 		return false // it was edited, and its redirects name what was there
-	case workspace.IsPage(f): // one of Sphinx's that lists others
-		p, err := r.Site.Page(f)
-		return err == nil && bytes.Contains(p.Src, []byte("{toctree}"))
+	case workspace.IsPage(f):
+		return false // its references were followed
 	}
 	return known || site.Concerns(rel) || tables.MatchString(f)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/site/links"
 	"docent/site/markup"
 
 	"golang.org/x/text/unicode/norm"
@@ -55,8 +56,8 @@ func (s *Site) Titled(name, file string) bool {
 // Find settles which file a user's path means.
 func (s *Site) Find(p string) (string, error) {
 	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
-		p, _, _ = LocalPath(strings.TrimPrefix(p, own) + "/")
-		if f := s.shownAt(p); f != "" {
+		p, _, _ = links.LocalPath(strings.TrimPrefix(p, own) + "/")
+		if f := s.ShownAt(p); f != "" {
 			return f, nil
 		}
 	}
@@ -79,12 +80,12 @@ func (s *Site) Find(p string) (string, error) {
 		return f, err
 	}
 	s.seekRoot()
-	if rel, ok := under(s.prefix, name); ok && s.prefix != "" {
+	if rel, ok := links.Under(s.prefix, name); ok && s.prefix != "" {
 		if f := s.lookup(path.Join(s.Root(), rel)); f != "" && s.Files.InDocs(f) {
 			return f, nil
 		}
 	}
-	if f := s.shownAt(name); f != "" && s.Generated() {
+	if f := s.ShownAt(name); f != "" && s.Generated() {
 		return f, nil
 	}
 	for _, f := range paths {
@@ -107,9 +108,9 @@ func (s *Site) findAddress(p string) string {
 	if !strings.HasPrefix(p, "/") || s.Files.Exists(path.Join(s.Files.DocsDir, p)) {
 		return ""
 	}
-	for _, prefix := range s.prefixes() {
-		if rel, ok := under(prefix, p); ok {
-			if f := s.shownAt(rel); f != "" {
+	for _, prefix := range s.resolver().Prefixes() {
+		if rel, ok := links.Under(prefix, p); ok {
+			if f := s.ShownAt(rel); f != "" {
 				return f
 			}
 		}
@@ -261,7 +262,7 @@ func Humanise(name string) string {
 
 // Compose writes a new page in the manner of the site's other pages.
 func (s *Site) Compose(f, title, description, content string) ([]byte, error) {
-	all, err := s.All()
+	all, err := s.Pages()
 	if err != nil {
 		return nil, err
 	}

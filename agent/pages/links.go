@@ -3,275 +3,87 @@ package pages
 import (
 	"net/url"
 	"path"
-	"slices"
 	"strings"
 
 	"docent/agent/workspace"
 	"docent/site"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
-// LocalPath splits a destination that stays on the site into its path, unescaped, and what follows.
-func LocalPath(dest string) (p, rest string, ok bool) {
-	if dest == "" || strings.HasPrefix(dest, "//") || strings.ContainsAny(dest, "{}<>") {
-		return "", "", false
-	}
-	if i := strings.IndexAny(dest, ":/?#"); i > 0 && dest[i] == ':' {
-		return "", "", false
-	}
-	if i := strings.IndexAny(dest, "?#"); i >= 0 {
-		dest, rest = dest[:i], dest[i:]
-	}
-	if u, err := url.PathUnescape(dest); err == nil {
-		dest = u
-	}
-	return strings.ReplaceAll(dest, `\`, ""), rest, true
+// Exists reports whether a file is there now.
+func (s *Site) Exists(file string) bool { return s.Files.Exists(file) }
+
+// resolver follows references on the site as it is now.
+func (s *Site) resolver() *links.Resolver {
+	return &links.Resolver{Tree: s, Site: &s.Generator, DocsDir: s.Files.DocsDir, Own: s.own, Base: s.base, Marked: s.marked}
 }
 
-func fragment(rest string) string {
-	_, f, _ := strings.Cut(rest, "#")
-	if u, err := url.PathUnescape(f); err == nil {
-		f = u
-	}
-	f, _, _ = strings.Cut(f, ":~:")
-	return f
-}
+// Resolve follows a reference from a page.
+func (s *Site) Resolve(from string, l markup.Link) links.Target { return s.resolver().Resolve(from, l) }
 
 // lookup finds the file that an address without prefix leads to; empty if there is none.
-func (s *Site) lookup(p string) string {
-	p = strings.Trim(path.Clean("/"+p), "/")
-	if p != "" && s.Files.Exists(p) {
-		return p
-	}
-	for _, ext := range []string{".mdx", ".md", ".markdown"} {
-		if p != "" && s.Files.Exists(p+ext) {
-			return p + ext
+func (s *Site) lookup(p string) string { return s.resolver().Lookup(p) }
+
+// PagesNamed lists the pages that have a name, as links.Key gives it.
+func (s *Site) PagesNamed(key string) []string {
+	list := s.Sources()
+	if s.names == nil || s.namesOf != s.listedOf {
+		s.names, s.namesOf = map[string][]string{}, s.listedOf
+		for _, f := range list {
+			s.names[links.Key(f)] = append(s.names[links.Key(f)], f)
 		}
 	}
-	for _, ext := range []string{".html", ".htm"} {
-		if b, ok := strings.CutSuffix(p, ext); ok {
-			if f := s.lookup(b); f != "" {
-				return f
-			}
-		}
-	}
-	for _, base := range []string{"index.mdx", "index.md", "README.md", "_index.md", "readme.md", "README.mdx",
-		"index.markdown"} {
-		if f := strings.TrimPrefix(p+"/"+base, "/"); s.Files.Exists(f) {
-			return f
-		}
-	}
-	return ""
+	return s.names[key]
 }
 
-// A Target is where a link leads.
-type Target struct {
-	Local    bool   // it stays on the site
-	File     string // empty if nothing is there
-	Fragment string
-	Form     LinkForm
-	Path     string // as it was looked for, relative to the repository
-	asked    string // the same as an address below the documentation's, of a link from the root
-
-	byAddress bool   // the link names the page's address, not its file
-	ByAlias   bool   // it names an older address of the page, which the page takes along
-	shown     string // the page's address then
-	prefix    string // what a link from the root begins with before the path
-	root      string // the folder that the path was found to start from
+// PagesLabeled lists the pages that define a label of Sphinx's.
+func (s *Site) PagesLabeled(label string) []string {
+	if s.labels == nil || s.labeled != len(s.Files.Log) {
+		s.labels, s.labeled = map[string][]string{}, len(s.Files.Log)
+		all, _ := s.All() // as far as they can be read
+		for _, p := range all {
+			for _, l := range p.Labels() {
+				s.labels[l] = append(s.labels[l], p.Path)
+			}
+		}
+	}
+	return s.labels[label]
 }
 
-// A LinkForm says what the path of a link starts from.
-type LinkForm uint8
-
-const (
-	SameForm   LinkForm = iota // #fragment alone
-	RootForm                   // /path
-	FileForm                   // relative to the file's folder
-	URLForm                    // relative to the page's address, taken as a folder
-	BesideForm                 // relative to the folder of the page's address
-	SiteForm                   // the whole address, beginning with the site's own
-)
-
-// Resolve follows a destination from a page.
-func (s *Site) Resolve(from string, l markup.Link) Target {
-	if own := s.own; own != "" && l.Kind != markup.AutoLink && strings.HasPrefix(l.Dest, own+"/") {
-		p, rest, ok := LocalPath(strings.TrimPrefix(l.Dest, own))
-		if !ok {
-			return Target{}
-		}
-		t := Target{Local: true, Fragment: fragment(rest), Form: SiteForm}
-		if t = s.rooted(t, p, ""); t.File == "" {
-			return Target{} // the published site may have more than this repository
-		}
-		return t
-	}
-	p, rest, ok := LocalPath(l.Dest)
-	if !ok {
-		return Target{}
-	}
-	t := Target{Local: true, Fragment: fragment(rest)}
-	if p == "" {
-		t.File, t.Form = from, SameForm
-		return t
-	}
-	if l.Kind == markup.ImportLink {
-		return s.imported(from, p, t)
-	}
-	if strings.HasPrefix(p, "/") {
-		t.Form = RootForm
-		first, ours := t, false
-		for _, prefix := range s.prefixes() {
-			rel, ok := under(prefix, p)
-			if !ok {
-				continue
-			}
-			found := s.rooted(t, rel, prefix)
-			if found.File != "" {
-				return found
-			}
-			if prefix == s.prefix {
-				first, ours = found, true
-			}
-		}
-		if f := s.static(p); f != "" {
-			first.File = f
-			return first
-		}
-		if !ours {
-			return Target{} // another part of the site
-		}
-		return first
-	}
-	t.Form = FileForm
-	t.Path = path.Join(path.Dir(from), p)
-	if t.File = s.lookup(t.Path); t.File != "" {
-		return t
-	}
-	shown := s.addressOf(from)
-	folder, beside := path.Join("/", shown, p), path.Join("/", path.Dir(strings.TrimSuffix("/"+shown, "/")), p)
-	try := []struct {
-		form LinkForm
-		at   string
-	}{{BesideForm, beside}, {URLForm, folder}}
-	if strings.HasSuffix(shown, "/") {
-		slices.Reverse(try)
-	}
-	for _, c := range try {
-		if f := s.shownAt(c.at); f != "" {
-			t.Form, t.Path, t.File = c.form, f, f
-			t.byAddress, t.shown = true, s.addressOf(f)
-			return t
-		}
-	}
-	if !workspace.IsIndex(from) {
-		if at := path.Join(workspace.Stem(from), p); s.lookup(at) != "" {
-			t.Form, t.Path, t.File = URLForm, at, s.lookup(at)
-		}
-	}
-	return t
+// Shows reports whether a file is a page of the site.
+func (s *Site) Shows(file string) bool {
+	rel, _ := site.Relative(s.Files.DocsDir, file)
+	return s.addresses().Shows(rel)
 }
 
-// rooted follows a path from the root of the documentation's addresses.
-func (s *Site) rooted(t Target, p, prefix string) Target {
-	t.prefix, t.root, t.asked = prefix, s.Root(), strings.Trim(p, "/")
-	if !workspace.PageExts[strings.ToLower(path.Ext(p))] {
-		if f := s.shownAt(p); f != "" {
-			t.File, t.Path, t.byAddress, t.shown = f, f, true, s.addressOf(f)
-			t.ByAlias = site.AddressKey(p) != site.AddressKey(t.shown)
-			return t
-		}
-	}
-	for i, root := range s.roots() {
-		at := path.Join(root, p)
-		if i == 0 {
-			t.Path = at
-		}
-		if f := s.lookup(at); f != "" {
-			t.File, t.Path, t.root = f, at, root
-			break
-		}
-	}
-	return t
+// Holds reports whether pages are shown below an address.
+func (s *Site) Holds(address string) bool { return s.addresses().Holds(address) }
+
+// Prefix is what addresses from the site's root begin with before those of the documentation.
+func (s *Site) Prefix() string {
+	s.seekRoot()
+	return s.prefix
 }
 
-// static finds a file that is published as it is.
-func (s *Site) static(p string) string {
-	for _, root := range s.roots() {
-		for _, pub := range []string{"public", "static"} {
-			if f := path.Join(root, pub, p); s.Files.Exists(f) {
-				return f
-			}
-		}
-	}
-	return ""
-}
-
-// imported follows the module of an import.
-func (s *Site) imported(from, p string, t Target) Target {
-	switch {
-	case strings.HasPrefix(p, "/"):
-		s.seekRoot()
-		rel, ok := under(s.prefix, p)
-		if !ok {
-			return Target{}
-		}
-		t.Form, t.Path = RootForm, path.Join(s.Root(), rel)
-	case strings.HasPrefix(p, "."):
-		t.Form, t.Path = FileForm, path.Join(path.Dir(from), p)
-	default:
-		return Target{} // a package
-	}
-	for _, ext := range []string{"", ".js", ".jsx", ".ts", ".tsx", ".mdx", ".md", ".json"} {
-		if s.Files.Exists(t.Path + ext) {
-			t.File = t.Path + ext
-			return t
-		}
-	}
-	if t.Form == RootForm {
-		t.File = s.static(p)
-	}
-	return t
-}
-
-// Broken lists the links of a page that lead nowhere on the site.
-func (s *Site) Broken(p *markup.Page) []markup.Link {
-	var out []markup.Link
-	for _, l := range p.Links {
-		if l.Kind == markup.ReferenceLink || l.Kind == markup.AutoLink {
-			continue
-		}
-		t := s.Resolve(p.Path, l)
-		if !t.Local {
-			continue
-		}
-		if t.File == "" {
-			if d, _, _ := LocalPath(l.Dest); t.Form == RootForm && s.Generator.Redirects(d) {
-				continue
-			}
-			out = append(out, l)
-			continue
-		}
-		if t.Fragment != "" && workspace.IsPage(t.File) && t.Fragment != "top" && l.Kind != markup.ImportLink {
-			q, err := s.Page(t.File)
-			if err != nil {
-				continue
-			}
-			if !s.Anchors(q, 3)[t.Fragment] {
-				out = append(out, l)
-			}
+// Broken lists the references of a page that lead nowhere on the site.
+func (s *Site) Broken(p *markup.Page) (out []markup.Link) {
+	for _, d := range s.resolver().Dead(p) {
+		if !d.Hidden { // the project may publish it in another way
+			out = append(out, d.Link)
 		}
 	}
 	return out
 }
 
-// An Inbound link leads to a page from this or another one.
+// An Inbound reference leads to a page from this or another one.
 type Inbound struct {
 	Page *markup.Page
 	Link markup.Link
-	To   Target
+	To   links.Target
 }
 
-// Inbound lists the links that lead to a file.
+// Inbound lists the references that lead to a file.
 func (s *Site) Inbound(file string) ([]Inbound, error) {
 	all, err := s.All()
 	if err != nil {
@@ -279,7 +91,7 @@ func (s *Site) Inbound(file string) ([]Inbound, error) {
 	}
 	var out []Inbound
 	for _, p := range all {
-		for _, l := range p.Links {
+		for _, l := range p.References() {
 			if l.Kind == markup.ReferenceLink {
 				continue
 			}
@@ -292,10 +104,13 @@ func (s *Site) Inbound(file string) ([]Inbound, error) {
 }
 
 // Address writes the destination of a link from a page to a file, in the form that the link had when it led to t.
-func (s *Site) Address(from string, t Target, file, orig string) string {
-	rooted := t.Form == RootForm || t.Form == SiteForm
+func (s *Site) Address(from string, t links.Target, file, orig string) string {
+	if t.Form >= links.PathForm {
+		return s.constructed(from, t, file, orig)
+	}
+	rooted := t.Form == links.RootForm || t.Form == links.SiteForm
 	// it is shown where it was
-	if t.Form == SameForm || t.ByAlias || t.byAddress && rooted && s.addressOf(file) == t.shown {
+	if t.Form == links.SameForm || t.ByAlias || t.ByAddress && rooted && s.AddressOf(file) == t.Shown {
 		return orig
 	}
 	p, rest := orig, ""
@@ -305,13 +120,13 @@ func (s *Site) Address(from string, t Target, file, orig string) string {
 	name, slash := s.linkName(t, file, p)
 	var out string
 	switch {
-	case t.Form == SiteForm:
+	case t.Form == links.SiteForm:
 		if out = s.own + "/" + belowRoot(t, name, file, p); slash {
 			out = strings.TrimSuffix(out, "/") + "/"
 		}
 		return out + rest
-	case t.Form == RootForm:
-		out = "/" + path.Join(t.prefix, belowRoot(t, name, file, p))
+	case t.Form == links.RootForm:
+		out = "/" + path.Join(t.Prefix, belowRoot(t, name, file, p))
 	default:
 		if out = Relative(s.linkFolder(t, from), name); out == "" {
 			out = "."
@@ -332,15 +147,75 @@ func (s *Site) Address(from string, t Target, file, orig string) string {
 	return out + rest
 }
 
+// constructed writes a reference in a generator's own form.
+func (s *Site) constructed(from string, t links.Target, file, orig string) string {
+	parts := strings.Split(orig, "|")
+	p, anchor, found := strings.Cut(parts[t.Part], "#")
+	if found {
+		anchor = "#" + anchor
+	}
+	name := file
+	if t.Bare {
+		if name = workspace.Stem(file); workspace.IsIndex(file) && !workspace.IsIndex(path.Base(p)) {
+			name = path.Dir(file)
+		}
+	}
+	switch modules, module, family, rel, ok := links.Family(file); {
+	case t.Form == links.LabelForm:
+		return orig
+	case t.Form == links.NameForm && len(s.PagesNamed(links.Key(file))) == 1:
+		if p = strings.TrimSpace(p); links.Key(p) == links.Key(file) {
+			return orig
+		}
+		if name = path.Base(name); strings.Contains(p, " ") && !strings.Contains(p, "-") {
+			name = strings.ReplaceAll(name, "-", " ")
+		}
+	case t.Form == links.NameForm:
+		name = s.fromSources(from, name)
+	case ok && strings.HasPrefix(t.Root+"/", modules+"/"):
+		name = rel
+		if lead := strings.TrimSuffix(family, "s") + "$"; family != "pages" || strings.Contains(t.Prefix, lead) {
+			name = lead + name
+		}
+		if _, own, _, _, _ := links.Family(from); module != own || strings.Contains(t.Prefix, ":") {
+			name = module + ":" + name
+		}
+	case t.Form == links.NextForm:
+		name = Relative(path.Dir(from), name)
+		if strings.HasPrefix(p, ".") && !strings.HasPrefix(name, ".") {
+			name = "./" + name
+		}
+	case t.Root == "" || strings.HasPrefix(name, t.Root+"/"):
+		name = t.Prefix + strings.TrimPrefix(strings.TrimPrefix(name, t.Root), "/")
+	default:
+		name = t.Prefix + s.fromSources(from, name)
+	}
+	if strings.HasSuffix(p, "/") && !strings.HasSuffix(name, "/") {
+		name += "/"
+	}
+	parts[t.Part] = name + anchor
+	return strings.Join(parts, "|")
+}
+
+// fromSources is a file's path below the folder of the site's sources that it lies in.
+func (s *Site) fromSources(from, name string) string {
+	for _, dir := range s.resolver().Sources(from) {
+		if rest, ok := strings.CutPrefix(name, dir+"/"); ok && dir != "" {
+			return rest
+		}
+	}
+	return name
+}
+
 // linkName is how a link of the form of p names a file, from the repository's root or as its address, and whether a
 // slash follows.
-func (s *Site) linkName(t Target, file, p string) (name string, slash bool) {
+func (s *Site) linkName(t links.Target, file, p string) (name string, slash bool) {
 	slash = strings.HasSuffix(p, "/")
 	ext := strings.ToLower(path.Ext(strings.TrimSuffix(p, "/")))
 	html := ext == ".html" || ext == ".htm"
 	switch {
-	case t.byAddress:
-		at := s.addressOf(file)
+	case t.ByAddress:
+		at := s.AddressOf(file)
 		name = site.AddressKey(at)
 		if html && name != "" && !strings.HasSuffix(at, "/") {
 			return name + ext, false
@@ -351,7 +226,7 @@ func (s *Site) linkName(t Target, file, p string) (name string, slash bool) {
 		return name, slash
 	case !workspace.IsPage(file):
 		return file, slash
-	case workspace.PageExts[ext]:
+	case markup.IsPage(ext):
 		return file, false
 	case html:
 		return workspace.Stem(file) + ext, false
@@ -369,23 +244,23 @@ func (s *Site) linkName(t Target, file, p string) (name string, slash bool) {
 }
 
 // linkFolder is what a relative link of a page starts from.
-func (s *Site) linkFolder(t Target, from string) string {
+func (s *Site) linkFolder(t links.Target, from string) string {
 	switch {
-	case t.Form == URLForm && t.byAddress:
-		return site.AddressKey(s.addressOf(from))
-	case t.Form == URLForm:
+	case t.Form == links.URLForm && t.ByAddress:
+		return site.AddressKey(s.AddressOf(from))
+	case t.Form == links.URLForm:
 		return workspace.Stem(from)
-	case t.Form == BesideForm && t.byAddress:
-		return path.Dir(site.AddressKey(s.addressOf(from)))
+	case t.Form == links.BesideForm && t.ByAddress:
+		return path.Dir(site.AddressKey(s.AddressOf(from)))
 	}
 	return path.Dir(from)
 }
 
 // belowRoot is a name from the root that the link starts at. Folders of files that are published as they are may be
 // left out.
-func belowRoot(t Target, name, file, p string) string {
-	if !t.byAddress && t.root != "" {
-		name = strings.TrimPrefix(strings.TrimPrefix(name, t.root), "/")
+func belowRoot(t links.Target, name, file, p string) string {
+	if !t.ByAddress && t.Root != "" {
+		name = strings.TrimPrefix(strings.TrimPrefix(name, t.Root), "/")
 	}
 	for _, pub := range []string{"public/", "static/"} {
 		if !workspace.IsPage(file) && strings.HasPrefix(name, pub) && !strings.HasPrefix(strings.TrimPrefix(p, "/"), pub) {
@@ -399,7 +274,7 @@ func belowRoot(t Target, name, file, p string) string {
 func (s *Site) dotted(from string) bool {
 	count := func(p *markup.Page) (n int) {
 		for _, l := range p.Links {
-			d, _, ok := LocalPath(l.Dest)
+			d, _, ok := links.LocalPath(l.Dest)
 			switch {
 			case !ok || d == "" || l.Kind == markup.ImportLink || strings.HasPrefix(d, "/") || strings.HasPrefix(d, "../"):
 			case strings.HasPrefix(d, "./"):
@@ -419,7 +294,7 @@ func (s *Site) dotted(from string) bool {
 	}
 	if s.dots == nil {
 		n := 0
-		if all, err := s.All(); err == nil {
+		if all, err := s.Pages(); err == nil {
 			for _, p := range all {
 				n += count(p)
 			}

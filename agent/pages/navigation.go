@@ -16,6 +16,7 @@ import (
 	"docent/agent/workspace"
 	"docent/api"
 	"docent/internal/formats"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -448,7 +449,7 @@ func (n *Navigation) Rename(from, to string) (entries, addresses int, err error)
 				k, _ := str(&x.Members[i].Name)
 				val := &x.Members[i].Value
 				if s, ok := str(val); ok && (k == "href" || k == "url" || k == "to" || k == "link") && strings.HasPrefix(s, "/") {
-					p, rest, ok := LocalPath(s)
+					p, rest, ok := links.LocalPath(s)
 					if ok && leadsTo(strings.Trim(path.Join(n.site.Root(), p), "/"), from) {
 						edits = append(edits, markup.Edit{Span: markup.Span{Start: val.StartOffset, End: val.EndOffset},
 							New: []byte(jsonString("/" + n.Route(to) + rest))})

@@ -83,7 +83,7 @@ func (s *Site) ending(parts []string) []string {
 		var out []string
 		for _, f := range s.List() {
 			own := plain(s.Show(f))
-			if address := strings.ToLower(strings.Trim(s.addressOf(f), "/")); address != "" && (address == want || strings.HasSuffix(address, "/"+want)) && strings.Contains(want, "/") {
+			if address := strings.ToLower(strings.Trim(s.AddressOf(f), "/")); address != "" && (address == want || strings.HasSuffix(address, "/"+want)) && strings.Contains(want, "/") {
 				out = append(out, f)
 			} else if own == want || strings.Contains(want, "/") && strings.HasSuffix(own, "/"+want) {
 				out = append(out, f)

@@ -7,6 +7,7 @@ import (
 	"docent/agent/workspace"
 	"docent/api"
 	"docent/site"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -14,7 +15,7 @@ import (
 type Naming struct {
 	File string
 	site.Name
-	To Target // of an address
+	To links.Target // of an address
 }
 
 // Programs are the files that hold the navigation as programs.

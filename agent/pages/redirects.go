@@ -8,6 +8,7 @@ import (
 
 	"docent/agent/say"
 	"docent/internal/formats"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -109,7 +110,7 @@ func (n *Navigation) Redirect(from, to string) (*Navigation, int, error) {
 		}
 		var edits []markup.Edit
 		for _, r := range readRedirects(v) {
-			d, rest, _ := LocalPath(r.dest)
+			d, rest, _ := links.LocalPath(r.dest)
 			if strings.TrimSuffix(d, "/") == src {
 				edits = append(edits, markup.Edit{Span: markup.Span{Start: r.at.StartOffset, End: r.at.EndOffset},
 					New: []byte(jsonString(dst + rest))})

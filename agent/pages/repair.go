@@ -13,7 +13,7 @@ import (
 
 // Repair returns the destination that a broken link must have meant, if exactly one is certain.
 func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
-	if l.Kind == markup.ImportLink {
+	if l.Kind == markup.ImportLink || l.From != markup.LinkBase || l.Takes {
 		return "", false
 	}
 	t := s.Resolve(p.Path, l)
@@ -27,9 +27,10 @@ func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
 		}
 		want := squash(t.Fragment)
 		var found []string
-		for _, h := range q.Headings {
-			if want != "" && (squash(h.Anchor) == want || squash(h.Text) == want) && !slices.Contains(found, h.Anchor) {
-				found = append(found, h.Anchor)
+		anchors := s.Generator.Anchors(q.Headings)
+		for i, h := range q.Headings {
+			if want != "" && (squash(anchors[i]) == want || squash(h.Text) == want) && !slices.Contains(found, anchors[i]) {
+				found = append(found, anchors[i])
 			}
 		}
 		if len(found) != 1 {
@@ -38,9 +39,9 @@ func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
 		return l.Dest[:strings.IndexByte(l.Dest, '#')+1] + found[0], true
 	}
 	file, ok := s.meant(t.Path, func(f string) string { return f })
-	if !ok && t.asked != "" && s.Generated() {
-		if file, ok = s.meant(t.asked, s.addressOf); ok {
-			t.byAddress = !workspace.PageExts[strings.ToLower(path.Ext(t.asked))]
+	if !ok && t.Asked != "" && s.Generated() {
+		if file, ok = s.meant(t.Asked, s.AddressOf); ok {
+			t.ByAddress = !markup.IsPage(t.Asked)
 		}
 	}
 	if !ok {
@@ -49,7 +50,7 @@ func (s *Site) Repair(p *markup.Page, l markup.Link) (string, bool) {
 	t.File = file
 	next := s.Address(p.Path, t, file, l.Dest)
 	if t.Fragment != "" {
-		if q, err := s.Page(file); err != nil || !s.Anchors(q, 3)[t.Fragment] {
+		if q, err := s.Page(file); err != nil || !s.Anchors(q)[t.Fragment] {
 			return "", false
 		}
 	}

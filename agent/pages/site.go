@@ -15,6 +15,7 @@ import (
 	"docent/agent/workspace"
 	"docent/api"
 	"docent/site"
+	"docent/site/links"
 	"docent/site/markup"
 )
 
@@ -34,8 +35,12 @@ type Site struct {
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
 	dots      *bool  // links to neighbors begin with "./"; nil when not counted yet
 
-	listed   []string // the pages; for which list of files that holds
-	listedOf *string
+	listed, others []string // the pages, and other files that refer to some; for which list of files that holds
+	listedOf       *string
+	names          map[string][]string // pages by their names; for which list
+	namesOf        *string
+	labels         map[string][]string // pages by Sphinx's labels; for how much of the workspace's log
+	labeled        int
 
 	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
@@ -153,7 +158,7 @@ func (s *Site) addresses() *site.Map {
 }
 
 // shownAt finds the page that is shown at an address; empty if there is none.
-func (s *Site) shownAt(address string) string {
+func (s *Site) ShownAt(address string) string {
 	if rel, ok := s.addresses().Find(address); ok {
 		return path.Join(s.Files.DocsDir, rel)
 	}
@@ -161,34 +166,10 @@ func (s *Site) shownAt(address string) string {
 }
 
 // addressOf is the address of a page, as Shown returns it.
-func (s *Site) addressOf(file string) string {
+func (s *Site) AddressOf(file string) string {
 	rel, _ := site.Relative(s.Files.DocsDir, file)
 	address, _ := s.addresses().Address(rel)
 	return address
-}
-
-// roots are the folders that a path from the root may begin at.
-func (s *Site) roots() []string {
-	out := []string{s.Root()}
-	for _, dir := range []string{s.Generator.Content(), s.Files.DocsDir} {
-		if s.Generated() && s.Files.InDocs(path.Join(dir, "x")) && !slices.Contains(out, dir) {
-			out = append(out, dir)
-		}
-	}
-	return out
-}
-
-// prefixes are what addresses from the site's root may begin with before those of the documentation.
-func (s *Site) prefixes() []string {
-	s.seekRoot()
-	out := []string{s.prefix}
-	if s.base != s.prefix {
-		out = append(out, s.base)
-	}
-	if s.Generated() && !slices.Contains(out, "") {
-		out = append(out, "") // some generators put it before links by themselves
-	}
-	return out
 }
 
 // Root is the folder that the pages' paths begin at, relative to the repository.
@@ -230,7 +211,7 @@ func (s *Site) seekRoot() {
 		for _, root := range roots {
 			n := 0
 			for _, d := range dests {
-				rel, ok := under(prefix, d)
+				rel, ok := links.Under(prefix, d)
 				if ok && was.lookup(path.Join(root, rel)) != "" {
 					n++
 				}
@@ -279,7 +260,7 @@ func (s *Site) sampleLinks() (dests []string, err error) {
 func rooted(pages []*markup.Page) (dests []string) {
 	for _, p := range pages {
 		for _, l := range p.Links {
-			if d, _, ok := LocalPath(l.Dest); ok && strings.HasPrefix(d, "/") && len(d) > 1 {
+			if d, _, ok := links.LocalPath(l.Dest); ok && strings.HasPrefix(d, "/") && len(d) > 1 {
 				dests = append(dests, d)
 			}
 		}
@@ -291,7 +272,7 @@ func rooted(pages []*markup.Page) (dests []string) {
 func (s *Site) slashed() bool {
 	if s.ends == nil {
 		n := 0
-		list, _ := s.All() // as far as they can be read
+		list, _ := s.Pages() // as far as they can be read
 		for _, d := range rooted(list) {
 			t := s.Resolve("", markup.Link{Dest: d})
 			switch {
@@ -308,17 +289,6 @@ func (s *Site) slashed() bool {
 	return *s.ends
 }
 
-func under(prefix, dest string) (string, bool) {
-	d := strings.TrimPrefix(dest, "/")
-	if prefix == "" {
-		return d, true
-	}
-	if d == prefix {
-		return "", true
-	}
-	return strings.CutPrefix(d, prefix+"/")
-}
-
 // editable reports whether a file is a page of the documentation.
 func (s *Site) editable(p string) bool {
 	return workspace.IsPage(p) && s.Files.InDocs(p) && s.Files.Writable(p) == nil
@@ -326,21 +296,34 @@ func (s *Site) editable(p string) bool {
 
 // List names the pages, in order.
 func (s *Site) List() []string {
+	s.list()
+	return slices.Clone(s.listed)
+}
+
+// Sources names the pages and the files of reStructuredText and AsciiDoc, which refer to others too.
+func (s *Site) Sources() []string {
+	s.list()
+	return slices.Concat(s.listed, s.others)
+}
+
+func (s *Site) list() {
 	files := s.Files.List()
 	if len(files) == 0 {
-		return nil
+		s.listed, s.others, s.listedOf = nil, nil, nil
+		return
 	}
 	if &files[0] == s.listedOf && s.listed != nil {
-		return slices.Clone(s.listed)
+		return
 	}
-	out := []string{}
+	s.listed, s.others, s.listedOf = []string{}, nil, &files[0]
 	for _, f := range files {
-		if workspace.IsPage(f) && s.editable(f) {
-			out = append(out, f)
+		switch ext := strings.ToLower(path.Ext(f)); {
+		case workspace.IsPage(f) && s.editable(f):
+			s.listed = append(s.listed, f)
+		case (ext == ".rst" || ext == ".adoc" || ext == ".asciidoc" || ext == ".asc") && s.Files.InDocs(f) && s.Files.Writable(f) == nil:
+			s.others = append(s.others, f)
 		}
 	}
-	s.listed, s.listedOf = out, &files[0]
-	return slices.Clone(out)
 }
 
 // Page parses a page as it is now.
@@ -360,10 +343,15 @@ func (s *Site) Page(p string) (*markup.Page, error) {
 	return pg, nil
 }
 
-// All parses every page that can be read; one that is too large or no text is left out.
-func (s *Site) All() ([]*markup.Page, error) {
+// Pages parses every page that can be read; one that is too large or no text is left out.
+func (s *Site) Pages() ([]*markup.Page, error) { return s.parsed(s.List()) }
+
+// All parses every page, and every other file that may refer to one.
+func (s *Site) All() ([]*markup.Page, error) { return s.parsed(s.Sources()) }
+
+func (s *Site) parsed(files []string) ([]*markup.Page, error) {
 	var out []*markup.Page
-	for _, f := range s.List() {
+	for _, f := range files {
 		if err := s.Files.Ended(); err != nil {
 			return nil, err
 		}

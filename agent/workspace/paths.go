@@ -11,22 +11,18 @@ import (
 	"unicode/utf8"
 
 	"docent/agent/say"
+	"docent/site/links"
+	"docent/site/markup"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"golang.org/x/text/unicode/norm"
 )
 
 // IsPage tells a page of Markdown or MDX by its name.
-func IsPage(p string) bool { return PageExts[strings.ToLower(path.Ext(p))] }
+func IsPage(p string) bool { return markup.IsPage(p) }
 
 // IsIndex tells the page of a folder itself by its name.
-func IsIndex(p string) bool {
-	switch strings.ToLower(strings.TrimSuffix(path.Base(p), path.Ext(p))) {
-	case "index", "readme", "_index":
-		return true
-	}
-	return false
-}
+func IsIndex(p string) bool { return links.IsIndex(p) }
 
 // Globbed reports whether a name fits a pattern, in which ** stands for any folders.
 func Globbed(pattern, name string) bool {
@@ -36,8 +32,6 @@ func Globbed(pattern, name string) bool {
 
 // Stem is a path without its extension.
 func Stem(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
-
-var PageExts = map[string]bool{".md": true, ".mdx": true, ".markdown": true}
 
 var TextExts = map[string]bool{
 	".md": true, ".mdx": true, ".markdown": true, ".txt": true, ".json": true, ".yml": true, ".yaml": true, ".toml": true,

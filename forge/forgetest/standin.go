@@ -64,6 +64,7 @@ type StandIn struct {
 	// People are what the host says of accounts: "admin", "write", "read", "bot", or "blocked", who may do nothing any
 	// more. It does not know others.
 	People map[string]string
+	Teams  []string // of the owner, who may be asked to review
 	// Writer is the account of the tokens; "docent-bot", who may write, if it is empty.
 	Writer string
 	// what Gitea tells of people it tells only to administrators, and the tokens are no administrator's
@@ -86,6 +87,8 @@ type StandInPull struct {
 	State      api.PullState
 	Commit     string // the branch's, once it is merged or closed
 	Labels     []string
+	Reviewers  []string // accounts, and teams as OWNER/TEAM
+	Asked      int      // people and teams that were told that their review is wanted
 	Created    time.Time
 }
 
@@ -384,7 +387,7 @@ func (s *StandIn) Pulls(branch string) []StandInPull {
 	for _, p := range s.pulls {
 		if branch == "" || p.Head == branch {
 			c := *p
-			c.Labels = slices.Clone(p.Labels)
+			c.Labels, c.Reviewers = slices.Clone(p.Labels), slices.Clone(p.Reviewers)
 			out = append(out, c)
 		}
 	}

@@ -27,6 +27,10 @@ func (s *StandIn) github(x *exchange) {
 		x.githubSays(http.StatusUnauthorized, "Bad credentials")
 		return
 	}
+	if x.is("GET", "users", "*") {
+		x.say(http.StatusOK, githubAccount(x.parts[1]))
+		return
+	}
 	if len(x.parts) < 3 || x.parts[0] != "repos" || x.parts[1] != s.Owner || x.parts[2] != s.Name {
 		x.githubSays(http.StatusNotFound, "Not Found")
 		return
@@ -56,7 +60,7 @@ func (s *StandIn) github(x *exchange) {
 		s.githubOne(x)
 	case x.is("POST", "repos", "*", "*", "issues", "*", "labels") && s.pull(x.number(4)) != nil:
 		s.githubAddLabels(x)
-	case s.githubComments(x):
+	case s.githubReviews(x), s.githubComments(x):
 	default:
 		x.githubSays(http.StatusNotFound, "Not Found")
 	}
@@ -249,6 +253,14 @@ func (s *StandIn) githubPull(p *StandInPull, long bool) map[string]any {
 	for _, l := range p.Labels {
 		labels = append(labels, githubLabel(l))
 	}
+	asked, teams := []map[string]any{}, []map[string]any{}
+	for _, w := range p.Reviewers {
+		if _, team, ok := strings.Cut(w, "/"); ok {
+			teams = append(teams, githubTeam(team))
+		} else if !s.reviewed(p, w) {
+			asked = append(asked, githubUser(w))
+		}
+	}
 	links := map[string]any{}
 	for _, name := range []string{"comments", "commits", "statuses", "html", "issue", "review_comments", "review_comment",
 		"self"} {
@@ -259,8 +271,8 @@ func (s *StandIn) githubPull(p *StandInPull, long bool) map[string]any {
 		"locked": false, "title": p.Title, "body": p.Body,
 		"user": githubUser("docent-bot"), "labels": labels, "milestone": nil, "created_at": created, "updated_at": created,
 		"closed_at": nil, "merged_at": nil,
-		"merge_commit_sha": nil, "assignee": nil, "assignees": []any{}, "requested_reviewers": []any{},
-		"requested_teams": []any{},
+		"merge_commit_sha": nil, "assignee": nil, "assignees": []any{}, "requested_reviewers": asked,
+		"requested_teams": teams,
 		"head":            ref(p.Head, p.commit(s)), "base": ref(p.Base, s.sha(p.Base)), "_links": links,
 		"author_association": "CONTRIBUTOR", "auto_merge": nil, "draft": p.Draft,
 		"html_url": link("/pull/%d", p.Number),
@@ -292,6 +304,13 @@ func (s *StandIn) gitlab(x *exchange) {
 	case rights == 0:
 		x.say(http.StatusUnauthorized, map[string]any{"message": "401 Unauthorized"})
 		return
+	case x.is("GET", "users"):
+		list := []map[string]any{}
+		if name := x.r.URL.Query().Get("username"); s.People[name] != "" {
+			list = append(list, gitlabUser(name))
+		}
+		x.say(http.StatusOK, list)
+		return
 	case x.is("GET", "personal_access_tokens", "self") && len(s.Scopes) > 0:
 		x.say(http.StatusOK, map[string]any{"id": 1, "name": "docent", "scopes": s.Scopes, "active": true, "revoked": false})
 		return
@@ -319,6 +338,12 @@ func (s *StandIn) gitlab(x *exchange) {
 		s.gitlabCreate(x)
 	case len(x.parts) == 4 && x.parts[2] == "merge_requests" && s.pull(x.number(3)) != nil:
 		s.gitlabOne(x)
+	case x.is("GET", "projects", "*", "repository", "commits", "*", "merge_requests"):
+		list := []map[string]any{}
+		if account := s.wrote(x.parts[4]); account != "" {
+			list = append(list, map[string]any{"id": 1, "iid": 1, "author": gitlabUser(account)})
+		}
+		x.say(http.StatusOK, list)
 	case s.gitlabComments(x):
 	default:
 		x.say(http.StatusNotFound, map[string]any{"error": "404 Not Found"})
@@ -331,7 +356,8 @@ func (s *StandIn) gitlabOne(x *exchange) {
 	if x.r.Method == http.MethodPut {
 		var in struct {
 			Description *string
-			Add         string `json:"add_labels"`
+			Add         string   `json:"add_labels"`
+			Reviewers   *[]int64 `json:"reviewer_ids"`
 		}
 		if !x.decode(&in) {
 			return
@@ -341,6 +367,13 @@ func (s *StandIn) gitlabOne(x *exchange) {
 		}
 		if in.Add != "" {
 			p.label(strings.Split(in.Add, ","))
+		}
+		if in.Reviewers != nil {
+			before := p.Reviewers
+			p.Reviewers = nil
+			for _, id := range *in.Reviewers {
+				p.review(s.accountOf(strconv.FormatInt(id, 10)), before)
+			}
 		}
 	}
 	x.say(http.StatusOK, s.gitlabPull(p))
@@ -393,10 +426,14 @@ func gitlabState(p *StandInPull) string {
 }
 
 func (s *StandIn) gitlabPull(p *StandInPull) map[string]any {
+	reviewers := []map[string]any{}
+	for _, w := range p.Reviewers {
+		reviewers = append(reviewers, gitlabUser(w))
+	}
 	return map[string]any{"id": 1000 + p.Number, "iid": p.Number, "project_id": 7, "source_project_id": 7,
 		"target_project_id": 7, "title": p.Title, "description": p.Body,
 		"state": gitlabState(p), "source_branch": p.Head, "target_branch": p.Base, "sha": p.commit(s), "draft": p.Draft,
-		"labels":     append([]string{}, p.Labels...),
+		"labels": append([]string{}, p.Labels...), "reviewers": reviewers,
 		"web_url":    fmt.Sprintf("%s/%s/%s/-/merge_requests/%d", s.URL, s.Owner, s.Name, p.Number),
 		"created_at": p.Created.Format(time.RFC3339)}
 }
@@ -431,7 +468,7 @@ func (s *StandIn) gitea(x *exchange) {
 		s.giteaCreate(x)
 	case len(rest) == 2 && rest[0] == "pulls":
 		s.giteaOne(x)
-	case s.giteaComments(x):
+	case s.giteaReviews(x), s.giteaComments(x):
 	case len(rest) > 2 && rest[0] == "pulls" && x.r.Method == http.MethodGet: // {base}/{head}, whose slashes are its own
 		s.giteaBetween(x)
 	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost &&

@@ -569,7 +569,7 @@ func (s *StandIn) giteaComments(x *exchange) bool {
 		}
 		x.say(http.StatusOK, out)
 	case x.is("GET", "repos", "*", "*", "pulls", "*", "reviews"):
-		out := []map[string]any{}
+		out := append([]map[string]any{}, s.giteaAsked(number)...)
 		for _, r := range s.reviews {
 			if r.Pull == number && (!r.Pending || r.Author == s.writer()) {
 				out = append(out, s.giteaReview(r))

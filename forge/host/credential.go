@@ -60,6 +60,7 @@ type installation struct {
 	token   string
 	expires time.Time
 	login   string // of the account that the app writes as
+	author  string // of its commits
 }
 
 func (h *Hosts) installation(p api.Project) *installation {
@@ -113,6 +114,36 @@ func (h *Hosts) appLogin(ctx context.Context, p api.Project) (string, error) {
 		in.login, err = app.login(ctx)
 	}
 	return in.login, err
+}
+
+// AppAuthor is the account that the project's app writes as, as an author of commits: with the address by which the host
+// knows it. Empty if there is no app.
+func (h *Hosts) AppAuthor(ctx context.Context, p api.Project) (string, error) {
+	if p.Host != api.HostGitHub || p.AppID == 0 {
+		return "", nil
+	}
+	in := h.installation(p)
+	in.mu.Lock()
+	author := in.author
+	in.mu.Unlock()
+	if author != "" {
+		return author, nil
+	}
+	login, err := h.appLogin(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	g, err := h.github(p)
+	if err != nil {
+		return "", err
+	}
+	if author, err = g.commitName(ctx, login); err != nil {
+		return "", err
+	}
+	in.mu.Lock()
+	in.author = author
+	in.mu.Unlock()
+	return author, nil
 }
 
 // dropAppToken forgets a token that the host refused; true if there is reason to try with another one.

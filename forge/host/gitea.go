@@ -178,3 +178,39 @@ func (g *gitea) Label(ctx context.Context, number int, labels []string) error {
 	return g.c.ask(ctx, http.MethodPost, g.path("/issues/"+strconv.Itoa(number)+"/labels"), nil,
 		map[string][]string{"labels": labels}, nil)
 }
+
+// Reviewers go by the reviews alone, where the host keeps requests for them too.
+func (g *gitea) Reviewers(ctx context.Context, number int) ([]string, error) {
+	var reviews []struct {
+		User giteaUser `json:"user"`
+		Team struct {
+			Name string `json:"name"`
+		} `json:"team"`
+	}
+	err := g.c.ask(ctx, http.MethodGet, g.path("/pulls/"+strconv.Itoa(number)+"/reviews"),
+		url.Values{"limit": {strconv.Itoa(perPage)}}, nil, &reviews)
+	var out []string
+	for _, r := range reviews {
+		if r.Team.Name != "" {
+			out = append(out, g.owner+"/"+r.Team.Name)
+		} else {
+			out = append(out, r.User.Login)
+		}
+	}
+	return out, err
+}
+
+func (g *gitea) Ask(ctx context.Context, number int, who []string) error {
+	accounts, teams := split(who)
+	return g.c.ask(ctx, http.MethodPost, g.path("/pulls/"+strconv.Itoa(number)+"/requested_reviewers"), nil,
+		map[string][]string{"reviewers": accounts, "team_reviewers": teams}, nil)
+}
+
+func (g *gitea) CommitAuthor(ctx context.Context, commit string) (string, error) {
+	var c struct {
+		Author giteaUser `json:"author"`
+	}
+	err := g.c.ask(ctx, http.MethodGet, g.path("/git/commits/"+url.PathEscape(commit)),
+		url.Values{"stat": {"false"}, "verification": {"false"}, "files": {"false"}}, nil, &c)
+	return c.Author.Login, err
+}

@@ -188,6 +188,63 @@ func (g *gitHub) Label(ctx context.Context, number int, labels []string) error {
 	return g.c.failure(ctx, err)
 }
 
+// split tells accounts from teams, of which the host knows the names without their owners.
+func split(who []string) (accounts, teams []string) {
+	for _, w := range who {
+		if _, team, ok := strings.Cut(w, "/"); ok {
+			teams = append(teams, team)
+		} else {
+			accounts = append(accounts, w)
+		}
+	}
+	return accounts, teams
+}
+
+func (g *gitHub) Reviewers(ctx context.Context, number int) ([]string, error) {
+	pr, _, err := g.lib.PullRequests.Get(ctx, g.owner, g.name, number)
+	if err != nil {
+		return nil, g.c.failure(ctx, err)
+	}
+	var out []string
+	for _, u := range pr.RequestedReviewers {
+		out = append(out, u.GetLogin())
+	}
+	for _, t := range pr.RequestedTeams {
+		out = append(out, g.owner+"/"+t.GetSlug())
+	}
+	reviews, _, err := g.lib.PullRequests.ListReviews(ctx, g.owner, g.name, number, &github.ListOptions{PerPage: 100})
+	for _, r := range reviews {
+		out = append(out, r.GetUser().GetLogin()) // who was asked, and has answered, is not among the others any more
+	}
+	return out, g.c.failure(ctx, err)
+}
+
+func (g *gitHub) Ask(ctx context.Context, number int, who []string) error {
+	accounts, teams := split(who)
+	_, _, err := g.lib.PullRequests.RequestReviewers(ctx, g.owner, g.name, number,
+		github.ReviewersRequest{Reviewers: accounts, TeamReviewers: teams})
+	return g.c.failure(ctx, err)
+}
+
+func (g *gitHub) CommitAuthor(ctx context.Context, commit string) (string, error) {
+	list, _, err := g.lib.Repositories.ListCommits(ctx, g.owner, g.name,
+		&github.CommitsListOptions{SHA: commit, ListOptions: github.ListOptions{PerPage: 1}})
+	if err != nil || len(list) == 0 || list[0].GetSHA() != commit || list[0].GetAuthor().GetType() == "Bot" {
+		return "", g.c.failure(ctx, err)
+	}
+	return list[0].GetAuthor().GetLogin(), nil
+}
+
+// commitName is an account as the author of commits, with the address that the host gives to accounts.
+func (g *gitHub) commitName(ctx context.Context, login string) (string, error) {
+	user, _, err := g.lib.Users.Get(ctx, login)
+	if err != nil {
+		return "", g.c.failure(ctx, err)
+	}
+	_, domain, _ := strings.Cut(g.web, "://")
+	return fmt.Sprintf("%s <%d+%[1]s@users.noreply.%[3]s>", login, user.GetID(), domain), nil
+}
+
 // githubApp is an app as it speaks for itself, to get the token that it acts with.
 type githubApp struct {
 	*gitHub

@@ -151,3 +151,54 @@ func (g *gitLab) Label(ctx context.Context, number int, labels []string) error {
 		&gitlab.UpdateMergeRequestOptions{AddLabels: &add}, gitlab.WithContext(ctx))
 	return g.c.failure(ctx, err)
 }
+
+func (g *gitLab) Reviewers(ctx context.Context, number int) ([]string, error) {
+	list, err := g.reviewers(ctx, number)
+	var out []string
+	for _, u := range list {
+		out = append(out, u.Username)
+	}
+	return out, err
+}
+
+func (g *gitLab) reviewers(ctx context.Context, number int) ([]*gitlab.BasicUser, error) {
+	mr, _, err := g.lib.MergeRequests.GetMergeRequest(g.repo, int64(number), nil, gitlab.WithContext(ctx))
+	if err != nil {
+		return nil, g.c.failure(ctx, err)
+	}
+	return mr.Reviewers, nil
+}
+
+// Ask sets the whole list of reviewers, with those who are there: the host cannot add one.
+func (g *gitLab) Ask(ctx context.Context, number int, who []string) error {
+	had, err := g.reviewers(ctx, number)
+	if err != nil {
+		return err
+	}
+	var ids []int64
+	for _, u := range had {
+		ids = append(ids, u.ID)
+	}
+	for _, name := range who {
+		users, _, err := g.lib.Users.ListUsers(&gitlab.ListUsersOptions{Username: &name}, gitlab.WithContext(ctx))
+		if err != nil {
+			return g.c.failure(ctx, err)
+		}
+		if len(users) == 0 {
+			return failure.Misconfigured("GitLab knows no account %s; groups cannot be asked to review.", name)
+		}
+		ids = append(ids, users[0].ID)
+	}
+	_, _, err = g.lib.MergeRequests.UpdateMergeRequest(g.repo, int64(number),
+		&gitlab.UpdateMergeRequestOptions{ReviewerIDs: &ids}, gitlab.WithContext(ctx))
+	return g.c.failure(ctx, err)
+}
+
+// CommitAuthor is who opened the merge request that a commit came with: commits here have addresses, and no accounts.
+func (g *gitLab) CommitAuthor(ctx context.Context, commit string) (string, error) {
+	list, _, err := g.lib.Commits.ListMergeRequestsByCommit(g.repo, commit, gitlab.WithContext(ctx))
+	if err != nil || len(list) == 0 || list[0].Author == nil || gitlabBot.MatchString(list[0].Author.Username) {
+		return "", g.c.failure(ctx, err)
+	}
+	return list[0].Author.Username, nil
+}

@@ -33,6 +33,12 @@ type Host interface {
 	Describe(ctx context.Context, number int, body string) error
 	// Label adds labels to those that the pull request has.
 	Label(ctx context.Context, number int, labels []string) error
+	// Reviewers are the accounts, and the teams as OWNER/TEAM, that were asked to review a pull request or have done so.
+	Reviewers(ctx context.Context, number int) ([]string, error)
+	// Ask asks accounts and teams to review it that were not asked yet.
+	Ask(ctx context.Context, number int, who []string) error
+	// CommitAuthor is the account of a commit's author; empty if the host knows none.
+	CommitAuthor(ctx context.Context, commit string) (string, error)
 	// Comments are what people wrote on a pull request, and what Docent did, oldest first; not what appeared before
 	// since, and nothing that bots or the host itself wrote.
 	Comments(ctx context.Context, number int, since time.Time) ([]Comment, error)

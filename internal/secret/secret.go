@@ -104,6 +104,11 @@ func New(name string, environ Environ) (*Secret, error) {
 	return s, err
 }
 
+// Entered is a secret that is not given under a name.
+func Entered(text string) *Secret {
+	return &Secret{last: text, environ: func(string) (string, bool) { return "", false }}
+}
+
 // Value is the secret as it is given now, or as it was when it could be read last; empty if there is none, as for a
 // nil Secret.
 func (s *Secret) Value() string {

@@ -32,8 +32,8 @@ var (
 		`troubleshooting|faqs?|frequently asked|known issues|limitations?|conclusion|summary|references?|(?:other |additional )?resources|`,
 		`examples?|notes?|remov|delet|uninstall|clean|disabl)`)
 	// begins a heading that tells what to do.
-	stepping = set(`step prerequisites requirements before prepare choose select pick verify check test generate sign log clone
-		initialize initialise secure connect retry validate review commit push tag wire mount expose point map use try see`)
+	stepping = verbs(`step prerequisites requirements before prepare choose select pick verify check test generate sign log clone
+		roll shut initialize initialise secure connect retry validate review commit push tag wire mount expose point map use try see`)
 )
 
 // asksForSteps reports whether a question is how something is done.

@@ -67,3 +67,21 @@ func TestStepsWithLongCodeStayWhole(t *testing.T) {
 		t.Errorf("got\n%.600s", text)
 	}
 }
+
+// A verb with its particle, which is read as one word, does what the verb does, and says what it says.
+func TestPhrasalVerbsAreVerbs(t *testing.T) {
+	for _, heading := range []string{"Set up the key", "Sign in to the console", "Roll back a release", "Turn on alerts", "2. Log in"} {
+		if !isStep(heading) {
+			t.Errorf("%q is no step", heading)
+		}
+	}
+	if isStep("Database limits") {
+		t.Error("a thing is taken for a step")
+	}
+	if !doing[termsOf("setup")[0].text] {
+		t.Error("to set up is taken for a thing that is asked about")
+	}
+	if said, asked := split("extensions slow down a reload"), split("why is it slow"); termsOf(said[1].text)[0].text != termsOf(asked[3].text)[0].text {
+		t.Errorf("%+v says nothing of %+v", said[1], asked[3])
+	}
+}

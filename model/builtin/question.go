@@ -183,7 +183,7 @@ func elliptical(question string) bool {
 }
 
 // general are words that are asked of a thing, and name none.
-var general = set(`default defaults value values option options setting settings example examples limit limits limitation
+var general = verbs(`default defaults value values option options setting settings example examples limit limits limitation
 	limitations syntax alternative alternatives other others reason difference advantage advantages disadvantage
 	disadvantages purpose command commands name type format parameter parameters argument arguments return multiple
 	several more single required optional possible safe fast slow best recommended disable enable change configure remove

@@ -12,7 +12,7 @@ import (
 // "and on Linux?" after a question about Windows is not about Windows, "how do I remove one?" not about adding one.
 
 // actions are what is done with a thing. A follow-up that names one is about that one.
-var actions = set(`add create make write define declare register show display open start run launch install set
+var actions = verbs(`add create make write define declare register show display open start run launch install set
 	configure enable disable change modify edit update upgrade remove delete drop uninstall unregister hide close stop
 	build deploy publish send receive read get fetch load save store import export upload download test debug rename move
 	copy list find filter sort format reload restart turn customize style override replace reset rotate revoke`)

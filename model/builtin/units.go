@@ -175,7 +175,7 @@ func advisesIn(sentence string) bool {
 }
 
 var (
-	imperatives = set(`use set add create configure enable disable run specify pass install call put define import turn change
+	imperatives = verbs(`use set add create configure enable disable run specify pass install call put define import turn change
 		replace wrap provide make ensure avoid consider include`)
 	mayDo = set("can may should must need")
 )

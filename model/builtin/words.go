@@ -36,6 +36,19 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// verbs are words for what is done, with what they make with a particle: "set up" is read as one word.
+func verbs(words string) map[string]bool {
+	m := set(words)
+	for w := range strings.FieldsSeq(words) {
+		for _, particle := range []string{"up", "in", "out", "on", "off", "over", "back", "down"} {
+			if closed := analysis.Compound(w, particle); closed != "" {
+				m[closed] = true
+			}
+		}
+	}
+	return m
+}
+
 // A word is one word of a text with its place.
 type word struct {
 	text       string // as written
@@ -263,6 +276,7 @@ var aliases = map[string]string{
 	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
 	"several": "multipl", "kept": "keep", "retain": "keep", "retains": "keep", "retained": "keep", "retaining": "keep", "retention": "keep",
 	"url": "url", "urls": "url", "uri": "url",
+	"slowdown": "slow", "slowdowns": "slow", "speedup": "speed", "speedups": "speed", "cleanup": "clean", "warmup": "warm",
 }
 
 func canonical(lower string) string {

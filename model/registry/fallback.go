@@ -24,9 +24,10 @@ func (r *Registry) Fallback(
 	ctx context.Context, name string, req model.Request, emit func(model.Delta) error,
 ) (model.Result, error) {
 	asked := r.Name(name)
-	counted, ok := r.fallbacks[asked]
+	fallbacks := r.now.Load().fallbacks
+	counted, ok := fallbacks[asked]
 	if !ok {
-		counted = r.fallbacks[""]
+		counted = fallbacks[""]
 	}
 	counted.Add(1)
 	var result model.Result

@@ -39,8 +39,11 @@ type Use struct {
 // Uses lists the models that are reached over HTTP with what they were used for, by name.
 func (r *Registry) Uses() []Use {
 	var list []Use
+	fallbacks := r.now.Load().fallbacks
 	for _, u := range r.remotes.Uses() {
-		list = append(list, Use{u, r.fallbacks[u.Model].Load()})
+		if n := fallbacks[u.Model]; n != nil {
+			list = append(list, Use{u, n.Load()})
+		}
 	}
 	return list
 }
@@ -106,7 +109,7 @@ func (r *Registry) Collect(ch chan<- prometheus.Metric) {
 	for _, s := range r.counted {
 		s.Collect(ch)
 	}
-	if n := r.fallbacks[""].Load(); n > 0 {
+	if n := r.now.Load().fallbacks[""].Load(); n > 0 {
 		ch <- prometheus.MustNewConstMetric(fallbacks, prometheus.CounterValue, float64(n), "")
 	}
 }

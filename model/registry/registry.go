@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +26,7 @@ import (
 type Config struct {
 	Models  []Named
 	Default string // name of the model that answers when none is named; "builtin" if empty
+	Agent   string // name of the model that jobs are done with when none is named; the default if empty
 	// Aliases are other names of models, each with the name of its model or with nothing for the default. A model that
 	// has the name of an alias goes before it.
 	Aliases map[string]string
@@ -42,6 +44,8 @@ type Named struct {
 	// this one itself if empty, none if Off. It may take RewriteTimeout; default four seconds.
 	Rewrite        string
 	RewriteTimeout time.Duration
+
+	Revision string // another for each change of a model while the server runs
 }
 
 // Off stands in place of the name of a model that rewrites if none shall.
@@ -71,82 +75,143 @@ type chatter interface {
 	Window() int // 0 if it cannot as it is configured
 }
 
-// A Registry holds the configured models.
+// A Registry holds the models that are there now.
 type Registry struct {
+	changing sync.Mutex
+	now      atomic.Pointer[state]
+	remotes  remote.Set    // those of models that are reached over HTTP
+	counted  []*remote.Set // whose use is in the metrics
+}
+
+// A state is the models between two changes.
+type state struct {
 	models    map[string]provider
-	remotes   remote.Set    // those of models that are reached over HTTP
-	counted   []*remote.Set // whose use is in the metrics
+	revisions map[string]string
 	aliases   map[string]string
 	names     []string
 	standard  string
+	agent     string
 	fallbacks map[string]*atomic.Int64 // answers that the built-in model gave in place of others, by the others' names
 	rewriters map[string]rewriter      // by the names of those that they rewrite for
 }
 
 // New checks the configuration and makes its models. Nothing is reached over the network yet.
 func New(c Config) (*Registry, error) {
-	r := &Registry{models: map[string]provider{}, aliases: c.Aliases, standard: cmp.Or(c.Default, model.Builtin),
-		rewriters: map[string]rewriter{}}
+	r := &Registry{}
 	r.counted = []*remote.Set{&r.remotes}
-	r.fallbacks = map[string]*atomic.Int64{"": new(atomic.Int64)}
+	r.now.Store(&state{fallbacks: map[string]*atomic.Int64{"": new(atomic.Int64)}})
+	if err := r.Configure(c); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Configure puts other models in the place of those that are there; questions that are being answered stay with theirs. A
+// model whose revision is the same goes on with what is known of its endpoint. Nothing changes if the error is not nil.
+func (r *Registry) Configure(c Config) error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	was := r.now.Load()
+	s, made, err := r.build(c, was)
+	if err != nil {
+		for _, m := range made {
+			r.remotes.Remove(m)
+		}
+		return err
+	}
+	for name, p := range was.models {
+		if m, over := p.(*remote.Model); over && s.models[name] != p {
+			r.remotes.Remove(m)
+		}
+	}
+	r.now.Store(s)
+	return nil
+}
+
+// build makes a state, and says which models it has made for it.
+func (r *Registry) build(c Config, was *state) (s *state, made []*remote.Model, err error) {
+	s = &state{models: map[string]provider{}, revisions: map[string]string{}, aliases: c.Aliases,
+		standard: cmp.Or(c.Default, model.Builtin), fallbacks: map[string]*atomic.Int64{"": was.fallbacks[""]},
+		rewriters: map[string]rewriter{}}
+	s.agent = cmp.Or(c.Agent, s.standard)
 	var problems []error
 	for i, n := range c.Models {
 		if n.Name == "" {
 			problems = append(problems, fmt.Errorf("model %d has no name", i+1))
 			continue
 		}
-		if _, taken := r.models[n.Name]; taken {
+		if _, taken := s.models[n.Name]; taken {
 			problems = append(problems, fmt.Errorf("model %s is there twice", n.Name))
 			continue
 		}
-		p, err := r.open(n)
-		if err != nil {
-			problems = append(problems, fmt.Errorf("model %s: %w", n.Name, err))
-			continue
+		p, known := was.models[n.Name]
+		if !known || was.revisions[n.Name] != n.Revision {
+			if p, err = r.open(n); err != nil {
+				problems = append(problems, fmt.Errorf("model %s: %w", n.Name, err))
+				continue
+			}
+			if m, over := p.(*remote.Model); over {
+				made = append(made, m)
+			}
 		}
-		r.models[n.Name] = p
-		r.names = append(r.names, n.Name)
-		r.fallbacks[n.Name] = new(atomic.Int64)
+		s.models[n.Name], s.revisions[n.Name] = p, n.Revision
+		s.names = append(s.names, n.Name)
+		if s.fallbacks[n.Name] = was.fallbacks[n.Name]; s.fallbacks[n.Name] == nil {
+			s.fallbacks[n.Name] = new(atomic.Int64)
+		}
 		if _, over := p.(*remote.Model); over && n.Rewrite != Off {
-			r.rewriters[n.Name] = rewriter{cmp.Or(n.Rewrite, n.Name), cmp.Or(n.RewriteTimeout, defaultRewriteTimeout)}
+			s.rewriters[n.Name] = rewriter{cmp.Or(n.Rewrite, n.Name), cmp.Or(n.RewriteTimeout, defaultRewriteTimeout)}
 		}
 	}
-	for _, n := range c.Models {
-		m, reached := r.models[n.Name].(*remote.Model)
-		if n.Judge == "" || !reached {
+	if _, taken := s.models[model.Builtin]; !taken {
+		s.models[model.Builtin] = builtin.New(model.Builtin)
+		s.names = append(s.names, model.Builtin)
+	}
+	slices.Sort(s.names)
+	problems = append(problems, s.judges(c.Models)...)
+	if len(problems) == 0 {
+		problems = s.namesOthers()
+	}
+	return s, made, errors.Join(problems...)
+}
+
+// judges gives models their judges.
+func (s *state) judges(models []Named) (problems []error) {
+	for _, n := range models {
+		m, reached := s.models[n.Name].(*remote.Model)
+		if n.Judge == "" || !reached || m.Judge != nil {
 			continue
 		}
-		judge, ok := r.models[n.Judge].(*remote.Model)
+		judge, ok := s.models[n.Judge].(*remote.Model)
 		if !ok {
 			problems = append(problems, fmt.Errorf("model %s: its judge %q is no language model that is configured", n.Name, n.Judge))
 			continue
 		}
 		m.Judge = judge
 	}
-	if _, taken := r.models[model.Builtin]; !taken {
-		r.models[model.Builtin] = builtin.New(model.Builtin)
-		r.names = append(r.names, model.Builtin)
+	return problems
+}
+
+// namesOthers says which models that are named are not there.
+func (s *state) namesOthers() (problems []error) {
+	for what, name := range map[string]string{"default": s.standard, "agent's": s.agent} {
+		if _, ok := s.models[name]; !ok {
+			problems = append(problems, fmt.Errorf("the %s model %q is none of %s", what, name, strings.Join(s.names, ", ")))
+		}
 	}
-	slices.Sort(r.names)
-	if _, ok := r.models[r.standard]; !ok && len(problems) == 0 {
-		problems = append(problems, fmt.Errorf("the default model %q is none of %s", r.standard, strings.Join(r.names, ", ")))
-	}
-	for name, w := range r.rewriters {
-		if _, ok := r.models[w.by].(*remote.Model); !ok && len(problems) == 0 {
+	for name, w := range s.rewriters {
+		if _, ok := s.models[w.by].(*remote.Model); !ok {
 			problems = append(problems, fmt.Errorf("model %s: rewrite names %q, which is no language model of %s",
-				name, w.by, strings.Join(r.names, ", ")))
+				name, w.by, strings.Join(s.names, ", ")))
 		}
 	}
-	for alias, name := range r.aliases {
-		if _, ok := r.models[name]; !ok && name != "" && len(problems) == 0 {
+	for alias, name := range s.aliases {
+		if _, ok := s.models[name]; !ok && name != "" {
 			problems = append(problems, fmt.Errorf("the alias %q stands for %q, which is none of %s",
-				alias, name, strings.Join(r.names, ", ")))
+				alias, name, strings.Join(s.names, ", ")))
 		}
 	}
-	if err := errors.Join(problems...); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return problems
 }
 
 const providers = model.Builtin + ", " + model.OpenAI + ", " + model.Anthropic + " and " + model.Scripted
@@ -171,21 +236,33 @@ func (r *Registry) Resolve(name string) (string, error) {
 	if _, err := r.find(name); err != nil {
 		return "", err
 	}
-	if _, own := r.models[name]; own {
+	s := r.now.Load()
+	if _, own := s.models[name]; own {
 		return name, nil
 	}
-	return r.aliases[name], nil
+	return s.aliases[name], nil
 }
 
 // Name is Resolve with the name of the default in place of nothing. An unknown name stands for itself.
-func (r *Registry) Name(name string) string {
-	if _, own := r.models[name]; own {
+func (r *Registry) Name(name string) string { return r.now.Load().name(name) }
+
+func (s *state) name(name string) string {
+	if _, own := s.models[name]; own {
 		return name
 	}
-	if alias, is := r.aliases[name]; is {
+	if alias, is := s.aliases[name]; is {
 		name = alias
 	}
-	return cmp.Or(name, r.standard)
+	return cmp.Or(name, s.standard)
+}
+
+// ForJobs is Name for a job: nothing, and an alias that stands for the default, name the agent's model.
+func (r *Registry) ForJobs(name string) string {
+	s := r.now.Load()
+	if _, own := s.models[name]; !own && s.aliases[name] == "" && (name == "" || s.name(name) != name) {
+		return s.agent
+	}
+	return s.name(name)
 }
 
 // Answer asks the named model for an answer, in pieces; the empty name stands for the default. Emit is called for one
@@ -243,7 +320,7 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 	t, ok := p.(chatter)
 	if !ok || t.Window() == 0 {
 		return model.Reply{}, &api.InvalidError{Problems: []api.Problem{{
-			Field: "model", Message: fmt.Sprintf("model %q holds no conversations", cmp.Or(name, r.standard)),
+			Field: "model", Message: fmt.Sprintf("model %q holds no conversations", cmp.Or(name, r.now.Load().standard)),
 		}}}
 	}
 	return t.Chat(ctx, c)
@@ -252,7 +329,7 @@ func (r *Registry) Chat(ctx context.Context, name string, c model.Chat) (model.R
 // Rewriter is the model that reads questions for the named one before the documentation is searched, and how long it
 // may take. It is empty if none does: for the built-in model, for scripted ones, and if that is turned off.
 func (r *Registry) Rewriter(name string) (by string, limit time.Duration) {
-	w := r.rewriters[r.Name(name)]
+	w := r.now.Load().rewriters[r.Name(name)]
 	return w.by, w.limit
 }
 
@@ -271,10 +348,11 @@ func (r *Registry) Prompt(name string, req model.Request) (model.Prompt, error) 
 
 // Choices lists the configured models and the built-in one, in the order of their names.
 func (r *Registry) Choices() []model.Choice {
-	out := make([]model.Choice, 0, len(r.names))
-	for _, name := range r.names {
-		c := model.Choice{Name: name, Provider: model.Scripted, Default: name == r.standard}
-		switch p := r.models[name].(type) {
+	s := r.now.Load()
+	out := make([]model.Choice, 0, len(s.names))
+	for _, name := range s.names {
+		c := model.Choice{Name: name, Provider: model.Scripted, Default: name == s.standard, Agent: name == s.agent}
+		switch p := s.models[name].(type) {
 		case builtin.Model:
 			c.Provider = model.Builtin
 		case *remote.Model:
@@ -313,10 +391,11 @@ func (r *Registry) Priced(name string) bool {
 }
 
 func (r *Registry) find(name string) (provider, error) {
-	p, ok := r.models[r.Name(name)]
+	s := r.now.Load()
+	p, ok := s.models[s.name(name)]
 	if !ok {
 		return nil, &api.InvalidError{Problems: []api.Problem{{
-			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(r.names, ", ")),
+			Field: "model", Message: fmt.Sprintf("no model is named %q; there are %s", name, strings.Join(s.names, ", ")),
 		}}}
 	}
 	return p, nil

@@ -158,7 +158,7 @@ func TestTheModelsThatCanBeAskedForAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []model.Choice{{Name: model.Builtin, Provider: model.Builtin}, {Name: "load", Provider: model.Scripted},
-		{Name: "quick", Provider: model.Anthropic, Default: true}}
+		{Name: "quick", Provider: model.Anthropic, Default: true, Agent: true}}
 	if got := r.Choices(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
 	}

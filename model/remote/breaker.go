@@ -122,6 +122,7 @@ func (p permit) abandoned() {
 // A Set holds models that are reached over HTTP. Those at the same address with the same key have one breaker in
 // common.
 type Set struct {
+	mu       sync.Mutex
 	models   []*Model
 	breakers map[[3]string]*breaker // by address, what is asked there, and key
 	learned  map[[2]string]*learned // by address, and the model there
@@ -129,6 +130,8 @@ type Set struct {
 }
 
 func (s *Set) breaker(base, use, key string) *breaker {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := [3]string{base, use, key}
 	b := s.breakers[id]
 	if b == nil {
@@ -142,6 +145,19 @@ func (s *Set) breaker(base, use, key string) *breaker {
 		s.breakers[id] = b
 	}
 	return b
+}
+
+// Remove forgets a model. Who is asking it still may.
+func (s *Set) Remove(m *Model) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.models = slices.DeleteFunc(slices.Clone(s.models), func(other *Model) bool { return other == m })
+}
+
+func (s *Set) all() []*Model {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.models
 }
 
 // States of an endpoint's circuit.
@@ -164,7 +180,7 @@ type Endpoint struct {
 // Endpoints lists the addresses of the models, by the models' names.
 func (s *Set) Endpoints() []Endpoint {
 	models := map[*breaker][]string{}
-	for _, m := range s.models {
+	for _, m := range s.all() {
 		models[m.breaker] = append(models[m.breaker], m.name)
 	}
 	var list []Endpoint
@@ -214,7 +230,7 @@ type Use struct {
 // Uses lists the models with what they were used for, by name.
 func (s *Set) Uses() []Use {
 	var list []Use
-	for _, m := range s.models {
+	for _, m := range s.all() {
 		c := &m.used
 		u := Use{Model: m.name, Calls: c.calls.Load(), Failures: c.failures.Load(), Tries: c.tries.Load(), Priced: m.Priced(), Manners: m.Manners()}
 		u.Cost = c.cost.Load()

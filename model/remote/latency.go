@@ -15,6 +15,8 @@ type latencies struct{ first, whole *prometheus.HistogramVec }
 
 // metrics are made with the first model.
 func (s *Set) metrics() *latencies {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.took == nil {
 		s.took = &latencies{
 			first: prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "docent_model_first_text_seconds",

@@ -50,6 +50,8 @@ func (l *learned) needs(tokens int) {
 
 // manners are those of an endpoint for one model.
 func (s *Set) manners(base, name string) *learned {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	id := [2]string{base, name}
 	if s.learned[id] == nil {
 		if s.learned == nil {

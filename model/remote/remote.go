@@ -159,6 +159,8 @@ func (s *Set) Add(name, provider string, n Config) (*Model, error) {
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		}}
 	r.took = s.metrics().timed(name)
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.models = append(s.models, r)
 	return r, nil
 }

@@ -175,6 +175,9 @@ func (u *Update) place(r *page.Record, address string) (site.Place, bool) {
 	if !listed {
 		at, listed = u.places[site.AddressKey(address)]
 	}
+	if !listed {
+		at, listed = u.where.Listed(r.Path)
+	}
 	return at, listed
 }
 

@@ -29,6 +29,9 @@ func (u *Update) expand(ctx context.Context) error {
 		if full != path.Clean(full) || !fs.ValidPath(full) {
 			return nil, fs.ErrNotExist
 		}
+		if u.where.Withholds(full) {
+			return nil, fs.ErrPermission
+		}
 		return u.readAny(ctx, full)
 	}
 	left := make(map[string][]string) // by page
@@ -71,11 +74,11 @@ func (u *Update) expand(ctx context.Context) error {
 			mu.Lock()
 			defer mu.Unlock()
 			left[r.Path] = text.Left
-			held := u.sources[r].Held()
+			held := !fresh || u.sources[r].Held()
 			delete(u.sources, r)
 			delete(u.fresh, r)
 			u.records[i], u.sources[&now], u.fresh[&now] = &now, src, text.Content
-			if fresh && !held || len(u.fresh) > maxExpanded {
+			if !held || len(u.fresh) > maxExpanded {
 				src.Forget()
 				return u.putAway(readPage{&now, text.Content, src})
 			}
@@ -97,7 +100,7 @@ func (u *Update) made(settings uint64, files []string) uint64 {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d", settings)
 	for _, name := range files {
-		fmt.Fprintf(h, " %s:%s", name, u.files[name].Hash)
+		fmt.Fprintf(h, " %s:%s:%t", name, u.files[name].Hash, u.where.Withholds(name))
 	}
 	return max(1, h.Sum64())
 }
@@ -130,7 +133,7 @@ func (u *Update) nameUnread() {
 	var all []string
 	for name := range u.files {
 		rel, ok := site.Relative(u.project.DocsDir, name)
-		if rel == "" || !ok && u.project.DocsDir != "" {
+		if !ok {
 			continue
 		}
 		all = append(all, rel)

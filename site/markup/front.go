@@ -167,6 +167,68 @@ func (p *Page) SetFront(key, value string) ([]Edit, error) {
 	return p.checked([]Edit{{Span{keyEnd, keyEnd + len(val)}, []byte(" " + written)}}, key, value, true)
 }
 
+// AddToFront returns the edits that add an item to a list of the front matter, which may be a single value or not be
+// there yet, leaving every other byte as it is.
+func (p *Page) AddToFront(key, item string) ([]Edit, error) {
+	quoted := yamlScalar(item, true, 0)
+	if p.Front.Kind == "toml" {
+		quoted = yamlQuote(item)
+	}
+	if p.Front.Kind == "" {
+		eol := p.eol()
+		at := Span{p.Body.Start, p.Body.Start}
+		return []Edit{{at, []byte("---" + eol + key + ": [" + quoted + "]" + eol + "---" + eol + eol)}}, nil
+	}
+	old, there := p.Front.Values[key]
+	start, end, keyEnd, ok := p.frontEntry(key)
+	switch {
+	case !there:
+		return p.SetFront(key, "["+quoted+"]")
+	case !ok:
+		return nil, fmt.Errorf("%s of %s stands in a form that cannot be edited", key, p.Path)
+	}
+	entry := p.Src[start:end]
+	var edit Edit
+	text, single := old.(string)
+	open, closing := bytes.IndexByte(p.Src[keyEnd:end], '['), bytes.LastIndexByte(entry, ']')
+	switch {
+	case single:
+		was := yamlScalar(text, true, 0)
+		if p.Front.Kind == "toml" {
+			was = yamlQuote(text)
+		}
+		at := bytes.TrimRight(p.Src[keyEnd:end], " \t\r\n")
+		if c := trailingComment(at); c >= 0 {
+			at = bytes.TrimRight(at[:c], " \t")
+		}
+		edit = Edit{Span{keyEnd, keyEnd + len(at)}, []byte(" [" + was + ", " + quoted + "]")}
+	case open >= 0 && closing >= 0:
+		lead := ", "
+		if len(bytes.Trim(p.Src[keyEnd+open+1:start+closing], " \t\r\n")) == 0 {
+			lead = ""
+		}
+		edit = Edit{Span{start + closing, start + closing}, []byte(lead + quoted)}
+	default: // an item a line
+		dash := bytes.LastIndex(entry, []byte("- "))
+		if dash < 0 || p.Front.Kind != "yaml" {
+			return nil, fmt.Errorf("%s of %s stands in a form that cannot be edited", key, p.Path)
+		}
+		begin := bytes.LastIndexByte(entry[:dash], '\n') + 1
+		at := start + nextLine(entry, dash, len(entry))
+		edit = Edit{Span{at, at}, []byte(string(entry[begin:dash]) + "- " + quoted + p.eol())}
+	}
+	out, err := Apply(p.Src, []Edit{edit})
+	if err != nil {
+		return nil, err
+	}
+	q := &Page{Path: p.Path, Src: out, Body: Span{p.bom(), len(out)}}
+	q.readFront(p.bom())
+	if list, ok := q.Front.Values[key].([]any); !ok || !slices.Contains(list, any(item)) || len(q.Front.Values) != len(p.Front.Values) {
+		return nil, fmt.Errorf("%s of %s cannot be edited by itself", key, p.Path)
+	}
+	return []Edit{edit}, nil
+}
+
 // FrontValue finds the value of a top-level key, with its quotes and all its lines but without a comment.
 func (p *Page) FrontValue(key string) (Span, bool) {
 	if p.Front.Values == nil {

@@ -78,6 +78,7 @@ const (
 	AttributeLink       // href or src of a tag
 	ImportLink          // the module of an import in MDX or in a script
 	ReferenceLink       // [text][label], [label][] or [label]: Dest is the definition's, At is empty
+	IncludeLink         // a generator's own construct, among References alone
 )
 
 // A Link is a reference to somewhere else.
@@ -89,6 +90,12 @@ type Link struct {
 	Inner Span   // the text between the brackets; empty if the form has none
 	Text  string // as a reader sees it
 	Label string // of a ReferenceLink and its ReferenceDefinition: the same for both
+
+	// Of References.
+	From   Base // what Dest starts from
+	Takes  bool // the page takes the text of the file in
+	Soft   bool // it may mean something else: one that leads nowhere is no fault
+	Listed bool // it is an entry of a list that is navigation
 }
 
 // A Code is a stretch of code.

@@ -189,7 +189,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		at,
 		at+"/change",
 		url.Values{"domain": {"Not A Domain"}, "siteUrl": {"ftp://x"}, "projectHour": {"many"},
-			"deflection": {"nobody"}},
+			"deflection": {"nobody"}, "pulls.title": {"docs"}, "pulls.signOff": {"on"}},
 	)
 	if status != http.StatusBadRequest {
 		t.Errorf("%d", status)
@@ -202,6 +202,8 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		"must be a whole number",
 		"e-mail address",
 		`value="many"`,
+		`id="pulls.title-fault"`,
+		"needs an author who signs",
 	)
 	status, page, _ = b.Send(at, at+"/change", url.Values{"docsDir": {"nowhere"}})
 	if status != http.StatusBadRequest {
@@ -213,7 +215,9 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		at,
 		at+"/change",
 		url.Values{"siteUrl": {"https://tea.example.com"}, "exclude": {"extra/\n"},
-			"suggestions": {"on"}, "projectHour": {"7"}, "deflection": {"help@example.com"}},
+			"suggestions": {"on"}, "projectHour": {"7"}, "deflection": {"help@example.com"}, "pulls.author": {"Tea Bot <bot@tea.example>"},
+			"pulls.signOff": {"on"}, "pulls.title": {"docs({scope}): {title}"}, "pulls.body": {"For #1\r\n\r\n{report}\r\n"},
+			"pulls.reviewers": {"ann, codeowners"}, "pulls.draft": {"on"}},
 	)
 	if status != http.StatusSeeOther {
 		t.Fatalf("%d", status)
@@ -225,6 +229,11 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		p.Limits.ProjectHour != 7 || p.Deflection != "help@example.com" || p.Source != source || p.Domain != "tea.example.com" {
 		t.Errorf("%+v, %v", p, err)
 	}
+	if want := (api.PullForm{Author: "Tea Bot <bot@tea.example>", SignOff: true, Title: "docs({scope}): {title}", Draft: true,
+		Body: "For #1\n\n{report}", Reviewers: "ann, codeowners"}); p.Pulls != want {
+		t.Errorf("%+v", p.Pulls)
+	}
+	wants(t, b.Open(at), "--pull-title", "--sign-off", "Tea Bot &lt;bot@tea.example&gt;")
 	status, page, _ = b.Send(at, at+"/remove", url.Values{"confirm": {"coffee"}})
 	if status != http.StatusBadRequest || !strings.Contains(page, "Type tea to remove") {
 		t.Errorf("another name: %d", status)

@@ -27,11 +27,14 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			host := forgetest.NewStandIn(t)
-			host.Do(func() { host.Tokens, host.Prune = []string{secret}, true })
+			host.Do(func() {
+				host.Tokens, host.Prune, host.People = []string{secret}, true, map[string]string{"lea": "write"}
+			})
 			harness.Setenv(t, "HOSTED_DOCS_TOKEN", "wrong-"+secret)
 			data := filepath.Join(t.TempDir(), "data")
 			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env",
-				"HOSTED_DOCS_TOKEN", "--labels", "docs"}
+				"HOSTED_DOCS_TOKEN", "--labels", "docs", "--author", "Docs Bot <docs@acme.example>", "--sign-off",
+				"--pull-title", "docs({scope}): {title}", "--reviewers", "lea", "--draft", "--pull-body", "For #1\n\n{report}"}
 			if out, err := harness.TryDocent(t,
 				append([]string{"project", "add", "--data", data, "--id", "harbour", "--domain", "harbour.example.com"},
 					flags...)...); err == nil ||
@@ -69,9 +72,14 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 			if !strings.HasPrefix(*job.PRLink, host.URL+"/acme/docs/") || len(pulls[0].Labels) != 1 {
 				t.Errorf("linked to %s, labels %v", *job.PRLink, pulls[0].Labels)
 			}
-			if text := host.Git(t, "log", "-1", "--format=%B", branch); !strings.HasSuffix(text,
-				"Co-authored-by: Ann Example <ann@example.org>") {
+			if text := host.Git(t, "log", "-1", "--format=%an <%ae>%n%B", branch); !strings.HasSuffix(text,
+				"Co-authored-by: Ann Example <ann@example.org>\nSigned-off-by: Docs Bot <docs@acme.example>") ||
+				!strings.HasPrefix(text, "Docs Bot <docs@acme.example>\ndocs(guide): ") {
 				t.Errorf("the commit says %q", text)
+			}
+			if p := pulls[0]; !strings.Contains(p.Title, "docs(guide): ") || !p.Draft || !strings.HasPrefix(p.Body, "For #1\n\n<!--") ||
+				!slices.Equal(p.Reviewers, []string{"lea"}) {
+				t.Errorf("the pull request is %+v", p)
 			}
 			if diff := host.Git(t, "diff", "main", branch); !strings.Contains(diff, "-Run it.\n+Start it.") ||
 				strings.Count(diff, "diff --git") != 1 {

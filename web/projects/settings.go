@@ -101,7 +101,17 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 		f.pages(),
 		f.answers(s.Setup.Models()),
 		{"Pull requests", "", []console.Field{
+			f.text("pulls.title", "Pattern of titles", p.Pulls.Title,
+				"Such as docs({scope}): {title}, where {scope} is the folder that all changes are in. Default: "+api.DefaultTitle+"."),
 			f.text("labels", "Labels", p.Labels, "Separated by commas."),
+			f.text("pulls.reviewers", "Reviewers", p.Pulls.Reviewers,
+				"Accounts, teams as OWNER/TEAM, codeowners and code-authors, separated by commas."),
+			f.check("pulls.draft", "Open pull requests as drafts", "", p.Pulls.Draft),
+			f.area("pulls.body", "Text of pull requests", []string{p.Pulls.Body},
+				"In place of the repository's template; {report} stands for what was done."),
+			f.text("pulls.author", "Author of commits", p.Pulls.Author,
+				"Name <name@example.com>. Default: the account of the GitHub App, if there is one."),
+			f.check("pulls.signOff", "Sign commits off", "With the author's Signed-off-by, as the DCO asks.", p.Pulls.SignOff),
 			f.check("direct", "Commit to the branch itself",
 				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
 			{Name: "review", Label: "Comments that are instructions", Kind: "select",
@@ -169,7 +179,7 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	p := f.p
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
-			Hint: "The server's configuration names the models."},
+			Hint: "Operators connect models on the page Models, or in the server's configuration."},
 		f.text("deflection", "Where to send readers", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
@@ -254,6 +264,13 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("deflection", &p.Deflection)
 	set("readerJwks", &p.ReaderJWKS)
 	set("labels", &p.Labels)
+	set("pulls.title", &p.Pulls.Title)
+	set("pulls.reviewers", &p.Pulls.Reviewers)
+	set("pulls.author", &p.Pulls.Author)
+	if form.Has("pulls.body") {
+		p.Pulls.Body = strings.TrimSpace(strings.ReplaceAll(form.Get("pulls.body"), "\r\n", "\n"))
+	}
+	p.Pulls.Draft, p.Pulls.SignOff = form.Get("pulls.draft") == "on", form.Get("pulls.signOff") == "on"
 	set("review", (*string)(&p.Review))
 	set("handle", &p.Handle)
 	if form.Has("include") {
@@ -350,6 +367,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("readerJwks", a.ReaderJWKS != b.ReaderJWKS)
 	differ("options", a.Options != b.Options)
 	differ("labels", a.Labels != b.Labels)
+	differ("pulls", a.Pulls != b.Pulls)
 	differ("review", a.ReviewMode() != b.ReviewMode() || a.Handle != b.Handle)
 	differ("direct", a.Direct != b.Direct)
 	differ("limits", a.Limits != b.Limits)
@@ -392,13 +410,18 @@ func setCommand(p api.Project) string {
 	flag("model", p.Model)
 	flag("deflection", p.Deflection)
 	flag("labels", p.Labels)
+	flag("author", p.Pulls.Author)
+	flag("pull-title", p.Pulls.Title)
+	flag("pull-body", p.Pulls.Body)
+	flag("reviewers", p.Pulls.Reviewers)
 	flag("review", string(p.Review))
 	flag("handle", p.Handle)
 	for _, on := range []struct {
 		name string
 		is   bool
 	}{{"suggestions", p.Options.Suggestions}, {"search-tool", p.Options.SearchTool},
-		{"require-thread-key", p.Options.RequireThreadKey}, {"public", p.Options.Public}, {"direct", p.Direct}} {
+		{"require-thread-key", p.Options.RequireThreadKey}, {"public", p.Options.Public}, {"direct", p.Direct},
+		{"sign-off", p.Pulls.SignOff}, {"draft", p.Pulls.Draft}} {
 		if on.is {
 			words = append(words, "--"+on.name)
 		}

@@ -22,6 +22,31 @@ type Catalog interface {
 	Sessions(ctx context.Context, q api.SessionQuery) ([]api.SignIn, error)
 }
 
+// LanguageModels are those that answer and that do jobs.
+type LanguageModels interface {
+	List(ctx context.Context) (Models, error)
+	// Save connects a model, or changes one. An empty key keeps the one that is stored.
+	Save(ctx context.Context, m api.LanguageModel, key string, isNew bool) error
+	Remove(ctx context.Context, name string) error
+	// Test asks a model one question, and says what came of it.
+	Test(ctx context.Context, name string) (found string, well bool, err error)
+}
+
+// Models are those of the configuration, and those that were connected.
+type Models struct {
+	List   []Model
+	Chosen string // the model that the configuration has asked if none is named; empty if it leaves that open
+}
+
+// A Model is one of them.
+type Model struct {
+	api.LanguageModel
+	Configured bool   // in the file or the environment
+	Answers    bool   // it answers now if no model is named
+	Agent      bool   // it does jobs now if no model is named
+	Problem    string // why it is not used
+}
+
 // System is the running server.
 type System interface {
 	BackUp() (dir string, err error) // in the background

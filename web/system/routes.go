@@ -12,6 +12,7 @@ import (
 type Deps struct {
 	Catalog Catalog
 	System  System
+	Models  LanguageModels
 }
 
 type handler struct {
@@ -35,6 +36,11 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get(systemPath, console.Operator, h.showSystem),
 		console.Get(systemPath+"/live", console.Operator, h.liveSystem),
 		console.Get(systemPath+"/log", console.Operator, h.liveLog),
+		console.Get(modelsPath, console.Operator, h.showModels),
+		console.Get(modelsPath+"/one/:name", console.Operator, h.showModel),
+		console.Post(modelsPath+"/save", console.Operator, h.saveModel),
+		console.Post(modelsPath+"/test", console.Operator, h.testModel),
+		console.Post(modelsPath+"/remove", console.Operator, h.removeModel),
 		console.Post(systemPath+"/retry", console.Operator, h.retryActor),
 		console.Post(systemPath+"/backup", console.Operator, h.beginBackup),
 		console.Post(systemPath+"/end", console.Operator, h.endOperatorsSession),

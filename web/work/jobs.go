@@ -241,7 +241,7 @@ func (s *handler) newJobForm(v *console.Visit) newJobView {
 // worksBuiltin reports whether a model's name stands for the built-in agent.
 func (s *handler) worksBuiltin(name string) bool {
 	for _, c := range s.Models.Choices() {
-		if c.Name == name || name == "" && c.Default {
+		if c.Name == name || name == "" && c.Agent {
 			return c.Provider == model.Builtin
 		}
 	}

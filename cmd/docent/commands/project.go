@@ -67,7 +67,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.SiteURL, "site-url",
 		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,
@@ -85,6 +85,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.Int64Var(&p.AppID, "app-id",
 		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
+	pullFlags(cmd, &p.Pulls)
 	flags.BoolVar(&p.Direct, "direct", false,
 		"commit to the documentation's branch itself, and open a pull request only where it is protected")
 	flags.StringVar((*string)(&p.Review), "review", "",
@@ -105,6 +106,21 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.IntVar(&p.Limits.KeyMonth, "limit-key-month", 0, "assistant messages of one key in a month")
 	flags.IntVar(&p.Limits.OrgHour, "limit-org-hour", 0, "assistant messages of the organization in an hour")
 	flags.IntVar(&p.Limits.IPDay, "limit-ip-day", 0, "assistant messages of one address in a day")
+}
+
+// pullFlags adds the flags that say how pull requests and commits look.
+func pullFlags(cmd *cobra.Command, f *api.PullForm) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.Author, "author", "",
+		"author of commits, 'Name <name@example.com>' (the account of the GitHub App where there is one)")
+	flags.BoolVar(&f.SignOff, "sign-off", false, "end commits with the author's Signed-off-by, as the DCO asks")
+	flags.StringVar(&f.Title, "pull-title", "",
+		"pattern of titles, such as 'docs({scope}): {title}', where {scope} is the folder of all changes ('"+api.DefaultTitle+"' if empty)")
+	flags.StringVar(&f.Body, "pull-body", "",
+		"text of pull requests in place of the repository's template; {report} stands for what was done")
+	flags.BoolVar(&f.Draft, "draft", false, "open pull requests as drafts")
+	flags.StringVar(&f.Reviewers, "reviewers", "",
+		"who is asked to review pull requests, separated by commas: accounts, teams as OWNER/TEAM, codeowners and code-authors")
 }
 
 func newProjectAddCommand(o *cli.Operator) *cobra.Command {

@@ -132,7 +132,7 @@ func printSource(cmd *cobra.Command, s sources.Source) error {
 	}
 	switch {
 	case s.Kind == api.SourceCode:
-		fmt.Fprintln(out, "It is code: automations tell jobs of its changes, and readers are not answered from it.")
+		fmt.Fprintln(out, "It is code: jobs read it and are told of its changes, and readers are not answered from it.")
 	case s.Kind == api.SourceZip && s.Pages == 0:
 		fmt.Fprintf(out, "Upload its pages with: docent source upload %s %s FILE.zip\n", s.Project, s.Label)
 	case s.Pages == 0:

@@ -7,6 +7,8 @@ import (
 	"maps"
 
 	"docent/agent"
+	"docent/api"
+	"docent/internal/secret"
 	"docent/model"
 	"docent/model/registry"
 	"docent/model/remote"
@@ -23,24 +25,88 @@ func Registry(c Config) registry.Config {
 		out.Aliases[agent.Rules] = model.Builtin // which a job reports that the built-in instructions carried out
 	}
 	for name, m := range c.Models {
-		out.Models = append(out.Models, registry.Named{
-			Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
-			Rewrite: m.Rewrite, RewriteTimeout: m.RewriteTimeout.Duration,
-			Remote: remote.Config{
-				BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, API: m.API, Effort: m.Effort,
-				ExtraBody: m.ExtraBody, ExtraHeaders: m.ExtraHeaders, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
-				MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
-				NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
-				Claims: cmp.Or(m.Claims, remote.ClaimsRemove),
-				Price:  remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
-			},
-			Script: scripted.Script{
-				First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text,
-				Window: m.Window,
-			},
-		})
+		out.Models = append(out.Models, named(name, m))
 	}
 	return out
+}
+
+// WithConnected is Registry with the models that were connected in the console. A model and a choice of the configuration go
+// before theirs; what of them cannot be used is left out, and Unusable says why.
+func WithConnected(c Config, connected []api.LanguageModel, key func(file string) (string, error)) registry.Config {
+	out := Registry(c)
+	out.Agent = c.Model
+	for _, l := range connected {
+		m, err := Connected(l, key)
+		if _, taken := c.Models[l.Name]; taken || err != nil || Unusable(l.Name, m) != nil {
+			continue
+		}
+		n := named(l.Name, m)
+		n.Revision = l.Revision
+		out.Models = append(out.Models, n)
+		if c.ChoosesModel() {
+			continue
+		}
+		if l.Answers {
+			out.Default = l.Name
+		}
+		if l.Agent {
+			out.Agent = l.Name
+		}
+	}
+	return out
+}
+
+// ChoosesModel reports whether the configuration says which model is asked if none is named.
+func (c *Config) ChoosesModel() bool { return c.From("default_model") != "" }
+
+// Connected is a connected model as a table of the configuration would have it. The error says that its stored key is not there.
+func Connected(l api.LanguageModel, key func(file string) (string, error)) (Model, error) {
+	m := Model{Provider: l.Provider, BaseURL: l.BaseURL, Model: l.Model, API: l.API, Effort: l.Effort,
+		ExtraBody: l.ExtraBody, ExtraHeaders: l.ExtraHeaders, MaxTokens: l.MaxTokens, Window: l.Window,
+		PromptPrice: l.PromptPrice, CachedPrice: l.CachedPrice, CompletionPrice: l.CompletionPrice}
+	if l.KeyFile == "" {
+		return m, nil
+	}
+	text, err := key(l.KeyFile)
+	m.Key = secret.Entered(text)
+	return m, err
+}
+
+// Unusable says what is wrong with a model that is reached over HTTP, by the fields of its table; nil if nothing is.
+func Unusable(name string, m Model) error {
+	problems := m.problems()
+	if m.Provider != model.OpenAI && m.Provider != model.Anthropic {
+		problems = append(problems, api.Problem{Field: "provider", Message: "must be openai or anthropic"})
+	}
+	if len(problems) == 0 {
+		if _, err := new(remote.Set).Add(name, m.Provider, named(name, m).Remote); err != nil {
+			problems = append(problems, api.Problem{Field: "base_url", Message: err.Error()})
+		}
+	}
+	if len(problems) > 0 {
+		return &api.InvalidError{Problems: problems}
+	}
+	return nil
+}
+
+// named is a model as the registry takes it.
+func named(name string, m Model) registry.Named {
+	return registry.Named{
+		Name: name, Provider: m.Provider, Judge: m.ClaimsModel,
+		Rewrite: m.Rewrite, RewriteTimeout: m.RewriteTimeout.Duration,
+		Remote: remote.Config{
+			BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, API: m.API, Effort: m.Effort,
+			ExtraBody: m.ExtraBody, ExtraHeaders: m.ExtraHeaders, Whole: m.Whole, Searches: m.Searches, Attempts: m.Attempts,
+			MaxTokens: m.MaxTokens, Window: m.Window, Total: m.Timeout.Duration, Idle: m.Idle.Duration,
+			NoFallback: m.Fallback != nil && !*m.Fallback, FallbackAfter: m.FallbackAfter.Duration,
+			Claims: cmp.Or(m.Claims, remote.ClaimsRemove),
+			Price:  remote.Price{Prompt: m.PromptPrice, Cached: m.CachedPrice, Completion: m.CompletionPrice},
+		},
+		Script: scripted.Script{
+			First: m.FirstDelay.Duration, Rate: m.Rate, Jitter: m.Jitter.Duration, Parts: m.Parts, Text: m.Text,
+			Window: m.Window,
+		},
+	}
 }
 
 // NewLogger makes the log that the settings ask for.

@@ -51,7 +51,7 @@ func TestTheDoctorSaysWhyAModelCannotBeAsked(t *testing.T) {
 		{config.Model{BaseURL: playing.URL + "/v1", Model: "m", Key: held("right")}, Warning, "no tool"},
 	} {
 		c.model.Provider = "openai"
-		f := modelFinding(t.Context(), config.Config{Models: map[string]config.Model{"x": c.model}}, "x")
+		f := AskModel(t.Context(), "x", c.model)
 		if f.Status != c.want || !strings.Contains(f.Found+" "+f.Fix, c.text) || f.Fix == "" {
 			t.Errorf("%+v, want %s with %q", f, c.want, c.text)
 		}

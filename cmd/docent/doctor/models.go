@@ -30,7 +30,7 @@ func modelFindings(ctx context.Context, c config.Config) []Finding {
 	if len(names) == 0 {
 		return []Finding{Fine("the built-in one answers; no language model is configured")}
 	}
-	return together(names, func(name string) Finding { return modelFinding(ctx, c, name).Of(name) })
+	return together(names, func(name string) Finding { return AskModel(ctx, name, c.Models[name]).Of(name) })
 }
 
 // A timedTransport says when the first byte of an answer came, and whether it came as a stream.
@@ -81,8 +81,8 @@ func modelTrial() model.Chat {
 		MaxTokens: 256, Key: "docent-doctor-" + api.NewID("", time.Now()), Once: true}
 }
 
-func modelFinding(ctx context.Context, c config.Config, name string) Finding {
-	m := c.Models[name]
+// AskModel asks a language model one short question, which a tool answers.
+func AskModel(ctx context.Context, name string, m config.Model) Finding {
 	timed := new(timedTransport)
 	var set remote.Set
 	asked, err := set.Add(name, m.Provider, remote.Config{BaseURL: m.BaseURL, Model: m.Model, Key: m.Key.Value, API: m.API,

@@ -1,18 +1,17 @@
 package operator
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"docent/actors/automation"
 	"docent/agent/affected"
+	"docent/agent/codebase"
 	"docent/api"
 	"docent/forge"
 	"docent/internal/glob"
@@ -171,77 +170,57 @@ func (r Repositories) Pages(ctx context.Context, p api.Project) (affected.Docs, 
 	return docs, err
 }
 
-// Bounds on the code that names are looked up in.
-const (
-	maxCodeFile = 1 << 20
-	maxCode     = 64 << 20
-)
+// OpenCode reads a source of code: as it is now.
+func (r Repositories) OpenCode(ctx context.Context, source api.Project) (*codebase.Code, error) {
+	code, _, err := r.codeAt(ctx, source, "")
+	return code, err
+}
 
-// Change is what a commit of a code source changes: of its folder, and without the files that secrets are kept in. A commit
-// that is not on the source's branch is told as the branch's head.
-func (r Repositories) Change(ctx context.Context, p api.Project, from, to string) (automation.Change, error) {
-	tip, _, err := r.Sync(ctx, p, func(string) {})
+// PullDiff is what a pull request of a source's repository changes.
+func (r Repositories) PullDiff(ctx context.Context, source api.Project, number int) (string, error) {
+	_, diff, err := r.PullChange(ctx, source, number)
+	return diff, err
+}
+
+// codeAt is the code of a source at a commit, or at the head of its branch if that is not there.
+func (r Repositories) codeAt(ctx context.Context, source api.Project, commit string) (*codebase.Code, *forge.Tree, error) {
+	tip, _, err := r.Sync(ctx, source, func(string) {})
 	if err != nil {
-		return automation.Change{}, err
+		return nil, nil, err
 	}
-	tree, err := r.Tree(ctx, p, to)
+	tree, err := r.Tree(ctx, source, cmp.Or(commit, tip.Commit))
 	if errors.Is(err, api.ErrNotFound) {
-		tree, err = r.Tree(ctx, p, tip.Commit)
+		tree, err = r.Tree(ctx, source, tip.Commit)
 	}
+	if err != nil {
+		return nil, nil, err
+	}
+	code, err := codebase.Open(ctx, tree, source)
+	return code, tree, err
+}
+
+// Change is what a commit of a code source changes. A commit that is not on the source's branch is told as the branch's head.
+func (r Repositories) Change(ctx context.Context, source api.Project, from, to string) (automation.Change, error) {
+	code, tree, err := r.codeAt(ctx, source, to)
 	if err != nil {
 		return automation.Change{}, err
 	}
 	diff, commits, err := tree.Since(ctx, from, maxCommits)
+	return automation.Change{Diff: code.Diff(diff.String()), Commits: commits, Alive: code.Alive(ctx, affected.Diff{}, "")}, err
+}
+
+// Proposed is a change that a pull request for the code's branch makes.
+func (r Repositories) Proposed(ctx context.Context, source api.Project, docs, diff string) (automation.Change, error) {
+	code, _, err := r.codeAt(ctx, source, "")
 	if err != nil {
 		return automation.Change{}, err
 	}
-	shown := func(file string) bool {
-		return !affected.Secret(file) && (p.DocsDir == "" || strings.HasPrefix(file, p.DocsDir+"/"))
-	}
-	diff.Files = slices.DeleteFunc(diff.Files, func(f forge.FileDiff) bool { return !shown(f.Path) || f.From != "" && !shown(f.From) })
-	files, err := tree.Files(ctx)
-	if err != nil {
-		return automation.Change{}, err
-	}
-	texts := sync.OnceValue(func() (out [][]byte) {
-		total := int64(0)
-		for _, f := range files {
-			if !shown(f.Path) || !affected.IsCode(f.Path) || f.Size > maxCodeFile || total+f.Size > maxCode {
-				continue
-			}
-			if data, err := tree.Read(ctx, f.Path); err == nil {
-				total += f.Size
-				out = append(out, data)
-			}
-		}
-		return out
-	})
-	return automation.Change{Diff: diff.String(), Commits: commits, Alive: func(name string) bool {
-		return slices.ContainsFunc(texts(), func(text []byte) bool { return holdsWord(text, name) })
-	}}, nil
+	diff = affected.Only(diff, func(file string) bool { return code.Shows(file) || !affected.IsCode(file) && !affected.Secret(file) })
+	return automation.Change{Diff: diff, Alive: code.Alive(ctx, affected.Parse(diff), docs)}, nil
 }
 
 // maxCommits is how many commits of a change are read.
 const maxCommits = 200
-
-// holdsWord reports whether a name stands in a text, and not within a longer one.
-func holdsWord(text []byte, name string) bool {
-	within := func(b byte) bool {
-		return b == '_' || b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z'
-	}
-	for at := 0; name != ""; {
-		i := bytes.Index(text[at:], []byte(name))
-		if i < 0 {
-			return false
-		}
-		i += at
-		at = i + len(name)
-		if (i == 0 || !within(text[i-1])) && (at == len(text) || !within(text[at])) {
-			return true
-		}
-	}
-	return false
-}
 
 // maxCheckedPage is the size of the largest page that changes of code are held against.
 const maxCheckedPage = 2 << 20

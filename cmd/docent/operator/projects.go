@@ -33,7 +33,7 @@ type ProjectParams struct {
 
 // AddProject reads the documentation of a project and adds the project. It adds none whose documentation cannot be read.
 func (o *Service) AddProject(ctx context.Context, p api.Project, progress Progress) (sources.Project, error) {
-	if err := o.checkSettings(p); err != nil {
+	if err := o.checkSettings(ctx, p); err != nil {
 		return sources.Project{}, err
 	}
 	return o.add(ctx, p, progress)
@@ -49,7 +49,7 @@ func (o *Service) add(ctx context.Context, p api.Project, progress Progress) (so
 
 // setProject changes the settings of a project, and reads its documentation again where that takes it.
 func (o *Service) setProject(ctx context.Context, p api.Project, progress Progress) (sources.Project, error) {
-	if err := o.checkSettings(p); err != nil {
+	if err := o.checkSettings(ctx, p); err != nil {
 		return sources.Project{}, err
 	}
 	return o.set(ctx, p, progress)
@@ -57,8 +57,8 @@ func (o *Service) setProject(ctx context.Context, p api.Project, progress Progre
 
 // checkSettings says what is wrong with a project's settings, for commands and pages alike, before anything is read or
 // stored. Problems name their fields.
-func (o *Service) checkSettings(p api.Project) error {
-	if err := o.checkModel(p.Model); err != nil {
+func (o *Service) checkSettings(ctx context.Context, p api.Project) error {
+	if err := o.checkModel(ctx, p.Model); err != nil {
 		return err
 	}
 	return sources.CheckSettings(p.WithDefaults())
@@ -82,15 +82,6 @@ func (o *Service) set(ctx context.Context, p api.Project, progress Progress) (so
 	}
 	set, err := o.stores.Source.Set(ctx, p, progress)
 	return set, errors.Join(err, o.dropUnused(ctx, old))
-}
-
-// checkModel refuses a model that the configuration does not name.
-func (o *Service) checkModel(name string) error {
-	if _, ok := o.stores.Config.Models[name]; ok || name == "" || name == "builtin" {
-		return nil
-	}
-	return &api.InvalidError{Problems: []api.Problem{{Field: "model",
-		Message: fmt.Sprintf("there is no model %q: use builtin, or add [models.%s] to the configuration", name, name)}}}
 }
 
 func (o *Service) checkProject(ctx context.Context, p ProjectParams, progress Progress) (search.Check, error) {

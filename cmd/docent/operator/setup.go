@@ -13,9 +13,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +21,6 @@ import (
 	"docent/cmd/docent/stores"
 	"docent/internal/cell"
 	"docent/internal/health"
-	"docent/model"
 	"docent/persistence/secrets"
 	"docent/router"
 	"docent/search/sources"
@@ -69,7 +66,7 @@ func (s projectSetup) Find(ctx context.Context, text string) (sources.Place, []s
 // byPage checks what a page says of a project, so that the page can show at once what is wrong with which field. Beyond
 // what commands may not do either, a page gives no project private addresses.
 func (s projectSetup) byPage(p api.Project) error {
-	if err := s.ops.checkSettings(p); err != nil {
+	if err := s.ops.checkSettings(s.ops.server.Work, p); err != nil {
 		return err
 	}
 	other, err := s.ops.stores.Catalog.ProjectByDomain(s.ops.server.Work, p.Domain)
@@ -299,7 +296,6 @@ func (s projectSetup) Keys(ctx context.Context, p api.Project) (admin, assistant
 func (s projectSetup) Limits() api.Limits { return s.ops.stores.Config.Limits }
 
 func (s projectSetup) Models() []projects.ModelChoice {
-	c := s.ops.stores.Config
 	states := map[string]string{}
 	for _, e := range s.ops.server.Models.Endpoints() {
 		for _, name := range e.Models {
@@ -311,11 +307,13 @@ func (s projectSetup) Models() []projects.ModelChoice {
 			}
 		}
 	}
-	standard := cmp.Or(c.Model, model.Builtin)
-	list := []projects.ModelChoice{{Name: standard, Default: true, State: states[standard]}}
-	for _, name := range append([]string{model.Builtin}, slices.Sorted(maps.Keys(c.Models))...) {
-		if name != standard {
-			list = append(list, projects.ModelChoice{Name: name, State: states[name]})
+	var list []projects.ModelChoice
+	for _, choice := range s.ops.server.Models.Choices() {
+		one := projects.ModelChoice{Name: choice.Name, Default: choice.Default, State: states[choice.Name]}
+		if choice.Default {
+			list = append([]projects.ModelChoice{one}, list...)
+		} else {
+			list = append(list, one)
 		}
 	}
 	return list
@@ -472,6 +470,7 @@ func sendPush(ctx context.Context, to string, p api.Project, commit, secret stri
 func (o *Service) Console(deps *web.Deps) {
 	deps.Setup = projectSetup{Reader: o.stores.Source, Store: o.stores.Secrets, ops: o}
 	deps.Tasks, deps.Sources, deps.System = o.server.Tasks, projectSources{o}, ownSystem{o}
+	deps.LanguageModels = languageModels{o}
 	deps.Automations, deps.Webhooks = ownAutomations{o.stores.Catalog, o}, ownWebhooks{o.stores.Catalog, o}
 	deps.Eraser = &o.erasing
 }

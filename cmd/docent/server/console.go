@@ -78,7 +78,7 @@ type conditions struct{ *Server }
 
 func (c conditions) Condition(ctx context.Context, p api.Project) (projects.Condition, error) {
 	out := projects.Condition{Commit: c.Stores.Library.Commit(p.ID), Address: c.Stores.Library.Address(p.ID),
-		Model: cmp.Or(p.Model, c.config.Model)}
+		Model: c.models.Name(p.Model)}
 	out.Pages, out.Sections = c.Stores.Library.Size(p.ID)
 	if r, ok := c.Stores.Source.LastReading(p.ID); ok {
 		out.Read = r.At

@@ -16,11 +16,12 @@ type languageModels struct{ registry *registry.Registry }
 var _ agent.Models = languageModels{}
 
 func (l languageModels) LanguageModel(name string) (agent.LanguageModel, error) {
+	name = l.registry.ForJobs(name)
 	window, err := l.registry.Window(name)
 	if err != nil || window == 0 {
 		return nil, err
 	}
-	return languageModel{l.registry, l.registry.Name(name), window}, nil
+	return languageModel{l.registry, name, window}, nil
 }
 
 type languageModel struct {

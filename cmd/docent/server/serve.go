@@ -198,6 +198,7 @@ type Server struct {
 	drained   func(context.Context, *http.Server, net.Listener)                  // ends the edge
 	counts    people.Counts                                                      // what all nodes count; nil if this server counts by itself
 	usedProof func(context.Context, string, time.Duration) (bool, func(), error) // the same of solutions
+	warmed    chan struct{}                                                      // closed once the indexes are open
 
 	automations *automation.Runner
 	starter     startjob.Starter // gives instructions to jobs from pages
@@ -257,6 +258,12 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if err := a.openStorage(ctx); err != nil {
 		return nil, err
 	}
+	if a.warmed = make(chan struct{}); a.front != nil {
+		a.background(func(ctx context.Context) { // beside all that follows
+			defer close(a.warmed)
+			a.Stores.Library.Warm(ctx)
+		})
+	}
 	c := a.config
 	if err := a.startListings(); err != nil {
 		return nil, fmt.Errorf("start the listings: %w", err)
@@ -266,11 +273,15 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	}
 	a.upkeep.pending = a.Journal.Stats().Pending
 
-	models, err := registry.New(config.Registry(c))
+	connected, err := a.Stores.Catalog.LanguageModels(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
-	editor, err := newEditor(c, a.dir, models, a.Stores.Library, log)
+	models, err := registry.New(config.WithConnected(c, connected, a.Stores.Secrets.Read))
+	if err != nil {
+		return nil, fmt.Errorf("set up the models: %w", err)
+	}
+	editor, err := newEditor(c, a.dir, models, a.Stores.Library, operator.Repositories{Hub: a.Stores.Hub}, log)
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
@@ -427,6 +438,9 @@ func (a *Server) startListings() error {
 	return err
 }
 
+// mostWarming is how long requests wait at the start for the indexes to be open.
+const mostWarming = 2 * time.Second
+
 // background runs f until the server closes. What was opened before f began is closed after it has ended.
 func (a *Server) background(f func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -452,6 +466,11 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 		ErrorLog: slog.NewLogLogger(a.Log.Handler(), slog.LevelDebug),
 	}
 	a.Edge.Attach(server)
+	select {
+	case <-a.warmed:
+	case <-time.After(mostWarming):
+	case <-ctx.Done():
+	}
 	failed := make(chan error, 1)
 	background.Essential("serve clients", func() { failed <- server.Serve(a.front.connections(a.Edge, listener)) })
 	a.background(a.front.keep)

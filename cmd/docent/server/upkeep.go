@@ -29,9 +29,34 @@ func (u *upkeep) begin(a *Server) {
 		case <-ctx.Done():
 		}
 	})
+	if a.nodes.Several() {
+		a.background(a.followModels)
+	}
 	if unused := a.config.ThreadRetention.Duration; unused > 0 {
 		keeper := retention.Keeper{Threads: a.System.Threads(), Now: a.config.Now, Log: a.Log, Owns: a.nodes.Owns,
 			Journal: func() retention.Streams { return a.Journal }}
 		a.System.Tasks().Start(keeper.Task(unused))
+	}
+}
+
+// modelsEvery is how soon a node uses what was connected on another.
+const modelsEvery = 5 * time.Second
+
+// followModels has a node answer with the models that were connected on others.
+func (a *Server) followModels(ctx context.Context) {
+	tick := time.NewTicker(modelsEvery)
+	defer tick.Stop()
+	failed := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		err := a.Operator.UseModels(ctx)
+		if err != nil && !failed && ctx.Err() == nil {
+			a.Log.Warn("the connected language models cannot be read: those that are known go on", "error", err)
+		}
+		failed = err != nil
 	}
 }

@@ -217,7 +217,7 @@ func (s *Stores) Close() error {
 	return errors.Join(errs...)
 }
 
-// SecretsInUse are the names of the stored secrets that projects and their webhooks refer to.
+// SecretsInUse are the names of the stored secrets that projects, their webhooks, and connected models refer to.
 func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 	projects, err := s.Catalog.Projects(ctx)
 	if err != nil {
@@ -230,6 +230,13 @@ func (s *Stores) SecretsInUse(ctx context.Context) (map[string]bool, error) {
 				used[name] = true
 			}
 		}
+	}
+	connected, err := s.Catalog.LanguageModels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range connected {
+		used[m.KeyFile] = true
 	}
 	outgoing, err := s.Catalog.Webhooks(ctx, "")
 	if err != nil {

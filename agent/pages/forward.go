@@ -1,0 +1,406 @@
+package pages
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"docent/agent/workspace"
+	"docent/api"
+	"docent/internal/formats"
+	"docent/site"
+	"docent/site/markup"
+	"docent/site/script"
+)
+
+// A Forward is a redirect from the former address of a page in its generator's own way: a file that is edited.
+type Forward struct {
+	File     string
+	Content  []byte
+	From, To string // as it is written
+	Why      string // there is none, if File is empty
+}
+
+// configs are the files that tell generators by, nearest first.
+var configs = []struct {
+	kind  api.SiteKind
+	names []string
+}{
+	{"mdbook", []string{"book.toml"}}, {"gitbook", []string{".gitbook.yaml", ".gitbook.yml"}},
+	{"jekyll", []string{"_config.yml", "_config.yaml"}}, {"sphinx", []string{"conf.py"}},
+	{"antora", []string{"antora.yml"}}, {"docfx", []string{"docfx.json"}}, {"wiki", []string{"_Sidebar.md", "_Footer.md"}},
+}
+
+// Maker is what makes the site, by its configuration where its pages have the addresses of plain files, and the file that
+// configures it; empty if that is not known.
+func (s *Site) Maker() (kind api.SiteKind, config string) {
+	if s.Generated() {
+		kind, config = s.Generator.Kind, s.Generator.Config()
+	}
+	for _, c := range configs {
+		for dir := s.Files.DocsDir; ; dir = path.Dir(dir) {
+			if dir == "." || dir == "/" {
+				dir = ""
+			}
+			for _, name := range c.names {
+				f := path.Join(dir, name)
+				if s.Files.Exists(f) && (kind == "" || kind == c.kind && config == "") {
+					return c.kind, f
+				}
+			}
+			if dir == "" {
+				break
+			}
+		}
+	}
+	if kind == "" && s.Files.Exists(path.Join(s.Files.DocsDir, "SUMMARY.md")) {
+		kind = "gitbook"
+	}
+	return kind, config
+}
+
+// onSite is an address below the documentation folder's as one below the site's root.
+func (s *Site) onSite(address string) string { return path.Join("/", s.Generator.Below(), address) }
+
+// Forward makes a redirect to a page that has moved already. was is the address that it had.
+func (s *Site) Forward(from, to, was string) (Forward, error) {
+	kind, config := s.Maker()
+	is := s.AddressOf(to)
+	if s.Generated() && site.AddressKey(is) == site.AddressKey(was) {
+		return Forward{Why: "-"}, nil // it is shown where it was
+	}
+	none := func(format string, args ...any) (Forward, error) {
+		return Forward{Why: fmt.Sprintf(format, args...)}, nil
+	}
+	switch kind {
+	case "", api.SitePlain:
+		return none("it is not known what makes the site")
+	case api.SiteHugo:
+		return s.inFront(to, "aliases", s.folder(was))
+	case "jekyll":
+		src, _ := s.Files.Read(config) // there, as far as it can be read
+		page, err := s.Page(to)
+		if err != nil {
+			return Forward{}, err
+		}
+		if _, own := page.Front.Values["redirect_from"]; !own && !bytes.Contains(src, []byte("jekyll-redirect-from")) {
+			return none("Jekyll makes them with the plug-in jekyll-redirect-from, which %s does not name", path.Base(config))
+		}
+		return s.inFront(to, "redirect_from", s.folder(was))
+	case api.SiteDocusaurus:
+		return s.inProgram(config, "client-redirects", "the plug-in client-redirects", `{from: %s, to: %s}`, was, is)
+	case api.SiteStarlight:
+		return s.inProgram(config, "", "redirects", `%s: %s`, was, is)
+	case "mdbook":
+		return s.inBook(config, from, to)
+	case "gitbook":
+		return s.inGitBook(config, from, to)
+	case api.SiteMkDocs:
+		return s.inMkDocs(config, from, to)
+	case "sphinx":
+		return none("Sphinx makes them with an extension, whose settings in conf.py are a program")
+	case api.SiteVitePress, api.SiteNext, "wiki", "docfx":
+		return none("%s makes none of its own: the host of the site has to", map[api.SiteKind]string{api.SiteVitePress: "VitePress",
+			api.SiteNext: "Next.js, with its settings in a program,", "wiki": "a wiki", "docfx": "DocFX"}[kind])
+	}
+	return none("that of %s is not known", kind)
+}
+
+func (s *Site) folder(address string) string {
+	return strings.TrimSuffix(s.onSite(strings.TrimSuffix(address, ".html")), "/") + "/"
+}
+
+// inFront adds an address to a list in the front matter of the page.
+func (s *Site) inFront(file, key, address string) (Forward, error) {
+	p, err := s.Page(file)
+	if err != nil {
+		return Forward{}, err
+	}
+	edits, err := p.AddToFront(key, address)
+	if err != nil {
+		return Forward{Why: err.Error()}, nil
+	}
+	out, err := markup.Apply(p.Src, edits)
+	return Forward{File: file, Content: out, From: address, To: s.Show(file)}, err
+}
+
+// inProgram adds an entry to the list of redirects in a configuration that is a program.
+func (s *Site) inProgram(config, plugin, what, entry, was, is string) (Forward, error) {
+	why := Forward{Why: fmt.Sprintf("%s makes them with %s, which %s does not have as a plain list", s.Generator.Generator(), what, path.Base(config))}
+	src, err := s.Files.Read(config)
+	if err != nil || !workspace.IsText(src) {
+		return why, nil
+	}
+	from := bytes.Index(src, []byte(plugin))
+	if from < 0 {
+		return why, nil
+	}
+	m := regexp.MustCompile(`\bredirects\s*:\s*[\[{]`).FindIndex(src[from:])
+	if m == nil {
+		return why, nil
+	}
+	quote := byte('\'') // as the plug-in's name has it
+	if k := bytes.LastIndexAny(src[:from], `"'`); k >= 0 {
+		quote = src[k]
+	}
+	text := func(address string) string { return script.Quote(strings.TrimSuffix(s.onSite(address), "/"), quote) }
+	at := from + m[1]
+	line := src[at:LineAfter(src, at)]
+	add := fmt.Sprintf(entry, text(was), text(is))
+	switch rest := bytes.TrimSpace(line); {
+	case len(rest) == 0: // an entry a line
+		next := src[at+len(line):]
+		add = EOL(src) + string(next[:len(next)-len(bytes.TrimLeft(next, " \t"))]) + add + ","
+	case rest[0] != ']' && rest[0] != '}':
+		add += ", "
+	}
+	out := append(append(bytes.Clone(src[:at]), add...), src[at:]...)
+	if len(script.Texts(string(out))) != len(script.Texts(string(src)))+2 {
+		return why, nil
+	}
+	return Forward{File: config, Content: out, From: s.onSite(was), To: s.onSite(is)}, nil
+}
+
+// inBook adds a redirect of mdBook's.
+func (s *Site) inBook(config, from, to string) (Forward, error) {
+	src, err := s.Files.Read(config)
+	if err != nil {
+		return Forward{}, err
+	}
+	root := s.summaryFolder()
+	old, now := html(strings.TrimPrefix(from, root)), html(strings.TrimPrefix(to, root))
+	key, dest := "/"+old, Relative(path.Dir(old), now)
+	line := jsonString(key) + " = " + jsonString(dest) + EOL(src)
+	table := regexp.MustCompile(`(?m)^[ \t]*\[output\.html\.redirect\][^\n]*\n`).FindIndex(src)
+	var out []byte
+	switch {
+	case table != nil:
+		at := table[1] // behind the last entry
+		for at < len(src) && bytes.Contains(src[at:LineAfter(src, at)], []byte("=")) {
+			at = LineAfter(src, at)
+		}
+		if at == len(src) && !bytes.HasSuffix(src, []byte("\n")) {
+			line = EOL(src) + strings.TrimSuffix(line, EOL(src))
+		}
+		out = append(append(bytes.Clone(src[:at]), line...), src[at:]...)
+	case bytes.Contains(src, []byte("redirect")):
+		return Forward{Why: "the redirects in " + path.Base(config) + " are not a table of their own"}, nil
+	default:
+		lead := EOL(src)
+		if len(src) > 0 && !bytes.HasSuffix(src, []byte("\n")) {
+			lead += lead
+		}
+		out = append(bytes.Clone(src), lead+"[output.html.redirect]"+EOL(src)+line...)
+	}
+	var doc map[string]any
+	if err := formats.Decode(config, out, &doc); err != nil {
+		return Forward{Why: path.Base(config) + " cannot be edited by itself"}, nil
+	}
+	return Forward{File: config, Content: out, From: key, To: dest}, nil
+}
+
+// html is where mdBook writes a page, relative to the book.
+func html(rel string) string {
+	rel = strings.TrimPrefix(rel, "/")
+	if workspace.IsIndex(rel) {
+		return path.Join(path.Dir(rel), "index.html")
+	}
+	return workspace.Stem(rel) + ".html"
+}
+
+// inGitBook adds a redirect of GitBook's.
+func (s *Site) inGitBook(config, from, to string) (Forward, error) {
+	root := s.summaryFolder()
+	key := workspace.Stem(strings.TrimPrefix(strings.TrimPrefix(from, root), "/"))
+	if workspace.IsIndex(from) {
+		key = path.Dir(key)
+	}
+	value := strings.TrimPrefix(strings.TrimPrefix(to, root), "/")
+	if config == "" {
+		return Forward{Why: "GitBook makes them with .gitbook.yaml, which is not there"}, nil
+	}
+	return s.inYAML(config, []string{"redirects"}, key, value)
+}
+
+// inMkDocs adds a redirect of MkDocs's plug-in.
+func (s *Site) inMkDocs(config, from, to string) (Forward, error) {
+	root := s.Generator.Content()
+	rel := func(f string) string { return strings.TrimPrefix(strings.TrimPrefix(f, root), "/") }
+	f, err := s.inYAML(config, []string{"plugins", "redirects", "redirect_maps"}, rel(from), rel(to))
+	if f.Why != "" {
+		f.Why = "MkDocs makes them with the plug-in redirects, and " + f.Why
+	}
+	return f, err
+}
+
+// inYAML adds an entry to a mapping of a file of YAML; those that led to the old page lead on. The last part of the
+// mapping's path is made if the rest is there, or if it is the only one.
+func (s *Site) inYAML(config string, at []string, key, value string) (Forward, error) {
+	src, err := s.Files.Read(config)
+	if err != nil {
+		return Forward{}, err
+	}
+	none := func(format string, args ...any) (Forward, error) {
+		return Forward{Why: fmt.Sprintf(format, args...)}, nil
+	}
+	name := path.Base(config)
+	out, why := addToMapping(src, at, key, value)
+	if why != "" {
+		return none("%s %s", name, why)
+	}
+	return Forward{File: config, Content: out, From: key, To: value}, nil
+}
+
+// addToMapping adds an entry to a block mapping, laid out like those that are there.
+func addToMapping(src []byte, at []string, key, value string) (out []byte, why string) {
+	var doc yaml.Node
+	if err := formats.YAML(src, &doc); err != nil || len(doc.Content) == 0 {
+		return nil, "does not parse"
+	}
+	lines := bytes.SplitAfter(src, []byte("\n"))
+	eol := EOL(src)
+	insert := func(line int, text string) { // behind a line, from 1
+		if line >= len(lines) && !bytes.HasSuffix(src, []byte("\n")) {
+			text = eol + strings.TrimSuffix(text, eol)
+		}
+		lines[line-1] = append(bytes.Clone(lines[line-1]), text...)
+	}
+	node, found := doc.Content[0], 0
+	var name *yaml.Node
+	for _, part := range at {
+		k, v := entryOf(node, part)
+		if k == nil {
+			break
+		}
+		name, node = k, v
+		found++
+	}
+	entry := yamlText(key, " ") + ": " + yamlText(value, "") + eol
+	indent := func(n int) string { return strings.Repeat(" ", max(n, 0)) }
+	switch {
+	case found == len(at) && node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle == 0 && len(node.Content) > 0:
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			switch k, v := node.Content[i], node.Content[i+1]; {
+			case k.Value == value: // it would hide the page
+				lines[k.Line-1] = nil
+			case v.Value == key && v.Line == k.Line:
+				lines[k.Line-1] = bytes.Replace(lines[k.Line-1], []byte(v.Value), []byte(value), 1)
+			}
+		}
+		insert(lastLine(node), indent(node.Content[0].Column-1)+entry)
+	case found == len(at) && node.Kind == yaml.ScalarNode && node.Value == "": // nothing in it yet
+		insert(name.Line, indent(name.Column+1)+entry)
+	case found == len(at)-1 && len(at) == 1:
+		insert(len(lines)-b2i(len(lines[len(lines)-1]) == 0), at[0]+":"+eol+"  "+entry)
+	case found == len(at)-1 && node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle == 0 && len(node.Content) > 0:
+		own := indent(node.Content[0].Column - 1)
+		insert(lastLine(node), own+at[found]+":"+eol+own+"  "+entry)
+	case found == len(at)-1 && node.Kind == yaml.ScalarNode && node.Value == "" && name.Line > 0: // named without settings
+		line := strings.TrimRight(string(lines[name.Line-1]), " \t\r\n")
+		own := indent(name.Column + 1)
+		lines[name.Line-1] = []byte(strings.TrimSuffix(line, ":") + ":" + eol + own + at[found] + ":" + eol + own + "  " + entry)
+	default:
+		return nil, "does not have it in a form that can be edited"
+	}
+	out = bytes.Join(lines, nil)
+	var now yaml.Node
+	if err := formats.YAML(out, &now); err != nil || len(now.Content) == 0 {
+		return nil, "cannot be edited by itself"
+	}
+	node = now.Content[0]
+	for _, part := range append(at, key) {
+		if _, node = entryOf(node, part); node == nil {
+			return nil, "cannot be edited by itself"
+		}
+	}
+	return out, ""
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// entryOf finds a name in a mapping, or in a list of names and mappings.
+func entryOf(n *yaml.Node, name string) (key, value *yaml.Node) {
+	switch n.Kind {
+	case yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			if n.Content[i].Value == name {
+				return n.Content[i], n.Content[i+1]
+			}
+		}
+	case yaml.SequenceNode:
+		for _, e := range n.Content {
+			if e.Kind == yaml.ScalarNode && e.Value == name {
+				return e, &yaml.Node{Kind: yaml.ScalarNode}
+			}
+			if k, v := entryOf(e, name); k != nil && e.Kind == yaml.MappingNode {
+				return k, v
+			}
+		}
+	}
+	return nil, nil
+}
+
+// lastLine is the last line that a node takes.
+func lastLine(n *yaml.Node) int {
+	last := n.Line
+	for _, c := range n.Content {
+		last = max(last, lastLine(c))
+	}
+	return last
+}
+
+// summaryFolder is the folder that the pages of mdBook and GitBook lie in, with SUMMARY.md.
+func (s *Site) summaryFolder() string {
+	if f := s.Summary(); f != "" {
+		return strings.TrimPrefix(path.Dir(f), ".")
+	}
+	return s.Root()
+}
+
+// Summary is the page that lists the others, of mdBook and GitBook; empty if there is none.
+func (s *Site) Summary() string {
+	kind, config := s.Maker()
+	dir := strings.TrimPrefix(path.Dir(config), ".")
+	var doc struct {
+		Book struct {
+			Src string `toml:"src"`
+		} `toml:"book"`
+		Root      string `yaml:"root"`
+		Structure struct {
+			Summary string `yaml:"summary"`
+		} `yaml:"structure"`
+	}
+	if config != "" {
+		if src, err := s.Files.Read(config); err == nil {
+			_ = formats.Decode(config, src, &doc) // as far as it says
+		}
+	}
+	var try []string
+	switch kind {
+	case "mdbook":
+		if doc.Book.Src == "" {
+			doc.Book.Src = "src"
+		}
+		try = []string{path.Join(dir, doc.Book.Src, "SUMMARY.md")}
+	case "gitbook":
+		if doc.Structure.Summary == "" {
+			doc.Structure.Summary = "SUMMARY.md"
+		}
+		try = []string{path.Join(dir, doc.Root, doc.Structure.Summary), path.Join(s.Files.DocsDir, "SUMMARY.md")}
+	}
+	for _, f := range try {
+		if s.Files.Exists(f) {
+			return f
+		}
+	}
+	return ""
+}

@@ -1,0 +1,272 @@
+package system
+
+import (
+	"cmp"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"docent/api"
+	"docent/web/console"
+)
+
+// modelsPath is the address of the page of language models.
+const modelsPath = systemPath + "/models"
+
+// A preset is a provider that the form can begin with.
+type preset struct{ Value, Label, Provider, Address, Hint string }
+
+// presets are providers by what their documentation says of their addresses.
+var presets = []preset{
+	{"openai", "OpenAI", "openai", "", ""},
+	{"anthropic", "Anthropic", "anthropic", "", ""},
+	{"gemini", "Google Gemini", "openai", "https://generativelanguage.googleapis.com/v1beta/openai", ""},
+	{"azure", "Azure OpenAI", "openai", "", "The address ends in /openai/v1; the model is the name of the deployment."},
+	{"openrouter", "OpenRouter", "openai", "https://openrouter.ai/api/v1", ""},
+	{"mistral", "Mistral", "openai", "https://api.mistral.ai/v1", ""},
+	{"deepseek", "DeepSeek", "openai", "https://api.deepseek.com/v1", ""},
+	{"ollama", "Ollama", "openai", "http://127.0.0.1:11434/v1", "Needs no key. Raise its context length to 16,000 tokens or more."},
+	{"vllm", "vLLM", "openai", "http://127.0.0.1:8000/v1", "Start it with --enable-auto-tool-choice and a parser of tool calls."},
+	{"llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", "Start llama-server with --jinja, so that it calls tools."},
+	{"other", "Any other that speaks OpenAI's form", "openai", "", ""},
+}
+
+// modelsView is the list, with the form for another model.
+type modelsView struct {
+	Models
+	Presets []preset
+	Preset  preset // that was chosen
+	Form    modelForm
+}
+
+// A modelForm is what is asked of one model.
+type modelForm struct {
+	Name     string // of the model that is changed; empty for a new one
+	Fields   []console.Field
+	Further  []console.Field
+	Open     bool // what is asked further is shown
+	Problems []string
+}
+
+func (s *handler) showModels(v *console.Visit) error {
+	chosen := presets[0]
+	for _, p := range presets {
+		if p.Value == v.Query("provider") {
+			chosen = p
+		}
+	}
+	m := api.LanguageModel{Provider: chosen.Provider, BaseURL: chosen.Address}
+	view := modelsView{Preset: chosen}
+	list, err := s.Models.List(v.Context())
+	if err != nil {
+		return err
+	}
+	first := list.Chosen == "" && !slices.ContainsFunc(list.List, func(m Model) bool { return m.Problem == "" })
+	m.Answers, m.Agent = first, first // the first one that is connected is meant to be used
+	view.Form = formOf(m, nil, true)
+	return s.modelsPage(v, http.StatusOK, view)
+}
+
+func (s *handler) modelsPage(v *console.Visit, status int, view modelsView) (err error) {
+	view.Presets = presets
+	if view.Models, err = s.Models.List(v.Context()); err != nil {
+		return err
+	}
+	return s.RenderStatus(v, status, "models", "Models", view)
+}
+
+// showModel is the form of one that was connected.
+func (s *handler) showModel(v *console.Visit) error {
+	list, err := s.Models.List(v.Context())
+	if err != nil {
+		return err
+	}
+	name := v.Param("name")
+	at := slices.IndexFunc(list.List, func(m Model) bool { return m.Name == name && !m.Configured })
+	if at < 0 {
+		return api.Missing("model")
+	}
+	form := formOf(list.List[at].LanguageModel, nil, false)
+	form.Name = name
+	return s.Render(v, "models.one", "Model "+name, form)
+}
+
+// saveModel connects a model, or changes one, and leads to the list.
+func (s *handler) saveModel(v *console.Visit) error {
+	m, wrong := readModel(v.Form)
+	old := v.Form.Get("old")
+	if old != "" {
+		m.Name = old
+	}
+	err := wrong.Err()
+	if err == nil {
+		err = s.Models.Save(v.Context(), m, strings.TrimSpace(v.Form.Get("key")), old == "")
+	}
+	faults := console.Faults(err)
+	if len(faults) > 0 {
+		form := formOf(m, v.Form, old == "")
+		form.Name, form.Open = old, true
+		form.Problems = console.PlaceFaults(form.Fields, faults)
+		further := map[string]string{}
+		for _, f := range form.Further {
+			if fault, ok := faults[f.Name]; ok {
+				further[f.Name] = fault
+				form.Problems = slices.DeleteFunc(form.Problems, func(p string) bool { return p == f.Name+" "+fault })
+			}
+		}
+		console.PlaceFaults(form.Further, further)
+		if old != "" {
+			return s.RenderStatus(v, http.StatusBadRequest, "models.one", "Model "+old, form)
+		}
+		return s.modelsPage(v, http.StatusBadRequest, modelsView{Form: form})
+	}
+	if err != nil {
+		return err
+	}
+	v.Audit("model.save", m.Name, m.Provider+" "+console.HostOf(cmp.Or(m.BaseURL, "https://"+m.Provider)))
+	return v.Done(modelsPath, "The model "+m.Name+" is connected. Test it before readers ask it.")
+}
+
+func (s *handler) testModel(v *console.Visit) error {
+	name := v.Form.Get("name")
+	v.Patience()
+	found, well, err := s.Models.Test(v.Context(), name)
+	if err != nil {
+		return err
+	}
+	v.Audit("model.test", name, found)
+	if !well {
+		return v.Done(modelsPath, name+" cannot be used: "+found)
+	}
+	return v.Done(modelsPath, name+": "+found)
+}
+
+func (s *handler) removeModel(v *console.Visit) error {
+	name := v.Form.Get("name")
+	if err := s.Models.Remove(v.Context(), name); err != nil {
+		return err
+	}
+	v.Audit("model.remove", name, "")
+	return v.Done(modelsPath, "The model "+name+" is removed, and its key with it.")
+}
+
+// formOf asks for a model as it is, or as it was sent.
+func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
+	value := func(name, now string) string {
+		if sent.Has(name) {
+			return sent.Get(name)
+		}
+		return now
+	}
+	text := func(name, label, now, hint string) console.Field {
+		return console.Field{Name: name, Label: label, Value: value(name, now), Hint: hint}
+	}
+	number := func(name, label string, now float64, hint string) console.Field {
+		shown := ""
+		if now != 0 {
+			shown = strconv.FormatFloat(now, 'f', -1, 64)
+		}
+		return text(name, label, shown, hint)
+	}
+	var f modelForm
+	if isNew {
+		f.Fields = append(f.Fields, console.Field{Name: "name", Label: "Name", Value: value("name", m.Name), Required: true,
+			Hint: "What projects and people call it here."})
+	}
+	provider := value("provider", m.Provider)
+	keyHint := "Stored as tokens are: only the server reads it. An endpoint of your own may need none."
+	if !isNew {
+		keyHint = "Empty keeps the one that is stored."
+	}
+	f.Fields = append(f.Fields,
+		console.Field{Name: "provider", Label: "Form of the endpoint", Kind: "select", Options: []console.Option{
+			{Value: "openai", Label: "OpenAI's, which most speak", On: provider == "openai"},
+			{Value: "anthropic", Label: "Anthropic's", On: provider == "anthropic"}}},
+		text("base_url", "Address", m.BaseURL, "Empty for the provider's own. Otherwise the whole address, such as https://api.example.com/v1."),
+		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "As the provider calls it."},
+		console.Field{Name: "key", Label: "API key", Kind: "password", Hint: keyHint},
+		console.Field{Name: "answers", Label: "Answer readers with it, where a project names no other", Kind: "check",
+			On: m.Answers},
+		console.Field{Name: "agent", Label: "Do jobs with it, where a project names no other", Kind: "check", On: m.Agent})
+	body, headers := "", ""
+	if len(m.ExtraBody) > 0 {
+		text, _ := json.MarshalIndent(m.ExtraBody, "", "  ") // it came from JSON
+		body = string(text)
+	}
+	for _, name := range slices.Sorted(func(yield func(string) bool) {
+		for name := range m.ExtraHeaders {
+			if !yield(name) {
+				return
+			}
+		}
+	}) {
+		headers += name + ": " + m.ExtraHeaders[name] + "\n"
+	}
+	f.Further = []console.Field{
+		text("reasoning_effort", "Reasoning effort", m.Effort, "Such as low, medium, or high, for models that reason. Empty for the provider's default."),
+		{Name: "api", Label: "API", Kind: "select", Options: []console.Option{
+			{Value: "", Label: "what the model is known for", On: value("api", m.API) == ""},
+			{Value: "chat", Label: "chat completions", On: value("api", m.API) == "chat"},
+			{Value: "responses", Label: "Responses", On: value("api", m.API) == "responses"}}},
+		number("max_tokens", "Tokens of one answer", float64(m.MaxTokens), "Empty for what the model is known for."),
+		number("window", "Tokens of prompt and answer together", float64(m.Window), "Likewise."),
+		number("prompt_price", "Price of a million prompt tokens", m.PromptPrice, "In US dollars. Empty for what the model is known for: without prices, limits of cost cannot hold."),
+		number("cached_price", "Price of a million cached prompt tokens", m.CachedPrice, "Likewise."),
+		number("completion_price", "Price of a million completion tokens", m.CompletionPrice, "Likewise."),
+		{Name: "extra_body", Label: "Further fields of requests", Kind: "area", Value: value("extra_body", body), Hint: "A JSON object, sent beside what Docent sends."},
+		{Name: "extra_headers", Label: "Further headers", Kind: "area", Value: value("extra_headers", headers), Hint: "One in each line, such as X-Team: docs. They are shown to operators: keys belong above."},
+	}
+	f.Open = m.Effort != "" || m.API != "" || m.MaxTokens+m.Window > 0 || body+headers != "" || m.PromptPrice+m.CompletionPrice > 0
+	return f
+}
+
+// readModel is the model that a form describes, and what of it cannot be read.
+func readModel(form url.Values) (m api.LanguageModel, wrong faults) {
+	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
+	number := func(name string, whole bool) float64 {
+		text := at(name)
+		if text == "" {
+			return 0
+		}
+		n, err := strconv.ParseFloat(text, 64)
+		if err != nil || n < 0 || n > 1e9 || whole && n != float64(int(n)) {
+			wrong = append(wrong, api.Problem{Field: name, Message: "must be a number, or empty"})
+			return 0
+		}
+		return n
+	}
+	m = api.LanguageModel{Name: at("name"), Provider: at("provider"), BaseURL: at("base_url"), Model: at("model"), API: at("api"),
+		Effort: at("reasoning_effort"), MaxTokens: int(number("max_tokens", true)), Window: int(number("window", true)),
+		PromptPrice: number("prompt_price", false), CachedPrice: number("cached_price", false),
+		CompletionPrice: number("completion_price", false), Answers: form.Get("answers") == "on", Agent: form.Get("agent") == "on"}
+	if text := at("extra_body"); text != "" {
+		if err := json.Unmarshal([]byte(text), &m.ExtraBody); err != nil {
+			wrong = append(wrong, api.Problem{Field: "extra_body", Message: `must be a JSON object, such as {"seed": 1}`})
+		}
+	}
+	for _, line := range console.Lines(form.Get("extra_headers")) {
+		name, value, ok := strings.Cut(line, ":")
+		if !ok {
+			wrong = append(wrong, api.Problem{Field: "extra_headers", Message: "must be lines such as X-Team: docs"})
+			break
+		}
+		if m.ExtraHeaders == nil {
+			m.ExtraHeaders = map[string]string{}
+		}
+		m.ExtraHeaders[strings.TrimSpace(name)] = strings.TrimSpace(value)
+	}
+	return m, wrong
+}
+
+// faults are what of a form cannot be read.
+type faults []api.Problem
+
+func (f faults) Err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	return &api.InvalidError{Problems: f}
+}
