@@ -57,7 +57,7 @@ func newCheckDocsCommand() *cobra.Command {
 	flags.StringVar(&c.failOn, "fail-on", "outdated", "which pages make the status 6: outdated, related (any) or never")
 	flags.StringVar(&c.message, "message", "", "title of the change, which says what it is about; commits' messages where not given")
 	flags.StringSliceVar(&c.exclude, "exclude", nil, "pages to leave out, as in .gitignore, relative to --docs")
-	flags.IntVar(&c.most, "max-pages", 5, "how many pages are named")
+	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "how many pages are named")
 	return cmd
 }
 
