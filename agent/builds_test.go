@@ -22,7 +22,7 @@ type build struct {
 var builds = []build{
 	{"Hugo", "hugo", []string{"--quiet", "--destination", "OUT", "--panicOnWarning"}, map[string]string{
 		"hugo.toml":                    "baseURL = \"https://docs.acme.test/\"\ntitle = \"Acme\"\ndisableKinds = [\"taxonomy\", \"term\", \"RSS\", \"sitemap\"]\n",
-		"layouts/_default/single.html": "{{ .Content }}", "layouts/_default/list.html": "{{ .Content }}",
+		"layouts/_default/single.html": "<main>{{ .Content }}</main>", "layouts/_default/list.html": "<main>{{ .Content }}</main>",
 		"content/_index.md":        "---\ntitle: Acme\n---\nA [one]({{< relref \"guides/flows.md\" >}}) B [two]({{% ref \"/guides/flows\" %}}) C [three]({{< ref \"flows\" >}})\n",
 		"content/guides/_index.md": "---\ntitle: Guides\n---\nAll.\n", "content/guides/flows.md": "---\ntitle: Flows\n---\n[up]({{< relref \"_index.md\" >}})\n\n## Part two\n",
 		"content/guides/old.md": "---\ntitle: Old\n---\nOld.\n"},
@@ -75,6 +75,11 @@ func TestGeneratorsBuildTheirSitesAfterEachEdit(t *testing.T) {
 						t.Fatal(err)
 					}
 					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if modules := filepath.Dir(filepath.Dir(command)); filepath.Base(modules) == "node_modules" {
+					if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -288,6 +288,8 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 		line := strings.TrimRight(string(y.lines[name.Line-1]), " \t\r\n")
 		own := indent(name.Column + 1)
 		y.lines[name.Line-1] = []byte(strings.TrimSuffix(line, ":") + ":" + y.eol + own + at[found] + ":" + y.eol + own + "  " + entry)
+	case found < len(at)-1:
+		return nil, "does not name it"
 	default:
 		return nil, "does not have it in a form that can be edited"
 	}
