@@ -74,7 +74,9 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 	if s.Generated() && site.AddressKey(is) == site.AddressKey(was) {
 		return Forward{Why: "-"}, nil // it is shown where it was
 	}
-	none := func(format string, args ...any) (Forward, error) { return Forward{Why: fmt.Sprintf(format, args...)}, nil }
+	none := func(format string, args ...any) (Forward, error) {
+		return Forward{Why: fmt.Sprintf(format, args...)}, nil
+	}
 	switch kind {
 	case "", api.SitePlain:
 		return none("it is not known what makes the site")
@@ -243,7 +245,9 @@ func (s *Site) inYAML(config string, at []string, key, value string) (Forward, e
 	if err != nil {
 		return Forward{}, err
 	}
-	none := func(format string, args ...any) (Forward, error) { return Forward{Why: fmt.Sprintf(format, args...)}, nil }
+	none := func(format string, args ...any) (Forward, error) {
+		return Forward{Why: fmt.Sprintf(format, args...)}, nil
+	}
 	name := path.Base(config)
 	out, why := addToMapping(src, at, key, value)
 	if why != "" {
