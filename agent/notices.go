@@ -130,7 +130,7 @@ func (g editionGroups) of(file string) (edition, []edition) {
 func (r *work) editions() editionGroups {
 	g := editionGroups{map[string]edition{}, map[[2]string][]edition{}}
 	var list []site.EditionPage
-	files := r.Site.Sources()
+	files := r.Site.List()
 	for _, f := range files {
 		rel, _ := site.Relative(r.Files.DocsDir, f)
 		list = append(list, site.EditionPage{Path: rel})

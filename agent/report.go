@@ -346,7 +346,7 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 	return Result{
 		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message,
 		Todos:  todos,
-		Review: r.check.Review, Outcome: api.OutcomeChanged,
+		Review: r.check.Review || r.Mass, Draft: r.Mass, Outcome: api.OutcomeChanged,
 	}
 }
 

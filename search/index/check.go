@@ -87,6 +87,9 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 		case !ok:
 		case d.State.IsPage():
 			r.Shown = u.where.Shown(r.Page())
+			if place, ok := u.place(r, r.Shown); ok {
+				r.Name(place)
+			}
 			at := r.URL(c.Address, "")
 			checked := CheckedPage{r.Path, at, d.State, d.Rule, d.File, r.Title, 0}
 			for _, part := range append(parts[r.Path], r) {

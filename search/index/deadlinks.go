@@ -79,7 +79,7 @@ func (t *linkTree) base() string {
 
 // Exists reports whether the tree has a file.
 func (t *linkTree) Exists(file string) bool {
-	_, ok := t.sizes[file]
+	_, ok := t.files[file]
 	return ok
 }
 
