@@ -91,7 +91,11 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 		if _, own := page.Front.Values["redirect_from"]; !own && !bytes.Contains(src, []byte("jekyll-redirect-from")) {
 			return none("Jekyll makes them with the plug-in jekyll-redirect-from, which %s does not name", path.Base(config))
 		}
-		return s.inFront(to, "redirect_from", s.folder(was))
+		at := s.onSite(was)
+		if strings.HasSuffix(was, "/") {
+			at = s.folder(was)
+		}
+		return s.inFront(to, "redirect_from", at)
 	case api.SiteDocusaurus:
 		return s.inProgram(config, "client-redirects", "the plug-in client-redirects", `{from: %s, to: %s}`, was, is)
 	case api.SiteStarlight:
