@@ -22,7 +22,7 @@ type build struct {
 var builds = []build{
 	{"Hugo", "hugo", []string{"--quiet", "--destination", "OUT", "--panicOnWarning"}, map[string]string{
 		"hugo.toml":                    "baseURL = \"https://docs.acme.test/\"\ntitle = \"Acme\"\ndisableKinds = [\"taxonomy\", \"term\", \"RSS\", \"sitemap\"]\n",
-		"layouts/_default/single.html": "{{ .Content }}", "layouts/_default/list.html": "{{ .Content }}",
+		"layouts/_default/single.html": "<main>{{ .Content }}</main>", "layouts/_default/list.html": "<main>{{ .Content }}</main>",
 		"content/_index.md":        "---\ntitle: Acme\n---\nA [one]({{< relref \"guides/flows.md\" >}}) B [two]({{% ref \"/guides/flows\" %}}) C [three]({{< ref \"flows\" >}})\n",
 		"content/guides/_index.md": "---\ntitle: Guides\n---\nAll.\n", "content/guides/flows.md": "---\ntitle: Flows\n---\n[up]({{< relref \"_index.md\" >}})\n\n## Part two\n",
 		"content/guides/old.md": "---\ntitle: Old\n---\nOld.\n"},
@@ -36,6 +36,11 @@ var builds = []build{
 		[]string{"move docs/guides/flows.md to docs/privacy/data.md", "delete page docs/guides/old.md", `create page docs/privacy/new.md titled "New"`,
 			`change heading "Part two" to "Part 3: more" in docs/privacy/data.md`},
 		map[string]string{"index.html": "privacy/data/#part-3-more", "privacy/new/index.html": "New"}},
+	{"Sphinx", "sphinx-build", []string{"-W", "-q", "-n", ".", "OUT"}, map[string]string{
+		"conf.py":          "project = 'Acme'\nextensions = []\nexclude_patterns = ['parts']\n",
+		"index.rst":        "Acme\n====\n\n.. toctree::\n\n   guides/flows\n   guides/old\n\nSee :doc:`guides/flows`, :doc:`it </guides/flows>` and :ref:`part-two`.\n\n.. include:: parts/quota.txt\n",
+		"guides/flows.rst": "Flows\n=====\n\n.. _part-two:\n\nPart two\n--------\n\nBack to :doc:`../index`.\n", "guides/old.rst": "Old\n===\n\nText.\n", "parts/quota.txt": "40 projects.\n"},
+		[]string{"move guides/flows.rst to privacy/data.rst", "delete page guides/old.rst"}, map[string]string{"index.html": "privacy/data.html", "privacy/data.html": "Part two"}},
 	{"Jekyll", "jekyll", []string{"build", "--quiet", "--strict_front_matter", "--destination", "OUT"}, map[string]string{
 		"_config.yml": "title: Acme\nbaseurl: /docs\n", "index.md": "---\ntitle: Acme\n---\n[flows]({{ site.baseurl }}{% link guides/flows.md %})\n\n{% include part.md %}\n",
 		"guides/flows.md": "---\ntitle: Flows\n---\nText.\n", "_includes/part.md": "Part.\n", "guides/old.md": "---\ntitle: Old\n---\nOld.\n"},
@@ -75,6 +80,11 @@ func TestGeneratorsBuildTheirSitesAfterEachEdit(t *testing.T) {
 						t.Fatal(err)
 					}
 					if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if modules := filepath.Dir(filepath.Dir(command)); filepath.Base(modules) == "node_modules" {
+					if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -18,6 +18,10 @@ func speaks(op Operation) bool {
 		return true
 	case *Many:
 		return true // each was asked
+	case *NavEntry:
+		return true // a toctree is a list of pages
+	case *Create:
+		return !markup.FormatOf(o.Page).Plain() // what lists the new page may be plain
 	case *DeleteSection:
 		return !o.Line
 	case *Insert:

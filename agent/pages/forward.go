@@ -91,7 +91,11 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 		if _, own := page.Front.Values["redirect_from"]; !own && !bytes.Contains(src, []byte("jekyll-redirect-from")) {
 			return none("Jekyll makes them with the plug-in jekyll-redirect-from, which %s does not name", path.Base(config))
 		}
-		return s.inFront(to, "redirect_from", s.folder(was))
+		at := s.onSite(was)
+		if strings.HasSuffix(was, "/") {
+			at = s.folder(was)
+		}
+		return s.inFront(to, "redirect_from", at)
 	case api.SiteDocusaurus:
 		return s.inProgram(config, "client-redirects", "the plug-in client-redirects", `{from: %s, to: %s}`, was, is)
 	case api.SiteStarlight:
@@ -292,6 +296,8 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 		line := strings.TrimRight(string(y.lines[name.Line-1]), " \t\r\n")
 		own := indent(name.Column + 1)
 		y.lines[name.Line-1] = []byte(strings.TrimSuffix(line, ":") + ":" + y.eol + own + at[found] + ":" + y.eol + own + "  " + entry)
+	case found < len(at)-1:
+		return nil, "does not name it"
 	default:
 		return nil, "does not have it in a form that can be edited"
 	}

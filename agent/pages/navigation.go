@@ -38,6 +38,8 @@ func (s *Site) WhyNoNavigation() string {
 		return "that of " + s.Generator.Generator() + " is a program"
 	case s.Generator.Kind == api.SiteHugo:
 		return "that of Hugo follows from its pages"
+	case s.Generator.Kind == api.SiteJekyll || s.Generator.Kind == api.SiteWiki:
+		return "that of " + s.Generator.Generator() + " is made by its theme"
 	}
 	return "there is no docs.json, mint.json or mkdocs.yml"
 }

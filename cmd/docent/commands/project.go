@@ -276,7 +276,7 @@ func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check NAME", Short: "List which pages of a project are public and why, what is left out, and dead links",
 		Long: "Reads the project's documentation as it is now and lists every page that readers can be answered from, with its URL and the rule that\n" +
-			"makes it public; every file that is left out, with the rule and the file that says so; links between pages that lead to no public page;\n" +
+			"makes it public; every file that is left out, with the rule and the file that says so; links that lead to no public page or to an anchor that is not there;\n" +
 			"where readers find the site; and what of the site's configuration could not be read.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Show(o, cmd, operator.OpProjectCheck, operator.ProjectParams{ID: api.ProjectID(name)}, printCheck); err != nil || o.JSON {
@@ -348,7 +348,7 @@ func printCheck(out io.Writer, c search.Check) error {
 		l := c.LeftOut[i]
 		return []string{l.Path, string(l.State), reason(l.Why, l.File)}
 	})
-	rows("Links that lead to no public page", len(c.DeadLinks), func(i int) []string {
+	rows("Links that lead nowhere", len(c.DeadLinks), func(i int) []string {
 		l := c.DeadLinks[i]
 		return []string{l.Path, l.Link, l.Why}
 	})
