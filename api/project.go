@@ -239,6 +239,10 @@ type File struct {
 	Size int64
 }
 
+// SiteKinds are those that a project may name.
+var SiteKinds = []SiteKind{SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
+	SiteMdBook, SiteGitBook, SiteJekyll, SiteSphinx, SiteAntora, SiteFern, SiteWiki}
+
 // A Commit is what a repository's history says of one.
 type Commit struct {
 	Hash    string
@@ -260,6 +264,13 @@ const (
 	SiteMkDocs     SiteKind = "mkdocs"
 	SiteStarlight  SiteKind = "starlight"
 	SiteNext       SiteKind = "nextjs" // Nextra, Fumadocs and others
+	SiteMdBook     SiteKind = "mdbook"
+	SiteGitBook    SiteKind = "gitbook"
+	SiteJekyll     SiteKind = "jekyll"
+	SiteSphinx     SiteKind = "sphinx"
+	SiteAntora     SiteKind = "antora"
+	SiteFern       SiteKind = "fern"
+	SiteWiki       SiteKind = "wiki" // of GitHub or GitLab
 	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
 	SiteCollected SiteKind = "collected"
 )

@@ -108,11 +108,8 @@ func (p *problems) place(of Project) {
 	if of.SiteURL != "" && !validWebURL(of.SiteURL) {
 		p.add("siteUrl", "must be an http or https URL without credentials")
 	}
-	switch of.Site {
-	case "", SitePlain, SiteMintlify, SiteDocusaurus, SiteVitePress, SiteHugo, SiteMkDocs, SiteStarlight, SiteNext,
-		SiteCollected:
-	default:
-		p.add("site", "must be plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs")
+	if of.Site != "" && of.Site != SiteCollected && !slices.Contains(SiteKinds, of.Site) {
+		p.add("site", "must be one of %v", SiteKinds)
 	}
 	p.patterns("include", of.Include)
 	p.patterns("exclude", of.Exclude)

@@ -33,8 +33,16 @@ func (s *snapshot) leadsTo(from *page.Record, dest string, belowRoot bool, label
 	if found := s.relativePage(from, to, labels.Site.Kind); found != nil {
 		return found.URL(labels.SiteURL, "") + rest
 	}
+	if copies[labels.Site.Kind] && labels.SiteURL != "" && path.Ext(to) != "" && from.File == "" {
+		if at := path.Join(path.Dir(from.Path), to); !strings.HasPrefix(at, "..") {
+			return strings.TrimRight(labels.SiteURL, "/") + (&url.URL{Path: "/" + at}).EscapedPath() + rest
+		}
+	}
 	return dest
 }
+
+// copies are the generators that show files other than pages at the paths that they have in the documentation folder.
+var copies = map[api.SiteKind]bool{api.SiteMintlify: true}
 
 // leadsBelow is where a link leads that begins with a slash.
 func (s *snapshot) leadsBelow(to string, belowRoot bool, labels *index.Manifest) string {

@@ -9,6 +9,7 @@ import (
 
 	"docent/api"
 	"docent/site/anchor"
+	"docent/site/expand"
 	"docent/site/markup"
 )
 
@@ -111,11 +112,17 @@ func (s *Site) Templates() markup.Templates {
 		return markup.Shortcodes
 	case api.SiteMkDocs:
 		if s.macros {
-			return markup.Values | markup.Tags
+			return markup.Values | markup.Tags | markup.Attributes
 		}
+		return markup.Attributes
+	case api.SiteStarlight, api.SiteCollected, api.SiteSphinx, api.SiteAntora, api.SiteFern, api.SiteWiki:
 		return 0
-	case api.SiteStarlight, api.SiteCollected:
-		return 0
+	case api.SiteMdBook:
+		return markup.Values
+	case api.SiteJekyll:
+		return markup.Values | markup.Tags | markup.Attributes
+	case api.SiteGitBook:
+		return markup.Values | markup.Tags
 	case api.SiteVitePress, api.SiteDocusaurus, api.SiteMintlify, api.SiteNext:
 		return markup.Values
 	}
@@ -161,3 +168,29 @@ func (s *Site) Anchors(headings []markup.Heading) []string {
 
 // AnchorRule names the rule of the anchors: if it is the same as before, so are they.
 func (s *Site) AnchorRule() string { return anchor.Of(s.Kind, s.anchors).Name }
+
+// Withholds reports whether no page may show the text of a file: the project leaves it out, or a .mintignore does.
+func (s *Site) Withholds(full string) bool {
+	p, ok := Relative(s.docsDir, full)
+	if !ok {
+		return false
+	}
+	if by := s.exclude.LastAsGit(p); by != nil && !by.Keep {
+		return true
+	}
+	rel, ok := s.inside(p)
+	by := s.ignored.LastAsGit(rel)
+	return ok && s.Kind == api.SiteMintlify && by != nil && !by.Keep
+}
+
+// Listed is what the file that lists the site's pages says of one.
+func (s *Site) Listed(p string) (Place, bool) {
+	at, ok := s.listed[p]
+	if !ok || at.title == "" {
+		return Place{}, false
+	}
+	return Place{Names: []string{at.title}, Hidden: at.hidden}, true
+}
+
+// Rules are what the site's settings say of the text of its pages.
+func (s *Site) Rules() *expand.Rules { return &s.rules }

@@ -590,9 +590,9 @@ func (s *Site) shownByDocusaurus(r Page, n fileName) string {
 	own := n.beside(stem)
 	if r.Slug != "" {
 		own = n.beside(r.Slug)
-	} else if r.ID == "" && (strings.EqualFold(stem, "index") || strings.EqualFold(stem, "readme") ||
-		strings.EqualFold(stem, path.Base(n.dir))) {
-		own = n.dir
+	} else if name := withoutNumber(n.stem); strings.EqualFold(name, "index") || strings.EqualFold(name, "readme") ||
+		strings.EqualFold(name, path.Base(n.dir)) {
+		own = n.dir // whatever its id is
 	}
 	return strings.Trim(path.Join(at.prefix, own), "/")
 }

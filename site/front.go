@@ -9,13 +9,18 @@ import (
 // Front is what a page's front matter says of whether the site shows the page.
 type Front struct {
 	_         struct{} `cbor:",toarray"`
+	Has       bool     // there is front matter
 	Draft     string   // the line that makes it a draft; empty if it is none
 	Hidden    string   // the line that keeps it out of searches
 	Shown     bool     // it says that it is not hidden
 	Build     Build
 	PublishAt int64 // seconds since 1970; 0 if it does not say
 	ExpireAt  int64
-	Cascade   []Cascade // what it says of the pages below
+	Date      int64 // of a post
+	// of a post
+	Categories []string
+	Problem    string    // why the front matter does not parse
+	Cascade    []Cascade // what it says of the pages below
 }
 
 // Build is what Hugo's build options say; empty fields say nothing.
@@ -47,7 +52,7 @@ func ReadFront(values map[string]any) Front {
 		}
 	}
 	for _, k := range []struct{ key, off string }{{"hidden", "true"}, {"noindex", "true"}, {"unlisted", "true"},
-		{"searchable", "false"}, {"search", "false"}} {
+		{"searchable", "false"}, {"search", "false"}, {"pagefind", "false"}, {"search_exclude", "true"}} {
 		if saysBool(values[k.key], k.off) {
 			f.Hidden = k.key + ": " + k.off
 		}
@@ -59,14 +64,15 @@ func ReadFront(values map[string]any) Front {
 	lower := lowerKeys(values)
 	f.Build = readBuild(lower)
 	f.Build.Draft = ""
+	f.Date, f.Categories = readTime(lower, "date", "publishdate"), FrontList(values, "categories", "category")
 	f.PublishAt = readTime(lower, "publishdate", "pubdate", "published", "date")
 	f.ExpireAt = readTime(lower, "expirydate", "unpublishdate")
 	f.Cascade = readCascades(lower["cascade"])
 	return f
 }
 
-// ReadFrontText is ReadFront for front matter that does not parse: a draft with a syntax error is still a draft.
-func ReadFrontText(text string) Front {
+// FrontLines are the values of front matter that does not parse, as far as they stand on one line.
+func FrontLines(text string) map[string]any {
 	values := make(map[string]any)
 	for line := range strings.Lines(text) {
 		i := strings.IndexAny(line, ":=")
@@ -83,8 +89,11 @@ func ReadFrontText(text string) Front {
 			values[key] = map[string]any{"render": values["render"]}
 		}
 	}
-	return ReadFront(values)
+	return values
 }
+
+// ReadFrontText is ReadFront for front matter that does not parse: a draft with a syntax error is still a draft.
+func ReadFrontText(text string) Front { return ReadFront(FrontLines(text)) }
 
 func saysBool(v any, want string) bool {
 	switch v := v.(type) {
@@ -197,7 +206,8 @@ func readTime(values map[string]any, keys ...string) int64 {
 
 // ReadPage reads from a page's front matter what it says of its own address. Names differ between the generators.
 func ReadPage(file string, values map[string]any) Page {
-	p := Page{Path: file, Title: FrontText(values, "title")}
+	p := Page{Path: file, Title: FrontText(values, "title"), Categories: FrontList(values, "categories", "category")}
+	p.Date = readTime(lowerKeys(values), "publishdate", "pubdate", "published", "date")
 	if slug := FrontText(values, "slug"); !strings.Contains(slug, ":") {
 		p.Slug = slug
 	}

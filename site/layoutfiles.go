@@ -73,9 +73,12 @@ func (s *Site) readLayout(names []string, read func(string) ([]byte, error)) {
 	for _, f := range files {
 		l.readFile(f, read)
 	}
+	l.readFumadocs(s.languages)
 	if kind == api.SiteMkDocs {
 		for _, t := range s.trees {
-			l.folders[t.folder] = t.language
+			if t.language != "" {
+				l.folders[t.folder] = t.language
+			}
 		}
 		if tag := path.Base(s.folder()); len(s.trees) > 0 && IsLanguage(tag) {
 			l.setDefault(tag)
@@ -104,7 +107,7 @@ func (l *layout) readFile(f siteConfig, read func(string) ([]byte, error)) {
 			l.readMintlify(f, l.docsDir, read)
 		}
 	case api.SiteMkDocs:
-		if stem == "mkdocs" {
+		if stem == "mkdocs" || stem == "zensical" {
 			l.readMkDocs(f.text)
 		}
 	case api.SiteVitePress:

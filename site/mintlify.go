@@ -45,6 +45,7 @@ func (s *Site) openMintlify(files []string, read func(string) ([]byte, error)) {
 		s.unknown(s.config, "takes in %s, which cannot be read, so that pages outside of the navigation are not told apart",
 			missing)
 	}
+	s.rules.Values, _ = doc["variables"].(map[string]any)
 	s.apis = map[string]string{}
 	s.readAPIs(doc["navigation"])
 	redirects, _ := doc["redirects"].([]any)

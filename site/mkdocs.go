@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -13,6 +14,8 @@ import (
 	"docent/internal/formats"
 	"docent/internal/glob"
 	"docent/site/anchor"
+	"docent/site/expand"
+	"docent/site/markup"
 )
 
 // maxInherited is how many files a configuration consists of.
@@ -31,7 +34,7 @@ func (s *Site) readMkDocs(file string,
 	for n := range maxInherited {
 		raw, err := read(file)
 		var part map[string]yaml.Node // values may hold tags of Python
-		if err == nil {
+		if raw, err = settingsOf(file, raw, err); err == nil {
 			err = formats.YAML(raw, &part)
 		}
 		if err != nil {
@@ -103,6 +106,9 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 		if n.Kind == yaml.AliasNode && n.Alias != nil {
 			n = *n.Alias
 		}
+		if of, ok := environment(n); ok && of != "" && key == "site_url" {
+			return of
+		}
 		if n.Kind != yaml.ScalarNode || computedNode(n) {
 			if key == "site_url" {
 				s.warn(s.config, "site_url is computed; set --site-url")
@@ -127,6 +133,154 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
 	s.readSnippets(doc["markdown_extensions"])
 	s.readMkDocsPlugins(doc["plugins"], from["plugins"])
+	s.readMkDocsText(doc, files, read)
+}
+
+// environment is the default of a value that MkDocs takes from the environment.
+func environment(n yaml.Node) (string, bool) {
+	if n.Tag != "!ENV" || n.Kind != yaml.SequenceNode || len(n.Content) < 2 {
+		return "", n.Tag == "!ENV"
+	}
+	last := *n.Content[len(n.Content)-1]
+	if last.Tag == "!ENV" {
+		return environment(last)
+	}
+	return last.Value, last.Kind == yaml.ScalarNode
+}
+
+// settingsOf are the settings of a file: Zensical has those of MkDocs in TOML.
+func settingsOf(file string, raw []byte, err error) ([]byte, error) {
+	if err != nil || path.Ext(file) != ".toml" {
+		return raw, err
+	}
+	var doc map[string]any
+	if err := formats.TOML(raw, &doc); err != nil {
+		return nil, err
+	}
+	return yaml.Marshal(doc["project"])
+}
+
+// plainValue is a node as values are: what a tag makes is its default, or nothing.
+func plainValue(n yaml.Node) any {
+	if n.Kind == yaml.AliasNode && n.Alias != nil {
+		n = *n.Alias
+	}
+	if of, ok := environment(n); ok {
+		return of
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		out := map[string]any{}
+		anchor.Each(n, func(key string, v yaml.Node) {
+			if n.Kind != yaml.AliasNode {
+				out[key] = plainValue(v)
+			}
+		})
+		return out
+	case yaml.ScalarNode:
+		if !computedNode(n) {
+			return n.Value
+		}
+	}
+	return nil
+}
+
+// readMkDocsText reads what the text of pages takes in, and where more of it lies.
+func (s *Site) readMkDocsText(doc map[string]yaml.Node, files []string, read func(string) ([]byte, error)) {
+	s.rules.Bases = s.snippets
+	if s.macros {
+		values, _ := plainValue(doc["extra"]).(map[string]any)
+		if values == nil {
+			values = map[string]any{}
+		}
+		values["config"] = map[string]any{"site_name": doc["site_name"].Value, "site_url": doc["site_url"].Value, "repo_url": doc["repo_url"].Value}
+		s.rules.Values = values
+	}
+	anchor.Each(doc["plugins"], func(name string, options yaml.Node) {
+		switch name = path.Base(name); name {
+		case "blog":
+			s.readBlog(options)
+		case "meta":
+			s.readMetas(files, read)
+		case "monorepo":
+			s.readMonorepo(doc["nav"], read)
+		}
+	})
+}
+
+func (s *Site) readBlog(options yaml.Node) {
+	b := &blog{folder: "blog", posts: "{blog}/posts", url: "{date}/{slug}", date: "yyyy/MM/dd"}
+	anchor.Each(options, func(key string, v yaml.Node) {
+		if to, ok := map[string]*string{"blog_dir": &b.folder, "post_dir": &b.posts, "post_url_format": &b.url,
+			"post_url_date_format": &b.date}[key]; ok && v.Kind == yaml.ScalarNode {
+			*to = v.Value
+		}
+	})
+	b.folder = strings.Trim(path.Clean("/"+b.folder), "/")
+	b.posts = strings.Trim(path.Clean("/"+strings.ReplaceAll(b.posts, "{blog}", b.folder)), "/")
+	s.blog = b
+}
+
+var dateLetters = regexp.MustCompile(`[a-zA-Z]+`)
+
+// dateAs writes a date by a pattern of letters.
+func dateAs(at int64, pattern string) string {
+	t := time.Unix(at, 0).UTC()
+	return dateLetters.ReplaceAllStringFunc(pattern, func(p string) string {
+		if layout := map[string]string{"yyyy": "2006", "y": "2006", "yy": "06", "MM": "01", "M": "1", "dd": "02", "d": "2", "MMM": "Jan",
+			"MMMM": "January"}[p]; layout != "" {
+			return t.Format(layout)
+		}
+		return p
+	})
+}
+
+// readMetas reads the front matter that folders give to all pages below them.
+func (s *Site) readMetas(files []string, read func(string) ([]byte, error)) {
+	s.metas = map[string]Front{}
+	seen := map[string]bool{}
+	for _, f := range files {
+		for dir := path.Dir(f); !seen[dir]; dir = path.Dir(dir) {
+			seen[dir] = true
+			var values map[string]any
+			if raw, err := read(path.Join(dir, ".meta.yml")); err == nil && formats.YAML(raw, &values) == nil {
+				s.metas[dir] = ReadFront(values)
+			}
+			if dir == "." || strings.HasSuffix(dir, "..") {
+				break
+			}
+		}
+	}
+}
+
+// readMonorepo finds the sites that the navigation includes: their pages are shown below their names.
+func (s *Site) readMonorepo(nav yaml.Node, read func(string) ([]byte, error)) {
+	for _, n := range nav.Content {
+		s.readMonorepo(*n, read)
+	}
+	file, ok := strings.CutPrefix(nav.Value, "!include ")
+	if nav.Tag == "!include" {
+		file, ok = nav.Value, true
+	}
+	if !ok || nav.Kind != yaml.ScalarNode {
+		return
+	}
+	file = path.Join(path.Dir(s.config), strings.TrimSpace(file))
+	var doc map[string]yaml.Node
+	raw, err := read(file)
+	if err == nil {
+		err = formats.YAML(raw, &doc)
+	}
+	if err != nil {
+		s.warn(s.config, "%s, which the plug-in monorepo includes, cannot be read: its pages are left out", file)
+		return
+	}
+	var parts []string
+	for part := range strings.SplitSeq(doc["site_name"].Value, "/") {
+		parts = append(parts, markup.Slug(part))
+	}
+	s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")),
+		mounted: path.Join(parts...)})
 }
 
 // readSnippets reads where MkDocs takes snippets from: from the configuration's folder if nothing is said.
@@ -247,8 +401,22 @@ func (d *decider) mkDocs(e *Entry) Decision {
 	if by := d.drafts.Last(rel); by != nil && !by.Keep {
 		return Decision{LeftOut, "draft_docs: " + by.Text, d.file(d.drafting)}
 	}
-	if ext := strings.ToLower(path.Ext(rel)); ext == ".mdx" || ext == ".rst" || ext == ".adoc" {
+	if ext := strings.ToLower(path.Ext(rel)); ext == ".mdx" || expand.Markup(rel) && ext != ".ipynb" {
 		return d.formats(e) // a reader finds the source at most
+	}
+	if p := d.importer(e); p != "" && e.Place == nil {
+		return Decision{Included, "is taken in", d.file(p)}
+	}
+	for dir := path.Dir(e.Path); len(d.metas) > 0; dir = path.Dir(dir) {
+		switch of := d.metas[dir]; {
+		case of.Draft != "":
+			return Decision{LeftOut, of.Draft, d.file(path.Join(dir, ".meta.yml"))}
+		case of.Hidden != "":
+			return Decision{Unlisted, of.Hidden, d.file(path.Join(dir, ".meta.yml"))}
+		}
+		if dir == "." || strings.HasSuffix(dir, "..") {
+			break
+		}
 	}
 	return Decision{Published, "lies in the documentation folder", d.Config()}
 }
@@ -337,7 +505,7 @@ func (l *layout) readMkDocs(src []byte) {
 func (s *Site) shownByMkDocs(r Page, n fileName) string {
 	translated := ""
 	if t, below, ok := s.treeOf(r.Path); ok {
-		translated = path.Join(t.language, below)
+		translated = path.Join(t.language, t.mounted, below)
 	} else if tag, rest := s.layout.languageOfPath(r.Path); len(s.layout.locales) > 0 && tag != "" { // the plug-in i18n
 		if strings.EqualFold(tag, s.layout.byDefault) {
 			tag = ""
@@ -347,7 +515,11 @@ func (s *Site) shownByMkDocs(r Page, n fileName) string {
 	if translated != "" {
 		n = nameOf(translated, "index", "README", "readme")
 	}
+	if s.blog != nil && strings.HasPrefix(n.rel, s.blog.posts+"/") {
+		return s.blog.post(r)
+	}
 	switch {
+	case strings.EqualFold(path.Ext(n.rel), ".ipynb"): // by a plug-in
 	case !mkDocsPage(n.rel):
 		return n.rel // is copied as it is
 	case n.index:

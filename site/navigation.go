@@ -40,7 +40,16 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 			readSidebars(string(content), found)
 		}
 		return
-	case api.SiteHugo, api.SiteStarlight:
+	case api.SiteGitBook:
+		if isSummary(file) {
+			n := 0
+			eachSummary(content, func(page, title string, above []string) {
+				n++
+				found(page, Place{Names: []string{title}, Crumbs: above, Order: uint8(min(n, math.MaxUint8))})
+			})
+		}
+		return
+	case api.SiteHugo, api.SiteStarlight, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern:
 		return // sections name themselves; sidebars are made of folders as a rule
 	}
 	if path.Base(file) == ".mintignore" {
@@ -50,6 +59,10 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 		if doc, _, err := readDocs(file, content, read); err == nil {
 			readVersions(doc, found)
 		}
+		return
+	}
+	content, err := settingsOf(file, content, nil)
+	if err != nil {
 		return
 	}
 	// Keys of mkdocs.yml may hold tags of Python; only these two are looked at.
@@ -215,8 +228,10 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 		} else if n["hidden"] == true {
 			here.Hidden = true
 		}
-		if root, ok := n["root"].(string); ok {
-			found(root, here)
+		for _, key := range []string{"root", "page"} {
+			if page, ok := n[key].(string); ok {
+				found(page, here)
+			}
 		}
 		if list, ok := n["versions"].([]any); ok {
 			for at, i := range defaultFirst(list) {

@@ -74,6 +74,30 @@ func (s *Site) readNext(read func(string) ([]byte, error)) {
 		return
 	}
 	s.readFumadocs(read)
+	for _, file := range []string{"lib/i18n.ts", "src/lib/i18n.ts", "lib/i18n.js", "i18n.ts", "src/i18n.ts"} {
+		if raw, err := read(path.Join(path.Dir(s.config), file)); err == nil {
+			s.languages = raw
+			break
+		}
+	}
+}
+
+var (
+	fumadocsLanguages = regexp.MustCompile(`\blanguages\s*:\s*\[([^\]]*)\]`)
+	fumadocsDefault   = regexp.MustCompile(`\bdefaultLanguage\s*:\s*["']([\w-]+)["']`)
+	quotedTag         = regexp.MustCompile(`["']([\w-]+)["']`)
+)
+
+// readFumadocs reads the languages that Fumadocs has pages in.
+func (l *layout) readFumadocs(src []byte) {
+	if m := fumadocsDefault.FindSubmatch(src); m != nil {
+		l.setDefault(string(m[1]))
+	}
+	if m := fumadocsLanguages.FindSubmatch(src); m != nil {
+		for _, tag := range quotedTag.FindAllSubmatch(m[1], -1) {
+			l.name(string(tag[1]), string(tag[1]))
+		}
+	}
 }
 
 // router is the folder of Next.js's that a page lies in, and the page's path there; ok is false if it lies in none.

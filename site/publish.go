@@ -142,6 +142,14 @@ func (d *decider) decide(e *Entry) Decision {
 		own = d.starlight(e)
 	case api.SiteNext:
 		own = d.next(e)
+	case api.SiteMdBook, api.SiteGitBook, api.SiteFern:
+		own = d.listedOnly(e)
+	case api.SiteJekyll:
+		own = d.jekyllPage(e)
+	case api.SiteSphinx:
+		own = d.sphinx(e)
+	case api.SiteAntora:
+		own = d.antora(e)
 	default:
 		own = d.plain(e)
 	}
@@ -162,7 +170,9 @@ func (d *decider) outside(file string) Decision {
 
 var generators = map[api.SiteKind]string{
 	api.SiteMintlify: "Mintlify", api.SiteMkDocs: "MkDocs", api.SiteVitePress: "VitePress",
-	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight", api.SiteNext: "Next.js"}
+	api.SiteDocusaurus: "Docusaurus", api.SiteHugo: "Hugo", api.SiteStarlight: "Starlight", api.SiteNext: "Next.js",
+	api.SiteMdBook: "mdBook", api.SiteGitBook: "GitBook", api.SiteJekyll: "Jekyll", api.SiteSphinx: "Sphinx", api.SiteAntora: "Antora",
+	api.SiteFern: "Fern", api.SiteWiki: "a wiki"}
 
 // formats says of a file of a kind that the generator makes no pages of.
 func (d *decider) formats(e *Entry) Decision {

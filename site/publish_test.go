@@ -83,6 +83,8 @@ func TestComputedSettingsAreSaid(t *testing.T) {
 			[]string{"takes in settings that are computed; set --exclude"}},
 		"exclude_docs": {"mkdocs.yml", "exclude_docs: !ENV [X, '']\n", []string{"exclude_docs is computed; set --exclude"}},
 		"site_url": {"mkdocs.yml", "site_url: !ENV [X, 'https://a.dev']\n",
+			nil},
+		"site_url of the environment alone": {"mkdocs.yml", "site_url: !ENV X\n",
 			[]string{"site_url is computed; set --site-url"}},
 		"nothing of it": {"mkdocs.yml", "site_name: x\n", nil},
 		"an example": {"hugo.toml", "baseURL = 'https://example.org/'\n",

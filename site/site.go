@@ -17,6 +17,7 @@ import (
 	"docent/internal/formats"
 	"docent/internal/glob"
 	"docent/site/anchor"
+	"docent/site/expand"
 )
 
 // A Site is how the generator of a documentation site names its pages. It is recognized by its files, and decides where
@@ -67,6 +68,16 @@ type Site struct {
 	macros      bool              // the plug-in macros of MkDocs
 	snippets    []string          // folders of MkDocs's snippets, relative to the repository's root
 	collected   Collected         // of a folder whose pages a program has collected
+
+	listed     map[string]listedPage // the pages that a navigation lists, by path; nil if none does
+	listing    string                // the file that lists them
+	jekyll     jekyll
+	components []tree           // Antora's
+	suffixes   []string         // of the files that Sphinx makes pages of
+	blog       *blog            // of Material for MkDocs
+	metas      map[string]Front // front matter of all pages of a folder, by its path
+	languages  []byte           // the program that says which languages Fumadocs has
+	rules      expand.Rules
 }
 
 // A Warning is something of a configuration that bears on what is published and cannot be read.
@@ -127,8 +138,20 @@ func Configures(p string) api.SiteKind {
 		return api.SiteCollected
 	case base == "docs.json" || base == "mint.json" || base == ".mintignore":
 		return api.SiteMintlify
-	case base == "mkdocs.yml" || base == "mkdocs.yaml":
+	case base == "mkdocs.yml" || base == "mkdocs.yaml" || base == "zensical.toml":
 		return api.SiteMkDocs
+	case base == "book.toml":
+		return api.SiteMdBook
+	case base == ".gitbook.yaml" || base == ".gitbook.yml" || isSummary(p):
+		return api.SiteGitBook
+	case base == "_config.yml" || base == "_config.yaml":
+		return api.SiteJekyll
+	case base == "conf.py":
+		return api.SiteSphinx
+	case base == "antora.yml":
+		return api.SiteAntora
+	case base == "fern.config.json":
+		return api.SiteFern
 	case stem == "docusaurus.config" || stem == "sidebars" || stem == "_category_":
 		return api.SiteDocusaurus
 	case stem == "config" && dir == ".vitepress" || stem == "index" && strings.HasSuffix(path.Dir(p), ".vitepress/config"):
@@ -153,6 +176,9 @@ type Page struct {
 	ID      string   // the same by Docusaurus's older rule
 	Address string   // the whole address if the front matter sets it
 	Aliases []string // older addresses that lead to it
+	Date    int64    // of a post, in seconds since 1970; 0 if it does not say
+	// of a post
+	Categories []string
 }
 
 // Open recognizes the generator and reads its configuration. What a project says of itself goes before what its files
@@ -182,17 +208,33 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 		s.openStarlight(read)
 	case api.SiteCollected:
 		s.openCollected(read)
+	case api.SiteMdBook:
+		s.openMdBook(read)
+	case api.SiteGitBook:
+		s.openGitBook(read)
+	case api.SiteJekyll:
+		s.openJekyll(read)
+	case api.SiteSphinx:
+		s.openSphinx(read)
+	case api.SiteAntora:
+		s.openAntora(files, read)
+	case api.SiteFern:
+		s.openFern(read)
 	}
 	if s.content == "." {
 		s.content = ""
 	}
 	s.openNext(files, read)
+	s.openWiki(files)
 	s.readLayout(files, read)
+	s.rules.Kind = s.Kind
+	s.rules.Root = cmp.Or(s.rules.Root, s.content)
+	s.rules.Bases = append(s.rules.Bases, p.DocsDir)
 	return s
 }
 
 // recognition is the order of generators when a repository holds files of several.
-var recognition = []api.SiteKind{"", api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
+var recognition = []api.SiteKind{"", api.SiteGitBook, api.SiteJekyll, api.SiteSphinx, api.SiteMdBook, api.SiteAntora, api.SiteFern, api.SiteHugo, api.SiteStarlight, api.SiteVitePress, api.SiteDocusaurus,
 	api.SiteMkDocs, api.SiteMintlify, api.SiteCollected}
 
 // recognise finds the generator, and the file that speaks for it: the one that is nearest to the root.
@@ -212,6 +254,14 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
 				continue // a site of Astro that is made in another way
 			}
+		}
+		if kind == api.SiteSphinx {
+			if raw, err := read(file); err != nil || !sphinxKey.Match(raw) {
+				continue // another program
+			}
+		}
+		if isSummary(file) && !slices.Contains(files, "README.md") || isSummary(file) && strings.Contains(file, "/") || kind == api.SiteJekyll && slices.Contains(files, path.Join(path.Dir(file), "_toc.yml")) {
+			continue // a list of something else; Jupyter Book's
 		}
 		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) &&
 			strings.Count(file, "/") < strings.Count(config, "/")
@@ -354,6 +404,12 @@ func (s *Site) Shown(r Page) string {
 	}
 	rel := s.relative(r.Path)
 	switch s.Kind {
+	case api.SiteJekyll:
+		return s.shownByJekyll(r)
+	case api.SiteAntora:
+		return s.shownByAntora(r)
+	case api.SiteMdBook, api.SiteGitBook, api.SiteFern, api.SiteWiki, api.SiteSphinx:
+		return s.shownListed(r, rel)
 	case api.SiteNext:
 		return s.nextPath(r.Path)
 	case api.SiteDocusaurus:
@@ -461,7 +517,7 @@ var Translations = strings.Fields(
 	pt-br zh-cn zh-tw zh-hans zh-hant en-us en-gb es-419 fr-ca`)
 
 var pageExtensions = map[string]bool{".md": true, ".mdx": true, ".markdown": true, ".html": true, ".htm": true,
-	".txt": true, ".rst": true, ".adoc": true}
+	".txt": true, ".rst": true, ".adoc": true, ".asciidoc": true, ".ipynb": true, ".qmd": true, ".rmd": true, ".mdoc": true, ".org": true}
 
 // IsPDF tells from its name a file that sites show as it is, and that holds text for readers all the same.
 func IsPDF(p string) bool { return strings.EqualFold(path.Ext(p), ".pdf") }

@@ -14,16 +14,13 @@ import (
 )
 
 // derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
-// text describes the page that it points to, imported parts are seen in the pages that import them. It returns the
+// text describes the page that it points to. It returns the
 // records whose documents have to be made.
 func (u *Update) derive() []*page.Record {
-	parts := make(map[string]*page.Record)
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*page.Record]string, len(u.records))
 	for _, r := range u.records {
 		switch r.Kind {
-		case page.KindPart:
-			parts[r.Path] = r
 		case page.KindPage:
 			shown[r] = u.where.Shown(r.Page())
 			if key := site.PageKey(r.Path); r.File == "" && key == strings.Trim(path.Dir(r.Path), "./") {
@@ -48,13 +45,6 @@ func (u *Update) derive() []*page.Record {
 		for _, s := range links {
 			fmt.Fprintf(h, "l%d:%s", len(s), s)
 		}
-		var imported []string
-		for _, p := range r.Imports {
-			if part := parts[p]; part != nil {
-				fmt.Fprintf(h, "p%s:%s", p, part.Hash)
-				imported = append(imported, p)
-			}
-		}
 		derived := h.Sum64()
 		src := u.sources[r]
 		if src == nil {
@@ -67,7 +57,7 @@ func (u *Update) derive() []*page.Record {
 			r, src = &clone, &page.Source{}
 			u.records[i], u.sources[r] = r, src
 		}
-		src.Place, src.Links, src.Parts = at, links, imported
+		src.Place, src.Links = at, links
 		r.Derived, r.Shown, r.Crumbs, r.Order = derived, address, at.Crumbs, at.Order
 		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
 		todo = append(todo, r)
@@ -184,6 +174,9 @@ func (u *Update) place(r *page.Record, address string) (site.Place, bool) {
 	}
 	if !listed {
 		at, listed = u.places[site.AddressKey(address)]
+	}
+	if !listed {
+		at, listed = u.where.Listed(r.Path)
 	}
 	return at, listed
 }

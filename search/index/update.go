@@ -80,7 +80,7 @@ type Update struct {
 	written *os.File                // the new generation's text, once it is complete
 	where   site.Site               // how the site's generator shows the pages
 	places  map[string]site.Place
-	sizes   map[string]int64         // of all files of the tree, by their paths in it
+	files   map[string]api.File      // all of the tree, by their paths in it
 	decided map[string]site.Decision // what becomes of the files that may be pages, by path
 
 	passing sync.Mutex
@@ -185,7 +185,7 @@ func (u *Update) read(ctx context.Context, progress func(done, total int)) error
 
 // list fills the records with those of the files that count, and returns those that have changed.
 func (u *Update) list(files []api.File, known map[string]*page.Record) (changed []*page.Record) {
-	u.sizes = make(map[string]int64, len(files))
+	u.files = make(map[string]api.File, len(files))
 	parts := make(map[string][]*page.Record) // of files that hold several pages
 	for _, r := range known {
 		if r.File != "" {
@@ -193,7 +193,7 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 		}
 	}
 	for _, f := range files {
-		u.sizes[f.Path] = f.Size
+		u.files[f.Path] = f
 		rel, ok := site.Relative(u.project.DocsDir, f.Path)
 		if !ok {
 			continue
@@ -338,6 +338,8 @@ func (u *Update) texts(ctx context.Context, r *page.Record, content []byte) (tex
 	case err != nil || isPDF && content == nil:
 	case len(content) > maxFileSize || !isText(content):
 		u.pass(r.Path, "is no text")
+	case bytes.HasPrefix(content, []byte("version https://git-lfs.github.com/spec/")):
+		u.pass(r.Path, "is a pointer of Git LFS, whose file is not there")
 	case r.Kind == page.KindPage:
 		texts, err = page.Texts(ctx, u.Cell, r.Path, content)
 	default:
@@ -390,10 +392,19 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	}
 	u.places = u.navigation(read)
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
+	if err := u.expand(ctx); err != nil {
+		return err
+	}
+	u.nameUnread()
+	u.nameFront()
 	u.report.Warnings = slices.Concat(u.where.Warnings(), u.broken)
 	importers := make(map[string][]string)
 	for _, r := range u.records {
 		for _, p := range r.Imports {
+			p, ok := site.Relative(u.project.DocsDir, p)
+			if !ok {
+				continue
+			}
 			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
 				importers[p] = append(list, r.Path)
 			}
@@ -514,14 +525,16 @@ func (u *Update) reader(ctx context.Context) func(string) ([]byte, error) {
 			return u.content(r)
 		}
 		full := path.Join(u.project.DocsDir, p)
-		if !fs.ValidPath(full) || u.sizes[full] > maxFileSize {
-			return nil, fs.ErrNotExist
-		}
-		if _, there := u.sizes[full]; !there {
-			return nil, fs.ErrNotExist
-		}
-		return u.tree.Read(ctx, full)
+		return u.readAny(ctx, full)
 	}
+}
+
+// readAny reads any file of the tree that is not too big.
+func (u *Update) readAny(ctx context.Context, full string) ([]byte, error) {
+	if f, there := u.files[full]; !there || !fs.ValidPath(full) || f.Size > maxFileSize {
+		return nil, fs.ErrNotExist
+	}
+	return u.tree.Read(ctx, full)
 }
 
 // content is a file's text: as read now, or as the old generation holds it.

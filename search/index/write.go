@@ -226,19 +226,8 @@ func (u *Update) documents(ctx context.Context, todo []*page.Record, keep func(*
 					return fmt.Errorf("content of %s: %w", r.Path, err)
 				}
 				full := page.Read(r, content)
-				full.Place, full.Links, full.Parts = src.Place, src.Links, src.Parts
+				full.Place, full.Links = src.Place, src.Links
 				src = full
-			}
-			for _, p := range src.Parts {
-				part := u.record(p)
-				if part == nil {
-					continue
-				}
-				text, err := u.content(part)
-				if err != nil {
-					return fmt.Errorf("content of %s: %w", p, err)
-				}
-				src.Include(p, text)
 			}
 			src.NameAnchors(&u.where)
 			docs := page.Describe(r, src)

@@ -19,6 +19,7 @@ func Describe(r *Record, src *Source) []*document.Document {
 	a := analysis.Get()
 	defer a.Put()
 	language := analysis.Language(r.Locale)
+	r.Name(src.Place)
 	surface := make(map[string]struct{}, 256)
 	var buf []byte
 	// terms writes the terms of a text to buf and remembers its words; it returns their number.

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"docent/site"
+	"docent/site/expand"
 )
 
 // A Record is what the index knows of one file.
@@ -51,8 +52,10 @@ type Record struct {
 	Front       site.Front
 	Boost       float32
 	Links       []Link   // to other pages, in the order of the text
-	Imports     []string // files whose text a reader sees in this page
-	Derived     uint64   // digest of what other files contributed to the documents of this one
+	Imports     []string // files whose text a reader sees in this page, or would if they were there
+	Made        uint64   // digest of what they and the site's settings gave to its text; 0 if nothing does
+	Parts       []expand.Part
+	Derived     uint64 // digest of what other files contributed to the documents of this one
 	TitleWords  WordList
 	TitleLen    uint16
 	PageLen     [Fields]uint16 // lengths of the fields that the page's first document holds
@@ -123,7 +126,7 @@ func (r *Record) Origin() string {
 
 // SourceName is the name that says how the record's text is read.
 func (r *Record) SourceName() string {
-	if IsData(r.Origin()) || site.IsPDF(r.Path) {
+	if IsData(r.Origin()) || site.IsPDF(r.Path) || expand.Markup(r.Path) && r.Made != 0 {
 		return r.Path + ".md" // see Texts
 	}
 	return r.Path
@@ -131,7 +134,8 @@ func (r *Record) SourceName() string {
 
 // Page is what the record's file says of its own address.
 func (r *Record) Page() site.Page {
-	return site.Page{Path: r.Origin(), Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address}
+	return site.Page{Path: r.Origin(), Title: r.Title, Slug: r.Slug, ID: r.ID, Address: r.Address, Date: r.Front.Date,
+		Categories: r.Front.Categories}
 }
 
 // URL is the address of the page for readers, or of one of its anchors.

@@ -18,11 +18,9 @@ import (
 // A Source is one file as reading it gives it, before other files add to it.
 type Source struct {
 	passages []passage
-	Place    site.Place     // in the navigation
-	Links    []string       // texts of the links that point to the page
-	Parts    []string       // paths of the imported files that are there
-	Dests    []string       // where its links lead to, as they are written
-	uses     map[string]int // where the text shows an imported file
+	Place    site.Place // in the navigation
+	Links    []string   // texts of the links that point to the page
+	Dests    []string   // where its links lead to, as they are written
 	headings []markup.Heading
 	count    int // of the passages that were forgotten
 }
@@ -33,7 +31,7 @@ func (s *Source) Held() bool { return s.passages != nil }
 // Forget lets go of the page's text.
 func (s *Source) Forget() { s.count, s.passages, s.headings = s.Sections(), nil, nil }
 
-// Sections is how many sections the page has to be found by, those of files that it shows not counted.
+// Sections is how many sections the page has to be found by.
 func (s *Source) Sections() int {
 	if s.Held() {
 		return len(s.passages)
@@ -101,9 +99,9 @@ func Read(r *Record, content []byte) *Source {
 		r.Renders = ""
 	}
 	r.Aliases = nil
-	r.Tags, r.Keywords, r.Groups, r.Links, r.Imports = nil, nil, nil, nil, nil
+	r.Tags, r.Keywords, r.Groups, r.Links = nil, nil, nil, nil
 	r.Front, r.Boost, r.Body = site.Front{}, 0, 0
-	src := &Source{uses: make(map[string]int)}
+	src := &Source{}
 	switch {
 	case IsHTML(r.Path):
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
@@ -155,11 +153,15 @@ type Text struct {
 }
 
 // frontOf is what a page's front matter says of whether the site shows it.
-func frontOf(p *markup.Page) site.Front {
+func frontOf(p *markup.Page) (f site.Front) {
 	if p.Front.Values == nil && p.Front.Kind != "" {
-		return site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		f = site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		f.Problem = "it does not parse"
+	} else {
+		f = site.ReadFront(p.Front.Values)
 	}
-	return site.ReadFront(p.Front.Values)
+	f.Has = p.Front.Kind != ""
+	return f
 }
 
 // numericVersion finds a version that is written as a number: 1.10 is not 1.1.
@@ -168,7 +170,11 @@ var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d
 func readMarkup(r *Record, src *Source, content []byte) {
 	p := markup.Parse(r.SourceName(), content)
 	r.Body = int64(p.Body.Start)
-	readFront(r, src, p.Front.Values)
+	values := p.Front.Values
+	if values == nil && p.Front.Kind != "" { // a title with a syntax error is still a title
+		values = site.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+	}
+	readFront(r, src, values)
 	r.Front = frontOf(p)
 	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
 		r.Version = string(m[1])
@@ -219,8 +225,6 @@ func readMarkup(r *Record, src *Source, content []byte) {
 			if to, ok := linkTarget(r.Origin(), dest); ok && strings.TrimSpace(l.Text) != "" {
 				r.Links = append(r.Links, Link{To: to, Text: strings.TrimSpace(l.Text)})
 			}
-		case markup.ImportLink:
-			readImport(r, src, p, l)
 		}
 	}
 }
@@ -237,51 +241,6 @@ func linkTarget(from, to string) (string, bool) {
 		to = path.Join(path.Dir(from), to)
 	}
 	return site.PageKey(to), true
-}
-
-var importName = regexp.MustCompile(`import\s+(?:\{\s*)?([A-Za-z_$][\w$]*)`)
-
-// readImport notes a text file that the page shows, and where: at the first use of its component.
-func readImport(r *Record, src *Source, p *markup.Page, l markup.Link) {
-	ext := strings.ToLower(path.Ext(l.Dest))
-	if ext != ".md" && ext != ".mdx" {
-		return
-	}
-	file := strings.TrimPrefix(l.Dest, "@site/")
-	if strings.HasPrefix(file, ".") {
-		file = path.Join(path.Dir(r.Path), file)
-	}
-	file = strings.TrimPrefix(path.Clean("/"+file), "/")
-	statement := p.Src[l.Span.Start:l.Span.End]
-	if !bytes.Contains(statement, []byte("import")) {
-		begin := bytes.LastIndexByte(p.Src[:l.Span.Start], '\n') + 1
-		statement = p.Src[begin:l.Span.End]
-	}
-	m := importName.FindSubmatch(statement)
-	if m == nil {
-		return
-	}
-	for _, t := range p.Tags {
-		if t.Name == string(m[1]) {
-			r.Imports = append(r.Imports, file)
-			src.uses[file] = t.Span.Start
-			return
-		}
-	}
-}
-
-// Include adds the text of an imported file to the section that shows it.
-func (s *Source) Include(name string, content []byte) {
-	at := s.uses[name]
-	for i := range s.passages {
-		if t := &s.passages[i]; at >= t.start && at < t.end {
-			for _, part := range markup.Parse(name, content).Sections(1) {
-				t.body += "\n\n" + part.Heading + "\n" + part.Body
-				t.code = strings.TrimSpace(t.code + "\n\n" + part.Code)
-			}
-			return
-		}
-	}
 }
 
 // readFront takes from the front matter what bears on finding the page. Names differ between site generators.
@@ -342,6 +301,13 @@ func leaves(v any) (out []string) {
 		}
 	}
 	return out
+}
+
+// Name gives a page that has no title of its own the one of the navigation.
+func (r *Record) Name(at site.Place) {
+	if len(at.Names) > 0 && r.Title == titleOfPath(r.Path) {
+		r.Title = at.Names[0]
+	}
 }
 
 // titleOfPath makes a title of the last name in a path.

@@ -25,6 +25,7 @@ const (
 	Values                           // {{ x }}: Liquid, Jinja, Vue
 	Tags                             // {% x %}: Liquid, Jinja
 	fileTags                         // what takes in files: of several, and text to none
+	Attributes                       // { .class #id } at the end of a line: MkDocs, kramdown
 )
 
 // Parameters by which shortcodes carry text, the first that is there counts.
@@ -373,6 +374,14 @@ func (p *Page) Readable(span Span, known Templates, link func(dest string, below
 			edits = append(edits, Edit{t.Span, []byte(p.templateText(t))})
 		}
 	}
+	if known&Attributes != 0 {
+		for _, at := range attributeList.FindAllIndex(p.Src[span.Start:span.End], -1) {
+			list := Span{at[0] + span.Start, at[1] + span.Start}
+			if !slices.ContainsFunc(p.Code, func(c Code) bool { return c.Span.Start < list.End && list.Start < c.Span.End }) {
+				edits = append(edits, Edit{Span: list})
+			}
+		}
+	}
 	for _, c := range p.Code {
 		if !within(c.Span) {
 			continue
@@ -398,6 +407,9 @@ func (p *Page) Readable(span Span, known Templates, link func(dest string, below
 	out.Write(p.Src[at:span.End])
 	return out.String()
 }
+
+// attributeList is what gives an element its id and its classes, and an empty link that is only an anchor.
+var attributeList = regexp.MustCompile(`\[\]\(\)\{[^{}\n]*\}|(?m)[ \t]*\{:?[ \t]*[.#][^{}\n]*\}[ \t]*$`)
 
 // withoutComments are the edits that take comments out of a stretch, and the lines that hold nothing else.
 func (p *Page) withoutComments(span Span) []Edit {

@@ -27,7 +27,9 @@ func TestJobsPublishToCodeHosts(t *testing.T) {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
 			host := forgetest.NewStandIn(t)
-			host.Do(func() { host.Tokens, host.Prune, host.People = []string{secret}, true, map[string]string{"lea": "write"} })
+			host.Do(func() {
+				host.Tokens, host.Prune, host.People = []string{secret}, true, map[string]string{"lea": "write"}
+			})
 			harness.Setenv(t, "HOSTED_DOCS_TOKEN", "wrong-"+secret)
 			data := filepath.Join(t.TempDir(), "data")
 			flags := []string{"--host", string(kind), "--host-url", host.URL, "--repository", "acme/docs", "--token-env",

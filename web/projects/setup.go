@@ -496,8 +496,7 @@ func siteField(value, recognised string) console.Field {
 		label += " (" + recognised + ")"
 	}
 	f.Options = []console.Option{{Value: "", Label: label, On: value == ""}}
-	for _, kind := range []api.SiteKind{api.SitePlain, api.SiteMintlify, api.SiteDocusaurus, api.SiteVitePress, api.SiteHugo,
-		api.SiteMkDocs, api.SiteStarlight, api.SiteNext} {
+	for _, kind := range api.SiteKinds {
 		f.Options = append(f.Options, console.Option{Value: string(kind), Label: string(kind), On: value == string(kind)})
 	}
 	return f

@@ -67,7 +67,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.SiteURL, "site-url",
 		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight or nextjs; recognised by its files where not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,

@@ -1,0 +1,438 @@
+package expand
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"docent/api"
+	"docent/site/markup"
+)
+
+// A directive is one form in which a generator takes something in: what matches is replaced by what is made of it; ok is
+// false if that is not known.
+type directive struct {
+	kinds []api.SiteKind // that know it; nil for all
+	re    *regexp.Regexp
+	make  func(x *expander, file string, m []string, props map[string]any) (made text, ok bool)
+}
+
+var directives []directive
+
+func init() { // since what they make may hold others
+	mkDocs, liquid := []api.SiteKind{api.SiteMkDocs}, []api.SiteKind{api.SiteJekyll, api.SiteGitBook, api.SitePlain, ""}
+	directives = []directive{
+		{[]api.SiteKind{api.SiteVitePress}, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude},
+		{[]api.SiteKind{api.SiteVitePress}, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode},
+		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets},
+		{mkDocs, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"']+)["']((?s:[^%]*?))-?%\}`), includeMarkdown},
+		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown},
+		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude},
+		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode},
+		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag},
+		{[]api.SiteKind{api.SiteJekyll}, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing},
+		{[]api.SiteKind{api.SiteWiki}, regexp.MustCompile(`\[\[([^\]\[\n|]+)(?:\|([^\]\[\n]+))?\]\]`), wikiLink},
+		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default\(?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value},
+	}
+}
+
+func nothing(*expander, string, []string, map[string]any) (text, bool) { return text{}, true }
+
+// directives replaces what is taken in by the generator's templates.
+func (x *expander) directives(file string, content []byte, props map[string]any) text {
+	var edits []edit
+	for _, d := range directives {
+		if d.kinds != nil && !slices.Contains(d.kinds, x.Kind) {
+			continue
+		}
+		for _, at := range d.re.FindAllSubmatchIndex(content, -1) {
+			m := make([]string, len(at)/2)
+			for i := range m {
+				if at[2*i] >= 0 {
+					m[i] = string(content[at[2*i]:at[2*i+1]])
+				}
+			}
+			if slices.ContainsFunc(edits, func(e edit) bool { return at[0] < e.end && e.start < at[1] }) {
+				continue
+			}
+			made, ok := d.make(x, file, m, props)
+			if !ok {
+				if x.lose(m[0]); strings.HasPrefix(m[0], "{{") && !strings.HasPrefix(m[0], "{{#") {
+					continue // a template that stays is left out by its kind
+				}
+				made = text{}
+			}
+			edits = append(edits, edit{at[0], at[1], made})
+		}
+	}
+	if len(edits) == 0 {
+		return text{bytes: content}
+	}
+	return text{bytes: content}.replace(edits)
+}
+
+// value is what a name stands for in the settings, in the page's front matter, or among what a file is given.
+func value(x *expander, _ string, m []string, props map[string]any) (text, bool) {
+	name := m[1]
+	for _, of := range []struct {
+		prefix string
+		values map[string]any
+	}{{"page.meta.", x.front}, {"page.", x.front}, {"$frontmatter.", x.front}, {"frontmatter.", x.front}, {"include.", props}, {"props.", props}, {"", x.Values}} {
+		if rest, ok := strings.CutPrefix(name, of.prefix); ok {
+			if s, ok := said(of.values, rest); ok {
+				return plain(s), true
+			}
+		}
+	}
+	if m[2] != "" {
+		return plain(m[2]), true
+	}
+	return text{}, false
+}
+
+// said is the text under a name of several parts.
+func said(values map[string]any, name string) (string, bool) {
+	for {
+		first, rest, more := strings.Cut(name, ".")
+		v, ok := values[first]
+		if !ok {
+			return "", false
+		}
+		if !more {
+			switch v.(type) {
+			case string, bool, int, int64, uint64, float64:
+				return fmt.Sprint(v), true
+			}
+			return "", false
+		}
+		if values, ok = v.(map[string]any); !ok {
+			return "", false
+		}
+		name = rest
+	}
+}
+
+// lines are those of a text between two of its lines, counted from 1; 0 is its beginning or end.
+func lines(content []byte, from, to int) []byte {
+	all := bytes.SplitAfter(content, []byte("\n"))
+	if to <= 0 || to > len(all) {
+		to = len(all)
+	}
+	from = max(1, from)
+	if from > to {
+		return nil
+	}
+	return bytes.Join(all[from-1:to], nil)
+}
+
+var (
+	marker = regexp.MustCompile(`(?m)^.*(?:#(?:end)?region\b|--8<-- *\[|ANCHOR(?:_END)?:|(?:tag|end)::[\w-]+\[\]).*\n?`)
+	forms  = []string{`#region[ \t]+%s\b`, `--8<-- *\[start:%s\]`, `ANCHOR:[ \t]*%s\b`, `tag::%s\[\]`}
+	ends   = []string{`#endregion`, `--8<-- *\[end:%s\]`, `ANCHOR_END:[ \t]*%s\b`, `end::%s\[\]`}
+)
+
+// region is what stands between the marks of a name in a file; ok is false if there are none.
+func region(content []byte, name string) (of []byte, ok bool) {
+	for i, form := range forms {
+		from := regexp.MustCompile(`(?m)^.*` + strings.ReplaceAll(form, "%s", regexp.QuoteMeta(name)) + `.*$`).FindIndex(content)
+		if from == nil {
+			continue
+		}
+		rest := content[from[1]:]
+		if to := regexp.MustCompile(`(?m)^.*` + strings.ReplaceAll(ends[i], "%s", regexp.QuoteMeta(name)) + `.*$`).FindIndex(rest); to != nil {
+			rest = rest[:to[0]]
+		}
+		return bytes.Trim(rest, "\n"), true
+	}
+	return nil, false
+}
+
+// sectionOf is the section of a heading with this anchor.
+func sectionOf(content []byte, anchor string) (of []byte, ok bool) {
+	p := markup.Parse("x.md", content)
+	for i, h := range p.Headings {
+		if h.Anchor != anchor {
+			continue
+		}
+		end := len(content)
+		for _, next := range p.Headings[i+1:] {
+			if next.Level <= h.Level {
+				end = next.Span.Start
+				break
+			}
+		}
+		return content[h.Span.Start:end], true
+	}
+	return nil, false
+}
+
+// part cuts a region, a section or lines out of a file; a name that is not there is no part of it.
+func part(content []byte, name string, from, to int) ([]byte, bool) {
+	if name != "" {
+		of, ok := region(content, name)
+		if !ok {
+			of, ok = sectionOf(content, name)
+		}
+		if !ok {
+			return nil, false
+		}
+		content = of
+	}
+	return marker.ReplaceAll(lines(content, from, to), nil), true
+}
+
+func number(s string) int { n, _ := strconv.Atoi(s); return n }
+
+func vitePressInclude(x *expander, file string, m []string, props map[string]any) (text, bool) {
+	name, content := x.find(x.beside(file, m[1])...)
+	if name == "" {
+		return text{}, false
+	}
+	to := number(m[5])
+	if m[4] == "" {
+		to = number(m[3])
+	}
+	content = content[markup.ReadFront("x.md", content).Span.End:]
+	content, ok := part(content, strings.TrimPrefix(m[2], "#"), number(m[3]), to)
+	if !ok {
+		return text{}, false
+	}
+	return x.include(name, content, props, "")
+}
+
+// code is a file as a block of code.
+func (x *expander) code(file string, content []byte, ok bool) (text, bool) {
+	if !ok || x.made+len(content) > mostMade {
+		return text{}, false
+	}
+	x.made += len(content)
+	fence := "```"
+	for bytes.Contains(content, []byte(fence)) {
+		fence += "`"
+	}
+	out := plain(fence + strings.TrimPrefix(path.Ext(file), ".") + "\n")
+	body := markup.Dedent(string(content))
+	out.take(text{[]byte(body), []Part{{End: int64(len(body)), File: file}}})
+	out.write("\n" + fence)
+	return out, true
+}
+
+func vitePressCode(x *expander, file string, m []string, _ map[string]any) (text, bool) {
+	name, content := x.find(x.beside(file, m[1])...)
+	if name == "" {
+		return text{}, false
+	}
+	content, ok := part(content, strings.TrimPrefix(m[2], "#"), 0, 0)
+	return x.code(name, content, ok)
+}
+
+func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text, bool) {
+	if strings.HasPrefix(m[0], `\`) {
+		return plain(m[0][1:]), true
+	}
+	if m[1] == "title" {
+		return text{}, true
+	}
+	if m[1] != "include" && m[1] != "rustdoc_include" && m[1] != "playground" {
+		return text{}, false
+	}
+	name, rest, _ := strings.Cut(m[2], ":")
+	name, content := x.find(path.Join(path.Dir(file), name))
+	if name == "" {
+		return text{}, false
+	}
+	first, last, ranged := strings.Cut(rest, ":")
+	ok := true
+	switch from, err := strconv.Atoi(first); {
+	case rest == "":
+		content, ok = part(content, "", 0, 0)
+	case err == nil || first == "":
+		to := number(last)
+		if !ranged {
+			to = from
+		}
+		content, ok = part(content, "", from, to)
+	default:
+		content, ok = part(content, first, 0, 0)
+	}
+	if !ok {
+		return text{}, false
+	}
+	content = bytes.TrimRight(content, "\n")
+	switch {
+	case m[1] == "playground":
+		return x.code(name, content, true)
+	case path.Ext(name) == ".md":
+		return x.include(name, content, nil, "")
+	}
+	return text{content, []Part{{End: int64(len(content)), File: name}}}, true
+}
+
+var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)
+
+func snippet(x *expander, file string, m []string, _ map[string]any) (text, bool) {
+	name, section, from, to := m[2], "", 0, 0
+	if strings.Contains(name, "://") {
+		return text{}, false
+	}
+	if at := snippetLines.FindStringSubmatch(name); at != nil {
+		name = strings.TrimSuffix(name, at[0])
+		from, to = number(at[1]), number(at[2])
+	} else if stem, of, ok := strings.Cut(name, ":"); ok {
+		name, section = stem, of
+	}
+	name, content := x.find(x.snippetPaths(name)...)
+	content, ok := part(content, section, from, to)
+	if name == "" || !ok {
+		return text{}, false
+	}
+	made, ok := x.include(name, bytes.TrimRight(content, "\n"), nil, "")
+	out := plain(m[1])
+	out.take(made.indented(m[1]))
+	return out, ok
+}
+
+// snippetPaths are those of the extension's own folders, and of those that it has by itself.
+func (x *expander) snippetPaths(name string) []string {
+	var out []string
+	for _, base := range append(slices.Clip(x.Bases), x.Root) {
+		out = append(out, path.Join(base, name))
+	}
+	return out
+}
+
+func snippets(x *expander, file string, m []string, props map[string]any) (text, bool) {
+	var out text
+	for name := range strings.Lines(m[2]) {
+		if name = strings.TrimSpace(name); name == "" || strings.HasPrefix(name, ";") {
+			continue
+		}
+		made, ok := snippet(x, file, []string{"", m[1], strings.Trim(name, `"'`)}, props)
+		if !ok {
+			x.lose(name)
+			continue
+		}
+		out.take(made)
+		out.write("\n\n")
+	}
+	return out, true
+}
+
+var option = regexp.MustCompile(`([\w-]+)\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"']+))`)
+
+// options are the named parameters of a template.
+func options(s string) map[string]any {
+	out := map[string]any{}
+	for _, m := range option.FindAllStringSubmatch(s, -1) {
+		out[m[1]] = m[2] + m[3] + m[4]
+	}
+	return out
+}
+
+func includeMarkdown(x *expander, file string, m []string, _ map[string]any) (text, bool) {
+	name, content := x.find(x.beside(file, m[1])...)
+	if name == "" {
+		return text{}, false
+	}
+	if len(m) > 2 {
+		o := options(m[2])
+		if start, _ := o["start"].(string); start != "" {
+			_, content, _ = bytes.Cut(content, []byte(start))
+		}
+		if end, _ := o["end"].(string); end != "" {
+			content, _, _ = bytes.Cut(content, []byte(end))
+		}
+	}
+	return x.include(name, bytes.TrimSpace(content), nil, "")
+}
+
+func liquidInclude(x *expander, file string, m []string, props map[string]any) (text, bool) {
+	names := []string{path.Join(path.Dir(file), m[2])}
+	if m[1] != "_relative" && x.Kind != api.SiteGitBook {
+		names = []string{path.Join(x.Root, "_includes", m[2])}
+	}
+	name, content := x.find(names...)
+	if name == "" {
+		return text{}, false
+	}
+	given := options(m[3])
+	for key, v := range given { // {{ x }} and include.x within the parameters are values themselves
+		if s, ok := v.(string); ok && strings.HasPrefix(s, "include.") {
+			given[key] = props[strings.TrimPrefix(s, "include.")]
+		}
+	}
+	return x.include(name, bytes.TrimRight(content, "\n"), given, "")
+}
+
+var quoted = regexp.MustCompile("[\"'`]([^\"'`]+)[\"'`]|([^\\s=\"']+)")
+
+func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bool) {
+	o := options(m[2])
+	first := ""
+	if at := quoted.FindStringSubmatch(m[2]); at != nil && len(o) == 0 {
+		first = at[1] + at[2]
+	}
+	for _, key := range []string{"file", "path", "src", "name"} {
+		if s, ok := o[key].(string); ok && first == "" {
+			first = s
+		}
+	}
+	if m[1] == "param" {
+		for _, values := range []map[string]any{x.front, x.Values} {
+			for _, key := range []string{"params." + first, first} {
+				if s, ok := said(values, key); ok {
+					return plain(s), true
+				}
+			}
+		}
+		return text{}, false
+	}
+	name, content := x.find(x.beside(file, first)...)
+	if name == "" || first == "" {
+		return text{}, false
+	}
+	if lang, ok := o["code"].(string); ok && lang == "true" || !markdown(name) {
+		return x.code(name, content, true)
+	}
+	return x.include(name, bytes.TrimRight(content, "\n"), nil, "")
+}
+
+func markdown(name string) bool {
+	return slices.Contains([]string{".md", ".mdx", ".markdown", ".html", ".txt", ".rst", ".adoc"}, strings.ToLower(path.Ext(name)))
+}
+
+func gitBookTag(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	o := options(m[2])
+	switch m[1] {
+	case "tab", "code":
+		if title, ok := o["title"].(string); ok {
+			return plain("\n**" + title + "**\n"), true
+		}
+	case "embed":
+		if to, ok := o["url"].(string); ok {
+			return plain("<" + to + ">"), true
+		}
+	}
+	return text{}, true
+}
+
+func wikiLink(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	shown, to := m[1], m[1]
+	if m[2] != "" { // GitHub has the text first
+		to = m[2]
+	}
+	if strings.Contains(to, ":") {
+		return plain(shown), true
+	}
+	name, anchor, _ := strings.Cut(strings.TrimSpace(to), "#")
+	if anchor != "" {
+		anchor = "#" + anchor
+	}
+	return plain("[" + shown + "](" + strings.ReplaceAll(name, " ", "-") + anchor + ")"), true
+}

@@ -1,0 +1,273 @@
+// Package expand makes of a page's file the text that its generator builds: with the files that it takes in, the values
+// that its settings hold, and as Markdown if it is written in another language. What cannot be expanded is left out and
+// counted. It runs nothing, and reads no file outside of the repository.
+package expand
+
+import (
+	"bytes"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/api"
+	"docent/site/markup"
+)
+
+// Bounds of what is made of one page.
+const (
+	deepest   = 8       // files that take in each other
+	mostFiles = 200     // that a page takes in
+	mostMade  = 2 << 20 // bytes
+)
+
+// Rules are what a site's settings say of the text of its pages. Paths are relative to the repository's root.
+type Rules struct {
+	Kind   api.SiteKind
+	Root   string         // that paths with a slash at their beginning are below
+	Bases  []string       // other folders that files are looked for in
+	Values map[string]any // of templates, by their names
+	// of reStructuredText: what stands before and behind each file
+	Prolog, Epilog string
+}
+
+// A Part is a stretch of a text that another file holds.
+type Part struct {
+	_          struct{} `cbor:",toarray"`
+	Start, End int64
+	File       string
+}
+
+// A Text is a page as its generator builds it.
+type Text struct {
+	Content []byte
+	Parts   []Part   // a later one may lie within an earlier one
+	Files   []string // that were looked for, each once
+	Left    []string // what could not be expanded, as it is written
+	// the page's front matter has no line that opens it
+	Unopened bool
+}
+
+// Markup tells from its name a file whose language is made Markdown.
+func Markup(name string) bool {
+	switch strings.ToLower(path.Ext(name)) {
+	case ".rst", ".adoc", ".asciidoc", ".ipynb", ".org", ".qmd", ".rmd", ".mdoc":
+		return true
+	}
+	return false
+}
+
+var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 ")}
+
+// Concerns reports whether a file may be other than it is written.
+func Concerns(rules *Rules, name string, content []byte) bool {
+	if Markup(name) || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
+		return true
+	}
+	return isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)
+}
+
+// unopened is front matter without the line that opens it.
+var unopened = regexp.MustCompile(`\A(?:\xEF\xBB\xBF)?(?:[A-Za-z_][\w-]*:(?:[ \t].*)?\r?\n)+---[ \t]*\r?\n`)
+
+// Page expands a page. read reads a file by its path.
+func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error)) Text {
+	x := &expander{Rules: rules, read: read}
+	open := !Markup(file) && unopened.Match(content)
+	if open {
+		content = append([]byte("---\n"), content...)
+	}
+	made := x.file(file, content, nil, "")
+	return Text{Content: made.bytes, Parts: made.parts, Files: x.files, Left: x.left, Unopened: open}
+}
+
+type expander struct {
+	*Rules
+	read  func(string) ([]byte, error)
+	files []string
+	left  []string
+	stack []string // files that are being expanded
+	made  int      // bytes that files were taken in
+	front map[string]any
+}
+
+// A text is what was made so far, with what other files gave to it.
+type text struct {
+	bytes []byte
+	parts []Part
+}
+
+func (t *text) write(s string) { t.bytes = append(t.bytes, s...) }
+
+// take adds what another file gave.
+func (t *text) take(of text) {
+	at := int64(len(t.bytes))
+	for _, p := range of.parts {
+		p.Start, p.End = p.Start+at, p.End+at
+		t.parts = append(t.parts, p)
+	}
+	t.bytes = append(t.bytes, of.bytes...)
+}
+
+// lose notes what could not be expanded.
+func (x *expander) lose(written string) { x.left = append(x.left, strings.TrimSpace(written)) }
+
+// find reads the first of these files that is there.
+func (x *expander) find(names ...string) (file string, content []byte) {
+	for _, name := range names {
+		if name = path.Clean(name); name == "." || strings.HasPrefix(name, "..") || strings.HasPrefix(name, "/") ||
+			slices.Contains(x.stack, name) {
+			continue
+		}
+		if !slices.Contains(x.files, name) {
+			if len(x.files) >= mostFiles {
+				return "", nil
+			}
+			x.files = append(x.files, name)
+		}
+		if content, err := x.read(name); err == nil {
+			return name, content
+		}
+	}
+	return "", nil
+}
+
+// beside are the paths that a name may mean which a file takes in.
+func (x *expander) beside(from, name string) []string {
+	name = strings.TrimSpace(name)
+	for _, prefix := range []string{"@site/", "@/", "~/", "/"} {
+		if rest, ok := strings.CutPrefix(name, prefix); ok {
+			out := []string{path.Join(x.Root, rest), path.Join(x.Root, "src", rest)}
+			for _, base := range x.Bases {
+				out = append(out, path.Join(base, rest))
+			}
+			return out
+		}
+	}
+	out := []string{path.Join(path.Dir(from), name)}
+	if !strings.HasPrefix(name, "./") && !strings.HasPrefix(name, "../") {
+		for _, base := range append(slices.Clip(x.Bases), x.Root) {
+			out = append(out, path.Join(base, name))
+		}
+	}
+	return out
+}
+
+// include is the text of a file that another one takes in, expanded if it is a page's.
+func (x *expander) include(file string, content []byte, props map[string]any, children string) (text, bool) {
+	if len(x.stack) >= deepest || x.made+len(content) > mostMade {
+		return text{}, false
+	}
+	x.made += len(content)
+	made := x.file(file, content, props, children)
+	x.made += len(made.bytes)
+	whole := Part{Start: 0, End: int64(len(made.bytes)), File: file}
+	return text{made.bytes, append([]Part{whole}, made.parts...)}, x.made <= mostMade
+}
+
+// file expands a file; of one that is taken in, its front matter is no text.
+func (x *expander) file(name string, content []byte, props map[string]any, children string) text {
+	x.stack = append(x.stack, name)
+	defer func() { x.stack = x.stack[:len(x.stack)-1] }()
+	front := markup.ReadFront(asMarkdown(name), content)
+	if len(x.stack) == 1 {
+		x.front = front.Values
+	} else {
+		content = content[front.Span.End:]
+	}
+	switch strings.ToLower(path.Ext(name)) {
+	case ".rst":
+		return x.rst(name, content)
+	case ".adoc", ".asciidoc":
+		return x.adoc(name, content)
+	case ".ipynb":
+		return text{bytes: notebook(content)}
+	case ".org":
+		return text{bytes: org(content)}
+	}
+	made := x.directives(name, content, props)
+	if x.Kind == api.SiteSphinx {
+		made = x.myst(name, made)
+	}
+	if isMDX(name, x.Kind) {
+		return x.mdx(name, made, props, children)
+	}
+	return x.headings(made)
+}
+
+func asMarkdown(name string) string {
+	if isMDX(name, "") {
+		return "x.mdx"
+	}
+	return "x.md"
+}
+
+func isMDX(name string, kind api.SiteKind) bool {
+	ext := strings.ToLower(path.Ext(name))
+	return ext == ".mdx" || ext == ".md" && kind == api.SiteDocusaurus
+}
+
+// replace makes a text of another one, with some of its stretches replaced. What other files gave keeps its file.
+func (of text) replace(edits []edit) text {
+	slices.SortStableFunc(edits, func(a, b edit) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		return b.end - a.end
+	})
+	var out text
+	var moved []move
+	at := 0
+	for _, e := range edits {
+		if e.start < at {
+			continue
+		}
+		moved = append(moved, move{at, e.start, len(out.bytes)})
+		out.bytes = append(out.bytes, of.bytes[at:e.start]...)
+		out.take(e.new)
+		at = e.end
+	}
+	moved = append(moved, move{at, len(of.bytes), len(out.bytes)})
+	out.bytes = append(out.bytes, of.bytes[at:]...)
+	place := func(p int64) int64 {
+		for _, m := range moved {
+			if int(p) <= m.end {
+				return int64(m.to + max(0, int(p)-m.start))
+			}
+		}
+		return int64(len(out.bytes))
+	}
+	var parts []Part
+	for _, p := range of.parts {
+		p.Start, p.End = place(p.Start), place(p.End)
+		parts = append(parts, p)
+	}
+	out.parts = append(parts, out.parts...)
+	return out
+}
+
+// An edit puts a text in the place of a stretch.
+type edit struct {
+	start, end int
+	new        text
+}
+
+// A move is where a stretch that stays goes.
+type move struct{ start, end, to int }
+
+func plain(s string) text { return text{bytes: []byte(s)} }
+
+// indented is a text whose further lines have the indentation of the line that takes it in.
+func (of text) indented(in string) text {
+	if in == "" || len(of.bytes) == 0 {
+		return of
+	}
+	var edits []edit
+	for i, c := range of.bytes[:len(of.bytes)-1] {
+		if c == '\n' && of.bytes[i+1] != '\n' {
+			edits = append(edits, edit{i + 1, i + 1, plain(in)})
+		}
+	}
+	return of.replace(edits)
+}

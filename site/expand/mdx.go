@@ -1,0 +1,291 @@
+package expand
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"docent/site/markup"
+	"docent/site/script"
+)
+
+var (
+	modules  = regexp.MustCompile(`(?m)^(?:import|export)[ \t{*]`)
+	imported = regexp.MustCompile(`import\s+([\w$\s{},*]+?)\s+from\s+["']([^"'\n]+)["']`)
+	binding  = regexp.MustCompile(`([\w$]+)(?:\s+as\s+([\w$]+))?`)
+	defined  = regexp.MustCompile(`(?:const|let|var|function|class)\s+([\w$]+)`)
+	name     = regexp.MustCompile(`^[A-Za-z_$][\w$]*(?:\.[\w$]+)*$`)
+	heading  = regexp.MustCompile(`^h[1-6]$`)
+	language = regexp.MustCompile("\\{:[\\w.-]+\\}`")
+)
+
+// A module is what the imports and exports of an MDX file bind.
+type module struct {
+	components map[string]string // files whose text a component shows
+	raw        map[string]string // files whose bytes a name holds
+	local      map[string]bool   // all names
+	values     map[string]any
+}
+
+// mdx replaces imported parts, constants and properties by what they hold.
+func (x *expander) mdx(file string, src text, props map[string]any, children string) text {
+	p := markup.Parse("x.mdx", src.bytes)
+	m := x.module(file, p)
+	var edits []edit
+	for _, at := range m.expressions(p) {
+		made, ok := m.expression(x, string(src.bytes[at.Start:at.End]), props, children)
+		if !ok {
+			x.lose("{" + string(src.bytes[at.Start:at.End]) + "}")
+		}
+		edits = append(edits, edit{at.Start - 1, at.End + 1, made})
+	}
+	for _, at := range p.Scripts {
+		if isModule(p, at) {
+			edits = append(edits, edit{at.Start, at.End, text{}})
+		}
+	}
+	for _, at := range language.FindAllIndex(src.bytes, -1) {
+		edits = append(edits, edit{at[0], at[1] - 1, text{}})
+	}
+	for i := range p.Tags {
+		if e, ok := m.tag(x, p, i, props); ok {
+			edits = append(edits, e)
+		}
+	}
+	edits = append(edits, headingTags(p)...)
+	if len(edits) == 0 {
+		return src
+	}
+	return src.replace(edits)
+}
+
+func isModule(p *markup.Page, at markup.Span) bool {
+	return modules.Match(p.Src[at.Start:at.End]) && (at.Start == 0 || p.Src[at.Start-1] == '\n')
+}
+
+// expressions are those of the text, not those of tags.
+func (m *module) expressions(p *markup.Page) (out []markup.Span) {
+	for _, at := range p.Scripts {
+		if at.Start > 0 && at.End < len(p.Src) && p.Src[at.Start-1] == '{' && p.Src[at.End] == '}' && !isModule(p, at) &&
+			!slices.ContainsFunc(p.Tags, func(t markup.Tag) bool { return at.Start >= t.Span.Start && at.End <= t.Span.End }) {
+			out = append(out, at)
+		}
+	}
+	return out
+}
+
+// module reads what a file imports and exports.
+func (x *expander) module(file string, p *markup.Page) *module {
+	m := &module{components: map[string]string{}, raw: map[string]string{}, local: map[string]bool{}}
+	var code []byte
+	for _, at := range p.Scripts {
+		if isModule(p, at) {
+			code = append(append(code, p.Src[at.Start:at.End]...), '\n')
+		}
+	}
+	if len(code) == 0 {
+		return m
+	}
+	for _, found := range defined.FindAllSubmatch(code, -1) {
+		m.local[string(found[1])] = true
+	}
+	var kept bytes.Buffer // imports of programs, by their paths from the root
+	at := 0
+	for _, i := range imported.FindAllSubmatchIndex(code, -1) {
+		clause, dest := string(code[i[2]:i[3]]), string(code[i[4]:i[5]])
+		bare, isRaw := strings.CutSuffix(dest, "?raw")
+		if rest, ok := strings.CutPrefix(bare, "!!raw-loader!"); ok {
+			bare, isRaw = rest, true
+		}
+		kept.Write(code[at:i[4]])
+		at = i[5]
+		target := bare
+		names := bindings(clause)
+		for _, local := range names {
+			m.local[local] = true
+		}
+		switch ext := strings.ToLower(path.Ext(bare)); {
+		case isRaw, ext == ".md" || ext == ".mdx":
+			found, _ := x.find(x.beside(file, bare)...)
+			if found == "" {
+				x.lose(string(code[i[0]:i[1]]))
+				break
+			}
+			target = "./" + found
+			if local := names["default"]; isRaw {
+				m.raw[local] = found
+			} else if local != "" {
+				m.components[local] = found
+			}
+		case strings.HasPrefix(bare, "."), strings.HasPrefix(bare, "/"), strings.HasPrefix(bare, "@site/"):
+			for _, to := range x.beside(file, bare) {
+				if found, _ := x.find(to, to+".js", to+".ts", to+".jsx", to+".tsx", to+".mjs", to+".json"); found != "" {
+					target = "./" + found
+					break
+				}
+			}
+		}
+		kept.WriteString(target)
+	}
+	kept.Write(code[at:])
+	var used []string
+	for _, at := range m.expressions(p) {
+		root, _, _ := strings.Cut(strings.TrimSpace(string(p.Src[at.Start:at.End])), ".")
+		if m.local[root] && !slices.Contains(used, root) {
+			used = append(used, root)
+		}
+	}
+	if len(used) > 0 {
+		fmt.Fprintf(&kept, "\nexport const docentUses = {%s};\n", strings.Join(used, ", "))
+		m.values, _ = script.Exports("page.mdx", kept.String(), x.program)["docentUses"].(map[string]any)
+	}
+	return m
+}
+
+// program reads a file that a page imports values of: of MDX the program in it.
+func (x *expander) program(file string) ([]byte, error) {
+	raw, err := x.read(file)
+	if err != nil || !isMDX(file, "") {
+		return raw, err
+	}
+	p := markup.Parse("x.mdx", raw)
+	var code []byte
+	for _, at := range p.Scripts {
+		if isModule(p, at) {
+			code = append(append(code, raw[at.Start:at.End]...), '\n')
+		}
+	}
+	return code, nil
+}
+
+// bindings are the local names of an import by what they are imported as.
+func bindings(clause string) map[string]string {
+	out := map[string]string{}
+	outer, inner, _ := strings.Cut(clause, "{")
+	if found := binding.FindString(outer); found != "" && !strings.Contains(outer, "*") {
+		out["default"] = found
+	}
+	for _, m := range binding.FindAllStringSubmatch(inner, -1) {
+		local := m[2]
+		if local == "" {
+			local = m[1]
+		}
+		out[m[1]] = local
+	}
+	return out
+}
+
+// expression is what an expression of the text shows.
+func (m *module) expression(x *expander, code string, props map[string]any, children string) (text, bool) {
+	code = strings.TrimSpace(code)
+	if code == "" {
+		return text{}, true
+	}
+	if code == "children" || code == "props.children" {
+		return plain(children), true
+	}
+	if file, ok := m.raw[code]; ok {
+		raw, err := x.read(file)
+		made, ok := x.code(file, raw, err == nil)
+		out := plain("\n\n")
+		out.take(made)
+		out.write("\n\n")
+		return out, ok
+	}
+	if !name.MatchString(code) {
+		return text{}, false
+	}
+	for prefix, values := range map[string]map[string]any{"": m.values, "props.": props, "frontMatter.": x.front, "frontmatter.": x.front} {
+		if rest, ok := strings.CutPrefix(code, prefix); ok {
+			if s, ok := said(values, rest); ok {
+				return plain(s), true
+			}
+		}
+	}
+	s, ok := said(props, code)
+	return plain(s), ok
+}
+
+// shows are the attributes that readers see something of.
+var shows = []string{"title", "label", "description", "text", "heading", "summary", "name", "alt", "caption", "src", "href", "url", "icon"}
+
+// tag replaces a component that shows a file, and drops one that only a program shows.
+func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (edit, bool) {
+	t := &p.Tags[i]
+	if t.Close {
+		return edit{}, false
+	}
+	end, inner := t.Span.End, ""
+	if t.Partner > i {
+		end, inner = p.Tags[t.Partner].Span.End, string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])
+	}
+	file, ok := m.components[t.Name]
+	if !ok && t.Name == "Snippet" {
+		for _, a := range t.Attrs {
+			if a.Name == "file" {
+				of := string(p.Src[a.Value.Start:a.Value.End])
+				file, _ = x.find(path.Join(x.Root, "snippets", of), path.Join(x.Root, "_snippets", of))
+				ok = file != ""
+			}
+		}
+	}
+	if !ok {
+		drop := t.Self && m.local[t.Name] && !slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return slices.Contains(shows, a.Name) })
+		return edit{t.Span.Start, t.Span.End, text{}}, drop
+	}
+	given := map[string]any{}
+	for _, a := range t.Attrs {
+		of := string(p.Src[a.Value.Start:a.Value.End])
+		switch a.Kind {
+		case "string":
+			given[a.Name] = of
+		case "expression":
+			if v, _ := script.Literal(of); v != nil {
+				given[a.Name] = v
+			} else if made, ok := m.expression(x, of, props, ""); ok {
+				given[a.Name] = string(made.bytes)
+			}
+		}
+	}
+	raw, err := x.read(file)
+	made, ok := x.include(file, bytes.TrimSpace(raw), given, inner)
+	if err != nil || !ok {
+		x.lose(string(p.Src[t.Span.Start:t.Span.End]))
+		return edit{t.Span.Start, end, text{}}, true
+	}
+	if t.Span.Start == 0 || p.Src[t.Span.Start-1] == '\n' || p.Src[t.Span.Start-1] == '>' {
+		out := plain("\n\n")
+		out.take(made)
+		out.write("\n\n")
+		made = out
+	}
+	return edit{t.Span.Start, end, made}, true
+}
+
+// headings makes headings of tags that have an anchor.
+func (x *expander) headings(src text) text {
+	if !bytes.Contains(src.bytes, []byte("<h")) {
+		return src
+	}
+	return src.replace(headingTags(markup.Parse("x.md", src.bytes)))
+}
+
+func headingTags(p *markup.Page) (edits []edit) {
+	for _, t := range p.Tags {
+		if t.Close || t.Partner < 0 || !heading.MatchString(t.Name) || t.Span.Start > 0 && p.Src[t.Span.Start-1] != '\n' {
+			continue
+		}
+		end := p.Tags[t.Partner].Span
+		inner := strings.TrimSpace(string(p.Src[t.Span.End:end.Start]))
+		for _, a := range t.Attrs {
+			if id := string(p.Src[a.Value.Start:a.Value.End]); a.Name == "id" && a.Kind == "string" && id != "" && !strings.Contains(inner, "\n") {
+				edits = append(edits, edit{t.Span.Start, end.End,
+					plain("\n" + strings.Repeat("#", int(t.Name[1]-'0')) + " " + inner + " {#" + id + "}\n")})
+			}
+		}
+	}
+	return edits
+}

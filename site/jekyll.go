@@ -1,0 +1,235 @@
+package site
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"docent/internal/formats"
+	"docent/internal/glob"
+	"docent/site/markup"
+)
+
+// A jekyll is what the configuration of a Jekyll site says of its pages.
+type jekyll struct {
+	permalink   string
+	collections map[string]map[string]any // with their settings, by the folder's name without its underscore
+	folder      string                    // of the collections
+	excluded    []glob.Glob
+	included    []string
+	defaults    []jekyllDefault
+	bare        bool // files without front matter are pages too
+	future      bool
+}
+
+// A jekyllDefault is front matter of all pages of a scope.
+type jekyllDefault struct {
+	path, kind string
+	values     map[string]any
+}
+
+var jekyllStyles = map[string]string{"": "/:categories/:year/:month/:day/:title:output_ext",
+	"date": "/:categories/:year/:month/:day/:title:output_ext", "pretty": "/:categories/:year/:month/:day/:title/",
+	"ordinal": "/:categories/:year/:y_day/:title:output_ext", "weekdate": "/:categories/:year/W:week/:short_day/:title:output_ext",
+	"none": "/:categories/:title:output_ext"}
+
+func (s *Site) openJekyll(read func(string) ([]byte, error)) {
+	s.content = s.folder()
+	doc := map[string]any{}
+	raw, err := read(s.config)
+	if err == nil {
+		err = formats.Decode(s.config, raw, &doc)
+	}
+	if err != nil {
+		s.unreadable(s.config, err)
+		return
+	}
+	if dir := text(doc["source"]); dir != "" {
+		s.content = path.Join(s.folder(), dir)
+	}
+	s.setOrigin(s.config, "url and baseurl", strings.TrimRight(text(doc["url"]), "/")+path.Clean("/"+text(doc["baseurl"])))
+	j := jekyll{permalink: text(doc["permalink"]), folder: text(doc["collections_dir"]), collections: map[string]map[string]any{},
+		future: doc["future"] == true}
+	list, _ := strs(doc["collections"])
+	for _, name := range list {
+		j.collections[name] = nil
+	}
+	for name, settings := range object(doc["collections"]) {
+		j.collections[name] = object(settings)
+	}
+	if _, ok := j.collections["posts"]; !ok {
+		j.collections["posts"] = map[string]any{"output": true}
+	}
+	j.excluded = s.globList(s.config, "exclude", doc["exclude"])
+	j.included, _ = strs(doc["include"])
+	plugins, _ := strs(doc["plugins"])
+	j.bare = slices.Contains(plugins, "jekyll-optional-front-matter")
+	defaults, _ := doc["defaults"].([]any)
+	for _, v := range defaults {
+		scope := object(object(v)["scope"])
+		j.defaults = append(j.defaults, jekyllDefault{strings.Trim(text(scope["path"]), "/"), text(scope["type"]), object(object(v)["values"])})
+	}
+	s.jekyll = j
+	s.rules.Values = map[string]any{"site": doc}
+}
+
+// collectionOf is the collection that a file lies in, and the file's path there; empty if it lies in none. The folders
+// above one of posts are categories.
+func (j *jekyll) collectionOf(rel string) (name, below string, above []string) {
+	rest := strings.TrimPrefix(strings.TrimPrefix(rel, strings.Trim(j.folder, "/")), "/")
+	first, tail, ok := strings.Cut(rest, "/")
+	if _, known := j.collections[strings.TrimPrefix(first, "_")]; ok && known && strings.HasPrefix(first, "_") {
+		return first[1:], tail, nil
+	}
+	if before, tail, ok := strings.Cut("/"+rel, "/_posts/"); ok {
+		return "posts", tail, strings.FieldsFunc(before, func(r rune) bool { return r == '/' })
+	}
+	return "", rel, nil
+}
+
+// says is what the defaults give pages of a kind under a key.
+func (j *jekyll) says(rel, kind, key string) any {
+	var out any
+	longest := -1
+	for _, d := range j.defaults {
+		in := d.path == "" || rel == d.path || strings.HasPrefix(rel, d.path+"/")
+		if v, ok := d.values[key]; ok && in && (d.kind == "" || d.kind == kind) && len(d.path)+len(d.kind) > longest {
+			out, longest = v, len(d.path)+len(d.kind)
+		}
+	}
+	return out
+}
+
+var jekyllDefaults = glob.Globs(".sass-cache", ".jekyll-cache", "gemfiles", "Gemfile", "Gemfile.lock", "node_modules", "vendor/bundle/",
+	"vendor/cache/", "vendor/gems/", "vendor/ruby/")
+
+func (d *decider) jekyllPage(e *Entry) Decision {
+	rel, ok := d.inside(e.Path)
+	if !ok {
+		return d.outside(d.Config())
+	}
+	if e.OpenAPI || !slices.Contains([]string{".md", ".markdown", ".mkdown", ".mkdn", ".mkd", ".html", ".htm"}, strings.ToLower(path.Ext(rel))) {
+		return d.formats(e)
+	}
+	j := &d.jekyll
+	for name := rel; name != "."; name = path.Dir(name) {
+		for _, g := range slices.Concat(j.excluded, jekyllDefaults) {
+			if pattern := strings.TrimPrefix(g.Text, "/"); (g.Match(name) || pattern == name || strings.TrimSuffix(pattern, "/") == name) &&
+				!slices.Contains(j.included, name) {
+				return Decision{LeftOut, "exclude: " + g.Text, d.Config()}
+			}
+		}
+	}
+	kind, below, _ := j.collectionOf(rel)
+	if kind != "" && j.collections[kind]["output"] != true && kind != "posts" {
+		return Decision{LeftOut, "the collection " + kind + " has no pages: output is not set", d.Config()}
+	}
+	named := rel
+	if kind != "" {
+		named = below
+	}
+	for part := range strings.SplitSeq(named, "/") {
+		if (strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "#") || strings.HasSuffix(part, "~")) &&
+			!slices.Contains(j.included, part) {
+			return Decision{Included, "Jekyll makes no pages of names that begin with " + part[:1], ""}
+		}
+	}
+	if !e.Front.Has && !j.bare {
+		return Decision{LeftOut, "Jekyll makes no page of a file without front matter", ""}
+	}
+	if p := d.importer(e); p != "" {
+		return Decision{Included, "is included", d.file(p)}
+	}
+	if kind == "posts" {
+		if at, err := postDate(below); err != nil {
+			return Decision{LeftOut, "the name of a post begins with its date", ""}
+		} else if at.After(d.now) && !j.future {
+			return Decision{LeftOut, "is published from " + at.Format(time.DateOnly) + " on", ""}
+		}
+	}
+	scope := cmp.Or(kind, "pages")
+	if v := j.says(rel, scope, "published"); v == false {
+		return Decision{LeftOut, "published: false by the defaults", d.Config()}
+	}
+	if v := j.says(rel, scope, "search_exclude"); v == true {
+		return Decision{Unlisted, "search_exclude: true by the defaults", d.Config()}
+	}
+	return Decision{Published, "is a page of Jekyll", d.Config()}
+}
+
+var postName = regexp.MustCompile(`^(?:.*/)?(\d{2,4}-\d{1,2}-\d{1,2})-([^/]*)$`)
+
+func postDate(below string) (time.Time, error) {
+	m := postName.FindStringSubmatch(below)
+	if m == nil {
+		return time.Time{}, fmt.Errorf("no date in %s", below)
+	}
+	return time.Parse("2006-1-2", m[1])
+}
+
+// shownByJekyll is the address of a page by the templates of permalinks.
+func (s *Site) shownByJekyll(r Page) string {
+	rel := s.relative(r.Path)
+	j := &s.jekyll
+	kind, below, above := j.collectionOf(rel)
+	stem := strings.TrimSuffix(rel, path.Ext(rel))
+	suffix := ".html"
+	switch style := j.permalink; {
+	case jekyllStyles[style] == "" && !strings.HasSuffix(style, ":output_ext"):
+		suffix = ""
+		if strings.HasSuffix(style, "/") {
+			suffix = "/"
+		}
+	case style == "pretty":
+		suffix = "/"
+	}
+	template := text(j.says(rel, cmp.Or(kind, "pages"), "permalink"))
+	names := map[string]string{":collection": kind, ":output_ext": ".html", ":path": strings.TrimSuffix(below, path.Ext(below)),
+		":name": markup.Slug(path.Base(stem)), ":basename": path.Base(stem), ":title": cmp.Or(r.Slug, markup.Slug(path.Base(stem)))}
+	switch {
+	case kind == "posts":
+		if template == "" {
+			template = cmp.Or(text(j.collections[kind]["permalink"]), jekyllStyles[j.permalink], j.permalink)
+		}
+		if m := postName.FindStringSubmatch(below); m != nil {
+			at, _ := postDate(below)
+			if r.Date != 0 {
+				at = time.Unix(r.Date, 0).UTC()
+			}
+			title := cmp.Or(r.Slug, strings.TrimSuffix(m[2], path.Ext(m[2])))
+			for key, value := range map[string]string{":title": title, ":slug": title, ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),
+				":year": at.Format("2006"), ":month": at.Format("01"), ":day": at.Format("02"), ":i_month": at.Format("1"), ":i_day": at.Format("2"),
+				":short_year": at.Format("06"), ":y_day": fmt.Sprintf("%03d", at.YearDay())} {
+				names[key] = value
+			}
+		}
+	case kind != "":
+		template = cmp.Or(template, text(j.collections[kind]["permalink"]), "/:collection/:path"+suffix)
+	case template == "" || !strings.Contains(template, ":"):
+		if n := nameOf(rel, "index", "README"); n.index {
+			return asFolder(n.dir)
+		}
+		template = "/:full" + suffix
+		names[":full"] = stem
+	}
+	switch template {
+	case "pretty":
+		template = "/:collection/:path/"
+	case "date", "none":
+		template = "/:collection/:path:output_ext"
+	}
+	keys := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return len(b) - len(a) })
+	for _, key := range keys {
+		template = strings.ReplaceAll(template, key, names[key])
+	}
+	out := strings.TrimPrefix(path.Clean("/"+template), "/")
+	if strings.HasSuffix(template, "/") {
+		return asFolder(out)
+	}
+	return out
+}

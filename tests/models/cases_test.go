@@ -1,0 +1,238 @@
+package models
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/api"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
+	"docent/search"
+	"docent/site"
+)
+
+// A sourceCase is a small source and what its generator makes of it, as the README of the case says.
+type sourceCase struct {
+	dir     string // below shared/cases, the site's own
+	docsDir string
+	at      map[string]string // addresses by file
+	titles  map[string]string
+	no      []string          // files that are no pages, or the beginnings of their paths
+	unsaid  []string          // unlisted ones
+	asked   map[string]string // what an answer holds
+	found   map[string]string // the first hit's path#anchor
+	raw     string            // what no reader sees, as an expression
+	reads   map[string]string // what a page's text holds
+	warned  string            // what the check warns of
+}
+
+var sourceCases = []sourceCase{
+	{dir: "C01-mkdocs-env", at: map[string]string{"docs/retries.md": "https://docs.acme.test/guide/retries/"}, no: []string{"docs/internal/"},
+		asked: map[string]string{"How often is a failed call repeated?": `\b4\b`}},
+	{dir: "C02-mkdocs-snippets", no: []string{"docs/_parts/"}, raw: `--8<--|\{%|\{\{`,
+		asked: map[string]string{"How many projects may a workspace hold?": "40", "How many requests may a key send?": "70",
+			"How many files may an upload have?": "250", "Where do I set the proxy?": "ACME_PROXY"}},
+	{dir: "C03-mkdocs-monorepo", at: map[string]string{"services/billing/docs/invoices.md": "https://docs.acme.test/billing/invoices/"},
+		asked: map[string]string{"When is an invoice sent?": "3rd"}},
+	{dir: "C04-docusaurus-addresses", at: map[string]string{"docs/intro.md": "https://docs.acme.test", "docs/storage/storage.md": "https://docs.acme.test/storage",
+		"docs/02-billing/README.md": "https://docs.acme.test/billing", "docs/02-billing/01-invoices.md": "https://docs.acme.test/billing/invoices",
+		"docs/02-billing/quick.md": "https://docs.acme.test/billing/fast-track", "docs/98. F.A.Q..md": "https://docs.acme.test/F.A.Q.",
+		"docs/2023/08/08.md": "https://docs.acme.test/2023/08"}},
+	{dir: "C05-docusaurus-heading-ids", found: map[string]string{"When does the desk open?": "docs/api.mdx#hours", "refund possible": "docs/api.mdx#refunds",
+		"launching steps torch": "docs/api.mdx#-launch-steps", "lantern token": "docs/api.mdx#calling-the-gateway",
+		"pause in milliseconds": "docs/api.mdx#retry_after_ms", "When does the desk close?": "docs/api.mdx#closing-time"}},
+	{dir: "C06-nextra-heading-ids", found: map[string]string{"Renew an old API key": "content/keys.mdx#go-to-key"}, raw: `\[#go-to-key\]`},
+	{dir: "C07-starlight-slugs", at: map[string]string{"src/content/docs/FAQ/Help.md": "https://docs.acme.test/faq/help/", "src/content/docs/guides/Upgrade to 2.5.md": "https://docs.acme.test/guides/upgrade-to-25/",
+		"src/content/docs/zh-CN/FAQ/Help.md": "https://docs.acme.test/zh-cn/faq/help/"}},
+	{dir: "C08-front-matter", titles: map[string]string{"colon.md": "Notes: Admin rights", "nospace.md": "No space", "tab.md": "Tabbed", "noopen.md": "Mockingbird",
+		"toml.md": "Toml page", "bom.md": "Byte order", "dup.md": "First|Second", "hash.md": "June update"},
+		raw: `(?m)^title\b|^link:|^---$`, warned: "colon.md",
+		asked: map[string]string{"How many queues may an admin merge?": "6", "How many sample orders does Mockingbird send?": "15",
+			"How many crates does the spaceless page keep?": "19", "How many doors has the tabbed page?": "44"}},
+	{dir: "C11-llms", raw: `import |export |<Chip|Zebra|\{release\}|\{\{|\{limit\}|palette`,
+		asked: map[string]string{"Which release do I install?": `7\.4\.1`, "Which API version?": "2026-05",
+			"How many keys does a workspace hold?": "12", "How many seats has Gold?": "Gold plan has 300"},
+		found: map[string]string{"Which port does the server listen on?": "guides/setup.mdx#ports"},
+		reads: map[string]string{"guides/setup.mdx": `https://docs\.acme\.test/guides/plans#gold`, "index.mdx": `https://docs\.acme\.test/images/logo\.png`}},
+	{dir: "C12-identifiers", found: map[string]string{"SKIP_BRIDGE": "modes.md", "ZOOM": "hooks.md", "doSomething": "cls.md", "-l": "cli.md", "filter-": "cli.md", "rsyslogd.conf": "conf.md",
+		"re-run": "conf.md", "C++": "langs.md", "C#": "langs.md", ".NET": "langs.md"}},
+	{dir: "C13-cjk", found: map[string]string{"请求配置": "zh/request-config.md", "アバター": "ja/avatar.md", "ひらがな": "ja/avatar.md", "モーションキャプチャ": "ja/motion.md"}},
+	{dir: "C14-latest-version", asked: map[string]string{"What is the latest version?": `8\.10\.0`}},
+	{dir: "C15-docs-json", at: map[string]string{"pay/v2/fees.mdx": "https://docs.acme.test/help/pay/v2/fees"}, unsaid: []string{"old/gone.mdx", "orphan.mdx"},
+		asked: map[string]string{"What is the fee?": "2 percent", "What does a badge cost?": "33 crowns"}},
+	{dir: "C16-sphinx-rst", at: map[string]string{"docs/user/install.rst": "https://acme.readthedocs.test/en/latest/user/install.html"},
+		titles: map[string]string{"docs/user/install.rst": "Installing Acme", "docs/user/settings.rst": "Settings"}, no: []string{"docs/drafts/"},
+		found: map[string]string{"Install from a wheel": "docs/user/install.rst#from-a-wheel", "What is the default timeout?": "docs/user/settings.rst#timeouts"},
+		raw:   `\.\. |:ref:|:math:|:option:|\|brand\||toctree|maxdepth|Zebra|Marmoset`, asked: map[string]string{"What is the default timeout?": "40 seconds"}},
+	{dir: "C17-antora", at: map[string]string{"docs/modules/ROOT/pages/install.adoc": "/acme/2.1/install.html", "docs/modules/ops/pages/backup.adoc": "/acme/2.1/ops/backup.html"},
+		titles: map[string]string{"docs/modules/ROOT/pages/install.adoc": "Install Acme Core"}, no: []string{"docs/modules/ROOT/nav.adoc", "docs/modules/ROOT/partials/"},
+		found: map[string]string{"install from a package": "docs/modules/ROOT/pages/install.adoc#from-package"}, raw: `Zebra|Marmoset|ifdef|include::|\{product\}|page-aliases|xref:`,
+		asked: map[string]string{"Which release?": `2\.1\.7`, "Which port does the server listen on?": "7443"}},
+	{dir: "C18-notebook", asked: map[string]string{"In how many steps is a curve fitted?": "17"}, raw: `"cell_type"`},
+	{dir: "C19-mdbook", at: map[string]string{"src/README.md": "/guide/index.html", "src/ch01-00-install.md": "/guide/ch01-00-install.html", "src/nested/README.md": "/guide/nested/index.html"},
+		no: []string{"README.md", "src/SUMMARY.md", "src/parts/", "src/unlisted.md"}, raw: `\{\{#|// hidden`,
+		asked: map[string]string{"How many GB does the installer need?": "3 GB"}, reads: map[string]string{"src/ch01-00-install.md": `fn main\(\) \{ acme\(\); \}`}},
+	{dir: "C20-gitbook", at: map[string]string{"docs/README.md": "/", "docs/use/install.md": "/use/install", "docs/use/ports/README.md": "/use/ports"},
+		no: []string{"CONTRIBUTING.md", "docs/SUMMARY.md", "docs/use/unlisted.md"}, raw: `\{%`,
+		asked: map[string]string{"How do I install on Windows?": `acme-setup\.exe`}, titles: map[string]string{"docs/use/install.md": "Install|Install it"}},
+	{dir: "C21-jekyll", at: map[string]string{"_guides/install.md": "https://acme.test/docs/guides/install/", "_guides/ports.md": "https://acme.test/docs/net/ports/",
+		"_posts/2026-03-04-release.md": "https://acme.test/docs/2026/03/04/release/", "about.md": "https://acme.test/docs/about/"},
+		no: []string{"_notes/", "_drafts/", "_includes/", "CONTRIBUTING.md", "nofront.md"}, unsaid: []string{"about.md"}, raw: `\{%|\{:`,
+		reads: map[string]string{"_guides/install.md": "Included words"}},
+	{dir: "C22-wiki", at: map[string]string{"Home.md": "/Home", "Set-up-the-server.md": "/Set-up-the-server"}, no: []string{"_Sidebar.md", "_Footer.md"}, raw: `\[\[`,
+		titles: map[string]string{"Set-up-the-server.md": "Set up the server", "Network-Ports.md": "Network Ports"}, reads: map[string]string{"Home.md": `\[the ports\]\(\S*/Network-Ports\)`}},
+	{dir: "C24-lfs-symlink", no: []string{"big.md"}},
+	{dir: "C26-language", found: map[string]string{"¿Qué es AGIOne?": "index.md"}},
+	{dir: "C27-error-message"},
+	{dir: "C30-vitepress-include", at: map[string]string{"packages/core/src/setup.md": "https://docs.acme.test/core/setup"}, raw: `@include|<<<|Internal title|#region`,
+		asked: map[string]string{"How many projects may a workspace hold?": "40"}, found: map[string]string{"/parcels fields": "endpoints.md"},
+		reads: map[string]string{"endpoints.md": "lantern", "index.md": "40 projects"}, no: []string{"parts/"}},
+	{dir: "C31-tabs-imports", asked: map[string]string{"How many GB does the Linux package need?": "3 GB"}, raw: `import |<Linux|<Deep|\{props|\{Conf\}`,
+		reads: map[string]string{"docs/install.mdx": `(?s)lantern_depth = 12`}, found: map[string]string{"brew": "docs/install.mdx"}},
+	{dir: "C33-import-simple", asked: map[string]string{"How many GB of disk does the lantern script need?": "3 GB"},
+		found: map[string]string{"lantern script": "docs/install.mdx#linux"}, raw: `import |<Linux`, reads: map[string]string{"docs/install.mdx": "lantern script needs 3 GB"}},
+	{dir: "C37-docusaurus-template", at: map[string]string{"docs/intro.md": "https://docs.acme.test/intro"}, no: []string{"docs/internal/"}},
+	{dir: "C38-mkdocs-tabs-edit", asked: map[string]string{"How long do I wait on Windows?": "70 seconds"}, raw: `\{ #|\{#`},
+	{dir: "C39-mkdocs-blog", at: map[string]string{"docs/blog/posts/spring.md": "https://docs.acme.test/blog/2026/03/04/spring-news/"},
+		no: []string{"docs/blog/posts/next.md"}, unsaid: []string{"docs/old/v1.md"}},
+	{dir: "C40-script-forms/site/vp-spread", no: []string{"internal/"}, at: map[string]string{"start.md": `https://docs.acme.test/start`}},
+	{dir: "C40-script-forms/site/vp-fn", no: []string{"internal/"}, at: map[string]string{"start.md": `https://docs.acme.test/start`}},
+	{dir: "C40-script-forms/site/vp-const", no: []string{"internal/"}, at: map[string]string{"start.md": `https://docs.acme.test/guide/start`}},
+	{dir: "C40-script-forms/site/vp-mermaid", no: []string{"internal/"}, at: map[string]string{"start.md": `https://docs.acme.test/start`}},
+	{dir: "C40-script-forms/site/du-plugin", no: []string{"docs/internal/"}, at: map[string]string{"docs/start.md": `https://docs.acme.test/start`}},
+	{dir: "C40-script-forms/site/du-const", no: []string{"docs/internal/"}, at: map[string]string{"docs/start.md": `https://docs.acme.test/start`}},
+	{dir: "C40-script-forms/site/du-fn", no: []string{"docs/internal/"}, at: map[string]string{"docs/start.md": `https://docs.acme.test/start`}},
+	{dir: "C41-long-section", asked: map[string]string{"For how long is a lantern lent?": "19 days", "When was walrus mode removed?": `1\.60`}},
+	{dir: "C42-fern", at: map[string]string{"fern/pages/qs.mdx": "https://docs.acme.test/getting-started/quick-start", "fern/pages/limits.mdx": "https://docs.acme.test/getting-started/limits"},
+		titles: map[string]string{"fern/pages/qs.mdx": "Quick start"}, unsaid: []string{"fern/pages/plan.mdx"}, no: []string{"fern/pages/unused.mdx"}},
+	{dir: "C43-zensical", at: map[string]string{"docs/guide/setup.md": "https://docs.acme.test/guide/setup/"}, no: []string{"README.md"}},
+	{dir: "C46-formats", warned: `\.docx|\.textile`},
+	{dir: "C47-search-flags", at: map[string]string{"src/content/docs/own.md": "https://docs.acme.test/deep/other-name/"}, unsaid: []string{"src/content/docs/hid.md"}},
+	{dir: "C49-fumadocs-i18n", at: map[string]string{"content/docs/mutation.ja.mdx": "/ja/docs/mutation", "content/docs/mutation.mdx": "/docs/mutation"}},
+	{dir: "C50-mdx-export", raw: `mermaid|lantern|return <|\{:js\}|<Demo`, asked: map[string]string{"How many bars has a chart?": "9"}},
+}
+
+// What a small source of each generator holds is found, shown and left out as that generator does.
+func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
+	need.Everything(t, "reads the cases of shared/cases")
+	t.Parallel()
+	root := "../../../shared/cases"
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("there are no cases beside the checkout")
+	}
+	held := 0
+	for _, c := range sourceCases {
+		dir := filepath.Join(root, c.dir)
+		if !strings.Contains(c.dir, "/site/") {
+			dir = filepath.Join(dir, "site")
+		}
+		failed := c.fails(t, folder(t, dir))
+		if len(failed) == 0 {
+			held++
+			t.Logf("%s: holds", c.dir)
+		} else {
+			t.Errorf("%s: %s", c.dir, strings.Join(failed, "; "))
+		}
+	}
+	t.Logf("%d of %d cases hold", held, len(sourceCases))
+}
+
+func folder(t *testing.T, dir string) corpora.Tree {
+	t.Helper()
+	tree := corpora.Tree{}
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		raw, err := os.ReadFile(name)
+		rel, _ := filepath.Rel(dir, name)
+		tree[filepath.ToSlash(rel)] = raw
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree
+}
+
+// fails lists what of a case does not hold.
+func (c *sourceCase) fails(t *testing.T, tree corpora.Tree) (out []string) {
+	a := newAsker(t)
+	p := api.Project{ID: "case", DocsDir: c.docsDir}
+	check, err := a.library.Check(t.Context(), p, tree, func(int, int) {})
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if _, err := a.library.Update(t.Context(), p, tree, func(int, int) {}); err != nil {
+		return []string{err.Error()}
+	}
+	a.indexed["case"] = true
+	miss := func(format string, args ...any) { out = append(out, fmt.Sprintf(format, args...)) }
+	pages := map[string]search.CheckedPage{}
+	for _, page := range check.Pages {
+		pages[page.Path] = page
+		if slices.ContainsFunc(c.no, func(no string) bool {
+			return page.Path == no || strings.HasSuffix(no, "/") && strings.HasPrefix(page.Path, no)
+		}) {
+			miss("%s is a page", page.Path)
+		}
+		text, err := a.library.Page(t.Context(), p.ID, page.Path, nil)
+		if err != nil {
+			continue
+		}
+		if c.raw != "" {
+			if m := regexp.MustCompile(c.raw).FindString(text.Content); m != "" {
+				miss("%s shows %q", page.Path, m)
+			}
+		}
+		if want := c.reads[page.Path]; want != "" && !regexp.MustCompile(want).MatchString(text.Content) {
+			miss("%s does not say %q: %q", page.Path, want, text.Content)
+		}
+	}
+	for file, want := range c.at {
+		if got := pages[file].URL; got != want {
+			miss("%s is at %q, not %s", file, got, want)
+		}
+	}
+	for file, want := range c.titles {
+		if got := pages[file].Title; !regexp.MustCompile("^(?:" + want + ")").MatchString(got) {
+			miss("%s has the title %q", file, got)
+		}
+	}
+	for _, file := range c.unsaid {
+		if got := pages[file].State; got != site.Unlisted {
+			miss("%s is %q", file, got)
+		}
+	}
+	if c.warned != "" && !regexp.MustCompile(c.warned).MatchString(fmt.Sprint(check.Warnings)) {
+		miss("the warnings are %v", check.Warnings)
+	}
+	for query, want := range c.found {
+		hits, err := a.library.Search(t.Context(), p.ID, search.Query{Text: query, Limit: 5})
+		at, anchored := "nothing", strings.Contains(want, "#")
+		if err == nil && len(hits) > 0 {
+			if at = hits[0].Path; anchored {
+				at += "#" + hits[0].Anchor
+			}
+		}
+		if at != want {
+			miss("%q finds %s", query, at)
+		}
+	}
+	for question, want := range c.asked {
+		text, cited, _ := a.ask(t, "case", question, nil)
+		if !regexp.MustCompile(want).MatchString(text + a.cards) {
+			miss("%q is answered %q from %v", question, text, cited)
+		} else if c.raw != "" && regexp.MustCompile(c.raw).MatchString(text) {
+			miss("the answer of %q shows %q", question, text)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
