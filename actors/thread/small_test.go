@@ -164,9 +164,9 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 
 // What is reached. The aim is 24 of 30, 19 of 24, and 22 of 24.
 const (
-	leastOfTen   = 23
-	leastOfThree = 18
-	leastSame    = 19
+	leastOfTen   = 25
+	leastOfThree = 20
+	leastSame    = 23
 )
 
 var first3 = map[string]bool{"acme": true, "orbit": true, "harbor": true}

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -30,6 +31,7 @@ func evidenceFor(req model.Request, question string, q *query, sections []*secti
 	weights := append(roomForWeights[:0], q.weights...)
 	names := append(roomForNames[:0], make([]bool, len(weights))...)
 	q.single(question, req.Project, sections, weights, names)
+	numbered, whole := q.numbered(question)
 	total := 0.0
 	for _, w := range weights {
 		total += w
@@ -44,12 +46,28 @@ func evidenceFor(req model.Request, question string, q *query, sections []*secti
 		}
 		f.held, f.missing = held, 0
 		for t, w := range weights {
-			if names[t] && s.terms[t] < 0 {
+			if names[t] && s.terms[t] < 0 || t == numbered && !strings.Contains(s.of.Text, whole) {
 				f.missing = max(f.missing, w/q.unknown)
 			}
 		}
 	}
 	return f
+}
+
+var withNumber = regexp.MustCompile(`\b[A-Z][A-Za-z]+/\d[\d.]*\b`)
+
+// numbered is the term of a name with a number, which is another thing than the name alone, and how it is written:
+// HTTP/3. It is -1 if there is none.
+func (q *query) numbered(question string) (term int, whole string) {
+	if !strings.Contains(question, "/") {
+		return -1, ""
+	}
+	whole = withNumber.FindString(question)
+	name, _, _ := strings.Cut(whole, "/")
+	for _, t := range termsOf(name) {
+		return q.find(t.hash), whole
+	}
+	return -1, ""
 }
 
 // single counts each word of the question once: the parts of a name that some passage has whole add nothing to it, and

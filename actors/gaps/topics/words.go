@@ -1,6 +1,7 @@
 package topics
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ type Word struct{ Term, Surface string }
 // Read cuts a question into its words. They can be kept: they depend on the text alone.
 func Read(text string) Words {
 	text = brief.Bytes(text, longest, "")
-	language := languageOf(text)
+	language := cmp.Or(analysis.LanguageOf(text), "en")
 	grammar := analysis.Grammar(language)
 	a := analysis.Get()
 	defer a.Put()
@@ -55,34 +56,6 @@ func Read(text string) Words {
 }
 
 var joints = strings.NewReplacer("-", "", ".", "", "_", "", "@", "", "'", "", "’", "", "$", "", "/", "")
-
-// languages are those that questions are told apart by, if they are written in Latin letters: by their words of
-// grammar.
-var languages = []string{"en", "de", "fr", "es", "pt", "it", "nl"}
-
-// languageOf is the language whose words of grammar a text has most of; English if it has none.
-func languageOf(text string) string {
-	if codes := analysis.Scripts(text); codes[0] != "Latn" {
-		if codes[0] == "Cyrl" {
-			return "ru"
-		}
-		return "en" // without a stemmer for the script, which of them does not matter
-	}
-	best, most := "en", 0
-	words := strings.FieldsFunc(analysis.Fold(text), func(r rune) bool { return !analysis.IsWord(r) })
-	for _, language := range languages {
-		known, n := analysis.Grammar(language), 0
-		for _, w := range words {
-			if known[w] {
-				n++
-			}
-		}
-		if n > most {
-			best, most = language, n
-		}
-	}
-	return best
-}
 
 // Words that readers of documentation use for one another. Each line is one concept; the first word names it.
 var concepts = func() map[string]string {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 
 	"docent/actors/job"
@@ -40,6 +41,7 @@ const seedAtOnce = 256
 // listings that follow from it.
 func (o *Service) seed(ctx context.Context, p SeedParams, progress Progress) (Seeded, error) {
 	began := time.Now()
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // what is known of all streams stays, and is not looked at again for each batch
 	var made Seeded
 	if o.server != nil {
 		return made, errors.New("a server uses this data directory: stop it first")
