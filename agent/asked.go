@@ -106,7 +106,7 @@ func (a *Agent) asked(ctx context.Context, b *builtin, prompt string, names *pag
 	}
 	res, err := b.finish(ctx)
 	if err == nil && len(res.Changes) > 0 {
-		res.Draft = len(q.Ignored) > 0
+		res.Draft = res.Draft || len(q.Ignored) > 0
 		res.Review = true
 	}
 	return res, true, err

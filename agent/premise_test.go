@@ -20,6 +20,9 @@ func TestFixingLinksDoubtsItsPremiseBeforeMostLinksOfASort(t *testing.T) {
 	if len(res.Changes) > 0 || !strings.Contains(res.Message, "30 of 30 links whose anchor has capitals") {
 		t.Errorf("%d changes: %s", len(res.Changes), res.Message)
 	}
+	if res = j.must("fix broken links, ignoring case"); !strings.Contains(res.Message, "Fixed 30 broken links") {
+		t.Error(res.Message)
+	}
 
 	j = newJob(t, map[string]string{"topics/a.md": "# A\n\n[1](/docs/topics/b/), [2](/docs/topics/b/), [3](/docs/topics/a/)\n",
 		"topics/b.md": "# B\n\nSee [c](c.md).\n", "topics/d.md": "# D\n"})
@@ -35,5 +38,28 @@ func TestFixingLinksMendsTheOneThatIsUnlikeTheOthers(t *testing.T) {
 	j.project = api.Project{ID: "p"}
 	if res := j.must("fix broken links"); !strings.Contains(res.Message, "Fixed 1 broken link") {
 		t.Error(res.Message)
+	}
+}
+
+// One text in very many places may have another sense in some: the pull request is a draft, unless their number was said.
+func TestATextThatIsReplacedInManyPlacesIsLookedAt(t *testing.T) {
+	for _, c := range []struct {
+		prompt string
+		draft  bool
+		says   string // if it changes nothing
+	}{
+		{`replace "," with "." in a.md`, true, ""}, {`replace "," with "." in a.md in all 30 places`, false, ""},
+		{`replace "," with "." in all 30 places`, false, ""}, {`remove "Fees" from a.md`, true, ""},
+		{`replace "," with "." in a.md in all 29 places`, false, "stands 30 times"}, {`rename "Fees" to "Costs" in a.md`, false, ""},
+		{`replace "Fees" with "Costs" in b.md`, false, ""},
+	} {
+		j := newJob(t, map[string]string{"a.md": "# A\n\n" + strings.Repeat("Fees of 2,5 per day\n\n", 30), "b.md": "# B\n\n" + strings.Repeat("Fees here\n\n", 20)})
+		res := j.do(c.prompt)
+		if res.Draft != c.draft || res.Review != c.draft || (len(res.Changes) == 0) != (c.says != "") || !strings.Contains(res.Message, c.says) {
+			t.Errorf("%s: draft %v, %d changes: %s", c.prompt, res.Draft, len(res.Changes), res.Message)
+		}
+		if c.draft && !strings.Contains(res.Body, "in all 30 places") {
+			t.Errorf("%s: %s", c.prompt, res.Body)
+		}
 	}
 }

@@ -216,3 +216,49 @@ func TestAMoveLeavesARedirectOfTheGenerator(t *testing.T) {
 		})
 	}
 }
+
+// A new page goes into the navigation of generators that show only what is listed, beside the pages of its folder.
+func TestANewPageIsListed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, prompt string
+		files        map[string]string
+		in, was, is  string
+	}{
+		{"mdBook", `create page src/nested/disk.md titled "Disk"`, map[string]string{"book.toml": "[book]\ntitle = \"A\"\n", "src/nested/README.md": "# P\n", "src/a.md": "# A\n"},
+			"src/SUMMARY.md", "# Summary\n\n[Intro](README.md)\n\n# Use\n\n- [A](a.md)\n- [Ports](nested/README.md)\n- [Draft]()\n",
+			"# Summary\n\n[Intro](README.md)\n\n# Use\n\n- [A](a.md)\n- [Ports](nested/README.md)\n  - [Disk](nested/disk.md)\n- [Draft]()\n"},
+		{"GitBook", `create page docs/use/ports.md titled "Ports"`, map[string]string{".gitbook.yaml": "root: ./docs/\n", "docs/use/install.md": "# I\n", "docs/README.md": "# A\n"},
+			"docs/SUMMARY.md", "# Table of contents\n\n* [Welcome](README.md)\n\n## Use\n\n* [Install it](use/install.md)\n\n## More\n",
+			"# Table of contents\n\n* [Welcome](README.md)\n\n## Use\n\n* [Install it](use/install.md)\n* [Ports](use/ports.md)\n\n## More\n"},
+		{"a group of GitBook", `create page docs/ports.md titled "Ports" in group "Use"`, map[string]string{".gitbook.yaml": "root: ./docs/\n", "docs/use/install.md": "# I\n", "docs/README.md": "# A\n"},
+			"docs/SUMMARY.md", "# Table of contents\n\n* [Welcome](README.md)\n\n## Use\n\n* [Install it](use/install.md)",
+			"# Table of contents\n\n* [Welcome](README.md)\n\n## Use\n\n* [Install it](use/install.md)\n* [Ports](ports.md)"},
+		{"Sphinx", `create page guide/b.md titled "B"`, map[string]string{"conf.py": "", "guide/a.md": "# A\n"},
+			"index.rst", ".. toctree::\n   :maxdepth: 1\n\n   guide/a\n   other\n\nText.\n", ".. toctree::\n   :maxdepth: 1\n\n   guide/a\n   guide/b\n   other\n\nText.\n"},
+		{"docsify", `create page guide/b.md titled "B"`, map[string]string{"guide/a.md": "# A\n"},
+			"_sidebar.md", "* [Home](/)\n* [A](guide/a.md)\n", "* [Home](/)\n* [A](guide/a.md)\n* [B](guide/b.md)\n"},
+		{"VitePress", `create page guide/b.md titled "B"`, map[string]string{"guide/a.md": "# A\n"}, ".vitepress/config.mts",
+			"export default { themeConfig: { sidebar: [\n  { text: 'G', items: [\n    { text: 'A', link: '/guide/a' },\n  ] },\n] } }\n",
+			"export default { themeConfig: { sidebar: [\n  { text: 'G', items: [\n    { text: 'A', link: '/guide/a' },\n    { text: 'B', link: '/guide/b' },\n  ] },\n] } }\n"},
+		{"Docusaurus", `create page docs/guide/b.md titled "B"`, map[string]string{"docusaurus.config.js": "module.exports = {presets: [['classic', {docs: {sidebarPath: './sidebars.js'}}]]};\n", "docs/guide/a.md": "# A\n"}, "sidebars.js",
+			"module.exports = {docs: ['intro', 'guide/a', {type: 'category', items: ['x']}]};\n", "module.exports = {docs: ['intro', 'guide/a', 'guide/b', {type: 'category', items: ['x']}]};\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			files := map[string]string{c.in: c.was}
+			for f, text := range c.files {
+				files[f] = text
+			}
+			j := newJob(t, files)
+			res := j.must(c.prompt)
+			if got := j.tree.files()[c.in]; got != c.is {
+				t.Errorf("%s became\n%s\nnot\n%s\n%s", c.in, got, c.is, res.Message)
+			}
+		})
+	}
+	j := newJob(t, map[string]string{"conf.py": "", "guide/a.md": "# A\n", "index.rst": ".. toctree::\n   :glob:\n\n   guide/*\n   b\n"})
+	if res := j.must(`create page guide/b.md titled "B"`); strings.Contains(res.Message, "navigation") || len(res.Changes) != 1 {
+		t.Errorf("a pattern names it: %s", res.Message)
+	}
+}

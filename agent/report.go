@@ -293,6 +293,7 @@ func (r *work) listChanges(body *strings.Builder, changes []Change) {
 
 // report writes the result: titles, the pull request's text and the word to the user, all from the same counts.
 func (r *work) report(changes []Change, checked []string, todos []api.Todo) Result {
+	r.notices(changes)
 	title := r.Titles[0]
 	if n := len(r.Titles); n > 1 {
 		title += fmt.Sprintf(" and %d more", n-1)
@@ -345,7 +346,7 @@ func (r *work) report(changes []Change, checked []string, todos []api.Todo) Resu
 	return Result{
 		Model: r.model, Changes: changes, Title: title, Commit: commit.String(), Body: body.String(), Message: message,
 		Todos:  todos,
-		Review: r.check.Review, Outcome: api.OutcomeChanged,
+		Review: r.check.Review || r.Mass, Draft: r.Mass, Outcome: api.OutcomeChanged,
 	}
 }
 

@@ -87,6 +87,47 @@ func TestARealGiteaShowsDraftsLabelsAndReports(t *testing.T) {
 	}
 }
 
+// Who is asked to review is asked once by a real server too; strangers, and the bot itself, cost nobody the question.
+func TestARealGiteaIsAskedForReviews(t *testing.T) {
+	g := onGitea(t, giteatest.Start(t), "docs", quick)
+	p := g.rig.project
+	p.Pulls.Reviewers = "ann, nobody-of-that-name, docent-bot, docent-bot/no-team"
+	pub := forgetest.Publication(p, g.tip(t, "docent/job_1"), "# Set up\n\nNew.\n")
+	for range 2 {
+		if _, err := g.Hub.Publish(t.Context(), pub); err != nil {
+			t.Fatal(err)
+		}
+	}
+	asked := func() (names []string) {
+		var list []struct {
+			State string
+			User  struct{ Login string }
+		}
+		g.Call(t, g.Owner.Token, http.MethodGet, g.Path("/pulls/1/reviews"), nil, &list)
+		for _, r := range list {
+			names = append(names, r.State+" "+r.User.Login)
+		}
+		return names
+	}
+	if got := asked(); !slices.Equal(got, []string{"REQUEST_REVIEW ann"}) {
+		t.Errorf("reviews: %q", got)
+	}
+	g.Review(t, g.ann, 1, false, "Fine.", giteatest.LineComment{Path: "guide/setup.md", Line: 1, Body: "Fine."})
+	reviewed := asked()
+	next := forgetest.Publication(p, g.tip(t, pub.Branch), "# Set up\n\nNewer.\n")
+	next.Reviewers = []string{"ann"}
+	if _, err := g.Hub.Publish(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+	if got := asked(); !slices.Equal(got, reviewed) {
+		t.Errorf("reviews: %q, before %q", got, reviewed)
+	}
+	account, err := g.Hub.Authors(t.Context(), p, []forge.Commit{{Hash: g.Commits(t, "main")[0], Author: "Somebody"}})
+	if err != nil || len(account) != 0 {
+		t.Errorf("the author of a commit whom the server does not know: %q, %v", account, err)
+	}
+}
+
 func TestARealGiteaRefusesInPlainWords(t *testing.T) {
 	s := giteatest.Start(t)
 	g := onGitea(t, s, "docs", quick)

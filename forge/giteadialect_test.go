@@ -132,6 +132,10 @@ func TestTheStandInAnswersAsARealGiteaDoes(t *testing.T) {
 		{who: "token", method: "POST", path: "/issues/1/comments", body: `{"body":""}`, onlyStatus: true},
 		{who: "token", method: "POST", path: "/pulls/1/comments/LINE/replies", body: `{"body":"Answer"}`, onlyStatus: true},
 		{who: "token", method: "POST", path: "/issues/1/labels", body: `{"labels":["not there"]}`, onlyStatus: true},
+		{who: "token", method: "POST", path: "/pulls/1/requested_reviewers", body: `{"reviewers":["bob"],"team_reviewers":[]}`, onlyStatus: true},
+		{who: "token", method: "GET", path: "/pulls/1/reviews?page=1&limit=50"},
+		{who: "token", method: "POST", path: "/pulls/1/requested_reviewers", body: `{"reviewers":["nobody-of-that-name"]}`, onlyStatus: true},
+		{who: "token", method: "GET", path: "/git/commits/docent%2Fjob_1?stat=false&files=false", onlyStatus: true},
 		{who: "wrong", method: "GET", path: "", onlyStatus: true},
 	} {
 		s.Do(func() { s.NoAdmin = c.who == "reader" })

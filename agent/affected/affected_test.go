@@ -202,6 +202,27 @@ func TestFilesOfSecretsAreToldByTheirNames(t *testing.T) {
 	}
 }
 
+func TestADiffIsShownWithoutFilesThatAreNotKept(t *testing.T) {
+	t.Parallel()
+	part := func(head string) string { return head + "@@ -1 +1 @@\n-diff --git a/.env b/.env\n+K=1\n" }
+	kept := part("diff --git a/x.go b/x.go\n--- a/x.go\n+++ b/x.go\n") + part("diff --git \"a/\\303\\274.go\" \"b/\\303\\274.go\"\n--- \"a/\\303\\274.go\"\n+++ \"b/\\303\\274.go\"\n")
+	text := "commit abc\n\n    of .env\n\n" + kept +
+		part("diff --git a/.env b/.env\n--- a/.env\n+++ b/.env\n") + part("diff --git a/.env b/y.go\nrename from .env\nrename to y.go\n--- a/.env\n+++ b/y.go\n") +
+		part("diff --git a/y.go b/.env\nrename from y.go\nrename to .env\n--- a/y.go\n+++ b/.env\n") +
+		part("diff --git a/.env b/.env\ndeleted file mode 100644\n--- a/.env\n+++ /dev/null\n") + "diff --git a/.env b/.env\nBinary files a/.env and b/.env differ\n" +
+		part("diff --git a/x b/.env b/x b/.env\n--- a/x b/.env\n+++ b/x b/.env\n")
+	if got := Only(text, func(p string) bool { return !Secret(p) }); got != kept {
+		t.Errorf("%s", got)
+	}
+	if got := Only("", func(string) bool { return true }); got != "" {
+		t.Errorf("%q", got)
+	}
+	d := Parse("--- a/x\n+++ b/x\n@@ -1,3 +1,2 @@\n a\n-b\n-b\n+c\n")
+	if got := string(d.Files[0].After([]byte("b\na\r\nb\nb\n"))); got != "c\na\r\nb\n" {
+		t.Errorf("%q", got)
+	}
+}
+
 // A large change and a large documentation are looked at within bounds.
 func TestALargeChangeIsCut(t *testing.T) {
 	t.Parallel()

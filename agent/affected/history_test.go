@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -100,7 +101,7 @@ func (r repo) docsAt(commit, docs string) Docs {
 	return Docs{Files: files, Read: func(p string) ([]byte, error) { return texts[p], nil }}
 }
 
-// The pages that a commit really changed are looked for among the first five that are named for its code alone.
+// The pages that a commit really changed are looked for among those that are named for its code alone: the first MOST, or as many as by default.
 func TestHistory(t *testing.T) {
 	dir, list := history(t)
 	type sum struct{ commits, hit, all, pages, first, named, wrong, outdated, outdatedWrong, quiet int }
@@ -119,6 +120,7 @@ func TestHistory(t *testing.T) {
 		})
 		code := r.git("diff", "-M", parent, c.commit, "--", ".", ":(exclude)"+c.docs, ":(exclude)*.md")
 		o := Options{Docs: c.docs}
+		o.Most, _ = strconv.Atoi(os.Getenv("MOST"))
 		if os.Getenv("MESSAGE") != "" {
 			o.Message = r.git("log", "-1", "--format=%B", c.commit)
 		}

@@ -159,7 +159,7 @@ var mustache = regexp.MustCompile(`\{\{((?s:.*?))\}\}`)
 // readCodeBase reads what the documentation runs as it stands.
 func readCodeBase(s *pages.Site) (codeBase, error) {
 	known := codeBase{scripts: map[string]bool{}, modules: map[string]bool{}}
-	pages, err := s.Pages()
+	pages, err := s.All()
 	if err != nil {
 		return known, err
 	}

@@ -165,7 +165,7 @@ func (o *AddSection) Run(r *Run) error {
 	if o.Before {
 		at = s.before
 	}
-	text := strings.Repeat("#", s.level) + " " + title
+	text := s.page.NewHeading(s.level, title)
 	if strings.TrimSpace(o.Text) != "" {
 		text += "\n\n" + strings.Trim(o.Text, "\n")
 	}

@@ -173,12 +173,20 @@ func (r *Run) Do(op Operation) error {
 	}
 	r.bounds = b
 	before := r.Files.Save()
-	if err := op.Run(r); err != nil || b == nil || b.free {
+	if err := op.Run(r); err != nil {
 		return err
 	}
 	list, err := r.Files.Since(before)
 	if err != nil {
 		return err
+	}
+	for _, t := range list {
+		if f := markup.FormatOf(t.Path); f.Plain() && !speaks(op) {
+			return say.Refuse("%s is %s, in which text is replaced, renamed and corrected, and sections are added, changed and deleted; %s is not done there", r.Site.Show(t.Path), f, say.Quote(say.LowerFirst(op.Todo())))
+		}
+	}
+	if b == nil || b.free {
+		return nil
 	}
 	for _, t := range list {
 		if err := r.outside(t); err != nil {
@@ -204,6 +212,14 @@ func (r *Run) outside(t workspace.Touched) error {
 	}
 	if r.bounds.followed[f] {
 		regions = joined(append(regions, linkTargets(p)...))
+	}
+	if p.Format.Plain() { // what stands around a title follows it
+		for _, h := range p.Headings {
+			if len(clip([]markup.Span{h.Inner}, regions)) > 0 {
+				regions = append(regions, h.Span)
+			}
+		}
+		regions = joined(regions)
 	}
 	if !whole && !onlyWithin(t.Old, t.Now, regions) {
 		return beyond
@@ -239,7 +255,7 @@ func (r *Run) page() (*markup.Page, error) {
 	}
 	f := r.bounds.pages[0]
 	if !workspace.IsPage(f) {
-		return nil, say.Refuse("%s is no Markdown page", r.Site.Show(f))
+		return nil, say.Refuse("%s is no page", r.Site.Show(f))
 	}
 	p, err := r.Site.Page(f)
 	if err != nil {

@@ -16,6 +16,13 @@ import (
 
 // put writes a page. With pin set, anchors that links use are kept although the headings' words have changed.
 func (r *Run) put(f string, before *markup.Page, out []byte, pin bool) error {
+	if before.Format.Plain() {
+		var err error
+		if out, err = r.referable(before, markup.Readorned(before, out)); err != nil {
+			return err
+		}
+		return r.Files.Write(f, out)
+	}
 	if pin {
 		now := markup.Parse(f, out)
 		edits, err := r.pins(before, now)
@@ -251,7 +258,7 @@ func (o *ChangeHeading) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	now := markup.Parse(p.Path, out)
+	now := markup.Parse(p.Path, markup.Readorned(p, out))
 	if len(now.Headings) != len(p.Headings) {
 		return say.Refuse("%s would not be one heading", say.Quote(to))
 	}

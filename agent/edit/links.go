@@ -159,6 +159,9 @@ func (o *FixLinks) Run(r *Run) error {
 		}
 	}
 	doubts := premises(list, repairs)
+	if o.Scope.IgnoreCase { // it was asked, and this is the answer
+		delete(doubts, way{kind: anchorCase})
+	}
 	fixed, files := 0, 0
 	for _, p := range inOrder(repairs) {
 		var edits []markup.Edit
@@ -264,7 +267,7 @@ func premises(list []*markup.Page, repairs map[*markup.Page][]repair) map[way]st
 		switch {
 		case n < few || 2*n <= all:
 		case w.kind == anchorCase:
-			out[w] = fmt.Sprintf("%d of %d links whose anchor has capitals would lead nowhere for their case alone. If the site keeps the case of anchors they are right", n, all)
+			out[w] = fmt.Sprintf("%d of %d links whose anchor has capitals would lead nowhere for their case alone. If the site keeps the case of anchors they are right; if it does not, say “fix broken links, ignoring case”", n, all)
 		default:
 			out[w] = fmt.Sprintf("%d of %d links that begin with %s would lead nowhere. If the documentation is mounted there they are right: give the project the site's address with it", n, all, say.Quote(w.prefix+"/"))
 		}

@@ -1,8 +1,11 @@
 package edit
 
 import (
+	"path"
+
 	"docent/agent/pages"
 	"docent/agent/say"
+	"docent/site/markup"
 )
 
 // moveInNavigation makes navigation and redirects follow a page.
@@ -88,39 +91,94 @@ func (o *NavEntry) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	if nav == nil {
-		return say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
-	}
 	if o.Remove {
-		k, err := nav.Drop(f)
-		if err != nil {
-			return err
-		}
-		if k == 0 {
-			return say.Idle("%s is not in the navigation", r.Site.Show(f))
-		}
-		r.Dropped[f] = true
-		r.Tally(nav.File, "navigation entries removed", k)
-		r.Did("Removed %s from the navigation", r.Site.Show(f))
-		r.headline("remove %s from the navigation", r.Site.Show(f))
-		return r.Files.Write(nav.File, nav.Src)
+		return o.remove(r, nav, f)
 	}
 	p, err := r.Site.Page(f)
 	if err != nil {
 		return err
 	}
-	where, err := nav.Add(pages.NewEntry{File: f, Title: p.Title(), Group: o.Group, After: o.After, Before: o.Before,
-		Top: o.Top})
+	where, err := r.list(nav, pages.NewEntry{File: f, Title: p.Title(), Group: o.Group, After: o.After, Before: o.Before, Top: o.Top})
 	if err != nil {
 		return err
 	}
-	r.Tally(nav.File, "navigation entries added", 1)
 	if where == "" {
 		where = "the top"
 	}
 	r.Did("Added %s to the navigation under %s", r.Site.Show(f), say.Quote(where))
 	r.headline("add %s to the navigation", r.Site.Show(f))
-	return r.Files.Write(nav.File, nav.Src)
+	return nil
+}
+
+// remove takes a page out of the navigation.
+func (o *NavEntry) remove(r *Run, nav *pages.Navigation, f string) error {
+	k := 0
+	if nav == nil {
+		in, err := r.Site.Inbound(f)
+		if err != nil {
+			return err
+		}
+		entries, any := map[*markup.Page][]markup.Edit{}, false
+		for _, l := range in {
+			if e, ok := r.Site.Entry(l.Page, l.Link); ok && !e.Holds() {
+				entries[l.Page] = append(entries[l.Page], markup.Edit{Span: e.Line})
+				k++
+			}
+			any = any || pages.Navigates(l.Page.Path)
+		}
+		if k == 0 && !any {
+			return say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
+		}
+		for _, p := range inOrder(entries) {
+			if err := r.edit(p, entries[p], "navigation entries removed", len(entries[p])); err != nil {
+				return err
+			}
+		}
+	} else {
+		var err error
+		if k, err = nav.Drop(f); err != nil {
+			return err
+		}
+		if k > 0 {
+			r.Tally(nav.File, "navigation entries removed", k)
+			if err := r.Files.Write(nav.File, nav.Src); err != nil {
+				return err
+			}
+		}
+	}
+	if k == 0 {
+		return say.Idle("%s is not in the navigation", r.Site.Show(f))
+	}
+	r.Dropped[f] = true
+	r.Did("Removed %s from the navigation", r.Site.Show(f))
+	r.headline("remove %s from the navigation", r.Site.Show(f))
+	return nil
+}
+
+// list adds a page to the navigation, whatever holds it, and gives the group's name.
+func (r *Run) list(nav *pages.Navigation, e pages.NewEntry) (where string, err error) {
+	if nav != nil {
+		if where, err = nav.Add(e); err != nil {
+			return "", err
+		}
+		r.Tally(nav.File, "navigation entries added", 1)
+		return where, r.Files.Write(nav.File, nav.Src)
+	}
+	file, out, where, err := r.Site.AddToList(e)
+	if err != nil {
+		return "", err
+	}
+	if file != "" {
+		r.Tally(file, "navigation entries added", 1)
+		return where, r.Files.Write(file, out)
+	}
+	if e.Group == "" && e.After == "" && e.Before == "" && !e.Top {
+		if file, out = r.Site.AddToProgram(e); file != "" {
+			r.Tally(file, "navigation entries added", 1)
+			return path.Base(file), r.Files.Rewrite(file, out)
+		}
+	}
+	return "", say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
 }
 
 // ListPage gives a new page its place in the navigation.
@@ -129,30 +187,17 @@ func (r *Run) ListPage(f, title, group string) error {
 	if err != nil {
 		return err
 	}
-	if nav == nil {
-		if group != "" {
-			return say.Refuse("the navigation of this site cannot be edited: %s", r.Site.WhyNoNavigation())
-		}
-		if r.Site.Generated() {
-			r.Kept("The navigation was not edited: %s", r.Site.WhyNoNavigation())
-		}
-		return nil
-	}
-	where, err := nav.Add(pages.NewEntry{File: f, Title: title, Group: group})
-	if err != nil {
-		if group != "" {
-			return err
-		}
-		if _, ok := err.(*say.Refusal); !ok {
-			return err
-		}
-		r.Kept("The page is in no navigation yet: %v. Say: add %s to navigation under \"…\"", err, r.Site.Show(f))
-		return nil
-	}
-	if err := r.Files.Write(nav.File, nav.Src); err != nil {
+	where, err := r.list(nav, pages.NewEntry{File: f, Title: title, Group: group})
+	switch why, refused := say.AsRefusal(err); {
+	case refused && why.Idle && group == "":
+	case err == nil:
+		r.Did("Added it to the navigation under %s", say.Quote(where))
+	case group != "" || !refused:
 		return err
+	case nav != nil:
+		r.Kept("The page is in no navigation yet: %v. Say: add %s to navigation under \"…\"", err, r.Site.Show(f))
+	case r.Site.Generated() || r.Site.NeedsListing():
+		r.Kept("The navigation was not edited: %s", r.Site.WhyNoNavigation())
 	}
-	r.Tally(nav.File, "navigation entries added", 1)
-	r.Did("Added it to the navigation under %s", say.Quote(where))
 	return nil
 }

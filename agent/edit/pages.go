@@ -72,9 +72,9 @@ func (o *DeletePage) Run(r *Run) error {
 	entries := map[*markup.Page][]markup.Edit{}
 	// an entry of a page that is the navigation goes as a whole
 	links = slices.DeleteFunc(links, func(l pages.Inbound) bool {
-		at, ok := summaryEntry(l)
-		if ok {
-			entries[l.Page] = append(entries[l.Page], markup.Edit{Span: at})
+		e, ok := r.Site.Entry(l.Page, l.Link)
+		if ok = ok && !e.Holds(); ok {
+			entries[l.Page] = append(entries[l.Page], markup.Edit{Span: e.Line})
 		}
 		return ok
 	})
@@ -217,46 +217,6 @@ func (r *Run) unlinked(f string, l pages.Inbound) ([]markup.Edit, error) {
 // linesOf takes in the whole lines that a span stands in.
 func linesOf(src []byte, s markup.Span) markup.Span {
 	return markup.Span{Start: pages.LineStart(src, s.Start), End: pages.LineAfter(src, s.End)}
-}
-
-// summaryEntry is the line of a list that names a page in a page that is navigation: mdBook's and GitBook's SUMMARY.md,
-// docsify's and wikis' bars, Antora's nav.adoc, Sphinx's toctree. One that has entries below it stays.
-func summaryEntry(l pages.Inbound) (markup.Span, bool) {
-	src := l.Page.Src
-	start, end := pages.LineStart(src, l.Link.Span.Start), pages.LineAfter(src, max(l.Link.Span.Start, l.Link.Span.End-1))
-	if l.Link.Listed {
-		return markup.Span{Start: start, End: end}, true
-	}
-	if !navigates(l.Page.Path) {
-		return markup.Span{}, false
-	}
-	line := string(src[start:l.Link.Span.Start])
-	marker := strings.TrimSpace(line)
-	rest := strings.TrimSpace(string(src[l.Link.Span.End:end]))
-	if adoc := path.Ext(l.Page.Path) == ".adoc"; adoc {
-		_, after, _ := strings.Cut(string(src[l.Link.At.End:end]), "]")
-		rest = strings.TrimSpace(after)
-	} else if len(marker) != 1 {
-		return markup.Span{}, false
-	}
-	if marker == "" || strings.Trim(marker, "-*+.") != "" || rest != "" {
-		return markup.Span{}, false
-	}
-	depth := func(s string) int { return len(s) - len(strings.TrimLeft(s, " \t*.")) }
-	if next := string(src[end:pages.LineAfter(src, end)]); strings.TrimSpace(next) != "" && depth(next) > depth(line+"x") {
-		return markup.Span{}, false
-	}
-	return markup.Span{Start: start, End: end}, true
-}
-
-// navigates tells a page that is navigation by its name.
-func navigates(p string) bool {
-	switch base := path.Base(p); strings.ToLower(base) {
-	case "summary.md", "_sidebar.md", "_navbar.md":
-		return true
-	default:
-		return strings.HasPrefix(base, "nav") && path.Ext(base) == ".adoc"
-	}
 }
 
 func pathsOf(pages []*markup.Page) (out []string) {

@@ -20,6 +20,9 @@ func AddressLike(s string) bool {
 		strings.HasPrefix(s, "#") && !strings.Contains(s, " ")
 }
 
+// maxPlaces is how many places one text is replaced in without a second look: it may stand there in many a sense.
+const maxPlaces = 20
+
 // Replace replaces or removes text.
 type Replace struct {
 	From, To string
@@ -69,6 +72,13 @@ func (o *Replace) Run(r *Run) error {
 	n, files, err := r.rewritePages(pages, re, find, what)
 	if err != nil {
 		return err
+	}
+	switch {
+	case o.Scope.Places != 0 && o.Scope.Places != n:
+		return say.Refuse("%s stands %s%s, not in %s", say.Quote(o.From), say.Times(n), o.Scope.there(), say.Count(max(o.Scope.Places, 0), "place"))
+	case n > maxPlaces && o.Scope.Places == 0:
+		r.Mass = true
+		r.Kept("A draft, as %d places are many for one text: look whether all are meant, or say “in all %d places”", n, n)
 	}
 	if n == 0 {
 		if within > 0 {

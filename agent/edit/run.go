@@ -45,6 +45,7 @@ type Run struct {
 	Dropped map[string]bool           // pages taken out of the navigation on request
 	bounds  *bounds                   // of the operation that is carried out
 	Undone  bool                      // an earlier instruction was undone
+	Mass    bool                      // an operation changed more places than its words say
 	Meant   map[string]bool           // files that built-in instructions delete; nil if a language model works
 }
 

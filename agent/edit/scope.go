@@ -31,6 +31,7 @@ type Scope struct {
 	Except []Place
 	Parts  [][]Part // what is changed must be in one part of each list
 	All    bool     // "everywhere" was said
+	Places int      // in how many places text is replaced, if it was said
 	Only   bool     // "only" was said: it narrows what was said before and asks for nothing more
 	Manner
 }
@@ -153,6 +154,7 @@ func (s *Scope) Narrow(lead Scope) {
 	s.Except = append(slices.Clip(s.Except), lead.Except...)
 	s.Parts = append(slices.Clip(s.Parts), lead.Parts...)
 	s.All = s.All || lead.All
+	s.Places = max(s.Places, lead.Places)
 	s.Manner = s.Manner.and(lead.Manner)
 }
 

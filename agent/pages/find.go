@@ -262,7 +262,7 @@ func Humanise(name string) string {
 
 // Compose writes a new page in the manner of the site's other pages.
 func (s *Site) Compose(f, title, description, content string) ([]byte, error) {
-	all, err := s.Pages()
+	all, err := s.All()
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -261,14 +262,7 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 	if err := formats.YAML(src, &doc); err != nil || len(doc.Content) == 0 {
 		return nil, "does not parse"
 	}
-	lines := bytes.SplitAfter(src, []byte("\n"))
-	eol := EOL(src)
-	insert := func(line int, text string) { // behind a line, from 1
-		if line >= len(lines) && !bytes.HasSuffix(src, []byte("\n")) {
-			text = eol + strings.TrimSuffix(text, eol)
-		}
-		lines[line-1] = append(bytes.Clone(lines[line-1]), text...)
-	}
+	y := yamlLines{lines: bytes.SplitAfter(src, []byte("\n")), eol: EOL(src)}
 	node, found := doc.Content[0], 0
 	var name *yaml.Node
 	for _, part := range at {
@@ -279,40 +273,35 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 		name, node = k, v
 		found++
 	}
-	entry := yamlText(key, " ") + ": " + yamlText(value, "") + eol
+	block := node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle == 0 && len(node.Content) > 0
+	empty := node.Kind == yaml.ScalarNode && node.Value == "" && name != nil
+	entry := yamlText(key, " ") + ": " + yamlText(value, "") + y.eol
 	indent := func(n int) string { return strings.Repeat(" ", max(n, 0)) }
 	switch {
-	case found == len(at) && node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle == 0 && len(node.Content) > 0:
-		for i := 0; i+1 < len(node.Content); i += 2 {
-			switch k, v := node.Content[i], node.Content[i+1]; {
-			case k.Value == value: // it would hide the page
-				lines[k.Line-1] = nil
-			case v.Value == key && v.Line == k.Line:
-				lines[k.Line-1] = bytes.Replace(lines[k.Line-1], []byte(v.Value), []byte(value), 1)
-			}
-		}
-		insert(lastLine(node), indent(node.Content[0].Column-1)+entry)
-	case found == len(at) && node.Kind == yaml.ScalarNode && node.Value == "": // nothing in it yet
-		insert(name.Line, indent(name.Column+1)+entry)
-	case found == len(at)-1 && len(at) == 1:
-		insert(len(lines)-b2i(len(lines[len(lines)-1]) == 0), at[0]+":"+eol+"  "+entry)
-	case found == len(at)-1 && node.Kind == yaml.MappingNode && node.Style&yaml.FlowStyle == 0 && len(node.Content) > 0:
+	case found == len(at) && block:
+		y.lead(node, key, value)
+		y.insert(lastLine(node), indent(node.Content[0].Column-1)+entry)
+	case found == len(at) && empty: // nothing in it yet
+		y.insert(name.Line, indent(name.Column+1)+entry)
+	case found == 0 && len(at) == 1:
+		y.insert(len(y.lines), at[0]+":"+y.eol+"  "+entry)
+	case found == len(at)-1 && block:
 		own := indent(node.Content[0].Column - 1)
-		insert(lastLine(node), own+at[found]+":"+eol+own+"  "+entry)
-	case found == len(at)-1 && node.Kind == yaml.ScalarNode && node.Value == "" && name.Line > 0: // named without settings
-		line := strings.TrimRight(string(lines[name.Line-1]), " \t\r\n")
+		y.insert(lastLine(node), own+at[found]+":"+y.eol+own+"  "+entry)
+	case found == len(at)-1 && empty: // named without settings
+		line := strings.TrimRight(string(y.lines[name.Line-1]), " \t\r\n")
 		own := indent(name.Column + 1)
-		lines[name.Line-1] = []byte(strings.TrimSuffix(line, ":") + ":" + eol + own + at[found] + ":" + eol + own + "  " + entry)
+		y.lines[name.Line-1] = []byte(strings.TrimSuffix(line, ":") + ":" + y.eol + own + at[found] + ":" + y.eol + own + "  " + entry)
 	default:
 		return nil, "does not have it in a form that can be edited"
 	}
-	out = bytes.Join(lines, nil)
+	out = bytes.Join(y.lines, nil)
 	var now yaml.Node
 	if err := formats.YAML(out, &now); err != nil || len(now.Content) == 0 {
 		return nil, "cannot be edited by itself"
 	}
 	node = now.Content[0]
-	for _, part := range append(at, key) {
+	for _, part := range append(slices.Clone(at), key) {
 		if _, node = entryOf(node, part); node == nil {
 			return nil, "cannot be edited by itself"
 		}
@@ -320,11 +309,30 @@ func addToMapping(src []byte, at []string, key, value string) (out []byte, why s
 	return out, ""
 }
 
-func b2i(b bool) int {
-	if b {
-		return 1
+// yamlLines is a file of YAML as it is edited.
+type yamlLines struct {
+	lines [][]byte
+	eol   string
+}
+
+// insert puts text behind a line, from 1.
+func (y *yamlLines) insert(line int, text string) {
+	if n := len(y.lines); line >= n && len(y.lines[n-1]) > 0 { // the last one does not end
+		text = y.eol + strings.TrimSuffix(text, y.eol)
 	}
-	return 0
+	y.lines[line-1] = append(bytes.Clone(y.lines[line-1]), text...)
+}
+
+// lead makes the entries that led to a page lead on, and takes out one that would hide where it is now.
+func (y *yamlLines) lead(node *yaml.Node, from, to string) {
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		switch k, v := node.Content[i], node.Content[i+1]; {
+		case k.Value == to:
+			y.lines[k.Line-1] = nil
+		case v.Value == from && v.Line == k.Line:
+			y.lines[k.Line-1] = bytes.Replace(y.lines[k.Line-1], []byte(v.Value), []byte(to), 1)
+		}
+	}
 }
 
 // entryOf finds a name in a mapping, or in a list of names and mappings.

@@ -27,7 +27,7 @@ func (s *Site) lookup(p string) string { return s.resolver().Lookup(p) }
 
 // PagesNamed lists the pages that have a name, as links.Key gives it.
 func (s *Site) PagesNamed(key string) []string {
-	list := s.Sources()
+	list := s.List()
 	if s.names == nil || s.namesOf != s.listedOf {
 		s.names, s.namesOf = map[string][]string{}, s.listedOf
 		for _, f := range list {
@@ -294,7 +294,7 @@ func (s *Site) dotted(from string) bool {
 	}
 	if s.dots == nil {
 		n := 0
-		if all, err := s.Pages(); err == nil {
+		if all, err := s.All(); err == nil {
 			for _, p := range all {
 				n += count(p)
 			}

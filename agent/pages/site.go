@@ -272,7 +272,7 @@ func rooted(pages []*markup.Page) (dests []string) {
 func (s *Site) slashed() bool {
 	if s.ends == nil {
 		n := 0
-		list, _ := s.Pages() // as far as they can be read
+		list, _ := s.All() // as far as they can be read
 		for _, d := range rooted(list) {
 			t := s.Resolve("", markup.Link{Dest: d})
 			switch {
@@ -300,28 +300,19 @@ func (s *Site) List() []string {
 	return slices.Clone(s.listed)
 }
 
-// Sources names the pages and the files of reStructuredText and AsciiDoc, which refer to others too.
-func (s *Site) Sources() []string {
-	s.list()
-	return slices.Concat(s.listed, s.others)
-}
-
 func (s *Site) list() {
 	files := s.Files.List()
 	if len(files) == 0 {
-		s.listed, s.others, s.listedOf = nil, nil, nil
+		s.listed, s.listedOf = nil, nil
 		return
 	}
 	if &files[0] == s.listedOf && s.listed != nil {
 		return
 	}
-	s.listed, s.others, s.listedOf = []string{}, nil, &files[0]
+	s.listed, s.listedOf = []string{}, &files[0]
 	for _, f := range files {
-		switch ext := strings.ToLower(path.Ext(f)); {
-		case workspace.IsPage(f) && s.editable(f):
+		if workspace.IsPage(f) && s.editable(f) {
 			s.listed = append(s.listed, f)
-		case (ext == ".rst" || ext == ".adoc" || ext == ".asciidoc" || ext == ".asc") && s.Files.InDocs(f) && s.Files.Writable(f) == nil:
-			s.others = append(s.others, f)
 		}
 	}
 }
@@ -343,15 +334,10 @@ func (s *Site) Page(p string) (*markup.Page, error) {
 	return pg, nil
 }
 
-// Pages parses every page that can be read; one that is too large or no text is left out.
-func (s *Site) Pages() ([]*markup.Page, error) { return s.parsed(s.List()) }
-
-// All parses every page, and every other file that may refer to one.
-func (s *Site) All() ([]*markup.Page, error) { return s.parsed(s.Sources()) }
-
-func (s *Site) parsed(files []string) ([]*markup.Page, error) {
+// All parses every page that can be read; one that is too large or no text is left out.
+func (s *Site) All() ([]*markup.Page, error) {
 	var out []*markup.Page
-	for _, f := range files {
+	for _, f := range s.List() {
 		if err := s.Files.Ended(); err != nil {
 			return nil, err
 		}

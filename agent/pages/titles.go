@@ -22,7 +22,7 @@ func (g *Titles) load() bool {
 	if g.site == nil && g.Err == nil {
 		s, err := g.Open()
 		if err == nil {
-			g.all, err = s.Pages()
+			g.all, err = s.All()
 		}
 		if g.Err = err; err == nil {
 			g.site = s

@@ -396,6 +396,9 @@ func buildDeletePage(c captures, m *Memory) (edit.Operation, error) {
 }
 
 func buildFixLinks(c captures, m *Memory) (edit.Operation, error) {
+	if s := readScope(c, m); s.Manner == (edit.Manner{IgnoreCase: true}) { // of anchors
+		return &edit.FixLinks{Located: edit.Located{Scope: s}}, nil
+	}
 	return m.each(c, func(l edit.Located) edit.Operation { return &edit.FixLinks{Located: l} })
 }
 

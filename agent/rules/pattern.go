@@ -410,6 +410,7 @@ func init() {
 			case/with exact case/exact case) <case>
 		/ [,] [only|as|matching] [a] (whole-word/whole-words/whole word/whole words) [only] <words>
 		/ [,] (also within words/also inside words/including [parts] [of] [longer] words/partial words) <within>
+		/ [,] in all <places:val> places
 		/ [,] [and] in [the|all] <also> (headings <part-headings> / titles <part-titles> / tables <part-tables> / lists
 			<part-lists>) (too/as well)
 		/ ` + only + ` everywhere|anywhere <all> [but [in|for|on] [the] <except:places>]

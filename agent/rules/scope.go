@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"docent/agent/edit"
@@ -41,6 +42,10 @@ func readScope(c captures, m *Memory) edit.Scope {
 			also = true
 		case "one":
 			one = true
+		case "places":
+			if s.Places, _ = strconv.Atoi(x.text); s.Places < 1 {
+				s.Places = -1 // no number: it is not met
+			}
 		case "section", "below":
 			s.Parts, also = append(s.Parts, []edit.Part{{Kind: x.name, Heading: x.text}}), false
 		default:

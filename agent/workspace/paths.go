@@ -18,7 +18,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// IsPage tells a page of Markdown or MDX by its name.
+// IsPage tells a page of Markdown, MDX, reStructuredText or AsciiDoc by its name.
 func IsPage(p string) bool { return markup.IsPage(p) }
 
 // IsIndex tells the page of a folder itself by its name.
@@ -35,7 +35,7 @@ func Stem(p string) string { return strings.TrimSuffix(p, path.Ext(p)) }
 
 var TextExts = map[string]bool{
 	".md": true, ".mdx": true, ".markdown": true, ".txt": true, ".json": true, ".yml": true, ".yaml": true, ".toml": true,
-	".rst": true, ".adoc": true,
+	".rst": true, ".adoc": true, ".asciidoc": true,
 	".html": true, ".htm": true, ".csv": true, ".xml": true, ".js": true, ".ts": true, ".jsx": true, ".tsx": true,
 	".vue": true, ".css": true, ".svg": true,
 }

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
 
 // What a StandIn has of reviewers. Whom it does not know as one of its People, or its Teams, cannot be asked, nor can the
@@ -107,7 +108,7 @@ func (s *StandIn) githubCommit(sha string) map[string]any {
 
 func githubTeam(slug string) map[string]any {
 	t := map[string]any{"id": accountID(slug), "node_id": "T_1", "name": slug, "slug": slug, "description": nil,
-		"permission": "push", "parent": nil}
+		"permission": "push", "parent": nil, "type": "organization"}
 	for _, f := range []string{"url", "html_url", "members_url", "repositories_url"} {
 		t[f] = "https://api.example.com/teams/" + slug
 	}
@@ -137,7 +138,11 @@ func (s *StandIn) giteaReviews(x *exchange) bool {
 		x.say(http.StatusOK, map[string]any{"sha": x.parts[5], "author": author})
 	case x.is("POST", "repos", "*", "*", "pulls", "*", "requested_reviewers") && s.pull(x.number(4)) != nil:
 		if refused := s.asked(x, s.pull(x.number(4))); refused != "" {
-			s.giteaSays(x, http.StatusUnprocessableEntity, "Not a collaborator: "+refused)
+			status := http.StatusNotFound
+			if refused == s.writer() {
+				status = http.StatusUnprocessableEntity
+			}
+			s.giteaSays(x, status, "Not a reviewer: "+refused)
 			return true
 		}
 		x.say(http.StatusCreated, []any{})
@@ -151,7 +156,8 @@ func (s *StandIn) giteaReviews(x *exchange) bool {
 func (s *StandIn) giteaAsked(number int) (out []map[string]any) {
 	for i, w := range s.pull(number).Reviewers {
 		r := map[string]any{"id": 1 + i, "state": "REQUEST_REVIEW", "body": "", "user": nil, "team": nil,
-			"html_url": s.link("/pulls/%d", number), "comments_count": 0}
+			"html_url": s.link("/pulls/%d", number), "comments_count": 0, "submitted_at": s.now().Format(time.RFC3339),
+			"updated_at": s.now().Format(time.RFC3339)}
 		if _, team, ok := strings.Cut(w, "/"); ok {
 			r["team"] = map[string]any{"id": 1, "name": team}
 		} else {

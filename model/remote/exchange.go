@@ -76,30 +76,33 @@ func (x *exchange) retryAfter(now time.Time) time.Duration {
 	return 0
 }
 
-// silence ends what waits for a provider that says nothing. It waits in two parts: a process that was stopped, or a machine
-// that slept, finds the timer due before it has read what came meanwhile, and reads it in the second part.
+// silence ends what waits for a provider that says nothing. It waits in steps: a process that was stopped, or a machine that
+// slept or is overloaded, notices a step too late, has not read what came meanwhile either, and gets all of its time for that.
 type silence struct {
 	end func()
 
 	mu    sync.Mutex
 	timer *time.Timer
-	due   time.Time     // of the part that is waited for; zero if nothing is
-	rest  time.Duration // the second part; zero once it has begun
+	due   time.Time // of the step that is waited for; zero if nothing is
+	step  time.Duration
+	left  int // steps
 }
+
+const silenceSteps = 8
 
 func (s *silence) start(longest time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rest = longest / 8
-	s.wait(longest - s.rest)
+	s.step, s.left = longest/silenceSteps, silenceSteps
+	s.wait()
 }
 
-func (s *silence) wait(part time.Duration) {
-	s.due = time.Now().Add(part)
+func (s *silence) wait() {
+	s.due = time.Now().Add(s.step)
 	if s.timer == nil {
-		s.timer = time.AfterFunc(part, s.fired)
+		s.timer = time.AfterFunc(s.step, s.fired)
 	} else {
-		s.timer.Reset(part)
+		s.timer.Reset(s.step)
 	}
 }
 
@@ -115,15 +118,18 @@ func (s *silence) stop() {
 func (s *silence) fired() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case s.due.IsZero() || time.Now().Before(s.due): // stopped, or started again, while this was on its way
-	case s.rest > 0:
-		part := s.rest
-		s.rest = 0
-		s.wait(part)
-	default:
-		s.end()
+	late := time.Since(s.due)
+	if s.due.IsZero() || late < 0 { // stopped, or started again, while this was on its way
+		return
 	}
+	if s.left--; late > s.step/2 {
+		s.left = silenceSteps
+	}
+	if s.left > 0 {
+		s.wait()
+		return
+	}
+	s.end()
 }
 
 // A guardedBody is a body within the limits of its exchange. The clock of silence runs only while the body is read.

@@ -32,9 +32,10 @@ type wire interface {
 
 // An answer is put together from the events of its stream.
 type answer struct {
-	text func(string) error
-	end  ending
-	said int // bytes of text
+	text     func(string) error
+	thoughts thoughts
+	end      ending
+	said     int // bytes of text
 
 	calls    gathered            // of chat completions
 	message  fieldSet            // of chat completions: what is not known
@@ -46,6 +47,9 @@ type answer struct {
 }
 
 func (a *answer) say(s string) error {
+	if s = a.thoughts.leave(s); s == "" {
+		return nil
+	}
 	a.said += len(s)
 	return a.text(s)
 }
@@ -96,6 +100,10 @@ func (r *Model) converse(ctx context.Context, x *exchange, c model.Chat, text fu
 }
 
 func (r *Model) ended(w wire, a *answer, err error) (ending, error) {
+	if rest := a.thoughts.rest(); err == nil && rest != "" {
+		a.said += len(rest)
+		err = a.text(rest)
+	}
 	if err == nil && a.declined.Len() > 0 && a.end.reason != "" {
 		err = &reported{text: a.declined.String(), means: model.ErrRefused}
 	}

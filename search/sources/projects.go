@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -58,6 +59,9 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	_, report, err := s.readNow(ctx, p, progress)
 	if err == nil {
 		err = s.checkDocsDir(ctx, p, report.Commit)
+	}
+	if err == nil && s.asksForSignOff(ctx, p, report.Commit) {
+		open = strings.TrimSpace(open + " The repository's CONTRIBUTING file asks for commits that are signed off: give the project --author and --sign-off.")
 	}
 	if err != nil {
 		s.folders().forget(p.ID)
@@ -131,6 +135,23 @@ func (s *Reader) checkDocsDir(ctx context.Context, p api.Project, commit string)
 	return &api.InvalidError{Problems: []api.Problem{{Field: "docsDir", Message: message}}}
 }
 
+// asksForSignOff reports whether a repository says that contributors sign their commits off, and the project's will not be.
+func (s *Reader) asksForSignOff(ctx context.Context, p api.Project, commit string) bool {
+	if p.Pulls.SignOff || p.Host == api.HostBuiltin || p.Kind.Collected() {
+		return false
+	}
+	tree, err := s.Repositories.Tree(ctx, p, commit)
+	if err != nil {
+		return false // it is a hint
+	}
+	for _, name := range []string{"CONTRIBUTING.md", ".github/CONTRIBUTING.md", "docs/CONTRIBUTING.md", "CONTRIBUTING"} {
+		if text, err := tree.Read(ctx, name); err == nil && bytes.Contains(bytes.ToLower(text), []byte("signed-off-by")) {
+			return true
+		}
+	}
+	return false
+}
+
 // pageFolders names the folders that hold pages, those with most first: of each part of the source the deepest folder
 // that has all of its pages.
 func pageFolders(pages []string) string {
@@ -175,7 +196,7 @@ func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
-	a.Widget, a.TimeZone = b.Widget, b.TimeZone
+	a.Widget, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.TimeZone, b.Pulls, b.Review, b.Handle
 	a.Label, a.Every, a.Sources = b.Label, b.Every, b.Sources
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)

@@ -41,6 +41,9 @@ func (s *Resolver) Dead(p *markup.Page) (out []Dead) {
 		case !markup.IsPage(t.File):
 			continue
 		case t.Form != SameForm && !l.Takes && !s.Shows(t.File):
+			if s.templated(l) || l.From != markup.LinkBase { // a generator's own form finds files that are no pages
+				continue
+			}
 			d.Hidden = true
 		case t.Fragment == "" || t.Fragment == "top" || l.Takes:
 			continue
@@ -96,7 +99,7 @@ func (s *Resolver) lives(from string, l markup.Link) bool {
 			}
 		}
 	} else {
-		if kind == api.SiteHugo && !strings.Contains(p, "/") && path.Ext(p) == "" {
+		if s.templated(l) {
 			return true
 		}
 		shown := s.AddressOf(from)
@@ -111,8 +114,31 @@ func (s *Resolver) lives(from string, l markup.Link) bool {
 			kind == api.SiteDocusaurus && s.ShownAt(site.WithoutNumbers(name)) != "" {
 			return true
 		}
+		if s.made(name) {
+			return true
+		}
 		if code, rest, ok := strings.Cut(name, "/"); ok && localeCode.MatchString(code) && s.ShownAt(rest) != "" {
 			return true
+		}
+	}
+	return false
+}
+
+// templated tells a word that the templates of Hugo's theme may know.
+func (s *Resolver) templated(l markup.Link) bool {
+	return s.Site.Kind == api.SiteHugo && l.From == markup.LinkBase && !strings.ContainsAny(l.Dest, "/#?") && path.Ext(l.Dest) == ""
+}
+
+// made reports whether a program makes a page of this name, or a file is published as it is.
+func (s *Resolver) made(name string) bool {
+	for _, above := range []string{s.DocsDir, path.Dir(s.Site.Config()), s.Site.Content()} {
+		for _, folder := range []string{"src/pages", "pages", "static", "public"} {
+			at := path.Join(above, folder, name)
+			for _, ext := range []string{"", ".html", ".js", ".jsx", ".ts", ".tsx", ".vue", ".astro", ".md", ".mdx"} {
+				if s.Exists(at+ext) || ext != "" && s.Exists(at+"/index"+ext) {
+					return true
+				}
+			}
 		}
 	}
 	return false

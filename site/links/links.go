@@ -220,6 +220,7 @@ func (s *Resolver) Resolve(from string, l markup.Link) Target {
 func (s *Resolver) fromRoot(t Target, p string) Target {
 	t.Form = RootForm
 	first, ours := t, false
+	_, adds := s.Site.LinkBase() // the generator puts it there by itself: the link stays on the site
 	for _, prefix := range s.Prefixes() {
 		rel, ok := Under(prefix, p)
 		if !ok {
@@ -229,7 +230,7 @@ func (s *Resolver) fromRoot(t Target, p string) Target {
 		if found.File != "" {
 			return found
 		}
-		if prefix == s.Prefix() {
+		if prefix == s.Prefix() || prefix == "" && adds && !ours {
 			first, ours = found, true
 		}
 	}

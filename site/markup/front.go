@@ -17,8 +17,8 @@ import (
 
 // ReadFront reads the front matter of a page and nothing else.
 func ReadFront(name string, src []byte) Front {
-	p := &Page{Path: name, Src: src, Format: formatOf(name)}
-	if p.Format != Text {
+	p := &Page{Path: name, Src: src, Format: FormatOf(name)}
+	if p.Format == Markdown || p.Format == MDX {
 		p.readFront(p.bom())
 	}
 	return p.Front
@@ -265,7 +265,7 @@ func (p *Page) frontEditable(key string) error {
 	if !frontKey.MatchString(key) {
 		return fmt.Errorf("%q is no key of a front matter", key)
 	}
-	if p.Format == Text {
+	if p.Format != Markdown && p.Format != MDX {
 		return fmt.Errorf("%s is no Markdown page", p.Path)
 	}
 	if p.Front.Kind != "" && p.Front.Values == nil {

@@ -1,7 +1,8 @@
 // Package markup reads Markdown and MDX with byte offsets, so that an edit can change some bytes and leave every other
 // one as it was. It is pure: no files, no network. There is no kept MDX parser in Go, and a Markdown parser alone takes
 // text indented inside a component for code and loses its links; so this is a scanner of our own that knows front
-// matter, fences, components, expressions, comments, headings and links.
+// matter, fences, components, expressions, comments, headings and links. Of reStructuredText and AsciiDoc it reads what
+// tells running text, titles and code from the rest.
 package markup
 
 import "strings"
@@ -16,7 +17,17 @@ const (
 	Markdown Format = iota + 1 // .md, .markdown: CommonMark with tables; raw HTML is markup
 	MDX                        // .mdx: components, expressions, imports; no indented code
 	Text                       // anything else: one body, no structure
+	RST                        // .rst: reStructuredText as Sphinx has it
+	AsciiDoc                   // .adoc, .asciidoc
 )
+
+// Plain reports whether a page is reStructuredText or AsciiDoc.
+func (f Format) Plain() bool { return f == RST || f == AsciiDoc }
+
+// String is what a format is called.
+func (f Format) String() string {
+	return map[Format]string{Markdown: "Markdown", MDX: "MDX", RST: "reStructuredText", AsciiDoc: "AsciiDoc"}[f]
+}
 
 // A Page is what the scanner found in one file. All spans refer to Src.
 type Page struct {
@@ -29,10 +40,13 @@ type Page struct {
 	Links    []Link
 	// [text][label] whose definition is not on the page: text to a reader, and links in a part of a page
 	Undefined []Link
-	Code      []Code
-	Tags      []Tag
-	Blocks    []Span // paragraphs and the text of list items, in order: no headings, no tables
-	Tables    []Span // from the header row to the last one
+	// Of reStructuredText and AsciiDoc: what roles, directives, macros and references by a title name, which addresses do
+	// not tell. Label is the name of the role or directive ("_" for a reference by name, "xref" in AsciiDoc).
+	Refs   []Link
+	Code   []Code
+	Tags   []Tag
+	Blocks []Span // paragraphs and the text of list items, in order: no headings, no tables
+	Tables []Span // from the header row to the last one
 	// list items, each from its marker to the next block that is not part of it; a nested one within its parent
 	Items []Span
 	// What the generator replaces, and what it leaves out, of text that is no code.
@@ -43,6 +57,8 @@ type Page struct {
 	// what a reader sees as running text, in order: no code, no markup characters, no link destinations, no URLs
 	Prose    []Span
 	Problems []Problem // what a build of the site would refuse
+
+	idPrefix, idSeparator string // of AsciiDoc: what its anchors are made with
 
 	runs []run // the visible parts in order, prose and other
 }
@@ -65,6 +81,8 @@ type Heading struct {
 	Custom  bool   // the anchor is explicit
 	Span    Span   // the whole line or lines, without the newline
 	Inner   Span   // the text within, without markers and explicit id
+
+	rules [2]Span // the lines of marks below and above it, of reStructuredText and AsciiDoc
 }
 
 // LinkKind tells the forms of a link apart.

@@ -3,7 +3,6 @@ package markup
 import (
 	"bytes"
 	"cmp"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -65,19 +64,29 @@ var constructs = []construct{
 	{"require", regexp.MustCompile(`\brequire\(\s*["']([^"'\n]+)["']\s*\)`), LinkBase, true, false, true},
 }
 
-var restructured = []construct{
-	{"include::", regexp.MustCompile(`(?m)^[ \t]*\.\. (?:literal)?include::[ \t]+(\S+)`), FileBase, true, true, false},
-	{":doc:", regexp.MustCompile("(?s):doc:`(?:[^`<]*<)?([^`<>]+?)>?`"), DocBase, false, true, false},
-	{":ref:", regexp.MustCompile("(?s):(?:num)?ref:`(?:[^`<]*<)?([^`<>]+?)>?`"), LabelBase, false, true, true},
-	{"::", regexp.MustCompile(`(?m)^[ \t]*\.\. (?:\|[^|\n]+\| )?(?:image|figure)::[ \t]+(\S+)`), FileBase, false, true, false},
-	{":download:", regexp.MustCompile("(?s):download:`(?:[^`<]*<)?([^`<>]+?)>?`"), FileBase, false, true, false},
+// named says what of reStructuredText and AsciiDoc leads to files, by the name of the role, the directive or the macro.
+var named = map[string]construct{
+	"include": {base: FileBase, takes: true}, "literalinclude": {base: FileBase, takes: true}, "image": {base: FileBase},
+	"figure": {base: FileBase}, "download": {base: FileBase}, "doc": {base: DocBase}, "std:doc": {base: DocBase},
+	"ref": {base: LabelBase, soft: true}, "numref": {base: LabelBase, soft: true}, "std:ref": {base: LabelBase, soft: true},
 }
 
-var asciidoc = []construct{
-	{"include::", regexp.MustCompile(`(?m)^include::([^\[\n{}]+)\[`), AntoraBase, true, true, false},
-	{"xref:", regexp.MustCompile(`\bxref:([^\[\s{}#]+\.(?:adoc|asciidoc|asc))(?:#[^\[\s]*)?\[`), AntoraBase, false, true, false},
-	{"<<", regexp.MustCompile(`<<([^<>\s,#]+\.(?:adoc|asciidoc|asc))(?:#[^<>,]*)?(?:,[^<>]*)?>>`), AntoraBase, false, true, false},
-	{"image:", regexp.MustCompile(`\bimage::?([^\[\s{}:]+)\[`), AntoraBase, false, true, true},
+// plainReferences are those of reStructuredText and AsciiDoc that lead to files.
+func (p *Page) plainReferences() (out []Link) {
+	for _, l := range p.Refs {
+		c, ok := named[l.Label]
+		if p.Format == AsciiDoc {
+			if c.base, c.soft = AntoraBase, l.Label == "image"; l.Label == "xref" {
+				file, _, _ := strings.Cut(l.Dest, "#")
+				l.Dest, l.At.End, ok = file, l.At.Start+len(file), FormatOf(file) == AsciiDoc
+			}
+		}
+		if ok && l.Kind != ReferenceDefinition && !strings.ContainsAny(l.Dest, "{}\n") {
+			l.Kind, l.From, l.Takes, l.Soft, l.Label = IncludeLink, c.base, c.takes, c.soft, ""
+			out = append(out, l)
+		}
+	}
+	return out[:min(len(out), mostReferences)]
 }
 
 // References are all that a page names by a path or a name: its links, with the path alone where templates or loaders
@@ -149,16 +158,14 @@ func (p *Page) included(l Link) bool {
 // constructs finds what generators take in or look up.
 func (p *Page) constructs() (out []Link) {
 	list := constructs
-	switch strings.ToLower(path.Ext(p.Path)) {
-	case ".rst":
-		list = restructured
-		out = p.toctrees(regexp.MustCompile(`^[ \t]*\.\. toctree::`))
-	case ".adoc", ".asciidoc", ".asc":
-		list = asciidoc
+	switch p.Format {
+	case Text:
+		return nil
+	case RST:
+		return append(p.toctrees(regexp.MustCompile(`^[ \t]*\.\. toctree::`)), p.plainReferences()...)
+	case AsciiDoc:
+		return p.plainReferences()
 	default:
-		if p.Format == Text {
-			return nil
-		}
 		if bytes.Contains(p.Src, []byte("{toctree}")) {
 			out = p.toctrees(regexp.MustCompile("^[ \t]*(?:`{3,}|:{3,})\\{toctree\\}"))
 		}
@@ -205,7 +212,7 @@ func (p *Page) toctrees(opens *regexp.Regexp) (out []Link) {
 		case opens.Match(line):
 			within, indent = true, column
 		case !within || text == "" || strings.HasPrefix(text, ":") && !strings.HasPrefix(text, ":::"):
-		case strings.HasPrefix(text, "```"), strings.HasPrefix(text, ":::"), p.Format == Text && column <= indent:
+		case strings.HasPrefix(text, "```"), strings.HasPrefix(text, ":::"), p.Format == RST && column <= indent:
 			within = false
 		default:
 			name := text
@@ -279,8 +286,8 @@ var (
 	statesGenerated = regexp.MustCompile(`(?i)\bthis (?:page|file|document|documentation|reference)\b[^.]*\b(?:auto(?:matically)?[- ]?generated|generated (?:automatically|from|by)\b)`)
 )
 
-// IsPage tells a page of Markdown or MDX by its name.
-func IsPage(name string) bool { return formatOf(name) != Text }
+// IsPage tells a page by its name.
+func IsPage(name string) bool { return FormatOf(name) != Text }
 
 var attrLists = regexp.MustCompile(`\{:?[^{}\n]*?#([\w:.-]+)[^{}\n]*\}`)
 

@@ -78,7 +78,7 @@ func (s *scanner) finish() {
 		if h.Custom {
 			slugs.take(h.Anchor)
 		} else {
-			h.Anchor = slugs.unique(Slug(h.Text))
+			h.Anchor = slugs.anchor(p, h.Text)
 		}
 	}
 	sort.SliceStable(s.lost, func(i, j int) bool { return s.lost[i].at < s.lost[j].at })

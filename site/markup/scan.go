@@ -18,8 +18,16 @@ func Parse(name string, src []byte) *Page {
 }
 
 // parse is Parse; it also counts its steps.
-func parse(name string, src []byte) (*Page, int) {
-	p := &Page{Path: name, Src: src, Format: formatOf(name)}
+func parse(name string, src []byte) (*Page, int) { return parseAs(name, src, false) }
+
+// parseLoose is Parse that takes a line of marks for an underline although it is too short to be one.
+func parseLoose(name string, src []byte) *Page {
+	p, _ := parseAs(name, src, true)
+	return p
+}
+
+func parseAs(name string, src []byte, loose bool) (*Page, int) {
+	p := &Page{Path: name, Src: src, Format: FormatOf(name)}
 	start := 0
 	if bytes.HasPrefix(src, []byte("\xef\xbb\xbf")) {
 		start = 3
@@ -32,8 +40,18 @@ func parse(name string, src []byte) (*Page, int) {
 		}
 		return p, 0
 	}
-	p.readFront(start)
 	s := &scanner{p: p, src: src, mdx: p.Format == MDX, partners: map[string]int{}, vain: 8*len(src) + 4096}
+	switch p.Format {
+	case RST:
+		(&rst{scanner: s, loose: loose}).read()
+		s.finish()
+		return p, s.steps
+	case AsciiDoc:
+		(&adoc{scanner: s, loose: loose}).read()
+		s.finish()
+		return p, s.steps
+	}
+	p.readFront(start)
 	pos := p.Body.Start
 	for pos < len(src) {
 		pos = s.block(pos)
@@ -44,12 +62,17 @@ func parse(name string, src []byte) (*Page, int) {
 	return p, s.steps
 }
 
-func formatOf(name string) Format {
+// FormatOf tells the language of a page by its name.
+func FormatOf(name string) Format {
 	switch strings.ToLower(path.Ext(name)) {
 	case ".md", ".markdown":
 		return Markdown
 	case ".mdx":
 		return MDX
+	case ".rst":
+		return RST
+	case ".adoc", ".asciidoc":
+		return AsciiDoc
 	}
 	return Text
 }

@@ -54,6 +54,33 @@ func (s slugger) take(slug string) {
 	}
 }
 
+// anchor is the anchor of a heading by the rule of its page's format.
+func (s slugger) anchor(p *Page, text string) string {
+	base, join := "id", ""
+	switch id := docutilsID(text); p.Format {
+	case RST:
+		if _, taken := s[id]; id != "" && !taken {
+			s.take(id)
+			return id
+		}
+	case AsciiDoc:
+		if base, join = asciidoctorID(text, p.idPrefix, p.idSeparator), p.idSeparator; s[base] == 0 {
+			s[base] = 1 // the next one is the second
+			return base
+		}
+	default:
+		return s.unique(Slug(text))
+	}
+	for {
+		s[base]++
+		id := base + join + strconv.Itoa(s[base])
+		if _, taken := s[id]; !taken {
+			s.take(id)
+			return id
+		}
+	}
+}
+
 func (s slugger) unique(slug string) string {
 	out := slug
 	for {

@@ -32,7 +32,7 @@ func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {
 	}
 	t.Parallel()
 	for _, c := range repeated {
-		for _, name := range []string{"a.md", "a.mdx"} {
+		for _, name := range []string{"a.md", "a.mdx", "a.rst", "a.adoc"} {
 			work(t, name, c.before, c.again, c.then, c.after)
 		}
 	}

@@ -290,13 +290,16 @@ func TestTheGitHubActionNamesPages(t *testing.T) {
 	stand := httptest.NewServer(github)
 	defer stand.Close()
 	pull := map[string]any{"pull_request": map[string]any{"number": 7, "title": "feat: more berths"}}
-	inputs := map[string]string{"check-docs": docs, "binary": docent, "comment": "true"}
+	inputs := map[string]string{"check-docs": docs, "binary": docent, "comment": "true", "sarif": filepath.Join(dir, "docs.sarif")}
 	for range 2 {
 		r := runAction(t, stand.URL, pull, nil, inputs)
 		if r.failed || !strings.HasSuffix(r.output["pages"], "docs/cli.md") || !strings.Contains(r.log, "::warning file=") ||
 			!strings.Contains(r.summary, "was `12` and is now `20`") {
 			t.Fatalf("%+v", r)
 		}
+	}
+	if sarif, err := os.ReadFile(inputs["sarif"]); err != nil || !strings.Contains(string(sarif), `"ruleId": "docs/outdated"`) {
+		t.Errorf("%s, %v", sarif, err)
 	}
 	if n := len(github.comments); n != 2 || !strings.Contains(github.comments[1]["body"].(string), "docs/cli.md") {
 		t.Errorf("%d comments: %v", n, github.comments)

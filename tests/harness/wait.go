@@ -19,9 +19,9 @@ func Until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// untilReady waits, for a minute at most, until a server answers that it is ready.
+// untilReady waits until a server answers that it is ready.
 func untilReady(url string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for {
 		_, err := lab.Get(ctx, url+"/readyz")

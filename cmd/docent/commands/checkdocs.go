@@ -26,9 +26,9 @@ import (
 
 // A docsCheck is what `docent check-docs` is told.
 type docsCheck struct {
-	diff, docs, format, failOn, message string
-	exclude                             []string
-	most                                int
+	diff, docs, failOn, message string
+	formats, exclude            []string
+	most                        int
 }
 
 func newCheckDocsCommand() *cobra.Command {
@@ -41,7 +41,7 @@ func newCheckDocsCommand() *cobra.Command {
 			"The change is a range of commits of the repository in the current folder, a file with a diff, or - for standard input.\n" +
 			"The status is 6 if a page is concerned as --fail-on says.",
 		Example: "  docent check-docs --diff origin/main...HEAD\n" +
-			"  git diff HEAD~1 | docent check-docs --diff - --docs ../handbook --format sarif > docs.sarif",
+			"  git diff HEAD~1 | docent check-docs --diff - --docs ../handbook --format github --format sarif=docs.sarif",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "diff"); err != nil {
 				return err
@@ -52,17 +52,20 @@ func newCheckDocsCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&c.diff, "diff", "", "range of commits, such as main...HEAD, a file with a diff, or - for standard input")
 	flags.StringVar(&c.docs, "docs", "", "folder of the documentation; docs if there is one, otherwise the current folder")
-	flags.StringVar(&c.format, "format", "text", "text, json, sarif, github (annotations of a workflow) or markdown (a comment)")
+	flags.StringArrayVar(&c.formats, "format", []string{"text"},
+		"text, json, sarif, github (annotations of a workflow) or markdown (a comment); FORMAT=FILE writes a file (repeatable)")
 	flags.StringVar(&c.failOn, "fail-on", "outdated", "which pages make the status 6: outdated, related (any) or never")
 	flags.StringVar(&c.message, "message", "", "title of the change, which says what it is about; commits' messages where not given")
 	flags.StringSliceVar(&c.exclude, "exclude", nil, "pages to leave out, as in .gitignore, relative to --docs")
-	flags.IntVar(&c.most, "max-pages", 5, "how many pages are named")
+	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "how many pages are named")
 	return cmd
 }
 
 func (c docsCheck) run(cmd *cobra.Command) error {
-	if !slices.Contains([]string{"text", "json", "sarif", "github", "markdown"}, c.format) {
-		return cli.Usagef("--format %q is none of text, json, sarif, github and markdown", c.format)
+	for _, f := range c.formats {
+		if f, _, _ = strings.Cut(f, "="); !slices.Contains([]string{"text", "json", "sarif", "github", "markdown"}, f) {
+			return cli.Usagef("--format %q is none of text, json, sarif, github and markdown", f)
+		}
 	}
 	if !slices.Contains([]string{"outdated", "related", "never"}, c.failOn) {
 		return cli.Usagef("--fail-on %q is none of outdated, related and never", c.failOn)
@@ -94,8 +97,20 @@ func (c docsCheck) run(cmd *cobra.Command) error {
 		return fmt.Errorf("there are no pages in %s: name the folder of the documentation with --docs", c.docs)
 	}
 	r := x.Find(affected.Parse(text), affected.Options{Most: c.most, Docs: folder, Message: message, Alive: git.alive(ctx, folder)})
-	if err := c.print(cmd.OutOrStdout(), r); err != nil {
-		return err
+	for _, f := range c.formats {
+		var text bytes.Buffer
+		format, file, named := strings.Cut(f, "=")
+		if err := printPages(&text, format, r); err != nil {
+			return err
+		}
+		if named {
+			err = os.WriteFile(file, text.Bytes(), 0o644) //nolint:gosec // other steps of a workflow read it
+		} else {
+			_, err = cmd.OutOrStdout().Write(text.Bytes())
+		}
+		if err != nil {
+			return err
+		}
 	}
 	if worst := r.Worst(); c.failOn != "never" && (worst == affected.Outdated || worst != "" && c.failOn == "related") {
 		return cli.WithStatus(cli.ExitDocsConcerned, fmt.Errorf("%d of the pages in %s are concerned by this change", len(r.Findings)+r.More, c.docs))
@@ -238,9 +253,9 @@ func (c docsCheck) pages(git checkout) (affected.Docs, string, error) {
 	return docs, folder, err
 }
 
-func (c docsCheck) print(w io.Writer, r affected.Result) error {
+func printPages(w io.Writer, format string, r affected.Result) error {
 	text := ""
-	switch c.format {
+	switch format {
 	case "json":
 		return cli.PrintJSON(w, r)
 	case "sarif":

@@ -91,6 +91,12 @@ func TestCheckDocs(t *testing.T) {
 	if got := text(diff, 6, "--diff", "-", "--format", "json"); !strings.Contains(got, `"page":"docs/cli.md"`) {
 		t.Errorf("%s", got)
 	}
+	if got := text(diff, 6, "--diff", "-", "--format", "github", "--format", "json=pages.json"); !strings.HasPrefix(got, "::") || strings.Contains(got, "{") {
+		t.Errorf("%s", got)
+	}
+	if got, err := os.ReadFile("pages.json"); err != nil || !strings.Contains(string(got), `"page":"docs/cli.md"`) {
+		t.Errorf("%s, %v", got, err)
+	}
 	if got := text(diff, 6, "--diff", "-", "--format", "markdown"); !strings.Contains(got, "**`docs/cli.md`**") {
 		t.Errorf("%s", got)
 	}

@@ -2,7 +2,7 @@
 
 // src/main.ts
 import { createHash, createHmac } from "node:crypto";
-import { readFileSync as readFileSync2 } from "node:fs";
+import { readFileSync as readFileSync3 } from "node:fs";
 import { resolve } from "node:path";
 
 // ../../api/typescript/src/errors.ts
@@ -1448,6 +1448,9 @@ function deadline(options, what) {
 
 // src/checkdocs.ts
 import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 function run(binary, args, diff) {
   return new Promise((resolve2, reject) => {
     const child = spawn(binary, args, { stdio: ["pipe", "pipe", "inherit"], cwd: process.env["GITHUB_WORKSPACE"] ?? "." });
@@ -1470,15 +1473,34 @@ function run(binary, args, diff) {
     child.stdin.end(diff);
   });
 }
-async function checkDocs(binary, docs, diff, title) {
-  const args = ["check-docs", "--diff", "-", "--docs", docs, "--fail-on", "never", `--message=${title}`];
-  const result = JSON.parse(await run(binary, [...args, "--format", "json"], diff));
-  return {
-    pages: result.findings.map((f) => f.page),
-    outdated: result.findings.filter((f) => f.level === "outdated").length,
-    markdown: await run(binary, [...args, "--format", "markdown"], diff),
-    annotations: await run(binary, [...args, "--format", "github"], diff)
-  };
+async function checkDocs(binary, docs, diff, title, sarif) {
+  const dir = mkdtempSync(join(process.env["RUNNER_TEMP"] ?? tmpdir(), "docent-"));
+  const [json, markdown] = [join(dir, "pages.json"), join(dir, "comment.md")];
+  const files = [`json=${json}`, `markdown=${markdown}`, ...sarif ? [`sarif=${sarif}`] : []];
+  try {
+    const annotations = await run(binary, [
+      "check-docs",
+      "--diff",
+      "-",
+      "--docs",
+      docs,
+      "--fail-on",
+      "never",
+      `--message=${title}`,
+      "--format",
+      "github",
+      ...files.flatMap((f) => ["--format", f])
+    ], diff);
+    const { findings } = JSON.parse(readFileSync(json, "utf8"));
+    return {
+      pages: findings.map((f) => f.page),
+      outdated: findings.filter((f) => f.level === "outdated").length,
+      markdown: readFileSync(markdown, "utf8"),
+      annotations
+    };
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }
 
 // src/github.ts
@@ -1544,7 +1566,7 @@ var GitHub = class {
 
 // src/runner.ts
 import { randomUUID } from "node:crypto";
-import { appendFileSync, readFileSync } from "node:fs";
+import { appendFileSync, readFileSync as readFileSync2 } from "node:fs";
 function input(name) {
   return (process.env[`INPUT_${name.replaceAll(" ", "_").toUpperCase()}`] ?? "").trim();
 }
@@ -1590,7 +1612,7 @@ function append(variable, text) {
 }
 function trigger() {
   const file = process.env["GITHUB_EVENT_PATH"];
-  const event = file ? JSON.parse(readFileSync(file, "utf8")) : {};
+  const event = file ? JSON.parse(readFileSync2(file, "utf8")) : {};
   return { number: event.pull_request?.number ?? event.issue?.number, title: event.pull_request?.title };
 }
 
@@ -1631,7 +1653,7 @@ function prompt() {
   if (input("prompt") && file) fail("prompt-file: give either prompt or prompt-file");
   if (!file) return input("prompt") || fail("prompt: is required, or prompt-file");
   try {
-    return readFileSync2(resolve(process.env["GITHUB_WORKSPACE"] ?? ".", file), "utf8").trim() || fail(`prompt-file: ${file} is empty`);
+    return readFileSync3(resolve(process.env["GITHUB_WORKSPACE"] ?? ".", file), "utf8").trim() || fail(`prompt-file: ${file} is empty`);
   } catch (e) {
     if (e instanceof InputError) throw e;
     return fail(`prompt-file: ${file} cannot be read; the workflow has to check the repository out first (actions/checkout)`);
@@ -1749,7 +1771,7 @@ async function check(docs) {
   if (!token) return fail("github-token: is required to read the pull request's change");
   const level = input("check-fail-on") || "never";
   if (!["outdated", "related", "never"].includes(level)) return fail(`check-fail-on: ${JSON.stringify(level)} must be outdated, related or never`);
-  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "");
+  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "", input("sarif"));
   process.stdout.write(found.annotations);
   output("pages", found.pages.join("\n"));
   summary(found.markdown);

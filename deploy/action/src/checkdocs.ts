@@ -1,5 +1,8 @@
 // Runs `docent check-docs` on the runner: it needs no server.
 import { spawn } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 
 export interface Found {
   pages: string[];
@@ -27,11 +30,19 @@ function run(binary: string, args: string[], diff: string): Promise<string> {
 }
 
 /** checkDocs names the pages of a folder that a change concerns. */
-export async function checkDocs(binary: string, docs: string, diff: string, title: string): Promise<Found> {
-  const args = ["check-docs", "--diff", "-", "--docs", docs, "--fail-on", "never", `--message=${title}`];
-  const result = JSON.parse(await run(binary, [...args, "--format", "json"], diff)) as { findings: { page: string; level: string }[] };
-  return {
-    pages: result.findings.map((f) => f.page), outdated: result.findings.filter((f) => f.level === "outdated").length,
-    markdown: await run(binary, [...args, "--format", "markdown"], diff), annotations: await run(binary, [...args, "--format", "github"], diff),
-  };
+export async function checkDocs(binary: string, docs: string, diff: string, title: string, sarif: string): Promise<Found> {
+  const dir = mkdtempSync(join(process.env["RUNNER_TEMP"] ?? tmpdir(), "docent-"));
+  const [json, markdown] = [join(dir, "pages.json"), join(dir, "comment.md")];
+  const files = [`json=${json}`, `markdown=${markdown}`, ...(sarif ? [`sarif=${sarif}`] : [])];
+  try {
+    const annotations = await run(binary, ["check-docs", "--diff", "-", "--docs", docs, "--fail-on", "never", `--message=${title}`,
+      "--format", "github", ...files.flatMap((f) => ["--format", f])], diff);
+    const { findings } = JSON.parse(readFileSync(json, "utf8")) as { findings: { page: string; level: string }[] };
+    return {
+      pages: findings.map((f) => f.page), outdated: findings.filter((f) => f.level === "outdated").length,
+      markdown: readFileSync(markdown, "utf8"), annotations,
+    };
+  } finally {
+    rmSync(dir, { recursive: true, force: true });
+  }
 }

@@ -177,7 +177,7 @@ async function check(docs: string): Promise<boolean> {
   if (!token) return fail("github-token: is required to read the pull request's change");
   const level = input("check-fail-on") || "never";
   if (!["outdated", "related", "never"].includes(level)) return fail(`check-fail-on: ${JSON.stringify(level)} must be outdated, related or never`);
-  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "");
+  const found = await checkDocs(input("binary") || "docent", docs, await github(token).diff(number), trigger().title ?? "", input("sarif"));
   process.stdout.write(found.annotations);
   output("pages", found.pages.join("\n"));
   summary(found.markdown);
