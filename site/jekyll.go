@@ -108,6 +108,29 @@ func (j *jekyll) says(rel, kind, key string) any {
 var jekyllDefaults = glob.Globs(".sass-cache", ".jekyll-cache", "gemfiles", "Gemfile", "Gemfile.lock", "node_modules", "vendor/bundle/",
 	"vendor/cache/", "vendor/gems/", "vendor/ruby/")
 
+// excludes is the pattern that leaves a file out; empty if none does.
+func (j *jekyll) excludes(rel string) string {
+	for name := rel; name != "."; name = path.Dir(name) {
+		for _, g := range slices.Concat(j.excluded, jekyllDefaults) {
+			if pattern := strings.TrimPrefix(g.Text, "/"); (g.Match(name) || pattern == name || strings.TrimSuffix(pattern, "/") == name) &&
+				!slices.Contains(j.included, name) {
+				return g.Text
+			}
+		}
+	}
+	return ""
+}
+
+// unnamed is a part of a path that is the name of no page.
+func (j *jekyll) unnamed(rel string) string {
+	for part := range strings.SplitSeq(rel, "/") {
+		if (strings.ContainsAny(part[:min(1, len(part))], "_.#") || strings.HasSuffix(part, "~")) && !slices.Contains(j.included, part) {
+			return part
+		}
+	}
+	return ""
+}
+
 func (d *decider) jekyllPage(e *Entry) Decision {
 	rel, ok := d.inside(e.Path)
 	if !ok {
@@ -117,13 +140,8 @@ func (d *decider) jekyllPage(e *Entry) Decision {
 		return d.formats(e)
 	}
 	j := &d.jekyll
-	for name := rel; name != "."; name = path.Dir(name) {
-		for _, g := range slices.Concat(j.excluded, jekyllDefaults) {
-			if pattern := strings.TrimPrefix(g.Text, "/"); (g.Match(name) || pattern == name || strings.TrimSuffix(pattern, "/") == name) &&
-				!slices.Contains(j.included, name) {
-				return Decision{LeftOut, "exclude: " + g.Text, d.Config()}
-			}
-		}
+	if by := j.excludes(rel); by != "" {
+		return Decision{LeftOut, "exclude: " + by, d.Config()}
 	}
 	kind, below, _ := j.collectionOf(rel)
 	if kind != "" && j.collections[kind]["output"] != true && kind != "posts" {
@@ -133,11 +151,8 @@ func (d *decider) jekyllPage(e *Entry) Decision {
 	if kind != "" {
 		named = below
 	}
-	for part := range strings.SplitSeq(named, "/") {
-		if (strings.HasPrefix(part, "_") || strings.HasPrefix(part, ".") || strings.HasPrefix(part, "#") || strings.HasSuffix(part, "~")) &&
-			!slices.Contains(j.included, part) {
-			return Decision{Included, "Jekyll makes no pages of names that begin with " + part[:1], ""}
-		}
+	if part := j.unnamed(named); part != "" {
+		return Decision{Included, "Jekyll makes no pages of names such as " + part, ""}
 	}
 	if !e.Front.Has && !j.bare {
 		return Decision{LeftOut, "Jekyll makes no page of a file without front matter", ""}

@@ -126,37 +126,40 @@ func (d *decider) decide(e *Entry) Decision {
 	if folder, ok := static[d.Kind]; ok && IsPDF(e.Path) {
 		return d.copied(folder, e)
 	}
-	var own Decision
-	switch d.Kind {
-	case api.SiteMintlify:
-		own = d.mintlify(e)
-	case api.SiteMkDocs:
-		own = d.mkDocs(e)
-	case api.SiteVitePress:
-		own = d.vitePress(e)
-	case api.SiteDocusaurus:
-		own = d.docusaurus(e)
-	case api.SiteHugo:
-		own = d.hugo(e)
-	case api.SiteStarlight:
-		own = d.starlight(e)
-	case api.SiteNext:
-		own = d.next(e)
-	case api.SiteMdBook, api.SiteGitBook, api.SiteFern:
-		own = d.listedOnly(e)
-	case api.SiteJekyll:
-		own = d.jekyllPage(e)
-	case api.SiteSphinx:
-		own = d.sphinx(e)
-	case api.SiteAntora:
-		own = d.antora(e)
-	default:
-		own = d.plain(e)
-	}
+	own := d.own(e)
 	if own.State == Published && e.Front.Hidden != "" {
 		return Decision{Unlisted, e.Front.Hidden, d.file(e.Path)}
 	}
 	return own
+}
+
+// own is what the generator's own rule says of a file.
+func (d *decider) own(e *Entry) Decision {
+	switch d.Kind {
+	case api.SiteMintlify:
+		return d.mintlify(e)
+	case api.SiteMkDocs:
+		return d.mkDocs(e)
+	case api.SiteVitePress:
+		return d.vitePress(e)
+	case api.SiteDocusaurus:
+		return d.docusaurus(e)
+	case api.SiteHugo:
+		return d.hugo(e)
+	case api.SiteStarlight:
+		return d.starlight(e)
+	case api.SiteNext:
+		return d.next(e)
+	case api.SiteMdBook, api.SiteGitBook, api.SiteFern:
+		return d.listedOnly(e)
+	case api.SiteJekyll:
+		return d.jekyllPage(e)
+	case api.SiteSphinx:
+		return d.sphinx(e)
+	case api.SiteAntora:
+		return d.antora(e)
+	}
+	return d.plain(e)
 }
 
 // outside reports that a file is not where the generator looks for pages.

@@ -129,6 +129,12 @@ func (s *Site) Config() string {
 	return path.Join(s.docsDir, s.config)
 }
 
+// configures are generators by the names of the files that configure them.
+var configures = map[string]api.SiteKind{"docs.json": api.SiteMintlify, "mint.json": api.SiteMintlify, ".mintignore": api.SiteMintlify,
+	"mkdocs.yml": api.SiteMkDocs, "mkdocs.yaml": api.SiteMkDocs, "zensical.toml": api.SiteMkDocs, "book.toml": api.SiteMdBook,
+	".gitbook.yaml": api.SiteGitBook, ".gitbook.yml": api.SiteGitBook, "_config.yml": api.SiteJekyll, "_config.yaml": api.SiteJekyll,
+	"conf.py": api.SiteSphinx, "antora.yml": api.SiteAntora, "fern.config.json": api.SiteFern}
+
 // Configures tells what a file of this name configures; empty for any other.
 func Configures(p string) api.SiteKind {
 	base, dir := path.Base(p), path.Base(path.Dir(p))
@@ -136,22 +142,10 @@ func Configures(p string) api.SiteKind {
 	switch {
 	case p == CollectedFile:
 		return api.SiteCollected
-	case base == "docs.json" || base == "mint.json" || base == ".mintignore":
-		return api.SiteMintlify
-	case base == "mkdocs.yml" || base == "mkdocs.yaml" || base == "zensical.toml":
-		return api.SiteMkDocs
-	case base == "book.toml":
-		return api.SiteMdBook
-	case base == ".gitbook.yaml" || base == ".gitbook.yml" || isSummary(p):
+	case configures[base] != "":
+		return configures[base]
+	case isSummary(p):
 		return api.SiteGitBook
-	case base == "_config.yml" || base == "_config.yaml":
-		return api.SiteJekyll
-	case base == "conf.py":
-		return api.SiteSphinx
-	case base == "antora.yml":
-		return api.SiteAntora
-	case base == "fern.config.json":
-		return api.SiteFern
 	case stem == "docusaurus.config" || stem == "sidebars" || stem == "_category_":
 		return api.SiteDocusaurus
 	case stem == "config" && dir == ".vitepress" || stem == "index" && strings.HasSuffix(path.Dir(p), ".vitepress/config"):
@@ -250,18 +244,8 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 		if !speaks(file) {
 			continue
 		}
-		if kind == api.SiteStarlight {
-			if raw, err := read(file); err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight")) {
-				continue // a site of Astro that is made in another way
-			}
-		}
-		if kind == api.SiteSphinx {
-			if raw, err := read(file); err != nil || !sphinxKey.Match(raw) {
-				continue // another program
-			}
-		}
-		if isSummary(file) && !slices.Contains(files, "README.md") || isSummary(file) && strings.Contains(file, "/") || kind == api.SiteJekyll && slices.Contains(files, path.Join(path.Dir(file), "_toc.yml")) {
-			continue // a list of something else; Jupyter Book's
+		if another(file, kind, files, read) {
+			continue
 		}
 		better := config == "" || weight(file) > weight(config) || weight(file) == weight(config) &&
 			strings.Count(file, "/") < strings.Count(config, "/")
@@ -273,6 +257,23 @@ func (s *Site) recognise(files []string, read func(string) ([]byte, error)) (fou
 		return "", ""
 	}
 	return found, config
+}
+
+// another reports whether a file that has the name of a generator's configuration is something else.
+func another(file string, kind api.SiteKind, files []string, read func(string) ([]byte, error)) bool {
+	switch {
+	case kind == api.SiteStarlight: // of a site of Astro that is made in another way
+		raw, err := read(file)
+		return err != nil || !bytes.Contains(raw, []byte("@astrojs/starlight"))
+	case kind == api.SiteSphinx:
+		raw, err := read(file)
+		return err != nil || !sphinxKey.Match(raw)
+	case isSummary(file): // a list of something else
+		return strings.Contains(file, "/") || !slices.Contains(files, "README.md")
+	case kind == api.SiteJekyll: // Jupyter Book's
+		return slices.Contains(files, path.Join(path.Dir(file), "_toc.yml"))
+	}
+	return false
 }
 
 // laidOutForHugo reports whether files without any configuration are Hugo's by their names: more than one folder has an

@@ -37,15 +37,7 @@ func (u *Update) expand(ctx context.Context) error {
 	left := make(map[string][]string) // by page
 	g, gctx := background.WithContext(ctx)
 	g.SetLimit(u.Workers)
-	work := make(map[int]bool) // whether the page was read now
-	for i, r := range u.records {
-		_, fresh := u.fresh[r]
-		if r.File != "" || r.Kind == page.KindNavigation || r.Kind == page.KindIgnored || site.IsPDF(r.Path) || page.IsData(r.Path) || page.IsHTML(r.Path) ||
-			!fresh && (r.Made == 0 || r.Made == u.made(settings.Sum64(), r.Imports)) {
-			continue
-		}
-		work[i] = fresh
-	}
+	work := u.unexpanded(settings.Sum64())
 	for _, i := range slices.Sorted(maps.Keys(work)) {
 		r, fresh := u.records[i], work[i]
 		g.Go(onPage(r, func() error {
@@ -92,7 +84,21 @@ func (u *Update) expand(ctx context.Context) error {
 	return nil
 }
 
-// maxExpanded is how many pages are held in memory that were expanded anew.
+// unexpanded are the pages whose text has to be made, and whether they were read now.
+func (u *Update) unexpanded(settings uint64) map[int]bool {
+	work := make(map[int]bool)
+	for i, r := range u.records {
+		_, fresh := u.fresh[r]
+		if r.File != "" || r.Kind == page.KindNavigation || r.Kind == page.KindIgnored || site.IsPDF(r.Path) || page.IsData(r.Path) || page.IsHTML(r.Path) ||
+			!fresh && (r.Made == 0 || r.Made == u.made(settings, r.Imports)) {
+			continue
+		}
+		work[i] = fresh
+	}
+	return work
+}
+
+// maxExpanded is how many pages are held in memory whose text was made.
 const maxExpanded = 1000
 
 // made is the digest of what gives to a page's text.

@@ -206,13 +206,12 @@ func (r *adocReader) resource(file, name, family string) []string {
 func (r *adocReader) included(file, name, options string) (out []docLine) {
 	found, raw := r.find(r.resource(file, name, "pages")...)
 	o := adocOptions(options)
-	if found == "" || len(r.stack) >= deepest || r.made+len(raw) > mostMade {
+	if found == "" || !r.admits(raw) {
 		if !strings.Contains(options, "opts=optional") {
 			r.lose("include::" + name + "[]")
 		}
 		return nil
 	}
-	r.made += len(raw)
 	if tags := o["tag"] + o["tags"]; tags != "" && tags != "*" && tags != "**" {
 		var picked []byte
 		for tag := range strings.FieldsFuncSeq(tags, func(c rune) bool { return c == ';' || c == ',' }) {
@@ -360,28 +359,7 @@ func (r *adocReader) block(lines []docLine, i int, style adocStyles) int {
 		}
 	}
 	if m := adocList.FindStringSubmatch(line); m != nil {
-		depth := len(m[2]) - 1
-		mark := "- "
-		if m[2][0] == '.' || m[2][0] == '<' || m[2][0] >= '0' && m[2][0] <= '9' {
-			if mark = "1. "; m[2][0] != '.' {
-				depth = 0
-			}
-		}
-		r.out.write(strings.Repeat("   ", depth) + mark)
-		end := i + 1
-		item := m[3]
-		for ; end < len(lines); end++ {
-			of := lines[end].s
-			if of == "" || of == "+" || adocList.MatchString(of) || adocTerm.MatchString(of) || delimits(of) || adocStyle.MatchString(of) || strings.HasPrefix(of, ".") {
-				break
-			}
-			item += " " + strings.TrimSpace(of)
-		}
-		r.out.write(r.inline(item) + "\n")
-		if end >= len(lines) || lines[end].s == "" && (end+1 >= len(lines) || !adocList.MatchString(lines[end+1].s)) || lines[end].s == "+" {
-			r.out.write("\n")
-		}
-		return end
+		return r.item(lines, i, m)
 	}
 	if m := adocTerm.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "://") {
 		r.out.write("**" + strings.Trim(r.inline(m[1]), "*") + "**\n\n")
@@ -391,6 +369,32 @@ func (r *adocReader) block(lines []docLine, i int, style adocStyles) int {
 		return i + 1
 	}
 	return r.paragraph(lines, i, line)
+}
+
+// item writes an item of a list.
+func (r *adocReader) item(lines []docLine, i int, m []string) int {
+	depth := len(m[2]) - 1
+	mark := "- "
+	if m[2][0] == '.' || m[2][0] == '<' || m[2][0] >= '0' && m[2][0] <= '9' {
+		if mark = "1. "; m[2][0] != '.' {
+			depth = 0
+		}
+	}
+	r.out.write(strings.Repeat("   ", depth) + mark)
+	end := i + 1
+	item := m[3]
+	for ; end < len(lines); end++ {
+		of := lines[end].s
+		if of == "" || of == "+" || adocList.MatchString(of) || adocTerm.MatchString(of) || delimits(of) || adocStyle.MatchString(of) || strings.HasPrefix(of, ".") {
+			break
+		}
+		item += " " + strings.TrimSpace(of)
+	}
+	r.out.write(r.inline(item) + "\n")
+	if end >= len(lines) || lines[end].s == "" && (end+1 >= len(lines) || !adocList.MatchString(lines[end+1].s)) || lines[end].s == "+" {
+		r.out.write("\n")
+	}
+	return end
 }
 
 // paragraph writes running text up to a blank line or a block.
@@ -486,9 +490,8 @@ func (r *adocReader) nested(lines []docLine) {
 
 var adocCell = regexp.MustCompile(`(?:^|[ \t])(?:\d+(?:\.\d+)?[*+])?(?:\.\d+\+)?[<^>]?(?:\.[<^>])?[aehlmdsv]?\|`)
 
-// table makes a table of Markdown.
-func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
-	columns := 0
+// columns is how many columns a table has by its attributes; 0 if they do not say it.
+func (style adocStyles) columns() (columns int) {
 	if cols := adocOptions(style.list)["cols"]; cols != "" {
 		for spec := range strings.SplitSeq(cols, ",") {
 			n := 1
@@ -498,6 +501,12 @@ func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
 			columns += n
 		}
 	}
+	return columns
+}
+
+// table makes a table of Markdown.
+func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
+	columns := style.columns()
 	headed := strings.Contains(style.list, "header")
 	var cells []string
 	seen := false
@@ -520,24 +529,32 @@ func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
 			}
 			continue
 		}
-		if before := strings.TrimSpace(row[:at[0][0]]); before != "" && len(cells) > 0 {
-			cells[len(cells)-1] += " " + before
-		}
-		for k, span := range at {
-			to := len(row)
-			if k+1 < len(at) {
-				to = at[k+1][0]
-			}
-			cells = append(cells, strings.TrimSpace(row[span[1]:to]))
-		}
+		cells = splitRow(cells, row, at)
 		if !seen && columns == 0 && (n+1 >= len(lines) || lines[n+1].s != "") && len(at) > 1 {
 			columns = len(at)
 		}
 		seen = true
 	}
-	if columns == 0 {
-		columns = max(1, len(cells))
+	r.tabled(cells, max(1, columns), headed)
+}
+
+// splitRow adds the cells of a line.
+func splitRow(cells []string, row string, at [][]int) []string {
+	if before := strings.TrimSpace(row[:at[0][0]]); before != "" && len(cells) > 0 {
+		cells[len(cells)-1] += " " + before
 	}
+	for k, span := range at {
+		to := len(row)
+		if k+1 < len(at) {
+			to = at[k+1][0]
+		}
+		cells = append(cells, strings.TrimSpace(row[span[1]:to]))
+	}
+	return cells
+}
+
+// tabled writes a table of Markdown.
+func (r *adocReader) tabled(cells []string, columns int, headed bool) {
 	if !headed {
 		cells = append(make([]string, columns), cells...)
 	}

@@ -208,10 +208,9 @@ func vitePressInclude(x *expander, file string, m []string, props map[string]any
 
 // code is a file as a block of code.
 func (x *expander) code(file string, content []byte, ok bool) (text, bool) {
-	if !ok || x.made+len(content) > mostMade {
+	if !ok || !x.admits(content) {
 		return text{}, false
 	}
-	x.made += len(content)
 	fence := "```"
 	for bytes.Contains(content, []byte(fence)) {
 		fence += "`"
@@ -271,7 +270,7 @@ func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text
 	case path.Ext(name) == ".md":
 		return x.include(name, content, nil, "")
 	}
-	return text{content, []Part{{End: int64(len(content)), File: name}}}, true
+	return text{content, []Part{{End: int64(len(content)), File: name}}}, x.admits(content)
 }
 
 var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)

@@ -19,6 +19,8 @@ const (
 	deepest   = 8       // files that take in each other
 	mostFiles = 200     // that a page takes in
 	mostMade  = 2 << 20 // bytes
+	mostTaken = 1000    // times that it takes in a file
+	mostLost  = 100     // things that are named of those that could not be expanded
 )
 
 // Rules are what a site's settings say of the text of its pages. Paths are relative to the repository's root.
@@ -88,6 +90,7 @@ type expander struct {
 	files []string
 	left  []string
 	stack []string // files that are being expanded
+	taken int      // files, each time
 	made  int      // bytes that files were taken in
 	front map[string]any
 }
@@ -111,7 +114,21 @@ func (t *text) take(of text) {
 }
 
 // lose notes what could not be expanded.
-func (x *expander) lose(written string) { x.left = append(x.left, strings.TrimSpace(written)) }
+func (x *expander) lose(written string) {
+	if len(x.left) < mostLost {
+		x.left = append(x.left, strings.TrimSpace(written))
+	}
+}
+
+// admits reports whether a file may be taken in without passing a bound.
+func (x *expander) admits(content []byte) bool {
+	x.taken++
+	if x.taken > mostTaken || len(x.stack) >= deepest || x.made+len(content) > mostMade {
+		return false
+	}
+	x.made += len(content)
+	return true
+}
 
 // find reads the first of these files that is there.
 func (x *expander) find(names ...string) (file string, content []byte) {
@@ -156,10 +173,9 @@ func (x *expander) beside(from, name string) []string {
 
 // include is the text of a file that another one takes in, expanded if it is a page's.
 func (x *expander) include(file string, content []byte, props map[string]any, children string) (text, bool) {
-	if len(x.stack) >= deepest || x.made+len(content) > mostMade {
+	if !x.admits(content) {
 		return text{}, false
 	}
-	x.made += len(content)
 	made := x.file(file, content, props, children)
 	x.made += len(made.bytes)
 	whole := Part{Start: 0, End: int64(len(made.bytes)), File: file}

@@ -177,32 +177,45 @@ func (r *rstReader) body(file string, lines []string, i int, out *text) int {
 		}
 		return end
 	}
+	if end, ok := r.verse(file, lines, i, out); ok {
+		return end
+	}
+	return r.paragraph(lines, i, out)
+}
+
+// verse reads lines that stay lines, a session of Python, or a term with its definition.
+func (r *rstReader) verse(file string, lines []string, i int, out *text) (end int, ok bool) {
+	line := lines[i]
 	if strings.HasPrefix(line, "| ") {
 		for ; i < len(lines) && strings.HasPrefix(lines[i], "|"); i++ {
 			out.write(r.inline(strings.TrimSpace(lines[i][1:])) + "  \n")
 		}
 		out.write("\n")
-		return i
+		return i, true
 	}
 	if strings.HasPrefix(line, ">>> ") {
-		end := i
-		for end < len(lines) && lines[end] != "" {
+		for end = i; end < len(lines) && lines[end] != ""; {
 			end++
 		}
 		fenced(out, "python", strings.Join(lines[i:end], "\n"))
-		return end
+		return end, true
 	}
 	if i+1 < len(lines) && lines[i+1] != "" && indent(lines[i+1]) > 0 { // a term with its definition
 		block, end := below(lines, i+1)
 		if strings.HasSuffix(line, "::") {
 			out.write(r.inline(strings.TrimSuffix(line, ":")) + "\n\n")
 			fenced(out, "", strings.Join(block, "\n"))
-			return end
+			return end, true
 		}
 		out.write("**" + strings.Trim(r.inline(line), "*") + "**\n\n")
 		out.take(r.blocks(file, block))
-		return end
+		return end, true
 	}
+	return 0, false
+}
+
+// paragraph reads running text, and the block of code that its end may announce.
+func (r *rstReader) paragraph(lines []string, i int, out *text) int {
 	end := i
 	for end < len(lines) && lines[end] != "" && !(end > i && (strings.HasPrefix(lines[end], ".. ") || adorns(lines[end]) != 0 && len(lines[end]) > 3)) {
 		end++
@@ -349,7 +362,7 @@ func (r *rstReader) included(file, name, argument string, opts map[string]string
 		names = []string{path.Join(r.Root, argument)}
 	}
 	found, raw := r.find(names...)
-	if found == "" || len(r.stack) >= deepest || r.made+len(raw) > mostMade {
+	if found == "" {
 		r.lose(".. " + name + ":: " + argument)
 		return
 	}
@@ -383,7 +396,10 @@ func (r *rstReader) included(file, name, argument string, opts map[string]string
 		out.take(made)
 		return
 	}
-	r.made += len(raw)
+	if !r.admits(raw) {
+		r.lose(".. " + name + ":: " + argument)
+		return
+	}
 	r.stack = append(r.stack, found)
 	r.define(string(raw))
 	made := r.blocks(found, split(string(raw)))
@@ -474,30 +490,65 @@ func (r *rstReader) tabled(rows [][]string, headed bool, out *text) {
 	out.write("\n")
 }
 
-// table reads a table that is drawn.
-func (r *rstReader) table(lines []string, i int, out *text) int {
-	border := lines[i]
+// columnsOf are the places at which the columns of a drawn table begin.
+func columnsOf(border string) (at []int) {
 	grid := border[0] == '+'
-	var at []int // where columns begin
 	for n := range border {
 		if grid && border[n] == '+' || !grid && border[n] == '=' && (n == 0 || border[n-1] == ' ') {
 			at = append(at, n)
 		}
 	}
+	return at
+}
+
+// cellsOf are the parts of a line of a drawn table.
+func cellsOf(line string, at []int, grid bool) (cells []string) {
+	runes := []rune(line)
+	for n, from := range at {
+		to := len(runes)
+		if n+1 < len(at) {
+			to = min(at[n+1], len(runes))
+		} else if grid {
+			break
+		}
+		cell := ""
+		if from < to {
+			cell = strings.TrimSpace(strings.Trim(string(runes[from:to]), "|"))
+		}
+		cells = append(cells, cell)
+	}
+	return cells
+}
+
+// addLine adds a line of a table: a row, or more of the cells of the last one.
+func addLine(rows [][]string, cells []string, fresh bool) [][]string {
+	if fresh || len(rows) == 0 {
+		return append(rows, cells)
+	}
+	row := rows[len(rows)-1]
+	for n := range min(len(row), len(cells)) {
+		row[n] = strings.TrimSpace(row[n] + " " + cells[n])
+	}
+	return rows
+}
+
+// table reads a table that is drawn.
+func (r *rstReader) table(lines []string, i int, out *text) int {
+	border := lines[i]
+	grid := border[0] == '+'
+	at := columnsOf(border)
 	var rows [][]string
 	headed, borders := false, 0
 	fresh := true // the next line begins a row
 	end := i
 	for ; end < len(lines); end++ {
 		line := lines[end]
-		rule := grid && strings.HasPrefix(line, "+") || !grid && rstSimple.MatchString(line)
-		if grid && line == "" || !grid && line == "" && borders >= 2 && !slices.ContainsFunc(lines[end:], rstSimple.MatchString) {
+		if line == "" && (grid || borders >= 2 && !slices.ContainsFunc(lines[end:], rstSimple.MatchString)) {
 			break
 		}
-		if rule {
-			if borders++; len(rows) > 0 && (strings.Contains(line, "=") && grid || !grid && borders == 2) {
-				headed = true
-			}
+		if strings.HasPrefix(line, "+") && grid || !grid && rstSimple.MatchString(line) {
+			borders++
+			headed = headed || len(rows) > 0 && (grid && strings.Contains(line, "=") || !grid && borders == 2)
 			fresh = true
 			if !grid && borders == 3 {
 				end++
@@ -508,35 +559,9 @@ func (r *rstReader) table(lines []string, i int, out *text) int {
 		if line == "" || !grid && adorns(strings.ReplaceAll(line, " ", "")) == '-' {
 			continue
 		}
-		runes := []rune(line)
-		var cells []string
-		for n, from := range at {
-			to := len(runes)
-			if n+1 < len(at) {
-				to = min(at[n+1], len(runes))
-			} else if grid {
-				break
-			}
-			cell := ""
-			if from < to {
-				cell = strings.TrimSpace(strings.Trim(string(runes[from:to]), "|"))
-			}
-			cells = append(cells, cell)
-		}
-		if !grid && (len(cells) == 0 || cells[0] != "" || len(rows) == 0) {
-			fresh = true
-		}
-		if fresh {
-			rows = append(rows, cells)
-			fresh = false
-			continue
-		}
-		last := rows[len(rows)-1]
-		for n := range cells {
-			if n < len(last) {
-				last[n] = strings.TrimSpace(last[n] + " " + cells[n])
-			}
-		}
+		cells := cellsOf(line, at, grid)
+		rows = addLine(rows, cells, fresh || !grid && (len(cells) == 0 || cells[0] != ""))
+		fresh = false
 	}
 	if !grid && borders == 2 {
 		headed = false

@@ -1,0 +1,115 @@
+package expand
+
+import (
+	"fmt"
+	"io/fs"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/api"
+)
+
+var blanks = regexp.MustCompile(`\n{3,}`)
+
+func expanded(rules Rules, files map[string]string, name string) Text {
+	return Page(&rules, name, []byte(files[name]), func(file string) ([]byte, error) {
+		if body, ok := files[file]; ok {
+			return []byte(body), nil
+		}
+		return nil, fs.ErrNotExist
+	})
+}
+
+// Each generator's own forms are replaced by what they take in; what is not there is left out and counted.
+func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
+	for name, c := range map[string]struct {
+		rules Rules
+		files map[string]string
+		page  string
+		want  string
+		left  int
+	}{
+		"imports, constants and properties": {Rules{Kind: api.SiteMintlify}, map[string]string{
+			"a.mdx":            "import Part from '/s/part.mdx';\nimport {port} from '/s/values.js';\nexport const release = '7.4';\n\nGet {release} at {port}, {missing.x}.\n\n<Part limit=\"12\" />\n",
+			"s/part.mdx":       "---\ntitle: x\n---\nimport Deep from './deep.mdx';\n\nHolds {limit} keys.\n\n<Deep />\n",
+			"s/deep.mdx":       "Deep words.\n",
+			"s/values.js":      "export const port = 7443;\n",
+			"not/../../secret": "x",
+		}, "a.mdx", "Get 7.4 at 7443, .\n\nHolds 12 keys.\n\nDeep words.", 1},
+		"regions and lines of VitePress": {Rules{Kind: api.SiteVitePress}, map[string]string{
+			"a.md": "<!--@include: ./p.md{2,3}-->\n\n<<< @/c.ts#main\n", "p.md": "one\ntwo\nthree\nfour\n",
+			"c.ts": "x\n// #region main\ncall();\n// #endregion main\n"}, "a.md", "two\nthree\n\n```ts\ncall();\n```", 0},
+		"anchors of mdBook": {Rules{Kind: api.SiteMdBook}, map[string]string{
+			"a.md": "```rust\n{{#include x.rs:part}}\n```\n{{#include gone.md}}\n", "x.rs": "// ANCHOR: part\nfn f() {}\n// ANCHOR_END: part\n"},
+			"a.md", "```rust\nfn f() {}\n```", 1},
+		"a cycle ends": {Rules{Kind: api.SiteMkDocs, Bases: []string{"."}}, map[string]string{"a.md": "A\n\n--8<-- \"b.md\"\n", "b.md": "B\n\n--8<-- \"a.md\"\n"},
+			"a.md", "A\n\nB", 1},
+		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
+			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
+		"reStructuredText": {Rules{Kind: api.SiteSphinx, Values: map[string]any{"release": "2.1"}}, map[string]string{
+			"a.rst": ".. _top:\n\nTitle\n=====\n\n.. a comment\n\nUse ``x`` of |release|, see :ref:`top` and `docs <https://a.dev>`_::\n\n    run\n\n.. include:: part.txt\n\n" +
+				"Part\n----\n\n* one\n* two\n\n==== ====\nName Size\n==== ====\na    1\n==== ====\n\n.. automodule:: x\n",
+			"part.txt": "Included **words**.\n"}, "a.rst",
+			"# Title\n\nUse `x` of 2.1, see Title and [docs](https://a.dev):\n\n```\nrun\n```\n\nIncluded **words**.\n\n## Part\n\n- one\n- two\n\n| Name | Size |\n| --- | --- |\n| a | 1 |", 1},
+		"AsciiDoc": {Rules{Kind: api.SiteAntora, Values: map[string]any{"c": map[string]any{"product": "Core"}}}, map[string]string{
+			"c/modules/ROOT/pages/a.adoc": "= Use {product}\n:local: 5\n\n// hidden\nWait {local} s.\n\nifdef::internal[]\nSecret.\nendif::[]\n\n[#own]\n== First *part*\n\n* one\n** two\n\n" +
+				"[source,bash]\n----\nrun <1>\n----\n\ninclude::partial$p.adoc[]\n\nSee xref:ops:b.adoc#x[that].\n\n|===\n|K |V\n\n|a |1\n|===\n",
+			"c/modules/ROOT/partials/p.adoc": "Port 7443.\n"}, "c/modules/ROOT/pages/a.adoc",
+			"# Use Core\n\nWait 5 s.\n\n## First **part** {#own}\n\n- one\n   - two\n\n```bash\nrun\n```\n\nPort 7443.\n\nSee [that](../../ops/pages/b.adoc#x).\n\n| K | V |\n| --- | --- |\n| a | 1 |", 0},
+		"a notebook": {Rules{}, map[string]string{"a.ipynb": `{"cells": [{"cell_type": "markdown", "source": ["# T\n", "x"]}, {"cell_type": "code", "source": "f()", "outputs": [{"text": ["42\n"]}]}]}`},
+			"a.ipynb", "# T\nx\n\n```python\nf()\n```\n\n```\n42\n```", 0},
+	} {
+		got := expanded(c.rules, c.files, c.page)
+		if text := blanks.ReplaceAllString(strings.TrimSpace(string(got.Content)), "\n\n"); text != c.want {
+			t.Errorf("%s:\n%q\nnot\n%q", name, text, c.want)
+		}
+		if len(got.Left) != c.left {
+			t.Errorf("%s: left out %q", name, got.Left)
+		}
+	}
+}
+
+// What another file gives is known by its place, and files outside of the repository are not read.
+func TestPartsKeepTheirFiles(t *testing.T) {
+	files := map[string]string{"docs/a.md": "Own.\n\n--8<-- \"p.md\"\n\n--8<-- \"../../etc/passwd\"\n\nEnd.\n", "docs/p.md": "Part {{ x }}.\n"}
+	got := expanded(Rules{Kind: api.SiteMkDocs, Bases: []string{"docs"}, Values: map[string]any{"x": "of it"}}, files, "docs/a.md")
+	if len(got.Parts) != 1 || got.Parts[0].File != "docs/p.md" ||
+		string(got.Content[got.Parts[0].Start:got.Parts[0].End]) != "Part of it." {
+		t.Errorf("%q: %+v", got.Content, got.Parts)
+	}
+	if slices.ContainsFunc(got.Files, func(f string) bool { return strings.HasPrefix(f, "..") || strings.HasPrefix(f, "/") }) {
+		t.Errorf("looked for %q", got.Files)
+	}
+}
+
+// A file that doubles itself many times over is cut off at the bound.
+func TestWhatIsMadeOfAPageIsBounded(t *testing.T) {
+	files := map[string]string{}
+	for i := range 12 {
+		files[fmt.Sprintf("p%d.md", i)] = strings.Repeat(fmt.Sprintf("--8<-- \"p%d.md\"\n\n", i+1), 30)
+	}
+	files["p12.md"] = strings.Repeat("word ", 2000)
+	if got := expanded(Rules{Kind: api.SiteMkDocs, Bases: []string{"."}}, files, "p0.md"); len(got.Content) > 4*mostMade || len(got.Left) == 0 {
+		t.Errorf("%d bytes, %d left out", len(got.Content), len(got.Left))
+	}
+}
+
+func FuzzPage(f *testing.F) {
+	for _, seed := range []string{"A\n=\n\n.. note::\n   x\n\n* a\n\n  b\n", "= T\n\n|===\n|a |b\n|===\n", "import A from './b.mdx'\n\n<A x={1}>{y}</A>", "{{#include a:1:2}}"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		for _, name := range []string{"a.rst", "a.adoc", "a.mdx", "a.md", "a.org", "a.ipynb"} {
+			for _, kind := range []api.SiteKind{api.SiteMkDocs, api.SiteVitePress, api.SiteMdBook, api.SiteSphinx, api.SiteJekyll} {
+				got := expanded(Rules{Kind: kind, Bases: []string{"."}}, map[string]string{name: src, "b.mdx": src}, name)
+				for _, p := range got.Parts {
+					if p.Start < 0 || p.End < p.Start || p.End > int64(len(got.Content)) {
+						t.Fatalf("%s of %s: %+v of %d bytes", name, kind, p, len(got.Content))
+					}
+				}
+			}
+		}
+	})
+}
