@@ -74,7 +74,7 @@ func smallSet(t testing.TB, name string) corpora.Tree {
 	return tree
 }
 
-// foreign adds pages of another product to a set: this project's own documentation.
+// foreign adds pages of another product to a set: this project's own documentation, but for the measurements, which quote the questions.
 func foreign(t testing.TB, tree corpora.Tree) corpora.Tree {
 	t.Helper()
 	below := "foreign/"
@@ -84,7 +84,7 @@ func foreign(t testing.TB, tree corpora.Tree) corpora.Tree {
 	}
 	delete(tree, "docs.json")
 	n := 0
-	for _, folder := range []string{"decisions", "measurements", "assistant/sites"} {
+	for _, folder := range []string{"decisions", "assistant/sites", "operate"} {
 		names, err := filepath.Glob("../../docs/" + folder + "/*.md*")
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +166,7 @@ func (q *smallQuestion) told(a smallAnswer) bool {
 const (
 	leastOfTen   = 25
 	leastOfThree = 20
-	leastSame    = 23
+	leastSame    = 21
 )
 
 var first3 = map[string]bool{"acme": true, "orbit": true, "harbor": true}

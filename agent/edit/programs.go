@@ -143,6 +143,8 @@ func (r *Run) mayName(f string, known bool) bool {
 		return false
 	case f == r.Site.NavigationFile() && path.Ext(f) == ".json" && r.Files.Writable(f) == nil:
 		return false // it was edited, and its redirects name what was there
+	case r.Counts[f]["redirects changed"] > 0:
+		return false // likewise
 	case workspace.IsPage(f):
 		return false // its references were followed
 	}

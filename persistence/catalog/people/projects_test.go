@@ -37,6 +37,8 @@ func TestProjectIsStoredInFull(t *testing.T) {
 			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
 		want.TimeZone = "Europe/Berlin"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
+		want.Pulls.Author, want.Pulls.Title = "D'oc <docs@example.com>", `docs({scope}): {title} "?"`
+		want.Pulls.Body, want.Pulls.Reviewers = "{report}\n{{x}}", "codeowners, octo-cat"
 		want.Label, want.Kind, want.Every = "docs", "", "6h"
 		for i, label := range []string{"api", "a-site"} {
 			s := &want.Sources[i]
