@@ -113,7 +113,7 @@ func (s *Site) NeedsListing() bool {
 	return kind == "mdbook" || kind == "gitbook" || kind == "sphinx" || kind == "antora"
 }
 
-// List adds a page to a list: below another one, or below those of its folder, else at the end. It returns the list, its
+// AddToList adds a page to a list: below another one, or below those of its folder, else at the end. It returns the list, its
 // new text, and the group's name; no list if there is none.
 func (s *Site) AddToList(e NewEntry) (list string, out []byte, group string, err error) {
 	entries, err := s.entries()

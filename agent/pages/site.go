@@ -35,12 +35,12 @@ type Site struct {
 	ends      *bool  // links to pages end in a slash; nil when not counted yet
 	dots      *bool  // links to neighbors begin with "./"; nil when not counted yet
 
-	listed, others []string // the pages, and other files that refer to some; for which list of files that holds
-	listedOf       *string
-	names          map[string][]string // pages by their names; for which list
-	namesOf        *string
-	labels         map[string][]string // pages by Sphinx's labels; for how much of the workspace's log
-	labeled        int
+	listed   []string // the pages; for which list of files that holds
+	listedOf *string
+	names    map[string][]string // pages by their names; for which list
+	namesOf  *string
+	labels   map[string][]string // pages by Sphinx's labels; for how much of the workspace's log
+	labeled  int
 
 	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
@@ -157,7 +157,7 @@ func (s *Site) addresses() *site.Map {
 	return s.shown
 }
 
-// shownAt finds the page that is shown at an address; empty if there is none.
+// ShownAt finds the page that is shown at an address; empty if there is none.
 func (s *Site) ShownAt(address string) string {
 	if rel, ok := s.addresses().Find(address); ok {
 		return path.Join(s.Files.DocsDir, rel)
@@ -165,7 +165,7 @@ func (s *Site) ShownAt(address string) string {
 	return ""
 }
 
-// addressOf is the address of a page, as Shown returns it.
+// AddressOf is the address of a page, as Shown returns it.
 func (s *Site) AddressOf(file string) string {
 	rel, _ := site.Relative(s.Files.DocsDir, file)
 	address, _ := s.addresses().Address(rel)

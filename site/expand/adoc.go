@@ -19,7 +19,6 @@ type adocReader struct {
 	*expander
 	file       string
 	attributes map[string]string
-	offset     int // of levels of sections
 	out        text
 	depth      int
 }

@@ -225,7 +225,7 @@ func isMDX(name string, kind api.SiteKind) bool {
 }
 
 // replace makes a text of another one, with some of its stretches replaced. What other files gave keeps its file.
-func (of text) replace(edits []edit) text {
+func (t text) replace(edits []edit) text {
 	slices.SortStableFunc(edits, func(a, b edit) int {
 		if a.start != b.start {
 			return a.start - b.start
@@ -240,12 +240,12 @@ func (of text) replace(edits []edit) text {
 			continue
 		}
 		moved = append(moved, move{at, e.start, len(out.bytes)})
-		out.bytes = append(out.bytes, of.bytes[at:e.start]...)
+		out.bytes = append(out.bytes, t.bytes[at:e.start]...)
 		out.take(e.new)
 		at = e.end
 	}
-	moved = append(moved, move{at, len(of.bytes), len(out.bytes)})
-	out.bytes = append(out.bytes, of.bytes[at:]...)
+	moved = append(moved, move{at, len(t.bytes), len(out.bytes)})
+	out.bytes = append(out.bytes, t.bytes[at:]...)
 	place := func(p int64) int64 {
 		for _, m := range moved {
 			if int(p) <= m.end {
@@ -255,7 +255,7 @@ func (of text) replace(edits []edit) text {
 		return int64(len(out.bytes))
 	}
 	var parts []Part
-	for _, p := range of.parts {
+	for _, p := range t.parts {
 		p.Start, p.End = place(p.Start), place(p.End)
 		parts = append(parts, p)
 	}
@@ -275,15 +275,15 @@ type move struct{ start, end, to int }
 func plain(s string) text { return text{bytes: []byte(s)} }
 
 // indented is a text whose further lines have the indentation of the line that takes it in.
-func (of text) indented(in string) text {
-	if in == "" || len(of.bytes) == 0 {
-		return of
+func (t text) indented(in string) text {
+	if in == "" || len(t.bytes) == 0 {
+		return t
 	}
 	var edits []edit
-	for i, c := range of.bytes[:len(of.bytes)-1] {
-		if c == '\n' && of.bytes[i+1] != '\n' {
+	for i, c := range t.bytes[:len(t.bytes)-1] {
+		if c == '\n' && t.bytes[i+1] != '\n' {
 			edits = append(edits, edit{i + 1, i + 1, plain(in)})
 		}
 	}
-	return of.replace(edits)
+	return t.replace(edits)
 }

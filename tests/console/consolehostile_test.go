@@ -41,6 +41,9 @@ func TestHostileTextIsTextOnEveryPage(t *testing.T) {
 	h.beHostile()
 	c := &crawl{guest: h.guest("operator"), seen: map[string]bool{}, shows: map[string]bool{}}
 	base := "/console/org-a/docs.acme.example"
+	harness.Until(t, "the overview lists what has happened", func() bool {
+		return strings.Contains(c.page(""), "&lt;hostile-x")
+	})
 	for _, r := range h.App.Pages.Rules() {
 		if path := address(r.Pattern); r.Method == http.MethodGet && certain(r.Pattern) && !strings.HasSuffix(path, "/live") {
 			c.add(path)
