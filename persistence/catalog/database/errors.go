@@ -59,11 +59,14 @@ func noRoom(err error) bool {
 // Fail says what was being done to which catalog, and sorts the driver's error: damage is ErrCorrupt, what may pass
 // by itself is api.ErrUnavailable. Errors that are the caller's own pass as they are.
 func (db *DB) Fail(doing string, err error) error {
+	var connect *pgconn.ConnectError
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, api.ErrNotFound), errors.Is(err, api.ErrConflict), errors.Is(err, api.ErrInvalid):
 		return err
+	case errors.As(err, &connect) && !errors.Is(err, context.Canceled): // a connection that takes too long has a time of its own
+		return fmt.Errorf("%s in %s: %w: %w", doing, db.Name, api.ErrUnavailable, err)
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, api.ErrUnavailable):
 		return fmt.Errorf("%s in %s: %w", doing, db.Name, err)
 	}

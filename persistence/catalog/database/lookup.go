@@ -3,6 +3,7 @@ package database
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -85,6 +86,9 @@ func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 			value, err = l.load(ctx, key)
 			return err
 		})
+		if errors.Is(err, context.DeadlineExceeded) { // the time is the lookup's own: the caller may ask again
+			err = fmt.Errorf("%w: %w", api.ErrUnavailable, err)
+		}
 		switch until := l.now().Add(l.stale); {
 		case err == nil:
 			a.found.Add(key, found[V]{value, until})

@@ -50,6 +50,15 @@ func TestLookupsStayBounded(t *testing.T) {
 	}
 }
 
+// A query that takes too long says nothing of what it looks for: who asked may ask again.
+func TestALookupThatTakesTooLongMayBeAskedAgain(t *testing.T) {
+	l := newLookup(Options{Now: stopped, Stale: time.Second}, strings.Clone,
+		func(context.Context, string) (int, error) { return 0, context.DeadlineExceeded })
+	if _, err := l.Get(t.Context(), "x"); !errors.Is(err, api.ErrUnavailable) {
+		t.Errorf("a caller is told %v", err)
+	}
+}
+
 func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	loads := make(chan chan string)
 	l := newLookup(Options{Now: stopped, Stale: time.Hour}, strings.Clone,
