@@ -80,6 +80,10 @@ func (r *adocReader) substitute(s string) string {
 		}
 		key := strings.ToLower(adocAttr.FindStringSubmatch(all)[1])
 		if v, ok := r.attributes[key]; ok {
+			if !r.gives(len(v)) {
+				r.lose(all)
+				return ""
+			}
 			if strings.Contains(v, "{"+key) {
 				return v
 			}
@@ -214,7 +218,7 @@ func (r *adocReader) included(file, name, options string) (out []docLine) {
 	if tags := o["tag"] + o["tags"]; tags != "" && tags != "*" && tags != "**" {
 		var picked []byte
 		for tag := range strings.FieldsFuncSeq(tags, func(c rune) bool { return c == ';' || c == ',' }) {
-			if of, ok := region(raw, tag); ok {
+			if of, ok := region(raw, tag); ok && (len(picked) == 0 || r.gives(len(of))) {
 				picked = append(append(picked, of...), '\n')
 			} else if !strings.ContainsAny(tag, "!*") {
 				r.lose("include::" + name + "[tag=" + tag + "]")

@@ -47,19 +47,20 @@ func nothing(*expander, string, []string, map[string]any) (text, bool) { return 
 // directives replaces what is taken in by the generator's templates.
 func (x *expander) directives(file string, content []byte, props map[string]any) text {
 	var edits []edit
+	covered := make([]bool, len(content)) // by what matched before
 	for _, d := range directives {
 		if d.kinds != nil && !slices.Contains(d.kinds, x.Kind) {
 			continue
 		}
 		for _, at := range d.re.FindAllSubmatchIndex(content, -1) {
+			if slices.Contains(covered[at[0]:at[1]], true) {
+				continue
+			}
 			m := make([]string, len(at)/2)
 			for i := range m {
 				if at[2*i] >= 0 {
 					m[i] = string(content[at[2*i]:at[2*i+1]])
 				}
-			}
-			if slices.ContainsFunc(edits, func(e edit) bool { return at[0] < e.end && e.start < at[1] }) {
-				continue
 			}
 			made, ok := d.make(x, file, m, props)
 			if !ok {
@@ -69,6 +70,9 @@ func (x *expander) directives(file string, content []byte, props map[string]any)
 				made = text{}
 			}
 			edits = append(edits, edit{at[0], at[1], made})
+			for i := at[0]; i < at[1]; i++ {
+				covered[i] = true
+			}
 		}
 	}
 	if len(edits) == 0 {
@@ -86,7 +90,7 @@ func value(x *expander, _ string, m []string, props map[string]any) (text, bool)
 	}{{"page.meta.", x.front}, {"page.", x.front}, {"$frontmatter.", x.front}, {"frontmatter.", x.front}, {"include.", props}, {"props.", props}, {"", x.Values}} {
 		if rest, ok := strings.CutPrefix(name, of.prefix); ok {
 			if s, ok := said(of.values, rest); ok {
-				return plain(s), true
+				return x.value(s)
 			}
 		}
 	}
@@ -386,7 +390,7 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 		for _, values := range []map[string]any{x.front, x.Values} {
 			for _, key := range []string{"params." + first, first} {
 				if s, ok := said(values, key); ok {
-					return plain(s), true
+					return x.value(s)
 				}
 			}
 		}

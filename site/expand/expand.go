@@ -5,6 +5,7 @@ package expand
 
 import (
 	"bytes"
+	"io/fs"
 	"path"
 	"regexp"
 	"slices"
@@ -19,7 +20,7 @@ const (
 	deepest   = 8       // files that take in each other
 	mostFiles = 200     // that a page takes in
 	mostMade  = 2 << 20 // bytes
-	mostTaken = 1000    // times that it takes in a file
+	mostTaken = 1000    // times that a file is read for it
 	mostLost  = 100     // things that are named of those that could not be expanded
 )
 
@@ -91,7 +92,7 @@ type expander struct {
 	left  []string
 	stack []string // files that are being expanded
 	taken int      // files, each time
-	made  int      // bytes that files were taken in
+	made  int      // bytes that files and values gave
 	front map[string]any
 }
 
@@ -122,12 +123,36 @@ func (x *expander) lose(written string) {
 
 // admits reports whether a file may be taken in without passing a bound.
 func (x *expander) admits(content []byte) bool {
-	x.taken++
-	if x.taken > mostTaken || len(x.stack) >= deepest || x.made+len(content) > mostMade {
+	return len(x.stack) < deepest && x.gives(len(content))
+}
+
+// gives reports whether that many bytes may be made of what the page does not hold where they stand, and counts them.
+func (x *expander) gives(n int) bool {
+	if x.made+n > mostMade {
 		return false
 	}
-	x.made += len(content)
+	x.made += n
 	return true
+}
+
+// value is a text in the place of a name that stands for it.
+func (x *expander) value(s string) (text, bool) {
+	if !x.gives(len(s)) {
+		return text{}, false
+	}
+	return plain(s), true
+}
+
+// load reads a file, if not too many were read.
+func (x *expander) load(name string) ([]byte, error) {
+	if x.taken >= mostTaken {
+		return nil, fs.ErrPermission
+	}
+	content, err := x.read(name)
+	if err == nil {
+		x.taken++
+	}
+	return content, err
 }
 
 // find reads the first of these files that is there.
@@ -143,7 +168,7 @@ func (x *expander) find(names ...string) (file string, content []byte) {
 			}
 			x.files = append(x.files, name)
 		}
-		if content, err := x.read(name); err == nil {
+		if content, err := x.load(name); err == nil {
 			return name, content
 		}
 	}
@@ -247,12 +272,11 @@ func (t text) replace(edits []edit) text {
 	moved = append(moved, move{at, len(t.bytes), len(out.bytes)})
 	out.bytes = append(out.bytes, t.bytes[at:]...)
 	place := func(p int64) int64 {
-		for _, m := range moved {
-			if int(p) <= m.end {
-				return int64(m.to + max(0, int(p)-m.start))
-			}
+		i, _ := slices.BinarySearchFunc(moved, int(p), func(m move, p int) int { return m.end - p })
+		if i == len(moved) {
+			return int64(len(out.bytes))
 		}
-		return int64(len(out.bytes))
+		return int64(moved[i].to + max(0, int(p)-moved[i].start))
 	}
 	var parts []Part
 	for _, p := range t.parts {

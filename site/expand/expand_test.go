@@ -96,6 +96,51 @@ func TestWhatIsMadeOfAPageIsBounded(t *testing.T) {
 	}
 }
 
+// Values that hold each other, or stand in many places, make no more of a page than files do, and a file is not read again
+// for each place that names it.
+func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
+	doubled, nested := ":a0: x\n", ".. |a0| replace:: x\n"
+	for i := range 24 {
+		doubled += fmt.Sprintf(":a%d: {a%d}{a%[2]d}\n", i+1, i)
+	}
+	for i := range 4 {
+		nested += fmt.Sprintf(".. |a%d| replace:: %s\n", i+1, strings.Repeat(fmt.Sprintf("|a%d| ", i), 60))
+	}
+	long := strings.Repeat("word ", 20_000)
+	target := "https://a.dev/" + strings.Repeat("x", 100_000)
+	for name, c := range map[string]struct {
+		rules Rules
+		page  string
+	}{
+		"attributes":     {Rules{}, "a.adoc\n= T\n" + doubled + "\n{a24}\n"},
+		"substitutions":  {Rules{Kind: api.SiteSphinx}, "a.rst\n" + nested + "\n|a4|\n"},
+		"targets":        {Rules{Kind: api.SiteSphinx}, "a.rst\n.. _it: " + target + "\n\n" + strings.Repeat("it_ ", 200) + "\n"},
+		"references":     {Rules{Kind: api.SiteSphinx}, "a.rst\n.. _it: " + target + "\n\n" + strings.Repeat("`it`_ `that <it_>`_ ", 100) + "\n"},
+		"titles":         {Rules{Kind: api.SiteSphinx}, "a.rst\n.. _it:\n\n" + long + "\n" + strings.Repeat("=", len(long)) + "\n\n" + strings.Repeat(":ref:`it` ", 200) + "\n"},
+		"settings":       {Rules{Values: map[string]any{"v": long}}, "a.md\n" + strings.Repeat("{{ v }}\n", 200)},
+		"constants":      {Rules{Kind: api.SiteMintlify}, "a.mdx\nexport const v = '" + long + "';\n\n" + strings.Repeat("{v}\n", 200)},
+		"front matter":   {Rules{Kind: api.SiteHugo}, "a.md\n---\nparams: {v: \"" + long + "\"}\n---\n" + strings.Repeat("{{< param v >}}\n", 200)},
+		"imported twice": {Rules{Kind: api.SiteMintlify}, "a.mdx\nimport A from './b.mdx';\n\n" + strings.Repeat("<A />\n\n", 5000)},
+		"imports":        {Rules{Kind: api.SiteMintlify}, "a.mdx\n" + strings.Repeat("import A from './b.mdx';\n", 5000)},
+		"tags":           {Rules{}, "a.adoc\ninclude::t.txt[tags=" + strings.Repeat("a;", 200) + "]\n"},
+	} {
+		file, content, _ := strings.Cut(c.page, "\n")
+		reads := 0
+		got := Page(&c.rules, file, []byte(content), func(name string) ([]byte, error) {
+			switch reads++; name {
+			case "b.mdx":
+				return []byte("Part.\n"), nil
+			case "t.txt":
+				return []byte("tag::a[]\n" + long + "\nend::a[]\n"), nil
+			}
+			return nil, fs.ErrNotExist
+		})
+		if len(got.Content) > 2*mostMade || reads > 2*mostTaken || len(got.Left) == 0 {
+			t.Errorf("%s: %d bytes of %d, %d reads, %d left out", name, len(got.Content), len(content), reads, len(got.Left))
+		}
+	}
+}
+
 func FuzzPage(f *testing.F) {
 	for _, seed := range []string{"A\n=\n\n.. note::\n   x\n\n* a\n\n  b\n", "= T\n\n|===\n|a |b\n|===\n", "import A from './b.mdx'\n\n<A x={1}>{y}</A>", "{{#include a:1:2}}"} {
 		f.Add(seed)

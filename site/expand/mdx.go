@@ -68,9 +68,18 @@ func isModule(p *markup.Page, at markup.Span) bool {
 
 // expressions are those of the text, not those of tags.
 func (m *module) expressions(p *markup.Page) (out []markup.Span) {
+	tags := make([]markup.Span, len(p.Tags)) // by their beginnings, each with the farthest end of those up to it
+	for i, t := range p.Tags {
+		tags[i] = t.Span
+	}
+	slices.SortFunc(tags, func(a, b markup.Span) int { return a.Start - b.Start })
+	for i := range tags[min(1, len(tags)):] {
+		tags[i+1].End = max(tags[i+1].End, tags[i].End)
+	}
 	for _, at := range p.Scripts {
-		if at.Start > 0 && at.End < len(p.Src) && p.Src[at.Start-1] == '{' && p.Src[at.End] == '}' && !isModule(p, at) &&
-			!slices.ContainsFunc(p.Tags, func(t markup.Tag) bool { return at.Start >= t.Span.Start && at.End <= t.Span.End }) {
+		before, _ := slices.BinarySearchFunc(tags, at.Start+1, func(t markup.Span, start int) int { return t.Start - start })
+		ofTag := before > 0 && at.End <= tags[before-1].End
+		if at.Start > 0 && at.End < len(p.Src) && p.Src[at.Start-1] == '{' && p.Src[at.End] == '}' && !isModule(p, at) && !ofTag {
 			out = append(out, at)
 		}
 	}
@@ -80,12 +89,7 @@ func (m *module) expressions(p *markup.Page) (out []markup.Span) {
 // module reads what a file imports and exports.
 func (x *expander) module(file string, p *markup.Page) *module {
 	m := &module{components: map[string]string{}, raw: map[string]string{}, local: map[string]bool{}}
-	var code []byte
-	for _, at := range p.Scripts {
-		if isModule(p, at) {
-			code = append(append(code, p.Src[at.Start:at.End]...), '\n')
-		}
-	}
+	code := moduleCode(p)
 	if len(code) == 0 {
 		return m
 	}
@@ -151,14 +155,17 @@ func (x *expander) program(file string) ([]byte, error) {
 	if err != nil || !isMDX(file, "") {
 		return raw, err
 	}
-	p := markup.Parse("x.mdx", raw)
-	var code []byte
+	return moduleCode(markup.Parse("x.mdx", raw)), nil
+}
+
+// moduleCode is the program in an MDX file.
+func moduleCode(p *markup.Page) (code []byte) {
 	for _, at := range p.Scripts {
 		if isModule(p, at) {
-			code = append(append(code, raw[at.Start:at.End]...), '\n')
+			code = append(append(code, p.Src[at.Start:at.End]...), '\n')
 		}
 	}
-	return code, nil
+	return code
 }
 
 // bindings are the local names of an import by what they are imported as.
@@ -185,10 +192,10 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 		return text{}, true
 	}
 	if code == "children" || code == "props.children" {
-		return plain(children), true
+		return x.value(children)
 	}
 	if file, ok := m.raw[code]; ok {
-		raw, err := x.read(file)
+		raw, err := x.load(file)
 		made, ok := x.code(file, raw, err == nil)
 		out := plain("\n\n")
 		out.take(made)
@@ -201,12 +208,14 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 	for prefix, values := range map[string]map[string]any{"": m.values, "props.": props, "frontMatter.": x.front, "frontmatter.": x.front} {
 		if rest, ok := strings.CutPrefix(code, prefix); ok {
 			if s, ok := said(values, rest); ok {
-				return plain(s), true
+				return x.value(s)
 			}
 		}
 	}
-	s, ok := said(props, code)
-	return plain(s), ok
+	if s, ok := said(props, code); ok {
+		return x.value(s)
+	}
+	return text{}, false
 }
 
 // shows are the attributes that readers see something of.
@@ -250,7 +259,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 			}
 		}
 	}
-	raw, err := x.read(file)
+	raw, err := x.load(file)
 	made, ok := x.include(file, bytes.TrimSpace(raw), given, inner)
 	if err != nil || !ok {
 		x.lose(string(p.Src[t.Span.Start:t.Span.End]))

@@ -585,7 +585,7 @@ func (r *rstReader) inline(s string) string {
 			case m[3] != "":
 				return r.interpreted(strings.Trim(m[2]+m[4], ":"), strings.Join(strings.Fields(m[3]), " "), m[5] != "")
 			case m[6] != "":
-				if of, ok := r.subs[m[6]]; ok && depth < 5 {
+				if of, ok := r.subs[m[6]]; ok && depth < 5 && r.gives(len(of)) {
 					depth++
 					defer func() { depth-- }()
 					return read(of)
@@ -593,7 +593,7 @@ func (r *rstReader) inline(s string) string {
 				r.lose("|" + m[6] + "|")
 				return ""
 			case m[7] != "":
-				if to, ok := r.urls[strings.ToLower(m[7])]; ok {
+				if to := r.named(r.urls, m[7]); to != "" {
 					return "[" + m[7] + "](" + to + ")"
 				}
 				return all
@@ -609,6 +609,16 @@ func (r *rstReader) inline(s string) string {
 		})
 	}
 	return read(s)
+}
+
+// named is what a name stands for; empty if that is not known, or makes too much of the page.
+func (r *rstReader) named(of map[string]string, name string) string {
+	s := of[strings.ToLower(name)]
+	if !r.gives(len(s)) {
+		r.lose(name)
+		return ""
+	}
+	return s
 }
 
 func code(s string) string {
@@ -632,9 +642,9 @@ func (r *rstReader) interpreted(role, s string, reference bool) string {
 	switch {
 	case role == "" && reference:
 		if titled == nil {
-			target = r.urls[strings.ToLower(s)]
-		} else if named, ok := r.urls[strings.ToLower(strings.TrimSuffix(target, "_"))]; ok {
-			target = named
+			target = r.named(r.urls, s)
+		} else if to := r.named(r.urls, strings.TrimSuffix(target, "_")); to != "" {
+			target = to
 		}
 		if target == "" {
 			return shown
@@ -652,7 +662,7 @@ func (r *rstReader) interpreted(role, s string, reference bool) string {
 		return "[" + shown + "](" + target + ".rst)"
 	case short == "ref" || short == "numref" || short == "any":
 		if titled == nil {
-			if shown = r.titles[strings.ToLower(target)]; shown == "" {
+			if shown = r.named(r.titles, target); shown == "" {
 				shown = words(target)
 			}
 		}
