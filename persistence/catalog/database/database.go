@@ -253,6 +253,45 @@ type SettingRow struct {
 	Checked
 }
 
+// ReadSetting reads a setting, for a change of it if db is a transaction. There may be none, as sql.ErrNoRows says.
+func ReadSetting(ctx context.Context, db bun.IDB, name string, into any) error {
+	row := SettingRow{Name: name}
+	query := db.NewSelect().Model(&row).WherePK()
+	if _, changes := db.(bun.Tx); changes {
+		query = ForUpdate(query)
+	}
+	if err := query.Scan(ctx); err != nil {
+		return err
+	}
+	if err := CheckRow(&row); err != nil {
+		return err
+	}
+	return DecodeBody(row.Value, into, name)
+}
+
+// SaveSetting stores a setting, in the place of one of its name.
+func SaveSetting(ctx context.Context, db bun.IDB, name string, v any) error {
+	return insertSetting(ctx, db, name, v, func(q *bun.InsertQuery) *bun.InsertQuery {
+		return q.On("CONFLICT (name) DO UPDATE").Set("value = EXCLUDED.value").Set("checksum = EXCLUDED.checksum")
+	})
+}
+
+// MakeSetting stores a setting if there is none of its name, so that it can be read for a change.
+func MakeSetting(ctx context.Context, db bun.IDB, name string, v any) error {
+	return insertSetting(ctx, db, name, v, func(q *bun.InsertQuery) *bun.InsertQuery { return q.On("CONFLICT (name) DO NOTHING") })
+}
+
+func insertSetting(ctx context.Context, db bun.IDB, name string, v any, conflict func(*bun.InsertQuery) *bun.InsertQuery) error {
+	body, err := EncodeBody(v)
+	if err != nil {
+		return err
+	}
+	row := SettingRow{Name: name, Value: body}
+	SetChecksum(&row)
+	_, err = conflict(db.NewInsert().Model(&row)).Exec(ctx)
+	return err
+}
+
 // Secret is the installation's random secret of that name: 32 bytes, made on first use and the same ever after. A
 // damaged one is replaced: what it has signed is no longer valid, and users sign in again.
 func (db *DB) Secret(ctx context.Context, name string) ([]byte, error) {

@@ -106,26 +106,13 @@ func (r *askRow) Decode() (api.ReviewAsk, error) {
 
 // ReviewsSince is since when comments on pull requests are followed: older ones are no instructions.
 func (s *Store) ReviewsSince(ctx context.Context) (since time.Time, err error) {
-	row := database.SettingRow{Name: reviewsSetting}
-	err = s.db.Read.NewSelect().Model(&row).WherePK().Scan(ctx)
-	if err == nil {
-		if err = database.CheckRow(&row); err == nil {
-			err = database.DecodeBody(row.Value, &since, reviewsSetting)
-		}
-	}
+	err = database.ReadSetting(ctx, s.db.Read, reviewsSetting, &since)
 	return since, s.db.Fail("read since when comments are followed", err)
 }
 
 // beginReviews remembers since when comments are followed.
 func beginReviews(ctx context.Context, db bun.IDB, now time.Time) (func(*database.DB), error) {
-	body, err := database.EncodeBody(database.Stamp(now))
-	if err != nil {
-		return nil, err
-	}
-	row := database.SettingRow{Name: reviewsSetting, Value: body}
-	database.SetChecksum(&row)
-	_, err = db.NewInsert().Model(&row).On("CONFLICT (name) DO NOTHING").Exec(ctx)
-	return nil, err
+	return nil, database.MakeSetting(ctx, db, reviewsSetting, database.Stamp(now))
 }
 
 // FollowPull follows a pull request's comments. One that is followed already stays as it is.
