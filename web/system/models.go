@@ -3,6 +3,7 @@ package system
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -59,23 +60,13 @@ func (s *handler) showModels(v *console.Visit) error {
 		}
 	}
 	m := api.LanguageModel{Provider: chosen.Provider, BaseURL: chosen.Address}
-	view := modelsView{Preset: chosen}
 	list, err := s.Models.List(v.Context())
 	if err != nil {
 		return err
 	}
 	first := list.Chosen == "" && !slices.ContainsFunc(list.List, func(m Model) bool { return m.Problem == "" })
 	m.Answers, m.Agent = first, first // the first one that is connected is meant to be used
-	view.Form = formOf(m, nil, true)
-	return s.modelsPage(v, http.StatusOK, view)
-}
-
-func (s *handler) modelsPage(v *console.Visit, status int, view modelsView) (err error) {
-	view.Presets = presets
-	if view.Models, err = s.Models.List(v.Context()); err != nil {
-		return err
-	}
-	return s.RenderStatus(v, status, "models", "Models", view)
+	return s.Render(v, "models", "Models", modelsView{Models: list, Presets: presets, Preset: chosen, Form: formOf(m, nil, true)})
 }
 
 // showModel is the form of one that was connected.
@@ -96,12 +87,11 @@ func (s *handler) showModel(v *console.Visit) error {
 
 // saveModel connects a model, or changes one, and leads to the list.
 func (s *handler) saveModel(v *console.Visit) error {
-	m, wrong := readModel(v.Form)
+	m, err := readModel(v.Form)
 	old := v.Form.Get("old")
 	if old != "" {
 		m.Name = old
 	}
-	err := wrong.Err()
 	if err == nil {
 		err = s.Models.Save(v.Context(), m, strings.TrimSpace(v.Form.Get("key")), old == "")
 	}
@@ -109,19 +99,17 @@ func (s *handler) saveModel(v *console.Visit) error {
 	if len(faults) > 0 {
 		form := formOf(m, v.Form, old == "")
 		form.Name, form.Open = old, true
-		form.Problems = console.PlaceFaults(form.Fields, faults)
-		further := map[string]string{}
-		for _, f := range form.Further {
-			if fault, ok := faults[f.Name]; ok {
-				further[f.Name] = fault
-				form.Problems = slices.DeleteFunc(form.Problems, func(p string) bool { return p == f.Name+" "+fault })
-			}
-		}
-		console.PlaceFaults(form.Further, further)
+		all := slices.Concat(form.Fields, form.Further)
+		form.Problems = console.PlaceFaults(all, faults)
+		form.Fields, form.Further = all[:len(form.Fields)], all[len(form.Fields):]
 		if old != "" {
 			return s.RenderStatus(v, http.StatusBadRequest, "models.one", "Model "+old, form)
 		}
-		return s.modelsPage(v, http.StatusBadRequest, modelsView{Form: form})
+		list, err := s.Models.List(v.Context())
+		if err != nil {
+			return err
+		}
+		return s.RenderStatus(v, http.StatusBadRequest, "models", "Models", modelsView{Models: list, Presets: presets, Form: form})
 	}
 	if err != nil {
 		return err
@@ -196,13 +184,7 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 		text, _ := json.MarshalIndent(m.ExtraBody, "", "  ") // it came from JSON
 		body = string(text)
 	}
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range m.ExtraHeaders {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(m.ExtraHeaders)) {
 		headers += name + ": " + m.ExtraHeaders[name] + "\n"
 	}
 	f.Further = []console.Field{
@@ -224,7 +206,8 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 }
 
 // readModel is the model that a form describes, and what of it cannot be read.
-func readModel(form url.Values) (m api.LanguageModel, wrong faults) {
+func readModel(form url.Values) (m api.LanguageModel, _ error) {
+	var wrong []api.Problem
 	at := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	number := func(name string, whole bool) float64 {
 		text := at(name)
@@ -258,15 +241,8 @@ func readModel(form url.Values) (m api.LanguageModel, wrong faults) {
 		}
 		m.ExtraHeaders[strings.TrimSpace(name)] = strings.TrimSpace(value)
 	}
-	return m, wrong
-}
-
-// faults are what of a form cannot be read.
-type faults []api.Problem
-
-func (f faults) Err() error {
-	if len(f) == 0 {
-		return nil
+	if len(wrong) > 0 {
+		return m, &api.InvalidError{Problems: wrong}
 	}
-	return &api.InvalidError{Problems: f}
+	return m, nil
 }

@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"io"
 	"log/slog"
 	"maps"
@@ -31,13 +32,13 @@ func Registry(c Config) registry.Config {
 }
 
 // WithConnected is Registry with the models that were connected in the console. A model and a choice of the configuration go
-// before theirs; what of them cannot be used is left out, and Unusable says why.
+// before theirs; what of them cannot be used is left out, and Usable says why.
 func WithConnected(c Config, connected []api.LanguageModel, key func(file string) (string, error)) registry.Config {
 	out := Registry(c)
 	out.Agent = c.Model
 	for _, l := range connected {
-		m, err := Connected(l, key)
-		if _, taken := c.Models[l.Name]; taken || err != nil || Unusable(l.Name, m) != nil {
+		m, err := Usable(c, l, key)
+		if err != nil {
 			continue
 		}
 		n := named(l.Name, m)
@@ -58,6 +59,18 @@ func WithConnected(c Config, connected []api.LanguageModel, key func(file string
 
 // ChoosesModel reports whether the configuration says which model is asked if none is named.
 func (c *Config) ChoosesModel() bool { return c.From("default_model") != "" }
+
+// Usable is a connected model as a table of the configuration would have it, or why it is not used.
+func Usable(c Config, l api.LanguageModel, key func(file string) (string, error)) (Model, error) {
+	if _, taken := c.Models[l.Name]; taken {
+		return Model{}, errors.New("the configuration has a model of this name, which takes its place")
+	}
+	m, err := Connected(l, key)
+	if err != nil {
+		return m, err
+	}
+	return m, Unusable(l.Name, m)
+}
 
 // Connected is a connected model as a table of the configuration would have it. The error says that its stored key is not there.
 func Connected(l api.LanguageModel, key func(file string) (string, error)) (Model, error) {

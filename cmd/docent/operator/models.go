@@ -46,14 +46,7 @@ func (l languageModels) List(ctx context.Context) (system.Models, error) {
 	}
 	for _, m := range connected {
 		line := system.Model{LanguageModel: m, Answers: known[m.Name].Default, Agent: known[m.Name].Agent}
-		table, err := config.Connected(m, l.ops.stores.Secrets.Read)
-		if err == nil {
-			err = config.Unusable(m.Name, table)
-		}
-		if _, taken := c.Models[m.Name]; taken {
-			err = errors.New("the configuration has a model of this name, which takes its place")
-		}
-		if err != nil {
+		if _, err := config.Usable(c, m, l.ops.stores.Secrets.Read); err != nil {
 			line.Problem = err.Error()
 		}
 		out.List = append(out.List, line)
@@ -188,6 +181,8 @@ func (l languageModels) Test(ctx context.Context, name string) (found string, we
 
 // UseModels has the server answer with the models that are connected now.
 func (o *Service) UseModels(ctx context.Context) error {
+	o.using.Lock()
+	defer o.using.Unlock() // what was read last is used last
 	connected, err := o.stores.Catalog.LanguageModels(ctx)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"docent/actors"
 	"docent/actors/automation"
@@ -32,6 +33,7 @@ type Service struct {
 	server  *Running   // where they run in the serving process
 	journal *inspected // where the journal's file is looked at and nothing else is open
 	erasing erasures
+	using   sync.Mutex // of language models
 }
 
 // New makes the operations on stores, and on a running server where there is one.
