@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -21,10 +22,7 @@ func (r *work) notices(changes []Change) {
 	var made []string
 	var pages []Change
 	for _, c := range changes {
-		from := c.Path
-		if c.From != "" {
-			from = c.From
-		}
+		from := cmp.Or(c.From, c.Path)
 		if c.Delete || !site.IsPage(c.Path) || !r.Files.Had(from) {
 			continue
 		}
@@ -148,11 +146,7 @@ func (r *work) editions() editionGroups {
 
 // goneLines are the lines of a page that a change takes away.
 func (r *work) goneLines(c Change) map[string]bool {
-	from := c.Path
-	if c.From != "" {
-		from = c.From
-	}
-	old, err := r.Files.Original(from)
+	old, err := r.Files.Original(cmp.Or(c.From, c.Path))
 	if err != nil {
 		return nil
 	}

@@ -157,18 +157,14 @@ func (c *code) content(f string) ([]byte, error) { return c.Text(c.ctx, f) }
 func (c *code) history() codebase.History        { return c.Tree }
 func (c *code) allows(f string) bool             { return c.Shows(f) }
 
-func (c *code) at(f string) (int, bool) {
-	return slices.BinarySearchFunc(c.Files, f, func(f api.File, p string) int { return strings.Compare(f.Path, p) })
-}
-
 func (c *code) size(f string) int64 {
-	i, _ := c.at(f)
+	i, _ := c.Find(f)
 	return c.Files[i].Size
 }
 
 func (c *code) there(f string) bool {
-	i, found := c.at(f)
-	j, _ := c.at(f + "/")
+	i, found := c.Find(f)
+	j, _ := c.Find(f + "/")
 	return f == c.Dir || found || i <= j && j < len(c.Files) && below(c.Files[j].Path, f)
 }
 
@@ -178,7 +174,7 @@ func (c *code) text(p string) (string, []byte, error) {
 		return "", nil, err
 	}
 	src, err := c.Text(c.ctx, f)
-	switch _, listed := c.at(f); {
+	switch _, listed := c.Find(f); {
 	case err != nil:
 		return "", nil, err
 	case !listed:

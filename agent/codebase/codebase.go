@@ -98,9 +98,14 @@ func (c *Code) Shows(file string) bool {
 	return (by == nil || by.Keep) && !c.ignored.Ignores(file, false)
 }
 
+// Find is where a file stands among the files, or would.
+func (c *Code) Find(file string) (int, bool) {
+	return slices.BinarySearchFunc(c.Files, file, func(f api.File, p string) int { return strings.Compare(f.Path, p) })
+}
+
 // Text is a file's text without what looks like a secret. It is nil if the file is not shown, is too large or is no text.
 func (c *Code) Text(ctx context.Context, file string) ([]byte, error) {
-	i, ok := slices.BinarySearchFunc(c.Files, file, func(f api.File, p string) int { return strings.Compare(f.Path, p) })
+	i, ok := c.Find(file)
 	if !ok || c.Files[i].Size > MaxFile {
 		return nil, nil
 	}

@@ -31,9 +31,9 @@ var configs = []struct {
 	kind  api.SiteKind
 	names []string
 }{
-	{"mdbook", []string{"book.toml"}}, {"gitbook", []string{".gitbook.yaml", ".gitbook.yml"}},
-	{"jekyll", []string{"_config.yml", "_config.yaml"}}, {"sphinx", []string{"conf.py"}},
-	{"antora", []string{"antora.yml"}}, {"docfx", []string{"docfx.json"}}, {"wiki", []string{"_Sidebar.md", "_Footer.md"}},
+	{api.SiteMdBook, []string{"book.toml"}}, {api.SiteGitBook, []string{".gitbook.yaml", ".gitbook.yml"}},
+	{api.SiteJekyll, []string{"_config.yml", "_config.yaml"}}, {api.SiteSphinx, []string{"conf.py"}},
+	{api.SiteAntora, []string{"antora.yml"}}, {"docfx", []string{"docfx.json"}}, {api.SiteWiki, []string{"_Sidebar.md", "_Footer.md"}},
 }
 
 // Maker is what makes the site, by its configuration where its pages have the addresses of plain files, and the file that
@@ -59,7 +59,7 @@ func (s *Site) Maker() (kind api.SiteKind, config string) {
 		}
 	}
 	if kind == "" && s.Files.Exists(path.Join(s.Files.DocsDir, "SUMMARY.md")) {
-		kind = "gitbook"
+		kind = api.SiteGitBook
 	}
 	return kind, config
 }
@@ -82,7 +82,7 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 		return none("it is not known what makes the site")
 	case api.SiteHugo:
 		return s.inFront(to, "aliases", s.folder(was))
-	case "jekyll":
+	case api.SiteJekyll:
 		src, _ := s.Files.Read(config) // there, as far as it can be read
 		page, err := s.Page(to)
 		if err != nil {
@@ -100,17 +100,17 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 		return s.inProgram(config, "client-redirects", "the plug-in client-redirects", `{from: %s, to: %s}`, was, is)
 	case api.SiteStarlight:
 		return s.inProgram(config, "", "redirects", `%s: %s`, was, is)
-	case "mdbook":
+	case api.SiteMdBook:
 		return s.inBook(config, from, to)
-	case "gitbook":
+	case api.SiteGitBook:
 		return s.inGitBook(config, from, to)
 	case api.SiteMkDocs:
 		return s.inMkDocs(config, from, to)
-	case "sphinx":
+	case api.SiteSphinx:
 		return none("Sphinx makes them with an extension, whose settings in conf.py are a program")
-	case api.SiteVitePress, api.SiteNext, "wiki", "docfx":
+	case api.SiteVitePress, api.SiteNext, api.SiteWiki, "docfx":
 		return none("%s makes none of its own: the host of the site has to", map[api.SiteKind]string{api.SiteVitePress: "VitePress",
-			api.SiteNext: "Next.js, with its settings in a program,", "wiki": "a wiki", "docfx": "DocFX"}[kind])
+			api.SiteNext: "Next.js, with its settings in a program,", api.SiteWiki: "a wiki", "docfx": "DocFX"}[kind])
 	}
 	return none("that of %s is not known", kind)
 }
@@ -400,12 +400,12 @@ func (s *Site) Summary() string {
 	}
 	var try []string
 	switch kind {
-	case "mdbook":
+	case api.SiteMdBook:
 		if doc.Book.Src == "" {
 			doc.Book.Src = "src"
 		}
 		try = []string{path.Join(dir, doc.Book.Src, "SUMMARY.md")}
-	case "gitbook":
+	case api.SiteGitBook:
 		if doc.Structure.Summary == "" {
 			doc.Structure.Summary = "SUMMARY.md"
 		}

@@ -110,7 +110,7 @@ func (s *Site) entries() ([]Entry, error) {
 // NeedsListing reports whether the generator shows only pages that a list names.
 func (s *Site) NeedsListing() bool {
 	kind, _ := s.Maker()
-	return kind == "mdbook" || kind == "gitbook" || kind == "sphinx" || kind == "antora"
+	return kind == api.SiteMdBook || kind == api.SiteGitBook || kind == api.SiteSphinx || kind == api.SiteAntora
 }
 
 // AddToList adds a page to a list: below another one, or below those of its folder, else at the end. It returns the list, its
