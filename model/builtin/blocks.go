@@ -684,7 +684,7 @@ func (r *reader) list(span markup.Span) {
 	add(r.text(markup.Span{Start: at, End: span.End}))
 	lines = append(lines, "")
 	prune(pruned)
-	r.put(list, strings.Join(dedent(lines[:len(lines)-1]), "\n"))
+	r.put(list, markup.Dedent(strings.Join(lines[:len(lines)-1], "\n")))
 }
 
 // code writes a stretch of code, kept as it is but for its indentation and for what generators add to its first line.
@@ -784,22 +784,6 @@ func fenceFor(body []string) string {
 		}
 	}
 	return strings.Repeat("`", longest+1)
-}
-
-func dedent(lines []string) []string {
-	least := -1
-	for _, l := range lines {
-		if strings.TrimSpace(l) != "" {
-			if n := indent(l); least < 0 || n < least {
-				least = n
-			}
-		}
-	}
-	out := make([]string, len(lines))
-	for i, l := range lines {
-		out[i] = l[min(max(least, 0), indent(l)):]
-	}
-	return out
 }
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }

@@ -281,7 +281,7 @@ func BenchmarkBuiltin(b *testing.B) {
 	b.Run("first", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			parsed = passageCache{}
+			parsed = newPassageCache()
 			answerOf(b, req)
 		}
 	})

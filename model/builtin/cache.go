@@ -1,18 +1,13 @@
 package builtin
 
 import (
-	"sync"
-
+	"docent/internal/cache"
 	"docent/model"
 )
 
-// A passageCache keeps parsed passages, since the good sections of a documentation are found again and again. It has
-// two generations: when the young one is full it becomes the old one, and what was not asked for meanwhile is
-// forgotten.
+// A passageCache keeps parsed passages, since the good sections of a documentation are found again and again.
 type passageCache struct {
-	mu         sync.Mutex
-	young, old map[passageKey]*passage
-	bytes      int
+	cache.Cache[passageKey, *passage]
 }
 
 // A passageKey tells passages apart at a glance. Whether it is the same passage is seen by comparing them, which costs
@@ -22,37 +17,21 @@ type passageKey struct {
 	bytes                   int
 }
 
-const cacheBytes = 20 << 20 // of passages in a generation
+var parsed = newPassageCache()
 
-var parsed passageCache
+func newPassageCache() *passageCache {
+	return &passageCache{cache.Cache[passageKey, *passage]{Most: 40 << 20, Size: func(_ passageKey, p *passage) int64 { return p.size() }}}
+}
 
 // of is a passage, parsed. It waits when another goroutine is parsing it.
 func (c *passageCache) of(from *model.Passage) *passage {
 	k := passageKey{from.Path, from.URL, from.Heading, from.Text[max(0, len(from.Text)-32):], len(from.Text)}
-	c.mu.Lock()
-	p := c.young[k]
-	if p == nil {
-		if p = c.old[k]; p != nil {
-			c.put(k, p)
-		}
-	}
-	if p == nil || !p.same(from) {
+	p, ok := c.Get(k)
+	if !ok || !p.same(from) {
+		c.Drop(k) // the key's texts are the new one's
 		p = newPassage(from)
-		c.put(k, p)
+		c.Put(k, p)
 	}
-	c.mu.Unlock()
 	p.parse()
 	return p
-}
-
-func (c *passageCache) put(k passageKey, p *passage) {
-	if c.young == nil || c.bytes > cacheBytes {
-		c.old, c.young, c.bytes = c.young, map[passageKey]*passage{}, 0
-	}
-	if was := c.young[k]; was != nil {
-		c.bytes -= was.size()
-		delete(c.young, k) // the key's texts are the new one's
-	}
-	c.young[k] = p
-	c.bytes += p.size()
 }

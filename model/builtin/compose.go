@@ -115,16 +115,21 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 
 // point makes cards of the sections that come closest, one of a page. Each holds something of the question.
 func (c *composition) point(req *model.Request, q *query, sections []*section) {
-	c.cards = nil
-	for _, at := range rank(*req, q, sections) {
-		same := func(card model.Card) bool { return req.Passages[card.Passage].Path == req.Passages[at].Path }
-		if len(c.cards) == maxCards || sections[at].best < leastPointed || slices.ContainsFunc(c.cards, same) {
+	c.cards = cardsOf(req, q, sections, rank(*req, q, sections), leastPointed)
+}
+
+// cardsOf makes cards of sections, one of a page that is not shown, as far as their best blocks hold so much of a question.
+func cardsOf(req *model.Request, q *query, sections []*section, order []int, least float64, shown ...string) (cards []model.Card) {
+	for _, at := range order {
+		path := req.Passages[at].Path
+		if len(cards) == maxCards || sections[at].best < least || slices.Contains(shown, path) {
 			continue
 		}
 		if text := sections[at].brief(q, nil); text != "" {
-			c.cards = append(c.cards, model.Card{Passage: at, Text: text})
+			shown, cards = append(shown, path), append(cards, model.Card{Passage: at, Text: text})
 		}
 	}
+	return cards
 }
 
 // leastPointed is how much of a question a section's best block holds that a denial points to.
@@ -165,10 +170,12 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 	if len(order) == 0 {
 		return
 	}
+	proseFirst(question, sections, order)
 	c.verdict = found
 	if found == answered {
 		if p := q.procedure(req, question, order, sections); p != nil {
-			c.quotes, c.cards = []quote{*p}, c.others(req, q, order, sections)
+			c.quotes = []quote{*p} // and of other pages what is about as good
+			c.cards = cardsOf(req, q, sections, order[1:], 0.5*sections[order[0]].best, req.Passages[order[0]].Path)
 			return
 		}
 	}
@@ -244,19 +251,31 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 	}
 }
 
-// others are cards of the best sections of other pages than the first one's.
-func (c *composition) others(req *model.Request, q *query, order []int, sections []*section) (cards []model.Card) {
-	seen := []string{req.Passages[order[0]].Path}
-	for _, at := range order[1:] {
-		s, path := sections[at], req.Passages[at].Path
-		if len(cards) == maxCards || s.best < 0.5*sections[order[0]].best || slices.Contains(seen, path) {
-			continue
-		}
-		if text := s.brief(q, nil); text != "" {
-			seen, cards = append(seen, path), append(cards, model.Card{Passage: at, Text: text})
+// proseFirst begins with a section that says whether something is so, where the first one has only rows of a table that share
+// words with a question for yes or no.
+func proseFirst(question string, sections []*section, order []int) {
+	first := sections[order[0]]
+	if first.bestKind() != table || !asksYesNo.MatchString(question) {
+		return
+	}
+	for n, at := range order {
+		if s := sections[at]; s.sure >= leastSure && s.best >= first.best && s.bestKind() == prose {
+			copy(order[1:], order[:n])
+			order[0] = at
+			return
 		}
 	}
-	return cards
+}
+
+// bestKind is the kind of the unit that holds most of the question.
+func (s *section) bestKind() blockKind {
+	best := 0
+	for n := range s.units {
+		if s.scores[n] > s.scores[best] {
+			best = n
+		}
+	}
+	return s.units[best].kind
 }
 
 func parse(req model.Request) []*section {

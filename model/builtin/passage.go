@@ -250,7 +250,7 @@ func (p *passage) mark(text string, as where) []uint64 {
 }
 
 // size is about how many bytes a passage takes once it is parsed: measured on documentation, with some to spare.
-func (p *passage) size() int { return 1000 + 4*len(p.of.Text) }
+func (p *passage) size() int64 { return 1000 + 4*int64(len(p.of.Text)) }
 
 func (p *passage) same(as *model.Passage) bool {
 	o := &p.of

@@ -214,6 +214,9 @@ func splitTerms(w string) []string {
 		}
 		return []string{w}
 	}
+	if w == "Windows" {
+		return []string{lower} // has nothing to do with a window
+	}
 	parts := parts(w)
 	if len(parts) < 2 {
 		if i := strings.IndexAny(lower, "'’"); i > 0 { // don't, you're
@@ -275,7 +278,7 @@ var aliases = map[string]string{
 	"javascript": "js", "typescript": "ts",
 	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
 	"several": "multipl", "kept": "keep", "retain": "keep", "retains": "keep", "retained": "keep", "retaining": "keep", "retention": "keep",
-	"url": "url", "urls": "url", "uri": "url",
+	"url": "url", "urls": "url", "uri": "url", "postgresql": "postgr", "k8s": "kubernet",
 	"slowdown": "slow", "slowdowns": "slow", "speedup": "speed", "speedups": "speed", "cleanup": "clean", "warmup": "warm",
 }
 

@@ -70,3 +70,22 @@ func TestWhatIsNoQuestionForYesOrNo(t *testing.T) {
 		}
 	}
 }
+
+// Rows of a table that share words with a question for yes or no do not come before a sentence that has as much of it.
+func TestASentenceComesBeforeRowsThatShareWords(t *testing.T) {
+	text, _, _, _ := answerOf(t, model.Request{Project: "Acme", Question: "Can I run Acme without a language model?",
+		Passages: []model.Passage{
+			{Path: "settings.md", Title: "Settings", Heading: "Every setting", Score: 0.5,
+				Text: "| Setting | What it is |\n| --- | --- |\n| `listener` | address for those who run the server without a key |\n| `sandbox` | what checks run in |\n| `model` | the model of a language |\n"},
+			{Path: "models.md", Title: "Models", Heading: "Models", Score: 0.45,
+				Text: "Without a language model Acme runs with the built-in one, which composes answers from the documentation."}}})
+	if !strings.Contains(text[:min(len(text), 60)], "Without a language model") && !strings.HasPrefix(text, "**Models**") {
+		t.Error(text)
+	}
+}
+
+func TestWindowsIsNoWindow(t *testing.T) {
+	if termsOf("Windows")[0].text == termsOf("window")[0].text {
+		t.Error("a flag for a window runs on Windows")
+	}
+}

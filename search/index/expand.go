@@ -168,7 +168,7 @@ func (u *Update) nameUnread() {
 // nameFront warns of front matter that does not parse: the site's build may fail on it.
 func (u *Update) nameFront() {
 	for _, r := range u.records {
-		if r.Front.Problem != "" && r.File == "" && r.Kind != page.KindIgnored {
+		if r.Front.Problem != "" && r.File == "" && (r.Kind == page.KindPage || r.Kind == page.KindPart) {
 			u.broken = append(u.broken, site.Warning{File: path.Join(u.project.DocsDir, r.Path),
 				Text: "the front matter cannot be read, which may stop the site's build: " + r.Front.Problem})
 		}

@@ -400,7 +400,8 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	if err := u.expand(ctx); err != nil {
 		return err
 	}
-	if u.nameFront(); known != nil && u.onlyTexts() {
+	if known != nil && u.onlyTexts() {
+		u.nameFront()
 		u.textsOnly, u.standing = true, known
 		u.report.LeftOut, u.report.Lost = known.report.LeftOut, known.report.Lost
 		u.report.Warnings = slices.Concat(known.report.Warnings, u.broken)
@@ -459,6 +460,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		u.report.Lost = text
 		lasting = append(lasting, site.Warning{File: cmp.Or(u.where.Config(), u.project.DocsDir, "."), Text: text})
 	}
+	u.nameFront()
 	u.report.Warnings = slices.Concat(lasting, u.broken)
 	u.standing.where, u.standing.until, u.standing.report = u.where, nextDate(entries, now), u.report
 	u.standing.report.Warnings = lasting
@@ -470,7 +472,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 func lost(entries []site.Entry, decided map[string]site.Decision) string {
 	all, by := 0, make(map[string]int)
 	for _, e := range entries {
-		if e.OpenAPI || site.IsPDF(e.Path) {
+		if e.OpenAPI || site.IsPDF(e.Path) || page.IsHTML(e.Path) { // layouts are no Markdown
 			continue
 		}
 		all++

@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -44,9 +45,10 @@ type htmlTag struct {
 }
 
 func readHTML(r *Record, src *Source, content []byte) {
-	z := html.NewTokenizer(bytes.NewReader(content))
-	h := htmlReader{record: r, source: src}
-	for at := 0; ; {
+	body := int(r.Body) // behind the front matter
+	z := html.NewTokenizer(bytes.NewReader(content[body:]))
+	h := htmlReader{record: r, source: src, passage: passage{start: body}}
+	for at := body; ; {
 		kind := z.Next()
 		start := at
 		at += len(z.Raw())
@@ -61,9 +63,9 @@ func readHTML(r *Record, src *Source, content []byte) {
 		}
 	}
 	h.flush(len(content))
-	r.Title = brief.Line(h.title.String())
+	r.Title = cmp.Or(r.Title, brief.Line(h.title.String()))
 	if len(src.passages) == 0 {
-		src.passages = []passage{{end: len(content)}}
+		src.passages = []passage{{start: body, end: len(content)}}
 	}
 }
 

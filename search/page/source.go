@@ -105,7 +105,9 @@ func Read(r *Record, content []byte) *Source {
 	switch {
 	case IsHTML(r.Path):
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
-			r.Front = frontOf(markup.Parse(r.Path, content))
+			p := markup.Parse(r.Path, content)
+			r.Front, r.Body = frontOf(p), int64(p.Body.Start)
+			readFront(r, src, frontValues(p))
 		}
 		readHTML(r, src, content)
 	default:
@@ -164,17 +166,24 @@ func frontOf(p *markup.Page) (f site.Front) {
 	return f
 }
 
+// frontValues are those of a page's front matter: a title with a syntax error is still a title.
+func frontValues(p *markup.Page) map[string]any {
+	if p.Front.Values == nil && p.Front.Kind != "" {
+		return site.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+	}
+	return p.Front.Values
+}
+
+// permalink is the sign behind a heading that leads to it, with its title.
+var permalink = regexp.MustCompile(`\s*(?:\n[^\n]*\n)?\s*[¶§🔗]\s*$`)
+
 // numericVersion finds a version that is written as a number: 1.10 is not 1.1.
 var numericVersion = regexp.MustCompile(`(?m)^version[ \t]*[:=][ \t]*(\d+(?:\.\d+)?)[ \t\r]*(?:#.*)?$`)
 
 func readMarkup(r *Record, src *Source, content []byte) {
 	p := markup.Parse(r.SourceName(), content)
 	r.Body = int64(p.Body.Start)
-	values := p.Front.Values
-	if values == nil && p.Front.Kind != "" { // a title with a syntax error is still a title
-		values = site.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
-	}
-	readFront(r, src, values)
+	readFront(r, src, frontValues(p))
 	r.Front = frontOf(p)
 	if m := numericVersion.FindSubmatch(p.Src[p.Front.Body.Start:p.Front.Body.End]); m != nil {
 		r.Version = string(m[1])
@@ -188,6 +197,12 @@ func readMarkup(r *Record, src *Source, content []byte) {
 		}
 	}
 	sections := p.Sections(maxLevel)
+	for i := range sections {
+		sections[i].Heading = permalink.ReplaceAllString(sections[i].Heading, "")
+		for k, above := range sections[i].Trail {
+			sections[i].Trail[k] = permalink.ReplaceAllString(above, "")
+		}
+	}
 	src.headings = p.Headings
 	numbers := make(map[int]int, len(p.Headings))
 	for i, h := range p.Headings {
@@ -249,6 +264,9 @@ func readFront(r *Record, src *Source, front map[string]any) {
 	list := func(keys ...string) []string { return site.FrontList(front, keys...) }
 	r.Title = text("title")
 	r.Description = text("description", "summary")
+	if hero, ok := front["hero"].(map[string]any); ok && r.Description == "" { // of a front page of VitePress or Starlight
+		r.Description = site.FrontText(hero, "tagline", "text")
+	}
 	r.Keywords = list("keywords")
 	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"),
 		text("api")} {
