@@ -181,7 +181,7 @@ func (r *rst) title(i int) int {
 	}
 	if r.label >= 0 {
 		h.Span.Start = r.lines[r.label].Start
-		if h.Anchor = docutilsID(r.named); h.Anchor != "" {
+		if h.Anchor = DocutilsID(r.named); h.Anchor != "" {
 			h.Custom = true
 		}
 	}
@@ -535,24 +535,6 @@ func (r *rst) role(whole, inner Span, name string) {
 	}
 	l.Dest = string(r.src[l.At.Start:l.At.End])
 	r.p.Refs = append(r.p.Refs, l)
-}
-
-// docutilsID is the identifier that docutils makes of a name.
-func docutilsID(name string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9' && b.Len() > 0:
-			b.WriteRune(c)
-		case c < 0x80 && b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		case c >= 0x80:
-			if k := strings.IndexRune("àáâãäåçèéêëìíîïñòóôõöùúûüýÿ", c); k >= 0 {
-				b.WriteByte("aaaaaaceeeeiiiinooooouuuuyy"[utf8.RuneCountInString("àáâãäåçèéêëìíîïñòóôõöùúûüýÿ"[:k])])
-			}
-		}
-	}
-	return strings.Trim(b.String(), "-")
 }
 
 // RefName is a name of reStructuredText as references are compared: in lower case, with single blanks.
