@@ -95,14 +95,7 @@ func (r *adoc) block(i int) int {
 	switch {
 	case adocCode[style] && !adocFence.MatchString(l.text) && !adocContainer.MatchString(l.text) && !adocTable.MatchString(l.text),
 		l.col > 0 && adocMarker.FindString(l.text) == "" && !adocTerm.MatchString(l.text):
-		j := i
-		for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].text != "+" {
-			j++
-		}
-		if r.code(i, j, lang); j > i {
-			r.p.Nodes[len(r.p.Nodes)-1].Attrs = attrs
-		}
-		return max(j, i+1)
+		return r.unfenced(i, lang, attrs)
 	case strings.HasPrefix(l.text, "//") && !strings.HasPrefix(l.text, "///"):
 		r.p.Comments = append(r.p.Comments, l.Span)
 	case adocFence.MatchString(l.text):
@@ -112,13 +105,7 @@ func (r *adoc) block(i int) int {
 			i++
 		}
 	case adocDirective.MatchString(l.text), adocMacro.MatchString(l.text):
-		if m := adocInclude.FindStringSubmatchIndex(l.text); m != nil {
-			r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: l.text[m[4]:m[5]], Span: Span{l.at, l.at + len(l.text)},
-				At: Span{l.at + m[4], l.at + m[5]}, Label: l.text[m[2]:m[3]]})
-			node.Kind, node.Mark, node.Text = NodeDirective, l.text[m[2]:m[3]], Span{l.at + m[4], l.at + m[5]}
-			node.Attrs = strings.TrimSuffix(l.text[m[1]:], "]")
-			r.node(node)
-		}
+		r.include(i, node)
 		r.above, r.attrs = above, attrs
 	case adocTable.MatchString(l.text):
 		return r.table(i, attrs)
@@ -135,6 +122,31 @@ func (r *adoc) block(i int) int {
 		return r.paragraph(i, attrs)
 	}
 	return i + 1
+}
+
+// unfenced reads code that ends with its paragraph.
+func (r *adoc) unfenced(i int, lang, attrs string) int {
+	j := i
+	for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].text != "+" {
+		j++
+	}
+	if r.code(i, j, lang); j > i {
+		r.p.Nodes[len(r.p.Nodes)-1].Attrs = attrs
+	}
+	return max(j, i+1)
+}
+
+// include notes the file that a line includes, if it includes one.
+func (r *adoc) include(i int, node Node) {
+	l := r.lines[i]
+	m := adocInclude.FindStringSubmatchIndex(l.text)
+	if m == nil {
+		return
+	}
+	at := Span{l.at + m[4], l.at + m[5]}
+	node.Kind, node.Mark, node.Text, node.Attrs = NodeDirective, l.text[m[2]:m[3]], at, strings.TrimSuffix(l.text[m[1]:], "]")
+	r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: l.text[m[4]:m[5]], Span: Span{l.at, l.at + len(l.text)}, At: at, Label: node.Mark})
+	r.node(node)
 }
 
 // between reads a line without text, and what stands above a block.

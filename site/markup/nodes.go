@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// A Node is a block of reStructuredText or AsciiDoc, in their order: what such a page is written anew from. Those that lie
+// A Node is a block of reStructuredText or AsciiDoc, in their order: what such a page is written from again. Those that lie
 // within another one follow it, at a deeper column in reStructuredText.
 type Node struct {
 	Kind       NodeKind

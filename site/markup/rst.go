@@ -274,10 +274,7 @@ func (r *rst) paragraph(i, marker int, hanging bool) int {
 			return j
 		}
 	}
-	for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].col == col && !(l.col != col && r.lines[j].col <= l.col) {
-		if marker == 0 && l.col == 0 && adornment(r.lines[j].text) && len(r.lines[j].text) >= 4 {
-			break
-		}
+	for j < len(r.lines) && r.goesOn(j, l.col, col) && !(marker == 0 && l.col == 0 && adornment(r.lines[j].text) && len(r.lines[j].text) >= 4) {
 		j++
 	}
 	last := r.lines[j-1]
@@ -290,21 +287,23 @@ func (r *rst) paragraph(i, marker int, hanging bool) int {
 	}
 	r.node(Node{Kind: NodeText, First: i, End: j, Col: l.col, Content: col, Mark: l.text[:marker], Text: Span{start, max(start, end)},
 		Term: j == i+1 && j < len(r.lines) && r.lines[j].text != "" && r.lines[j].col > col})
-	if start >= end && !literal {
-		return j
+	if !literal && start < end || start < end-1 {
+		r.text(Span{start, end})
 	}
 	if !literal {
-		r.text(Span{start, end})
 		return j
-	}
-	if start < end-1 {
-		r.text(Span{start, end})
 	}
 	outer := min(col, l.col)
 	if marker > 0 {
 		outer = col
 	}
 	return r.literalBelow(j, col, outer)
+}
+
+// goesOn reports whether a line belongs to a paragraph whose first line is at one column and whose others are at another.
+func (r *rst) goesOn(j, first, others int) bool {
+	l := r.lines[j]
+	return l.text != "" && l.col == others && (first == others || l.col > first)
 }
 
 // literalBelow reads the literal block behind a paragraph that ends in two colons: what is indented deeper than outer,
@@ -390,14 +389,29 @@ func (r *rst) define(i int, name string) {
 	r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Span: Span{l.at, l.End}, Label: name})
 }
 
+// options is the line behind the options of a directive.
+func (r *rst) options(j, body int) int {
+	for j < body && rstField.FindString(r.lines[j].text) != "" {
+		for at := r.lines[j].col; j < body && (rstField.FindString(r.lines[j].text) != "" || r.lines[j].col > at && r.lines[j].text != ""); {
+			j++
+		}
+	}
+	return j
+}
+
+// included notes the file that a directive names.
+func (r *rst) included(i int, name string, arg Span) {
+	if arg.Start < arg.End && (name == "include" || name == "literalinclude" || name == "image" || name == "figure") {
+		r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[arg.Start:arg.End]), Span: Span{r.lines[i].at, arg.End}, At: arg, Label: name})
+	}
+}
+
 // directive reads a directive whose content ends before the line body.
 func (r *rst) directive(i int, name string, arg Span, body int) int {
 	short := name[strings.LastIndexByte(name, ':')+1:]
 	j := i + 1
 	r.top = false
-	if arg.Start < arg.End && (name == "include" || name == "literalinclude" || name == "image" || name == "figure") {
-		r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[arg.Start:arg.End]), Span: Span{r.lines[i].at, arg.End}, At: arg, Label: name})
-	}
+	r.included(i, name, arg)
 	for arg.Start < arg.End && !rstCode[short] && j < body && r.lines[j].text != "" && rstField.FindString(r.lines[j].text) == "" {
 		arg.End = r.lines[j].at + len(r.lines[j].text) // of several lines
 		j++
@@ -407,11 +421,7 @@ func (r *rst) directive(i int, name string, arg Span, body int) int {
 		arg.End--
 	}
 	options := j
-	for j < body && rstField.FindString(r.lines[j].text) != "" {
-		for at := r.lines[j].col; j < body && (rstField.FindString(r.lines[j].text) != "" || r.lines[j].col > at && r.lines[j].text != ""); {
-			j++
-		}
-	}
+	j = r.options(j, body)
 	r.node(Node{Kind: NodeDirective, First: i, End: max(body, i+1), Col: r.lines[i].col, Mark: name, Text: arg, Options: [2]int{options, j}})
 	if k := bytes.IndexByte(r.src[arg.Start:arg.End], ' '); rstVersion[short] {
 		if arg.Start += k; k < 0 {
