@@ -116,8 +116,8 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 
 // principal is the key that a secret stands for, if it is good now and from there.
 func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
-	if strings.HasPrefix(secret, previewPrefix) {
-		return s.previewed(ctx, secret, now)
+	if key, ours, err := s.signed(ctx, secret, now); ours {
+		return key, err
 	}
 	kind, ok := api.ParseSecret(secret)
 	if !ok {

@@ -23,3 +23,16 @@ func TestThePreviewOfTheWidgetAsksForAWhile(t *testing.T) {
 	h.clock.advance(4 * time.Hour)
 	h.json(401, "POST", v2, key, ask)
 }
+
+func TestTheOperatorsCommandsAskAndWorkWithoutAKey(t *testing.T) {
+	h := build(t)
+	secret, p := bytes.Repeat([]byte{7}, 32), api.Project{ID: "acme"}
+	question := router.OperatorKey(secret, api.AssistantKey, p, h.clock.Now())
+	h.text(200, "POST", v2, question, ask)
+	h.json(403, "GET", "/v2/agent/acme/jobs", question, "")
+	work := router.OperatorKey(secret, api.AdminKey, p, h.clock.Now())
+	h.json(200, "GET", "/v2/agent/acme/jobs", work, "")
+	h.json(401, "GET", "/v2/agent/acme/jobs", "dct_job_"+question[len("dct_ask_"):], "")
+	h.clock.advance(4 * time.Hour)
+	h.json(401, "GET", "/v2/agent/acme/jobs", work, "")
+}

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	pathpkg "path"
 	"runtime"
 	"slices"
 	"strings"
@@ -83,6 +84,8 @@ type Deps struct {
 	Together bool
 	// HandlerStreams makes handlers write all streams, and package sockets none.
 	HandlerStreams bool
+	// Manual answers from Docent's own documentation; nil if nothing does.
+	Manual func(w http.ResponseWriter, req *http.Request) error
 }
 
 // Bounds keep the memory and the time of the edge finite. Zero is the default, as DefaultBounds has it.
@@ -456,6 +459,12 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 		if r.crossOrigin() {
 			allow = append(allow, http.MethodOptions)
 		}
+	}
+	if x, ok := w.(*exchange); ok && x.page && req.Method == http.MethodGet && wantsPage(req.Request) && len(allow) > 0 {
+		// Forms act below their page: somebody has opened what a form was sent to.
+		x.Header().Set("Location", pathpkg.Dir(path))
+		x.WriteHeader(http.StatusSeeOther)
+		return nil
 	}
 	if len(allow) > 0 {
 		return &methodError{method: req.Method, allow: unique(allow)}

@@ -93,7 +93,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 	limits := s.Setup.Limits()
 	return []fieldGroup{
 		{"Project", "These take effect at once.", []console.Field{
-			f.text("name", "Name", p.Name, "Shown to people."),
+			f.text("name", "Name", p.Name, "Display name."),
 			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
 				"Programs that ask under the old one are refused from then on."),
 			f.text("timeZone", "Time zone", p.TimeZone, "In which the weeks of reports begin, such as Europe/Berlin. Default: UTC."),
@@ -113,7 +113,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 			f.text("pulls.author", "Author of commits", p.Pulls.Author,
 				"Name <name@example.com>. Default: the account of the GitHub App, if there is one."),
 			f.check("pulls.signOff", "Sign commits off", "With the author's Signed-off-by, as the DCO asks.", p.Pulls.SignOff),
-			f.check("direct", "Commit to the branch itself",
+			f.check("direct", "Commit directly",
 				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
 			{Name: "review", Label: "Comments that are instructions", Kind: "select",
 				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
@@ -136,7 +136,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 // source is what names the server's machine or decides where its tokens go: the operator's to change.
 func (f settingsForm) source(operates bool) fieldGroup {
 	p := f.p
-	g := fieldGroup{"Where it is read from",
+	g := fieldGroup{"Source",
 		"A change here asks the code host what the credentials may do, and reads the documentation again.",
 		[]console.Field{
 			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
@@ -144,7 +144,7 @@ func (f settingsForm) source(operates bool) fieldGroup {
 				Options: hostOptions(f.value("host", string(p.Host)))},
 			f.text("hostUrl", "Address of the code host", p.HostURL, "If it is not the public one."),
 			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
-			f.text("tokenEnv", "Variable with the token", p.TokenEnv,
+			f.text("tokenEnv", "Token environment variable", p.TokenEnv,
 				"The name of an environment variable of the server. It takes the place of a token that is stored."),
 		}}
 	if !operates {
@@ -161,7 +161,7 @@ func (f settingsForm) source(operates bool) fieldGroup {
 // pages is what decides which pages there are.
 func (f settingsForm) pages() fieldGroup {
 	p := f.p
-	return fieldGroup{"What is read", "A change here reads the documentation again; the page shows how far that is.",
+	return fieldGroup{"Indexing", "A change here reads the documentation again; the page shows how far that is.",
 		[]console.Field{
 			f.text("branch", "Branch", p.Branch, "Default: the repository's default branch."),
 			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
@@ -181,13 +181,13 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
 			Hint: "Operators connect models on the page Models, or in the server's configuration."},
-		f.text("deflection", "Where to send readers", p.Deflection,
+		f.text("deflection", "Support contact", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
 		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
-		f.check("public", "Let everybody read what is published, and ask over MCP, without a key", "", p.Options.Public),
-		f.text("publicOrigins", "Origins that may do so without a key", p.Options.PublicOrigins,
+		f.check("public", "Public access (no key needed for llms.txt and MCP)", "", p.Options.Public),
+		f.text("publicOrigins", "Origins with public access", p.Options.PublicOrigins,
 			"Optional. Pages in browsers beside the site's own, separated by commas, such as https://app.example.com; * for all."),
 		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
 			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),

@@ -140,7 +140,7 @@ type setupView struct {
 	Console    string // address of the project's overview
 	Answer     Answer
 	Admin, Assistant,
-	Curl, Chat, Command string
+	Tag, Curl, Chat, Command string
 	Same []string
 	// Newcomer is who came by the operator's link while nobody has an account: one is offered.
 	Newcomer bool
@@ -149,7 +149,7 @@ type setupView struct {
 
 // Steps are the names of the wizard's steps.
 func (setupView) Steps() []string {
-	return []string{"Source", "Project", "Reading", "First question", "Keys"}
+	return []string{"Source", "Project", "Index", "First question", "Keys"}
 }
 
 // showSetup is the first step: where the documentation is.
@@ -450,7 +450,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Required: true,
 				Hint:     "Names the project in the assistant's address and in this console: the domain of your documentation, or one word.",
 			},
-			{Name: "name", Label: "Name", Value: value("name", string(d.ID)), Hint: "Shown to people."},
+			{Name: "name", Label: "Name", Value: value("name", string(d.ID)), Hint: "Display name."},
 			{Name: "siteUrl", Label: "Address of the site", Value: value("siteUrl", siteURL), Kind: "url", Hint: siteHint},
 		},
 		More: []console.Field{
@@ -761,15 +761,9 @@ func (s *handler) setupKeys(v *console.Visit) error {
 	view := setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: console.PathOf(p), Admin: admin,
 		Assistant: assistant, Same: keyCommands(p)}
 	server := s.APIAddress()
-	view.Curl, view.Chat = curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
-	view.Command = "docent job create --wait --url " + console.ShellWord(
-		server,
-	) + " --project " + string(
-		p.ID,
-	) + " --key " + console.ShellWord(
-		admin,
-	) +
-		" \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
+	view.Tag, view.Curl, view.Chat = widgetTag(server, p.Domain, assistant), curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
+	view.Command = "DOCENT_KEY=" + console.ShellWord(admin) + " docent job create --wait --url " + console.ShellWord(server) +
+		" --project " + string(p.ID) + " \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
 	return s.Render(v, "setup.keys", "Set up a project", view)
 }
 

@@ -15,6 +15,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/server"
+	"docent/internal/brief"
 	"docent/router/llms"
 )
 
@@ -36,7 +37,7 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 			}
 			files, err := writeLLMS(cmd.Context(), prog, p, strings.TrimRight(base, "/"), to, cmd.ErrOrStderr())
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d files in %s\n", files, to)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", brief.Count(files, "file"), to)
 			}
 			return err
 		},
