@@ -587,6 +587,11 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 
 func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]Hit, error) {
 	asked, several, err := l.asked(ctx, project, &q.Filter)
+	for i := range asked {
+		if p := &asked[i]; q.Everywhere && p.Written != "" {
+			p.Index, p.File = p.Written, nil
+		}
+	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -596,7 +601,11 @@ func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]H
 	case len(asked) == 0: // the filter names a source that the project does not have
 		return nil, nil
 	}
-	return l.searchOne(ctx, project, q)
+	hits, err := l.searchOne(ctx, asked[0].Index, q)
+	for i := range hits {
+		hits[i].File = asked[0].file(hits[i])
+	}
+	return hits, err
 }
 
 func (l *Library) searchOne(ctx context.Context, id api.ProjectID, q Query) ([]Hit, error) {

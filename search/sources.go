@@ -25,6 +25,10 @@ type Source struct {
 	Weight float64
 	Groups []string // if there are any, only readers with one of them are answered from it
 	First  bool     // it is the project's own
+	// Of one whose index is that of the project's published site: the index of its repository, and the file there that a
+	// page is made of, if there is one.
+	Written api.ProjectID
+	File    func(path string) string
 }
 
 // open reports whether readers with these groups may be answered from a source.
@@ -40,10 +44,15 @@ func (p *Source) path(path string) string {
 	return sourceMark + p.Label + "/" + strings.TrimPrefix(path, "/")
 }
 
-// SourcesOf are the sources of a project, its own first.
-func SourcesOf(p api.Project) []Source {
+// SourcesOf are the sources of a project, its own first. Its published site stands for its own if there is a file for
+// pages of that.
+func SourcesOf(p api.Project, file func(path string) string) []Source {
 	parts := make([]Source, 0, 1+len(p.Sources))
-	parts = append(parts, Source{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true})
+	own := Source{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true}
+	if site, ok := p.Published(); ok && file != nil {
+		own.Index, own.Written, own.File = site.ID, p.ID, file
+	}
+	parts = append(parts, own)
 	for _, s := range p.Sources {
 		parts = append(parts, Source{Label: s.Label, Index: api.SourceID(p.ID, s.Label), Weight: s.Counts(), Groups: s.Groups})
 	}
@@ -104,9 +113,17 @@ func (p *Source) within(q Query) Query {
 // mark says of which source hits are.
 func (p *Source) mark(hits []Hit) {
 	for i := range hits {
-		hits[i].Source, hits[i].Path, hits[i].File = p.Label, p.path(hits[i].Path), p.path(hits[i].File)
+		hits[i].Source, hits[i].Path, hits[i].File = p.Label, p.path(hits[i].Path), p.path(p.file(hits[i]))
 		hits[i].Score *= p.Weight
 	}
+}
+
+// file is the file that holds a hit.
+func (p *Source) file(h Hit) string {
+	if p.File == nil {
+		return h.File
+	}
+	return p.File(h.Path)
 }
 
 // searchAll puts a query to several sources and merges what they find. A further source that has no index is left out:

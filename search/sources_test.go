@@ -24,7 +24,7 @@ func several(t *testing.T) (*Library, api.Project) {
 			if id != p.ID {
 				return nil, api.ErrNotFound
 			}
-			return SourcesOf(p), nil
+			return SourcesOf(p, nil), nil
 		},
 		Missing: func(id api.ProjectID) { missing = append(missing, id) },
 	})

@@ -8,6 +8,7 @@ import (
 
 	"docent/site/links"
 	"docent/site/markup"
+	"docent/site/published"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -55,6 +56,9 @@ func (s *Site) Titled(name, file string) bool {
 
 // Find settles which file a user's path means.
 func (s *Site) Find(p string) (string, error) {
+	if f := s.publishedAt(p); f != "" {
+		return f, nil
+	}
 	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
 		p, _, _ = links.LocalPath(strings.TrimPrefix(p, own) + "/")
 		if f := s.ShownAt(p); f != "" {
@@ -101,6 +105,18 @@ func (s *Site) Find(p string) (string, error) {
 	default:
 		return "", say.Refuse("%s could be any of %s", say.Quote(p), say.List(same))
 	}
+}
+
+// publishedAt finds the file of the page that the published site shows at an address; empty if that is not known.
+func (s *Site) publishedAt(p string) string {
+	if !strings.Contains(p, "://") && !strings.HasPrefix(p, "/") || s.own != "" && strings.Contains(p, "://") && !strings.HasPrefix(p+"/", s.own+"/") ||
+		s.Files.Exists(path.Join(s.Files.DocsDir, p)) {
+		return ""
+	}
+	if f := s.Published[published.Key(p)]; f != "" && s.Files.Exists(path.Join(s.Files.DocsDir, f)) {
+		return path.Join(s.Files.DocsDir, f)
+	}
+	return ""
 }
 
 // findAddress finds the page at an address from the site's root, which goes before a path without its extension.
