@@ -326,10 +326,25 @@ func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 		}
 	}
 	newest, ok := s.newest()
-	if !ok || cmd.Regenerate || !same(cmd, &newest) {
+	if !ok || cmd.Regenerate {
 		return Exchange{}, false
 	}
-	return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
+	if same(cmd, &newest) {
+		return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
+	}
+	// A request that lay in the socket of a stopped node has a late name. A client that gives all its messages one id
+	// says nothing of earlier ones by it.
+	if cmd.Instead != "" || cmd.Message == newest.Message {
+		return Exchange{}, false
+	}
+	for _, list := range [][]Exchange{s.open, s.done} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if same(cmd, &list[i]) {
+				return list[i], true
+			}
+		}
+	}
+	return Exchange{}, false
 }
 
 func (s *state) newest() (Exchange, bool) {

@@ -364,7 +364,8 @@ type Generation struct {
 	Manifest Manifest
 	Records  []*page.Record // in the order of their paths
 	Text     *os.File
-	Segments int // of Bleve's index, as far as they are known
+	Segments int       // of Bleve's index, as far as they are known
+	standing *standing // nil if another process made it
 }
 
 // Open reads a generation after checking all its files. Bleve's own are left to the caller.
