@@ -587,11 +587,6 @@ func (l *Library) Search(ctx context.Context, project api.ProjectID, q Query) ([
 
 func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]Hit, error) {
 	asked, several, err := l.asked(ctx, project, &q.Filter)
-	for i := range asked {
-		if p := &asked[i]; q.Everywhere && p.Written != "" {
-			p.Index, p.File = p.Written, nil
-		}
-	}
 	switch {
 	case err != nil:
 		return nil, err
@@ -601,20 +596,26 @@ func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]H
 	case len(asked) == 0: // the filter names a source that the project does not have
 		return nil, nil
 	}
-	hits, err := l.searchOne(ctx, asked[0].Index, q)
-	for i := range hits {
-		hits[i].File = asked[0].file(hits[i])
-	}
-	return hits, err
+	return l.searchOne(ctx, &asked[0], q)
 }
 
-func (l *Library) searchOne(ctx context.Context, id api.ProjectID, q Query) ([]Hit, error) {
+func (l *Library) searchOne(ctx context.Context, p *Source, q Query) ([]Hit, error) {
+	id, file := p.Index, p.File
+	if q.Everywhere && p.Written != "" {
+		id, file = p.Written, nil
+	}
 	snap, err := l.acquire(id)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.release()
-	return snap.search(ctx, q)
+	hits, err := snap.search(ctx, q)
+	for i := range hits {
+		if file != nil {
+			hits[i].File = file(hits[i].Path)
+		}
+	}
+	return hits, err
 }
 
 // Page finds a page by its path: with or without extension and leading slash, as the path of its index, or as its URL.

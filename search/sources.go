@@ -25,8 +25,7 @@ type Source struct {
 	Weight float64
 	Groups []string // if there are any, only readers with one of them are answered from it
 	First  bool     // it is the project's own
-	// Of one whose index is that of the project's published site: the index of its repository, and the file there that a
-	// page is made of, if there is one.
+	// Of one whose index is that of a published site: the index of its repository, and the file there of a page.
 	Written api.ProjectID
 	File    func(path string) string
 }
@@ -42,21 +41,6 @@ func (p *Source) path(path string) string {
 		return path
 	}
 	return sourceMark + p.Label + "/" + strings.TrimPrefix(path, "/")
-}
-
-// SourcesOf are the sources of a project, its own first. Its published site stands for its own if there is a file for
-// pages of that.
-func SourcesOf(p api.Project, file func(path string) string) []Source {
-	parts := make([]Source, 0, 1+len(p.Sources))
-	own := Source{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true}
-	if site, ok := p.Published(); ok && file != nil {
-		own.Index, own.Written, own.File = site.ID, p.ID, file
-	}
-	parts = append(parts, own)
-	for _, s := range p.Sources {
-		parts = append(parts, Source{Label: s.Label, Index: api.SourceID(p.ID, s.Label), Weight: s.Counts(), Groups: s.Groups})
-	}
-	return parts
 }
 
 // sources are those of a project. One that has an index of its own and is nobody's project is its only source.
@@ -113,17 +97,9 @@ func (p *Source) within(q Query) Query {
 // mark says of which source hits are.
 func (p *Source) mark(hits []Hit) {
 	for i := range hits {
-		hits[i].Source, hits[i].Path, hits[i].File = p.Label, p.path(hits[i].Path), p.path(p.file(hits[i]))
+		hits[i].Source, hits[i].Path, hits[i].File = p.Label, p.path(hits[i].Path), p.path(hits[i].File)
 		hits[i].Score *= p.Weight
 	}
-}
-
-// file is the file that holds a hit.
-func (p *Source) file(h Hit) string {
-	if p.File == nil {
-		return h.File
-	}
-	return p.File(h.Path)
 }
 
 // searchAll puts a query to several sources and merges what they find. A further source that has no index is left out:
@@ -138,7 +114,7 @@ func (l *Library) searchAll(ctx context.Context, parts []Source, q Query) ([]Hit
 			continue
 		}
 		group.Go(func() error {
-			hits, err := l.searchOne(ctx, p.Index, within)
+			hits, err := l.searchOne(ctx, p, within)
 			switch {
 			case err == nil:
 				p.mark(hits)

@@ -19,6 +19,9 @@ import (
 
 // Called reports whether a name means a file: its path or address, a folder that it is in, or a glob.
 func (s *Site) Called(name, file string) bool {
+	if f := s.publishedAt(strings.TrimSpace(name)); f != "" {
+		return f == file
+	}
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
 	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" {
 		name = strings.TrimPrefix(name, strings.TrimPrefix(own, "/")+"/")

@@ -213,7 +213,10 @@ func readAlike(a, b api.Project) bool {
 
 // Rereads reports whether a change of a project's settings requires reading its documentation again.
 func (s *Reader) Rereads(before, after api.Project) bool {
-	return !readAlike(before, after.WithDefaults())
+	after = after.WithDefaults().ReadsSite(before)
+	was, had := before.Published()
+	is, has := after.Published()
+	return !readAlike(before, after) || has && (!had || !readAlike(was, is) || s.Index.Commit(is.ID) == "")
 }
 
 // Set changes a project. If what is read stays the same, nothing is read again.

@@ -67,17 +67,23 @@ func (m *siteMaps) of(id api.ProjectID) *siteMap {
 	return m.known[id]
 }
 
-// Shows is the file that a page of a project's published site is made of, by the page's path; nil if readers are not
-// answered from the site.
-func (s *Reader) Shows(p api.Project) func(page string) string {
-	m := s.Published(p)
-	if m == nil || !m.Site {
-		return nil
+// Answering are the sources that a project's readers are answered from, its own first. Its published site stands for its
+// own if it is that.
+func (s *Reader) Answering(p api.Project) []search.Source {
+	parts := make([]search.Source, 0, 1+len(p.Sources))
+	own := search.Source{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true}
+	if m := s.Published(p); m != nil && m.Site {
+		own.Index, own.Written = api.SourceID(p.ID, api.SiteLabel), p.ID
+		own.File = func(page string) string {
+			row, _ := m.Map.Of(page)
+			return row.File
+		}
 	}
-	return func(page string) string {
-		row, _ := m.Map.Of(page)
-		return row.File
+	parts = append(parts, own)
+	for _, f := range p.Sources {
+		parts = append(parts, search.Source{Label: f.Label, Index: api.SourceID(p.ID, f.Label), Weight: f.Counts(), Groups: f.Groups})
 	}
+	return parts
 }
 
 // Files are the files of a project by the addresses of their pages on its published site.
