@@ -98,6 +98,11 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 		x.project = project
 		return nil
 	}
+	if x.openai {
+		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), x.key.Project)
+		x.project = project
+		return api.Named(err, "project")
+	}
 	project, err := s.Catalog.ProjectByDomain(context.WithoutCancel(req.Context()), param(req, "domain"))
 	if err != nil {
 		return api.Named(err, "domain")

@@ -610,10 +610,8 @@ func (l *Library) searchOne(ctx context.Context, p *Source, q Query) ([]Hit, err
 	}
 	defer snap.release()
 	hits, err := snap.search(ctx, q)
-	for i := range hits {
-		if file != nil {
-			hits[i].File = file(hits[i].Path)
-		}
+	for i := 0; file != nil && i < len(hits); i++ {
+		hits[i].File = file(hits[i].Path)
 	}
 	return hits, err
 }

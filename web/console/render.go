@@ -177,7 +177,7 @@ func sendTo(w http.ResponseWriter, req *http.Request, status int, kind string, b
 	h := w.Header()
 	if strings.HasPrefix(kind, "text/html") {
 		protect(h)
-		body = compress(h, req, body)
+		body = gzipped.Answer(h, gzipped.Taken(req), body)
 	}
 	h.Set("Content-Type", kind)
 	if h.Get("Cache-Control") == "" {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/internal/idn"
 	"docent/web/console"
 )
 
@@ -206,6 +207,8 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
 		f.check("public", "Let everybody read what is published, and ask over MCP, without a key", "", p.Options.Public),
+		f.text("publicOrigins", "Origins that may do so without a key", p.Options.PublicOrigins,
+			"Optional. Pages in browsers beside the site's own, separated by commas, such as https://app.example.com; * for all."),
 		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
 			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),
 	}}
@@ -268,6 +271,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	}
 	set("name", &p.Name)
 	set("domain", &p.Domain)
+	p.Domain = idn.ASCII(p.Domain)
 	set("timeZone", &p.TimeZone)
 	if operates {
 		set("source", &p.Source)
@@ -301,6 +305,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 		p.Exclude = console.Lines(form.Get("exclude"))
 	}
 	p.Options.Suggestions, p.Options.SearchTool = form.Get("suggestions") == "on", form.Get("searchTool") == "on"
+	set("publicOrigins", &p.Options.PublicOrigins)
 	p.Options.RequireThreadKey, p.Options.Public = form.Get("requireThreadKey") == "on", form.Get("public") == "on"
 	p.Direct = form.Get("direct") == "on"
 	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
@@ -439,6 +444,7 @@ func setCommand(p api.Project) string {
 	flag("reviewers", p.Pulls.Reviewers)
 	flag("review", string(p.Review))
 	flag("handle", p.Handle)
+	flag("public-origins", p.Options.PublicOrigins)
 	for _, on := range []struct {
 		name string
 		is   bool

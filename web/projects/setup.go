@@ -15,6 +15,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/api/stream"
+	"docent/internal/idn"
 	"docent/search"
 	"docent/search/sources"
 	"docent/web/console"
@@ -510,7 +511,7 @@ func siteField(value, recognised string) console.Field {
 func (d draft) filled(form url.Values) api.Project {
 	p := d.Project
 	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
-	p.Domain, p.Name, p.SiteURL = text("domain"), text("name"), text("siteUrl")
+	p.Domain, p.Name, p.SiteURL = idn.ASCII(text("domain")), text("name"), text("siteUrl")
 	p.DocsDir, p.Branch, p.Site = text("docsDir"), text("branch"), api.SiteKind(text("site"))
 	p.Include, p.Exclude = console.Lines(form.Get("include")), console.Lines(form.Get("exclude"))
 	return p.WithDefaults()

@@ -102,6 +102,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
 	flags.BoolVar(&p.Options.Public, "public", false,
 		"everybody may read what is published as Markdown, and ask over MCP, without a key")
+	flags.StringVar(&p.Options.PublicOrigins, "public-origins", "",
+		"with --public: origins whose pages may do so in a browser, separated by commas, beside the site's own (* for all)")
 	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
 		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,

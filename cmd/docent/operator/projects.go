@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"docent/api"
+	"docent/internal/idn"
 	"docent/router/readertoken"
 	"docent/search"
 	"docent/search/sources"
@@ -61,6 +62,7 @@ func (o *Service) checkSettings(ctx context.Context, p api.Project) error {
 	if err := o.checkModel(ctx, p.Model); err != nil {
 		return err
 	}
+	p.Domain = idn.ASCII(p.Domain)
 	return sources.CheckSettings(p.WithDefaults())
 }
 

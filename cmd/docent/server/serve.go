@@ -325,7 +325,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, metrics *prometheus.Registry) (err error) {
 	c, log := a.config, a.Log
 	a.tools = mcp.New(mcp.Deps{Pages: a.Stores.Library, Log: log, Tracer: a.tracer, Version: build.Get().Version,
-		Node: c.NodeID, Elsewhere: a.sessionAt, ClientShare: c.MaxClientShare, Unlimited: c.UnlimitedClient()})
+		Secret: secret, Node: c.NodeID, Elsewhere: a.sessionAt, ClientShare: c.MaxClientShare, Unlimited: c.UnlimitedClient()})
 	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
 	a.Edge, err = router.New(router.Deps{
 		Now: c.Now, IDs: ids,
