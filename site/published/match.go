@@ -1,5 +1,5 @@
 // Package published maps the pages of a published site to the files of the repository that they are made of. It reads
-// nothing by itself: whoever has both lists gets the map.
+// nothing by itself: the caller has both lists.
 package published
 
 import (
@@ -210,22 +210,7 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 				hits[i]++
 			}
 		}
-		best, next, at := 0.0, 0.0, -1
-		for _, i := range sortedKeys(hits) {
-			if taken[i] || hits[i]*10 < len(all) {
-				continue
-			}
-			score := float64(hits[i]) / float64(sizes[i])
-			beside := before != "" && path.Dir(files[i].Path) == path.Dir(before)
-			switch {
-			case score > best+clearly || at < 0 || score >= best-clearly && beside && path.Dir(files[at].Path) != path.Dir(before):
-				best, next, at = score, max(best, next), i
-			case score > best:
-				best, next, at = score, best, i
-			default:
-				next = max(next, score)
-			}
-		}
+		at, best, next := likeliest(hits, len(all), before, files, sizes, taken)
 		if at < 0 || best < leastAlike {
 			continue
 		}
@@ -235,6 +220,28 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 		}
 		before = row.File
 	}
+}
+
+// likeliest is the file that has most of a page's phrases, how much of the file these are, and the same of the next one;
+// -1 if there is none. Before is the file of the page before.
+func likeliest(hits map[int]int, of int, before string, files []File, sizes []int, taken []bool) (at int, best, next float64) {
+	at = -1
+	for _, i := range sortedKeys(hits) {
+		if taken[i] || hits[i]*10 < of {
+			continue
+		}
+		score := float64(hits[i]) / float64(sizes[i])
+		beside := before != "" && path.Dir(files[i].Path) == path.Dir(before)
+		switch {
+		case score > best+clearly || at < 0 || score >= best-clearly && beside && path.Dir(files[at].Path) != path.Dir(before):
+			at, best, next = i, score, max(best, next)
+		case score > best:
+			at, best, next = i, score, best
+		default:
+			next = max(next, score)
+		}
+	}
+	return at, best, next
 }
 
 func sortedKeys(m map[int]int) []int {

@@ -132,7 +132,7 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 		t.Errorf("after the site was built again: %s", text)
 	}
 
-	// Switching reads nothing anew.
+	// Switching reads nothing again.
 	if out := harness.Docent(t, "project", "set", p.ID, "--data", data, "--answers-from", "source"); !strings.Contains(out, "Readers are answered from the repository") {
 		t.Errorf("switched: %s", out)
 	}
