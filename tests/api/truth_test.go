@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"docent/api"
 	"docent/api/stream"
 	"docent/tests/harness"
 )
@@ -118,8 +119,10 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 	// The job is given the page's address, and changes the file that the page is made of.
 	harness.Docent(t, "job", "create", "--wait", "--url", server.URL, "--project", p.ID, "--key", p.Admin,
 		fmt.Sprintf(`In %s/setup/unpack/, replace "tarball" with "package".`, site))
-	if pull := harness.Docent(t, "pull", "list", "--data", data, "--project", p.ID, "--json"); !strings.Contains(pull, "tarball") {
-		t.Errorf("the pull request: %s", pull)
+	pull := harness.DecodeOutput[api.PullRequest](t, harness.Docent(t, "pull", "list", "--data", data, "--project", p.ID, "--json"))
+	if diff := harness.Docent(t, "pull", "diff", string(pull.ID), "--data", data); !strings.Contains(diff, "+++ b/docs/install.md") ||
+		!strings.Contains(diff, "+Take release {{ unknown(release) }} of the package") || strings.Count(diff, "+++ ") != 1 {
+		t.Errorf("the pull request changes:\n%s", diff)
 	}
 
 	// The site is the truth until it is built again.
