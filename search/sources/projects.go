@@ -216,7 +216,7 @@ func (s *Reader) Rereads(before, after api.Project) bool {
 	after = after.WithDefaults().ReadsSite(before)
 	was, had := before.Published()
 	is, has := after.Published()
-	return !readAlike(before, after) || has && (!had || !readAlike(was, is) || s.Index.Commit(is.ID) == "")
+	return !readAlike(before, after) || has && (!had || !readAlike(was, is))
 }
 
 // Set changes a project. If what is read stays the same, nothing is read again.

@@ -309,19 +309,26 @@ func (s *Reader) readSite(ctx context.Context, old, p api.Project, progress Prog
 		return ""
 	}
 	var err error
-	if commit := s.Index.Commit(web.ID); !had || !readAlike(was, web) || commit == "" {
+	if commit := s.Index.Commit(web.ID); !had || !readAlike(was, web) {
 		s.Forget(web.ID)
 		_, err = s.Refresh(ctx, web, progress)
-	} else {
+	} else if commit != "" {
 		_, err = s.again(ctx, web, commit, progress)
 	}
-	if err != nil {
-		return fmt.Sprintf("Readers are answered from the repository: the site could not be read: %s. It is tried again by itself.", failure(err))
-	}
+	s.Report(web.ID, err)
+	return s.answers(p, web)
+}
+
+// answers says what readers are answered from, of a project whose site is read.
+func (s *Reader) answers(p, web api.Project) string {
 	if m := s.Published(p); m != nil {
 		return m.Why
 	}
-	return ""
+	text := "Readers are answered from the repository: the site could not be read"
+	if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
+		text += ": " + strings.TrimPrefix(last.Error, "failed: ")
+	}
+	return text + ". It is tried again by itself."
 }
 
 // compare compares a project's source with its published site; nil if that is not read.
@@ -332,12 +339,7 @@ func (s *Reader) compare(ctx context.Context, p api.Project, out []search.LeftOu
 	}
 	m := s.Published(p)
 	if m == nil {
-		c := &published.Comparison{Answers: "Readers are answered from the repository: the site could not be read"}
-		if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
-			c.Answers += ": " + last.Error
-		}
-		c.Summary = c.Answers
-		return c, nil
+		return &published.Comparison{Summary: "nothing is known of its pages", Answers: s.answers(p, web)}, nil
 	}
 	var lists [2][]published.Shown
 	for i, id := range []api.ProjectID{web.ID, p.ID} {

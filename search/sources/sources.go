@@ -68,9 +68,7 @@ func (s *Reader) Sources(ctx context.Context, id api.ProjectID) ([]Source, error
 	out := []Source{s.state(p, own)}
 	if site, ok := p.Published(); ok {
 		row := s.state(p, api.Source{Label: site.Label, Name: site.Name, Kind: site.Kind, Address: site.Source, Collect: site.Collect})
-		if m := s.Published(p); m != nil {
-			row.Answers = m.Why
-		}
+		row.Answers = s.answers(p, site)
 		out = append(out, row)
 	}
 	for _, f := range p.Sources {

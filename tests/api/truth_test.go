@@ -143,3 +143,18 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 		t.Errorf("from the source: %s", text)
 	}
 }
+
+// A site that cannot be read takes nothing from readers, and fails no command.
+func TestReadersAreAnsweredFromTheRepositoryWhereTheSiteCannotBeRead(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	site, _ := aPublishedSite(t) // on this machine, which only --allow-private opens
+	out := harness.Docent(t, "project", "add", "tea", "--data", data, "--domain", "tea.example.com", "--site-url", site,
+		"--source", harness.WriteFiles(t, harness.OnePage))
+	for _, step := range []string{out, harness.Docent(t, "project", "check", "tea", "--data", data)} {
+		if !strings.Contains(step, "Readers are answered from the repository: the site could not be read") || !strings.Contains(step, "--allow-private") {
+			t.Errorf("it is not said that the site could not be read:\n%s", step)
+		}
+	}
+	harness.Docent(t, "index", "tea", "--data", data)
+}
