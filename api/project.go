@@ -36,6 +36,8 @@ type Project struct {
 	// sub-folder that holds the documentation, slash-separated; the root if empty
 	DocsDir string `json:"docsDir,omitempty"`
 	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
+	// Whether readers are answered from the site that is there, or from the source.
+	AnswersFrom AnswersFrom `json:"answersFrom,omitempty"`
 	// what makes the site of the pages, which decides their URLs; recognized by its files if empty
 	Site SiteKind `json:"site,omitempty"`
 	// patterns as in .gitignore: if there are any, only what one of them matches is a page
@@ -268,6 +270,18 @@ type Commit struct {
 	Author  string
 	Time    time.Time
 }
+
+// AnswersFrom says what readers are answered from, of a project with a source and a published site.
+type AnswersFrom string
+
+const (
+	// From its source, and the site is not read. Projects that had a site before it could be read are like that.
+	FromNothingElse AnswersFrom = ""
+	FromBetter      AnswersFrom = "auto"        // from the site where that has the pages of the source, else from the source
+	FromSite        AnswersFrom = "site"        // from the site once it was read
+	FromSource      AnswersFrom = "source"      // from the source; the site is read to be compared
+	FromSourceOnly  AnswersFrom = "source-only" // the same, and the site is not read
+)
 
 // A SiteKind is a generator of documentation sites.
 type SiteKind string

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"docent/api"
+	"docent/search/page"
 )
 
 // PageInfo is what is known of a page without its text.
@@ -59,4 +60,14 @@ func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s 
 		return nil
 	})
 	return list, err
+}
+
+// Held are the pages of one index, whichever of them readers are answered from, and the address of its site.
+func (l *Library) Held(index api.ProjectID) (pages []*page.Record, siteURL string, err error) {
+	s, err := l.acquire(index)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.release()
+	return s.pages, s.labels().SiteURL, nil
 }

@@ -167,12 +167,32 @@ func (f settingsForm) pages() fieldGroup {
 			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
 			f.text("siteUrl", "Address of the site", p.SiteURL,
 				"Public URL of the pages. Default: what the site's configuration says."),
+			answersField(f.value("answersFrom", string(answering(p)))),
 			siteField(f.value("site", string(p.Site)), ""),
 			f.area("include", "Include", p.Include,
 				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),
 			f.area("exclude", "Leave out", p.Exclude,
 				"The same: what they match is no page; ! brings back what the site leaves out."),
 		}}
+}
+
+// answering is what a form offers: a site that is named now is read, unless the project had one before it could be.
+func answering(p api.Project) api.AnswersFrom {
+	if p.AnswersFrom == api.FromNothingElse && p.SiteURL == "" {
+		return api.FromBetter
+	}
+	return cmp.Or(p.AnswersFrom, api.FromSourceOnly)
+}
+
+// answersField asks what readers are answered from.
+func answersField(value string) console.Field {
+	f := console.Field{Name: "answersFrom", Label: "Answers are from", Kind: "select",
+		Hint: "The published site has what readers see: included text, values, generated pages. The agent edits the repository either way. Switching reads nothing again."}
+	for _, o := range [][2]string{{"auto", "the site, where it has the pages of the repository"}, {"site", "the site"},
+		{"source", "the repository; the site is compared"}, {"source-only", "the repository; the site is not read"}} {
+		f.Options = append(f.Options, console.Option{Value: o[0], Label: o[1], On: value == o[0]})
+	}
+	return f
 }
 
 // answers is how the assistant answers.
@@ -263,6 +283,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("branch", &p.Branch)
 	set("docsDir", &p.DocsDir)
 	set("siteUrl", &p.SiteURL)
+	set("answersFrom", (*string)(&p.AnswersFrom))
 	set("site", (*string)(&p.Site))
 	set("model", &p.Model)
 	set("deflection", &p.Deflection)
@@ -364,6 +385,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("branch", a.Branch != b.Branch)
 	differ("docsDir", a.DocsDir != b.DocsDir)
 	differ("siteUrl", a.SiteURL != b.SiteURL)
+	differ("answersFrom", a.AnswersFrom != b.AnswersFrom)
 	differ("site", a.Site != b.Site)
 	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
 		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
@@ -405,6 +427,7 @@ func setCommand(p api.Project) string {
 	flag("branch", p.Branch)
 	flag("docs-dir", p.DocsDir)
 	flag("site-url", p.SiteURL)
+	flag("answers-from", string(p.AnswersFrom))
 	flag("site", string(p.Site))
 	for _, pattern := range p.Include {
 		flag("include", pattern)

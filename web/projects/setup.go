@@ -432,11 +432,15 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	}
 	siteHint := "Public URL of your docs. Sources in answers link here."
 	if look.Check.Address != "" {
-		siteHint += " Found in " + look.Check.AddressFrom + "; leave it empty to follow that."
+		siteHint += " Found in " + look.Check.AddressFrom + "."
 	} else {
 		siteHint += " The site's configuration does not say it: without it sources are paths only."
 	}
 	siteURL := ""
+	if u, err := url.Parse(look.Check.Address); err == nil && !api.ReservedHost(u.Hostname()) {
+		siteURL = look.Check.Address
+		siteHint += " Readers are answered from what is published there, where that has the pages of the repository; empty if it is not to be read."
+	}
 	folderHint := "The folder of the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."

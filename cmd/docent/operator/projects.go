@@ -22,6 +22,10 @@ func (o *Service) index(ctx context.Context, p ProjectParams, progress Progress)
 	}
 	report, err := o.stores.Source.Refresh(ctx, project, progress)
 	for label, failed := range o.stores.Source.RefreshAll(ctx, project, progress) {
+		if label == api.SiteLabel { // readers are answered from what was read before, or from the repository
+			progress("the published site could not be read: "+failed.Error(), 0, 0)
+			continue
+		}
 		err = errors.Join(err, fmt.Errorf("the source %s: %w", label, failed))
 	}
 	return report, err

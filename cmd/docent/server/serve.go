@@ -281,7 +281,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
-	editor, err := newEditor(c, a.dir, models, a.Stores.Library, operator.Repositories{Hub: a.Stores.Hub}, log)
+	editor, err := newEditor(c, a.dir, models, a.Stores.Library, operator.Repositories{Hub: a.Stores.Hub}, a.Stores.Source.Files, log)
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}

@@ -137,7 +137,7 @@ func (s *Stores) sources(ctx context.Context, project api.ProjectID) ([]search.S
 	if err != nil {
 		return nil, err
 	}
-	return search.SourcesOf(p), nil
+	return s.Source.Answering(p), nil
 }
 
 // Sweep removes what a removal that broke off has left.
