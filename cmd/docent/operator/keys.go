@@ -8,7 +8,7 @@ import (
 
 	"docent/api"
 	"docent/persistence/catalog"
-	"docent/router"
+	"docent/router/ownkey"
 )
 
 type (
@@ -103,7 +103,7 @@ func (o *Service) localKey(ctx context.Context, p LocalParams) (LocalKey, error)
 	}
 	only := projects[0]
 	return LocalKey{URL: o.server.Address, Project: only.ID, Domain: only.Domain,
-		Key: router.OperatorKey(secret, p.Kind, only, o.stores.Config.Now())}, nil
+		Key: ownkey.Operator(secret, p.Kind, only, o.stores.Config.Now())}, nil
 }
 
 // SessionSecret is the name of the secret that signs what browsers and the operator's commands bring back.
