@@ -157,7 +157,8 @@ type Text struct {
 // frontOf is what a page's front matter says of whether the site shows it.
 func frontOf(p *markup.Page) (f site.Front) {
 	if p.Front.Values == nil && p.Front.Kind != "" {
-		f = site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		// A draft with a syntax error is still a draft.
+		f = site.ReadFront(markup.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End])))
 		f.Problem = "it does not parse"
 	} else {
 		f = site.ReadFront(p.Front.Values)
@@ -169,7 +170,7 @@ func frontOf(p *markup.Page) (f site.Front) {
 // frontValues are those of a page's front matter: a title with a syntax error is still a title.
 func frontValues(p *markup.Page) map[string]any {
 	if p.Front.Values == nil && p.Front.Kind != "" {
-		return site.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		return markup.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
 	}
 	return p.Front.Values
 }
