@@ -20,7 +20,6 @@ var (
 	// statesDefault matches "| default = 1m", "**Default:** `dist`", "defaults to 5", "The default port is 5" and
 	// "(default 5)", up to the value.
 	statesDefault = regexp.MustCompile("(?i)\\bdefault(?:s? value)?[*_`\"]*\\s*(?:=|:|is\\b)[*_`\"\\s]*[^|)\\]*_`\"\\s]|" +
-		"\\bby default,? [^.;|]{0,60}?[\\s`:]\\d|\\d[\\w.,]*[`)]* by default\\b|" +
 		"\\bdefault(?:s|ed|ing) to [`\"]*[^\\s`\"]|\\bdefault (?:`?[\\w.-]+`? ){1,3}is [`\"\\d]|\\(defaults?\\s[^)]")
 	aroundSetting = set("default defaults value values setting settings option options parameter parameters")
 )
@@ -78,23 +77,16 @@ func among(list []term) func(hash uint64) bool {
 // A statement is a line of a passage that states a default.
 type statement struct {
 	unit, line int
-	term       int     // the unit, from 1, with the term that it says something of; 0 if there is none
 	fit        float64 // how well it names the setting; 0 if there is no statement
 }
 
 // statement finds where a passage states the default of a setting best.
 func (p *passage) statement(s setting) statement {
 	var best statement
-	term := 0
 	inHead := func(hash uint64) bool { return slices.Contains(p.head, hash) }
 	for i := range p.units {
 		u := &p.units[i]
-		switch {
-		case u.kind == heading:
-			term = 0
-			continue
-		case u.kind == prose && u.words < 4 && strings.HasSuffix(u.text, ":"): // what follows a term is about it
-			term = i + 1
+		if u.kind == heading {
 			continue
 		}
 		column := defaultColumn(u)
@@ -113,24 +105,20 @@ func (p *passage) statement(s setting) statement {
 			} else if column < 0 || !fills(line, column) {
 				continue
 			}
-			rest := line[len(name):]
-			if term > 0 {
-				name = p.units[term-1].text + " " + name
-			}
 			inLine := among(terms(name))
 			all := s.covered(func(hash uint64) bool { return inLine(hash) || inHead(hash) })
 			if all < statementCoverage {
 				continue
 			}
 			fit := all + max(s.covered(inLine), s.covered(inHead)) - min(0.002*float64(countWords(name)), 0.2)
-			if s.covered(among(terms(rest))) == 1 {
+			if s.covered(among(terms(line[len(name):]))) == 1 {
 				fit -= 0.2 // it is that of another setting of this name
 			}
 			if slices.ContainsFunc(split(cmp.Or(p.of.Heading, p.of.Title)+"\n"+name), s.named) {
 				fit++
 			}
 			if fit > best.fit {
-				best = statement{i, n, term, fit}
+				best = statement{i, n, fit}
 			}
 		}
 	}
@@ -180,8 +168,6 @@ func (p *passage) excerpt(at statement) string {
 	u := &p.units[at.unit]
 	lines := lines(u)
 	switch {
-	case at.term > 0:
-		return p.units[at.term-1].text + " " + p.excerpt(statement{unit: at.unit, line: at.line})
 	case u.words <= wholeStatement || u.kind == list || u.kind == table && len(lines) < 3 && u.head == "":
 		return strings.TrimPrefix(u.head+"\n"+u.text, "\n")
 	case u.kind == table && u.head == "":
@@ -246,9 +232,6 @@ func stating(q *query, s setting, sections []*section, quoted *[]uint64) []quote
 		}
 	}
 	slices.SortStableFunc(out, func(a, b quote) int { return cmp.Compare(found[b.passage].fit, found[a.passage].fit) })
-	out = slices.CompactFunc(out, func(a, b quote) bool { // a section and the one that it stands in
-		return sections[a.passage].excerpt(found[a.passage]) == sections[b.passage].excerpt(found[b.passage])
-	})
 	out = out[:min(len(out), maxStatements)]
 	for i := range out {
 		section := sections[out[i].passage]

@@ -21,7 +21,7 @@ func TestAnHTMLPageHasFrontMatter(t *testing.T) {
 // The sign that leads to a heading is no part of it.
 func TestAPermalinkIsNoHeading(t *testing.T) {
 	r := &Record{Path: "cli.md", Kind: KindPage}
-	src := Read(r, []byte("Text.\n\n<h2 id=\"create\">Create a user <a class=\"anchor\" href=\"#create\" title=\"Permalink\">¶</a></h2>\n\nSo.\n\n"+
+	src := Read(r, []byte("Text.\n\n## Create a user <a class=\"anchor\" href=\"#create\" title=\"Permalink\">¶</a>\n\nSo.\n\n"+
 		"### Now [¶](#now)\n\nGo.\n\n## In C#\n\nText.\n"))
 	var got []string
 	for _, p := range src.passages {

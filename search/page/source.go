@@ -105,7 +105,7 @@ func Read(r *Record, content []byte) *Source {
 	switch {
 	case IsHTML(r.Path):
 		if bytes.HasPrefix(content, []byte("---")) || bytes.HasPrefix(content, []byte("+++")) {
-			p := markup.Parse(r.Path, content)
+			p := markup.Parse("front.md", content) // HTML itself has none
 			r.Front, r.Body = frontOf(p), int64(p.Body.Start)
 			readFront(r, src, frontValues(p))
 		}
