@@ -1,8 +1,11 @@
 # Everything a person needs has a target here; `make help` lists them.
 GO      ?= go
 BIN     := bin/docent
+# The version that `docent version` says: the last tag and what came after it.
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')
+MODULE  := $(shell sed -n 's/^module //p' go.mod)
 
-.PHONY: all help build run dev demo test test-all torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
+.PHONY: all help build run dev docs demo test test-all torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
 
 all: fmt vet lint test ## format, vet, lint and test
 
@@ -10,13 +13,16 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 build: ## build the one static binary, bin/docent
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w" -o $(BIN) ./cmd/docent
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X $(MODULE)/cmd/docent/build.Version=$(VERSION)" -o $(BIN) ./cmd/docent
 
 run: build ## serve the data directory ./data on 127.0.0.1:8080
 	$(BIN) serve --data ./data --listen 127.0.0.1:8080
 
 dev: ## like run, and build and restart when a file changes
 	$(GO) run github.com/air-verse/air@v1.67.4 -c scripts/air.toml
+
+docs: build ## write the documentation as a static site; DIR=bin/docs
+	$(BIN) docs --export $(or $(DIR),bin/docs)
 
 demo: build ## show the whole of Docent at work; KEEP=1 leaves the server running
 	$(BIN) demo $(if $(KEEP),--keep)

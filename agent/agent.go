@@ -145,12 +145,15 @@ type Options struct {
 	MaxChange int64 // bytes of all changed files together; 32 MiB
 	MaxFiles  int   // changed files; 5000
 
-	Models   Models       // nil: instructions of fixed forms alone are understood
-	Searcher Searcher     // nil: the model has no search
-	Code     Code         // nil: the model reads no code
-	Checks   check.Checks // nil: no command of the operator's looks at results
-	Loop     Limits
-	Log      *slog.Logger // nil: what goes wrong inside is not logged
+	Models   Models   // nil: instructions of fixed forms alone are understood
+	Searcher Searcher // nil: the model has no search
+	Code     Code     // nil: the model reads no code
+	// Published are the files of a project by the addresses of their pages on its published site, in the form that
+	// published.Key gives them. Nil: the generator's rules say which page is where.
+	Published func(api.Project) map[string]string
+	Checks    check.Checks // nil: no command of the operator's looks at results
+	Loop      Limits
+	Log       *slog.Logger // nil: what goes wrong inside is not logged
 
 	shared *workspace.SharedPages
 }
@@ -232,6 +235,9 @@ func open(ctx context.Context, task Task, opts Options) (*work, error) {
 	r, err := edit.NewRun(ctx, ws, task.Project, task.Earlier, task.Now)
 	if err != nil {
 		return nil, err
+	}
+	if opts.Published != nil {
+		r.Site.Published = opts.Published(task.Project)
 	}
 	return &work{Run: r, task: task, check: check.New(r, task.Prompt, task.Project.Direct)}, nil
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,8 @@ type Project struct {
 	// sub-folder that holds the documentation, slash-separated; the root if empty
 	DocsDir string `json:"docsDir,omitempty"`
 	SiteURL string `json:"siteUrl,omitempty"` // where readers find the pages; citations link there
+	// Whether readers are answered from the site that is there, or from the source.
+	AnswersFrom AnswersFrom `json:"answersFrom,omitempty"`
 	// what makes the site of the pages, which decides their URLs; recognized by its files if empty
 	Site SiteKind `json:"site,omitempty"`
 	// patterns as in .gitignore: if there are any, only what one of them matches is a page
@@ -107,6 +110,21 @@ func (p Project) SecretFiles() (names []string) {
 
 // LabelList is the labels one by one.
 func (p Project) LabelList() []string { return commaList(p.Labels) }
+
+// OpenTo reports whether pages of an origin may use, without a key, what the project lets everybody use. A page that
+// somebody lures a colleague to would read an intranet's documentation through his browser.
+func (p Project) OpenTo(origin string) bool {
+	return strings.EqualFold(origin, originOf(p.SiteURL)) || strings.EqualFold(origin, "https://"+p.Domain) ||
+		slices.ContainsFunc(commaList(p.Options.PublicOrigins), func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })
+}
+
+func originOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
 
 func commaList(text string) []string {
 	var out []string
@@ -184,6 +202,8 @@ type Options struct {
 	SearchTool       bool `json:"searchTool,omitempty"`       // also show the retrieval as a tool call named "search"
 	Suggestions      bool `json:"suggestions,omitempty"`      // end answers with a fenced block of follow-up questions
 	Public           bool `json:"public,omitempty"`           // what is published is read, and asked over MCP, without a key
+	// The origins whose pages may do so in a browser, separated by commas, beside the site's own and the server's; * for all.
+	PublicOrigins string `json:"publicOrigins,omitempty"`
 	// Each question comes with a proof of work: the number that a browser looks for is at most this; 0 for none. Keys
 	// that are limited to addresses are a server's own, and need none.
 	ProofOfWork int `json:"proofOfWork,omitempty"`
@@ -259,6 +279,18 @@ type Commit struct {
 	Author  string
 	Time    time.Time
 }
+
+// AnswersFrom says what readers are answered from, of a project with a source and a published site.
+type AnswersFrom string
+
+const (
+	// From its source, and the site is not read. Projects that had a site before it could be read are like that.
+	FromNothingElse AnswersFrom = ""
+	FromBetter      AnswersFrom = "auto"        // from the site where that has the pages of the source, else from the source
+	FromSite        AnswersFrom = "site"        // from the site once it was read
+	FromSource      AnswersFrom = "source"      // from the source; the site is read to be compared
+	FromSourceOnly  AnswersFrom = "source-only" // the same, and the site is not read
+)
 
 // A SiteKind is a generator of documentation sites.
 type SiteKind string

@@ -102,6 +102,9 @@ type IssueOptions struct {
 // FirstSource is the label of a project's own source if the project gives it no other.
 const FirstSource = "docs"
 
+// SiteLabel is that of a project's published site. No further source's has the mark.
+const SiteLabel = sourceMark + "site"
+
 const (
 	maxSources   = 20
 	maxWeight    = 5
@@ -142,6 +145,10 @@ func (p Project) Of(label string) Project {
 	if label == "" || label == p.FirstLabel() {
 		return p
 	}
+	if label == SiteLabel {
+		site, _ := p.Published()
+		return site
+	}
 	s, ok := p.Further(label)
 	if !ok {
 		return Project{}
@@ -161,6 +168,35 @@ func (p Project) Of(label string) Project {
 		d.TokenEnv, d.TokenFile, d.AppID = p.TokenEnv, p.TokenFile, p.AppID
 	}
 	return d
+}
+
+// Published is the project's site as it is published, read from the web as a source of its own; false if it has none, or
+// none that is read.
+func (p Project) Published() (site Project, ok bool) {
+	if p.Kind != SourceFiles || p.SiteURL == "" || p.AnswersFrom == FromNothingElse || p.AnswersFrom == FromSourceOnly {
+		return Project{}, false
+	}
+	return Project{ID: SourceID(p.ID, SiteLabel), Org: p.Org, Domain: p.Domain, Name: "the published site", Label: SiteLabel,
+		Kind: SourceWeb, Source: p.SiteURL, Host: HostBuiltin, Collect: Collect{Web: p.Collect.Web}, CreatedAt: p.CreatedAt}, true
+}
+
+// reserved are names that nobody has a site at (RFC 2606).
+var reserved = strings.Fields("example.com example.org example.net example invalid test")
+
+// ReservedHost reports whether an address can only be an example.
+func ReservedHost(host string) bool {
+	host = strings.ToLower(host)
+	return slices.ContainsFunc(reserved, func(r string) bool { return host == r || strings.HasSuffix(host, "."+r) })
+}
+
+// ReadsSite is the project with what follows for its site from a new address: it is read where nobody has said otherwise.
+func (p Project) ReadsSite(before Project) Project {
+	u, err := url.Parse(p.SiteURL)
+	if err == nil && p.SiteURL != "" && p.SiteURL != before.SiteURL && p.Kind == SourceFiles && p.AnswersFrom == FromNothingElse &&
+		!ReservedHost(u.Hostname()) {
+		p.AnswersFrom = FromBetter
+	}
+	return p
 }
 
 // CodeSource is the project's source of kind code for a repository.
@@ -194,10 +230,13 @@ func (p Project) MayBeEdited() error {
 		"and add this one beside it with `docent source add`", p.ID, p.Kind.Said())}
 }
 
-// Parts are all sources as projects of their own, the project itself first.
+// Parts are all sources as projects of their own, the project itself first, then its published site.
 func (p Project) Parts() []Project {
-	parts := make([]Project, 0, 1+len(p.Sources))
+	parts := make([]Project, 0, 2+len(p.Sources))
 	parts = append(parts, p)
+	if site, ok := p.Published(); ok {
+		parts = append(parts, site)
+	}
 	for _, s := range p.Sources {
 		parts = append(parts, p.Of(s.Label))
 	}
@@ -351,7 +390,13 @@ func (p *problems) source(at string, part Project) {
 // collected checks what follows from the kind of a source.
 func (p *problems) collected(at string, project Project) {
 	switch project.Kind {
-	case SourceFiles, SourceZip, SourceCode:
+	case SourceFiles:
+		froms := []AnswersFrom{FromNothingElse, FromBetter, FromSite, FromSource, FromSourceOnly}
+		if !slices.Contains(froms, project.AnswersFrom) {
+			p.add(at+"answersFrom", "must be auto, site, source or source-only")
+		}
+		p.web(at+"collect.web.", project.Collect.Web)
+	case SourceZip, SourceCode:
 	case SourceWeb:
 		if !validWebURL(project.Source) {
 			p.add(at+"source", "must be an http or https URL without credentials")
@@ -418,6 +463,11 @@ const PrivateByCommand = "can only be set by the server's operator, on the comma
 // addresses, takes them away, or points it at another place while it may reach them.
 func (p Project) KeepsPrivate(before Project) error {
 	var wrong problems
+	if p.Kind == SourceFiles && before.Kind == SourceFiles {
+		before.Source, p.Source = before.SiteURL, p.SiteURL
+		wrong.private("siteUrl", before, p)
+		return wrong.err()
+	}
 	wrong.private("source", before, p)
 	return wrong.err()
 }

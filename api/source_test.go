@@ -141,3 +141,37 @@ func TestOnlyTheCommandLineAllowsPrivateAddresses(t *testing.T) {
 		}
 	}
 }
+
+// A project from before the site could be read is stored without the word that says so, and nothing changes for it.
+func TestASiteIsReadWhereSomebodySaidSo(t *testing.T) {
+	for _, c := range []struct {
+		from        AnswersFrom
+		site, after string
+		kind        SourceKind
+		read        bool
+	}{
+		{FromNothingElse, "https://docs.acme.dev", "", SourceFiles, false}, {FromSourceOnly, "https://docs.acme.dev", "source-only", SourceFiles, false},
+		{FromBetter, "https://docs.acme.dev", "auto", SourceFiles, true}, {FromSource, "https://docs.acme.dev", "source", SourceFiles, true},
+		{FromSite, "", "site", SourceFiles, false}, {FromSite, "https://docs.acme.dev", "site", SourceWeb, false},
+	} {
+		p := Project{ID: "docs", SiteURL: c.site, AnswersFrom: c.from, Kind: c.kind}
+		site, ok := p.Published()
+		if ok != c.read || ok && (site.ID != "docs@@site" || site.Source != c.site || p.Of(site.Label).ID != site.ID || len(p.Parts()) != 2) {
+			t.Errorf("%+v: %+v", c, site)
+		}
+		if again := p.ReadsSite(p); again.AnswersFrom != c.from {
+			t.Errorf("%+v: an address that stays makes it %q", c, again.AnswersFrom)
+		}
+	}
+	for address, want := range map[string]AnswersFrom{"https://docs.acme.dev": FromBetter, "https://docs.example.com": "", "https://acme.example/docs": "", "": ""} {
+		if p := (Project{SiteURL: address}).ReadsSite(Project{}); p.AnswersFrom != want {
+			t.Errorf("a new address %s makes it %q, not %q", address, p.AnswersFrom, want)
+		}
+	}
+	private := Project{SiteURL: "https://docs.acme.dev", Collect: Collect{Web: WebOptions{AllowPrivate: true}}}
+	other := private
+	other.SiteURL = "http://10.0.0.1/"
+	if other.KeepsPrivate(private) == nil || private.KeepsPrivate(private) != nil {
+		t.Error("a page may point a site that may be private elsewhere")
+	}
+}

@@ -84,6 +84,11 @@ func (p Project) Validate() error {
 	if _, err := time.LoadLocation(p.TimeZone); err != nil || p.TimeZone == "Local" { // of the server: that tells nobody anything
 		out.add("timeZone", "must be a time zone such as Europe/Berlin")
 	}
+	for _, origin := range commaList(p.Options.PublicOrigins) {
+		if problem := originProblem(origin); problem != "" && origin != "*" {
+			out.add("publicOrigins", "%s", problem)
+		}
+	}
 	if n := p.Options.ProofOfWork; n != 0 && (n < LeastProofOfWork || n > MostProofOfWork) {
 		out.add("proofOfWork", "must be 0 for none, or from %d to %d", LeastProofOfWork, MostProofOfWork)
 	}

@@ -5,5 +5,5 @@ import "embed"
 
 // Files holds the pages, their pictures and their navigation.
 //
-//go:embed docs.json *.mdx agent api assistant concepts console deploy images operate
+//go:embed docs.json *.mdx agent api assistant concepts console deploy guides images operate
 var Files embed.FS

@@ -27,13 +27,16 @@ const FallbackNotice = "*The language model is not available at the moment, so t
 
 // A Request is what a model is asked.
 type Request struct {
-	Question   string
-	History    []Message // earlier turns of the thread, oldest first
-	Passages   []Passage // what the documentation says, best first
-	Context    []Snippet // what the reader has selected or looks at
-	Deflection string    // address offered when the documentation does not answer; may be empty
-	Project    string    // the documentation's name, for the model's instructions
-	Page       string    // path of the page that the reader is on; may be empty
+	Question string
+	History  []Message // earlier turns of the thread, oldest first
+	Passages []Passage // what the documentation says, best first
+	Context  []Snippet // what the reader has selected or looks at
+	// Setting is what the program says of itself through which the reader asks. It is quoted to a language model, and sets
+	// no rules.
+	Setting    string
+	Deflection string // address offered when the documentation does not answer; may be empty
+	Project    string // the documentation's name, for the model's instructions
+	Page       string // path of the page that the reader is on; may be empty
 	// Search finds more passages for a language model that wants to look by itself. If nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
 	// ReadPage gives the text around a passage on its page, named by the index that a Delta cites it by, for a language

@@ -23,12 +23,17 @@ import (
 // anonymous is the caller that sends no id of a user.
 const anonymous = "anonymous"
 
-// ask serves an assistant message in one of the two wire forms.
+// ask serves an assistant message in one of the wire forms, or in one piece.
 func (s *Server) ask(form stream.Form) func(*exchange, bunrouter.Request) error {
 	return func(x *exchange, req bunrouter.Request) error {
+		x.whole = reqbody.OnlyJSON(req.Request)
 		turn, done, err := s.pose(x, req.Request, form)
 		if err != nil {
 			return err
+		}
+		if x.whole {
+			defer done()
+			return s.inOnePiece(x, req.Request, &turn, form)
 		}
 		return s.follow(x, req.Request, turn, form, done)
 	}
@@ -61,7 +66,12 @@ func (s *Server) pose(x *exchange, req *http.Request, form stream.Form) (turn th
 
 // question reads a question and whom it is for: a new thread where it names none.
 func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id api.ThreadID, ask thread.Ask, err error) {
-	q, err := decode(s, x, req, func(raw []byte) (reqbody.Question, error) { return reqbody.DecodeQuestion(raw, form) })
+	var q reqbody.Question
+	if form == stream.Completions {
+		q, err = s.complete(x, req)
+	} else {
+		q, err = decode(s, x, req, func(raw []byte) (reqbody.Question, error) { return reqbody.DecodeQuestion(raw, form) })
+	}
 	if err != nil {
 		return "", ask, err
 	}
@@ -89,7 +99,7 @@ func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id 
 		Project: x.project, New: q.Thread == "", Turn: api.TurnID(turn),
 		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
-		Context: q.Context, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID,
+		Context: q.Context, Before: q.Before, Setting: q.Setting, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID,
 	}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/ownkey"
 )
 
 // The errors for a key that is refused. A key that was revoked, has expired or never was reads the same:
@@ -98,6 +99,11 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 		x.project = project
 		return nil
 	}
+	if x.openai {
+		project, err := s.Catalog.Project(context.WithoutCancel(req.Context()), x.key.Project)
+		x.project = project
+		return api.Named(err, "project")
+	}
 	project, err := s.Catalog.ProjectByDomain(context.WithoutCancel(req.Context()), param(req, "domain"))
 	if err != nil {
 		return api.Named(err, "domain")
@@ -111,8 +117,16 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 
 // principal is the key that a secret stands for, if it is good now and from there.
 func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
-	if strings.HasPrefix(secret, previewPrefix) {
-		return s.previewed(ctx, secret, now)
+	if key, ours, good := ownkey.Read(s.Secret, secret, now); ours {
+		if !good {
+			return api.Key{}, errBadKey
+		}
+		p, err := s.Catalog.Project(ctx, key.Project)
+		if err != nil {
+			return api.Key{}, errBadKey
+		}
+		key.Org = p.Org
+		return key, nil
 	}
 	kind, ok := api.ParseSecret(secret)
 	if !ok {

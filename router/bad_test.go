@@ -73,6 +73,9 @@ func TestBadRequests(t *testing.T) {
 		{"POST", v1, h.assistant, `"text"`, 400, "invalid_request", "body", nil},
 		{"POST", find, h.assistant, "12", 400, "invalid_request", "body", nil},
 		{"POST", page, h.assistant, "true", 400, "invalid_request", "body", nil},
+		// query
+		{"GET", jobs + "?limit=%zz", h.admin, "", 400, "invalid_request", "query", nil},
+		{"GET", jobs + "?limit=1;cursor=x", h.admin, "", 400, "invalid_request", "query", nil},
 		// prompt
 		{"POST", create, h.admin, `{}`, 400, "invalid_request", "prompt", nil},
 		{"POST", create, h.admin, `{"Prompt":"p"}`, 400, "invalid_request", "prompt", nil},
@@ -251,7 +254,7 @@ func TestBadRequests(t *testing.T) {
 		{"POST", create, h.admin, good, 415, "unsupported_media_type", "", []string{"Content-Encoding", "gzip"}},
 		{"POST", v2, h.assistant, ask, 415, "unsupported_media_type", "", []string{"Content-Type", "text/event-stream"}},
 		// size
-		{"POST", create, h.admin, `{"prompt":"` + strings.Repeat("p", 1<<20) + `"}`, 413, "body_too_large", "", nil},
+		{"POST", create, h.admin, `{"prompt":"` + strings.Repeat("p", 5<<20) + `"}`, 413, "body_too_large", "", nil},
 		{"POST", v1, h.assistant, `{"x":"` + strings.Repeat("p", 5<<20) + `"}`, 413, "body_too_large", "", nil},
 		{"POST", find, h.assistant, strings.Repeat(" ", 1<<20) + `{"query":"q"}`, 413, "body_too_large", "", nil},
 	}

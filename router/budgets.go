@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -134,6 +135,11 @@ func (x *exchange) Free(n int64) { x.server.budgets.Give(budget.BodyMemory, n, x
 // admit takes a place among the requests that are worked on at once. One with a body gets it when that has arrived:
 // until then it counts among those that are awaited.
 func (s *Server) admit(x *exchange, req *http.Request) error {
+	if req.URL.RawQuery != "" {
+		if _, err := url.ParseQuery(req.URL.RawQuery); err != nil { // what cannot be read would be passed over
+			return &api.InvalidError{Problems: []api.Problem{{Field: "query", Message: "is not well formed: " + err.Error()}}}
+		}
+	}
 	x.holds = s.account(x.client)
 	x.work = budget.Requests
 	if x.page {

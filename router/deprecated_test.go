@@ -29,7 +29,7 @@ func TestAnswersOfDeprecatedOperationsSayWhatFollowsThem(t *testing.T) {
 		{200, "GET", "/v1/agent/acme/jobs", h.admin, "", "</v2/agent/acme/jobs>"},
 		{404, "GET", "/v1/agent/nobody/jobs", h.admin, "", "</v2/agent/nobody/jobs>"},
 		{200, "GET", "/v1/agent/acme/job/" + id, h.admin, "", "</v2/agent/acme/job/" + id + ">"},
-		{404, "GET", "/v1/agent/acme/job/%3E%0d", h.admin, "", "</v2/agent/acme/job/%3E%0D>"},
+		{404, "GET", "/v1/agent/acme/job/%3E%20", h.admin, "", "</v2/agent/acme/job/%3E%20>"},
 		{200, "POST", v1, h.assistant, ask, message},
 		{200, "POST", "/v1/assistant/docs.acme.example/message", h.assistant, ask, message},
 		{429, "POST", v1, h.assistant, ask, message},
@@ -80,7 +80,7 @@ func TestRefusalsAreWrittenForWhoReadsThem(t *testing.T) {
 	for key, want := range map[string]string{"": "this page sends no API key",
 		"dct_pub_wrong": "the API key of this page is mistyped"} {
 		for _, path := range []string{v1, v2, "/v1/search/docs.acme.example"} {
-			raw, res := h.text(401, "POST", path, key, ask)
+			raw, res := h.text(401, "POST", path, key, ask, "Origin", "https://docs.acme.example")
 			if !strings.Contains(raw, want) || !strings.Contains(raw, "Please tell those who run this site.") ||
 				strings.Contains(raw, "Bearer") || res.Header.Get("WWW-Authenticate") == "" {
 				t.Errorf("%s with the key %q: %s", path, key, raw)

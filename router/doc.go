@@ -21,7 +21,7 @@
 //
 // A file for each resource, and one for each thing that all requests pass: the exchange, keys, quotas, errors. Handlers
 // share one Server and one exchange. A question is admitted by pose in assistant.go. What stands by itself is a package
-// below: forward, llms, mcp, overload, proof, readertoken, reqbody, sockets, widget.
+// below: forward, llms, mcp, overload, ownkey, proof, readertoken, reqbody, sockets, widget.
 //
 // The routes are in router.go on one screen; api/openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.

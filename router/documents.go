@@ -7,6 +7,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/api/client"
 	"docent/router/reqbody"
 )
 
@@ -73,8 +74,5 @@ func (s *Server) readPage(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return api.Named(err, "page")
 	}
-	return encode(x, http.StatusOK, struct {
-		Path    string `json:"path"`
-		Content string `json:"content"`
-	}{p.Path, p.Content})
+	return encode(x, http.StatusOK, client.Page{Path: p.Path, Content: p.Content, Title: p.Title, URL: p.URL})
 }

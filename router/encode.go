@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"docent/internal/gzipped"
 	"docent/router/reqbody"
 )
 
@@ -26,7 +27,23 @@ func (s *Server) body(x *exchange, req *http.Request, limit int64) (raw []byte, 
 
 // decode reads what a request's body says.
 func decode[T any](s *Server, x *exchange, req *http.Request, read func(raw []byte) (T, error)) (v T, err error) {
-	raw, release, err := s.body(x, req, s.Bounds.BodyBytes)
+	return decodeUpTo(s, x, req, s.Bounds.BodyBytes, read)
+}
+
+// decodePrompt reads what a job is told: as many characters as it may be told, however they are written, unless the
+// operator takes smaller bodies.
+func decodePrompt(s *Server, x *exchange, req *http.Request, read func([]byte) (reqbody.Prompt, error)) (reqbody.Prompt,
+	error) {
+	limit := s.Bounds.BodyBytes
+	if limit >= DefaultBounds().BodyBytes {
+		limit = max(limit, reqbody.MaxPromptBody)
+	}
+	return decodeUpTo(s, x, req, limit, read)
+}
+
+func decodeUpTo[T any](s *Server, x *exchange, req *http.Request, limit int64, read func(raw []byte) (T, error)) (v T,
+	err error) {
+	raw, release, err := s.body(x, req, limit)
 	if err != nil {
 		return v, err
 	}
@@ -56,7 +73,12 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
+// write sends an answer, compressed if the client takes that and it is worth it.
 func write(x *exchange, status int, kind string, body []byte) {
+	send(x, status, kind, gzipped.Answer(x.Header(), x.gzip, body))
+}
+
+func send(x *exchange, status int, kind string, body []byte) {
 	h := x.Header()
 	h.Set("Content-Type", kind)
 	if h.Get("Cache-Control") == "" {

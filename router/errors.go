@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/api/client"
 	"docent/forge"
 	"docent/persistence/cluster"
 	"docent/persistence/journal"
+	"docent/router/overload"
 	"docent/router/reqbody"
 	"docent/search"
 )
@@ -89,6 +91,7 @@ func read(err error, h http.Header) answer {
 		limit   *api.LimitError
 		taken   *budgetError
 		work    *workError
+		failed  *client.AnswerError
 	)
 	switch {
 	case errors.As(err, new(*cluster.ElsewhereError)): // the request is sent there, and nobody reads this
@@ -135,6 +138,8 @@ func read(err error, h http.Header) answer {
 	case errors.Is(err, api.ErrShuttingDown), errors.Is(err, api.ErrOverloaded), errors.Is(err, api.ErrUnavailable):
 		h.Set("Retry-After", seconds(retryAfter(err)))
 		return busy(err)
+	case errors.As(err, &failed):
+		return refusal(http.StatusServiceUnavailable, "no_answer", failed.Reason)
 	case errors.Is(err, search.ErrNotIndexed):
 		h.Set("Retry-After", "2")
 		return refusal(http.StatusServiceUnavailable, "overloaded", "the documentation is being indexed, try again shortly")
@@ -228,27 +233,7 @@ func usedUp(e *api.LimitError) string {
 	case ipDay, ipShare:
 		what = "Too many questions came from your network today."
 	}
-	return what + " Please try again in " + inWords(e.RetryAfter) + "."
-}
-
-// inWords is a time to wait, rounded up to the unit that a person would count it in.
-func inWords(d time.Duration) string {
-	count := func(unit time.Duration, name string) string {
-		n := max(1, int((d+unit-1)/unit))
-		if n > 1 {
-			name += "s"
-		}
-		return fmt.Sprintf("%d %s", n, name)
-	}
-	switch {
-	case d <= 90*time.Second:
-		return count(time.Second, "second")
-	case d <= 90*time.Minute:
-		return count(time.Minute, "minute")
-	case d <= 36*time.Hour:
-		return count(time.Hour, "hour")
-	}
-	return count(24*time.Hour, "day")
+	return what + " Please try again in " + overload.InWords(e.RetryAfter) + "."
 }
 
 // seconds rounds up, so that who waits as long is not refused again for a fraction.
@@ -276,7 +261,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		return // 503 says that nothing happened; a connection that breaks says that nobody knows
 	}
 	h := x.Header()
-	for _, name := range []string{"Content-Length", "ETag", "Cache-Control"} {
+	for _, name := range []string{"Content-Length", "Content-Encoding", "ETag", "Cache-Control"} {
 		h.Del(name)
 	}
 	a := read(err, h)
@@ -291,8 +276,12 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		s.failPage(x, req, a)
 		return
 	}
-	body, err := marshal(errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit,
-		Details: a.details, Challenge: a.challenge, RequestID: x.id})
+	var form any = errorBody{Error: a.message, Message: a.message, Code: a.code, Limit: a.limit, Details: a.details,
+		Challenge: a.challenge, RequestID: x.id}
+	if x.openai {
+		form = client.OpenAIErrorOf(a.status, a.code, a.message, a.details)
+	}
+	body, err := marshal(form)
 	if err != nil {
 		body = []byte(`{}`) // strings only: cannot happen
 	}

@@ -268,7 +268,7 @@ func (s *Server) createSession(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	p, err := decode(s, x, req.Request, reqbody.DecodeSession)
+	p, err := decodePrompt(s, x, req.Request, reqbody.DecodeSession)
 	if err == nil {
 		err = s.resolve(&p)
 	}

@@ -13,13 +13,16 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
 	"docent/internal/budget"
+	"docent/internal/gzipped"
 	"docent/internal/measure"
 	"docent/persistence/cluster"
+	"docent/router/reqbody"
 )
 
 // An exchange is one request and its response: the response writer that handlers get, with what the log and the metrics
@@ -30,12 +33,16 @@ type exchange struct {
 	started time.Time
 	began   time.Time // by the clock that cannot jump, for the duration
 	client  netip.Addr
+	gzip    bool // the caller takes compressed answers
 	secure  bool // the caller came over TLS, to us or to a trusted proxy
 
 	patience time.Duration // for writing the answer
 
 	route   string // pattern
 	page    bool   // errors are pages
+	openai  bool   // errors are in OpenAI's form
+	whole   bool   // the answer is sent in one piece
+	usage   bool   // the end of the stream says what the model took
 	key     api.Key
 	project api.Project
 	reader  *api.Reader // as a token says; nil without one
@@ -96,7 +103,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 // exchange begins the answer to a request.
 func (s *Server) exchange(w http.ResponseWriter, req *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
-		server: s, patience: s.Bounds.WriteTimeout}
+		server: s, patience: s.Bounds.WriteTimeout, gzip: gzipped.Taken(req)}
 	x.client, x.secure = s.peer(req)
 	x.begin()
 	if x.secure && s.HSTS > 0 {
@@ -171,6 +178,11 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method == http.MethodOptions && req.URL.Path == "*" { // of the service itself (RFC 9110, 9.3.7)
 		x.Header().Set("Allow", "GET, HEAD, OPTIONS, POST")
 		x.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if strings.ContainsFunc(req.URL.Path, unicode.IsControl) { // the router's table has no place for NUL
+		s.fail(x, req, &api.StateError{Kind: api.ErrNotFound,
+			Reason: "there is no such operation: a path has no control characters"})
 		return
 	}
 	if path := req.URL.EscapedPath(); path != "/" && (bunrouter.CleanPath(path) != path || strings.HasSuffix(path, "/")) {
@@ -278,25 +290,10 @@ func (s *Server) logs(ctx context.Context, a *account) bool { return s.Log.Enabl
 
 // requestID is the caller's own, when it is sane, or a new one.
 func requestID(req *http.Request) string {
-	if id := req.Header.Get("X-Request-Id"); sane(id) {
+	if id := req.Header.Get("X-Request-Id"); reqbody.SaneID(id) {
 		return id
 	}
 	return api.NewID(api.RequestPrefix, time.Now())
-}
-
-// sane is whether a request may have the id.
-func sane(id string) bool {
-	if len(id) == 0 || len(id) > 128 {
-		return false
-	}
-	for i := range len(id) {
-		switch c := id[i]; {
-		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', strings.IndexByte("-_.:+/=@", c) >= 0:
-		default:
-			return false
-		}
-	}
-	return true
 }
 
 // peer is who sent the request: the other end of the connection, or where that is a trusted proxy, the right-most

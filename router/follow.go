@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"docent/actors/thread"
-	"docent/api"
 	"docent/api/stream"
 	"docent/router/sockets"
 )
@@ -28,7 +27,7 @@ func (s *Server) follow(x *exchange, req *http.Request, turn thread.Turn, form s
 	if req.Method == http.MethodHead {
 		return nil
 	}
-	r := s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey)
+	r := s.newReading(x, &turn, form)
 	r.measured(req, x, &turn)
 	w := s.newWriter(x, req, r)
 	defer w.end()
@@ -54,7 +53,7 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 	}
 	account := x.account(method)
 	account.id, account.status = strings.Clone(account.id), http.StatusOK
-	r := s.newReading(turn.Log, turn.Key, form, x.key.Kind == api.AdminKey)
+	r := s.newReading(x, turn, form)
 	r.measured(req, x, turn)
 	r.m.open.Inc()
 	x.moved = s.sockets.Take(x.ResponseWriter, req, r, func(a sockets.Account) {

@@ -2,8 +2,6 @@ package router
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -16,6 +14,7 @@ import (
 	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/internal/grant"
+	"docent/internal/gzipped"
 	"docent/persistence/catalog/listing"
 	"docent/persistence/journal"
 	"docent/persistence/quota"
@@ -76,7 +75,7 @@ func (s *Server) base(x *exchange, req *http.Request) string {
 
 // readPrompt reads the body of create and of follow-up.
 func (s *Server) readPrompt(x *exchange, req bunrouter.Request, create bool) (reqbody.Prompt, error) {
-	p, err := decode(s, x, req.Request, func(raw []byte) (reqbody.Prompt, error) {
+	p, err := decodePrompt(s, x, req.Request, func(raw []byte) (reqbody.Prompt, error) {
 		return reqbody.DecodePrompt(raw, create)
 	})
 	if err != nil {
@@ -258,7 +257,7 @@ func (s *Server) readJob(x *exchange, req bunrouter.Request) error {
 	h := x.Header()
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "private, no-cache")
-	if match(seen, tag) {
+	if gzipped.Known(seen, tag) {
 		x.WriteHeader(http.StatusNotModified)
 		return nil
 	}
@@ -285,7 +284,7 @@ func (s *Server) hold() bool {
 func (s *Server) await(
 	x *exchange, req bunrouter.Request, reply job.Reply, body []byte, tag string, seen []string, wait time.Duration,
 ) ([]byte, string, error) {
-	if len(seen) > 0 && !match(seen, tag) || len(seen) == 0 && reply.Row.Job.Status != api.JobActive {
+	if len(seen) > 0 && !gzipped.Known(seen, tag) || len(seen) == 0 && reply.Row.Job.Status != api.JobActive {
 		return body, tag, nil
 	}
 	s.release(x) // a poll that waits is not worked on
@@ -319,21 +318,7 @@ func (s *Server) tagged(x *exchange, req *http.Request, reply job.Reply) (body [
 	if err != nil {
 		return nil, "", fmt.Errorf("encode the job: %w", err)
 	}
-	sum := sha256.Sum256(body)
-	return body, `"` + hex.EncodeToString(sum[:12]) + `"`, nil
-}
-
-// match reports whether If-None-Match names the tag, by weak comparison (RFC 9110, 13.1.2).
-func match(headers []string, tag string) bool {
-	for _, h := range headers {
-		for part := range strings.SplitSeq(h, ",") {
-			part = strings.TrimSpace(part)
-			if part == "*" || strings.TrimPrefix(part, "W/") == tag {
-				return true
-			}
-		}
-	}
-	return false
+	return body, gzipped.Tag(body), nil
 }
 
 func (s *Server) listJobs(x *exchange, req bunrouter.Request) error {

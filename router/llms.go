@@ -5,19 +5,21 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/internal/gzipped"
 	"docent/router/llms"
 )
 
 const markdownType = "text/markdown; charset=utf-8"
 
-// readLLMS serves what is published as Markdown: llms.txt, llms-full.txt, and each page under its path with the ending
-// .md. What a client has already is not sent again.
+// readLLMS serves what is published as Markdown: llms.txt, llms-full.txt, and each page under its path or its address with
+// the ending .md, or without it for a client that asks for Markdown. What a client has already is not sent again.
 func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 	name := strings.TrimPrefix(param(req, "file"), "/")
 	h := x.Header()
@@ -25,16 +27,22 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 	tag := s.edition(x, base+name)
 	h.Set("ETag", tag)
 	h.Set("Cache-Control", "no-cache") // kept, and asked for again with the tag
-	h.Set("Vary", "Authorization")
+	h.Set("Vary", "Authorization, Accept")
 	h.Set("X-Robots-Tag", "noindex") // the site's own pages are what people should find
-	if req.Header.Get("If-None-Match") == tag {
+	if gzipped.Known(req.Header.Values("If-None-Match"), tag) {
 		x.WriteHeader(http.StatusNotModified)
 		return nil
 	}
 	if name == "llms-full.txt" {
 		h.Set("Content-Type", markdownType)
+		h.Add("Vary", "Accept-Encoding")
 		x.deadline()
-		return api.Named(llms.Full(req.Context(), x, x.project, s.Documents), "documentation")
+		full := func(w io.Writer) error { return llms.Full(req.Context(), w, x.project, s.Documents) }
+		if !x.gzip {
+			return api.Named(full(x), "documentation")
+		}
+		gzipped.Mark(h)
+		return api.Named(gzipped.To(x, full), "documentation")
 	}
 	var b bytes.Buffer
 	if name == "llms.txt" {
@@ -48,8 +56,8 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 		write(x, http.StatusOK, markdownType, b.Bytes())
 		return nil
 	}
-	path, ok := strings.CutSuffix(name, ".md")
-	if !ok {
+	path, ok := llms.Asked(name)
+	if !ok && !strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "text/markdown") {
 		return api.Missing("page")
 	}
 	page, err := s.Documents.Page(req.Context(), x.project.ID, path, nil)

@@ -39,11 +39,16 @@ func TestPagesAreReadAsMarkdown(t *testing.T) {
 	h.json(401, "GET", "/llms/nowhere.example/llms.txt", "", "")
 	h.catalog.mu.Lock()
 	p := h.catalog.projects["acme"]
-	p.Options = api.Options{Public: true}
+	p.Options = api.Options{Public: true, PublicOrigins: "https://app.acme.example"}
 	h.catalog.projects["acme"] = p
 	h.catalog.mu.Unlock()
 	h.text(200, "GET", at+"llms.txt", "", "")
 	h.text(200, "HEAD", at+"llms.txt", "", "")
+	for origin, status := range map[string]int{h.url: 200, "https://docs.acme.example": 200, "https://app.acme.example": 200,
+		"https://evil.example": 403, "null": 403, "http://docs.acme.example": 403} {
+		h.text(status, "GET", at+"llms.txt", "", "", "Origin", origin)
+	}
+	h.text(200, "GET", at+"llms.txt", h.assistant, "", "Origin", "https://evil.example")
 	h.text(204, "OPTIONS", at+"llms.txt", "", "")
 	h.json(401, "POST", "/discovery/v1/search/docs.acme.example", "", `{"query":"x"}`)
 }

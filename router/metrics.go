@@ -45,7 +45,7 @@ func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	var (
 		open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "docent_streams_open",
-			Help: "Streams that are being written, by form: the assistant's v1 and v2, and those that follow a job."},
+			Help: "Streams that are being written, by form: the assistant's v1, v2 and openai, and those that follow a job."},
 			[]string{"form"})
 		parts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_parts_total",
 			Help: "Parts of answers and events of jobs written to readers."}, []string{"form"})
@@ -108,9 +108,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 		return sm
 	}
-	m.streams[stream.DataStream], m.streams[stream.UIMessages], m.jobs = form("v1"), form("v2"), form("job")
-	for form, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2"} {
-		m.streams[form].first, m.streams[form].whole = first.WithLabelValues(name), whole.WithLabelValues(name)
+	m.jobs = form("job")
+	for f, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2", stream.Completions: "openai"} {
+		m.streams[f] = form(name)
+		m.streams[f].first, m.streams[f].whole = first.WithLabelValues(name), whole.WithLabelValues(name)
 	}
 	m.resumed, m.nothing = resumes.WithLabelValues("found"), resumes.WithLabelValues("none")
 	return m, nil
@@ -122,7 +123,8 @@ func (m *metrics) stream(form stream.Form) *streamMetrics { return m.streams[for
 func (m *metrics) classify(routes []route) {
 	for _, r := range routes {
 		class := map[access]string{probe: "probe", open: "open", page: "console", agent: "agent", admin: "admin",
-			assistant: "search", asking: "assistant", tools: "tools"}[r.access]
+			assistant: "search", asking: "assistant",
+			compatible: "assistant", tools: "tools"}[r.access]
 		if r.access == agent && !strings.Contains(r.pattern, "/agent/") {
 			class = "admin"
 		}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"net/http"
+	"net/netip"
 	"strings"
 
 	"github.com/uptrace/bunrouter"
@@ -19,7 +20,23 @@ func (s *Server) pages() []route {
 	for method, pattern := range s.Pages.Routes() {
 		list = append(list, route{method, pattern, page, s.page})
 	}
+	if s.Manual != nil {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			list = append(list, route{method, manualAPI + "/*path", open, s.manual})
+		}
+	}
 	return list
+}
+
+// manualAPI is what the widget on the pages of Docent's own documentation takes for the address of the server.
+const manualAPI = "/docs/-"
+
+// manual has something answered from Docent's own documentation.
+func (s *Server) manual(x *exchange, req bunrouter.Request) error {
+	r := req.Clone(req.Context())
+	r.RemoteAddr = netip.AddrPortFrom(x.client, 0).String()
+	r.URL.Path, r.URL.RawPath = strings.TrimPrefix(r.URL.Path, manualAPI), strings.TrimPrefix(r.URL.RawPath, manualAPI)
+	return s.Manual(x, r)
 }
 
 func (s *Server) page(x *exchange, req bunrouter.Request) error {
@@ -47,6 +64,9 @@ func wantsPage(req *http.Request) bool {
 
 // Stream lets a page say that its answer goes on for long: it is no request that is worked on any more.
 func (x *exchange) Stream() { x.stream() }
+
+// Peer lets a page know the client's address, and whether the request came over TLS.
+func (x *exchange) Peer() (netip.Addr, bool) { return x.client, x.secure }
 
 // About lets a page say what it is about, for the log.
 func (x *exchange) About(key api.Key, project api.ProjectID, job api.JobID, thread api.ThreadID) {

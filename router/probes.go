@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 
 	"docent/api"
 	"docent/api/openapi"
+	"docent/internal/gzipped"
 )
 
 type statusBody struct {
@@ -96,18 +98,18 @@ func newScrape(metrics prometheus.Gatherer, log *slog.Logger) http.Handler {
 	})
 }
 
-func (s *Server) openapiJSON(x *exchange, req bunrouter.Request) error {
-	return s.document(x, "application/json", openapi.JSON())
-}
+// The description of the API, compressed when somebody first asks for it.
+var (
+	openapiJSON = sync.OnceValue(func() gzipped.File { return gzipped.NewFile(openapi.JSON()) })
+	openapiYAML = sync.OnceValue(func() gzipped.File { return gzipped.NewFile(openapi.YAML) })
+)
 
-func (s *Server) openapiYAML(x *exchange, req bunrouter.Request) error {
-	return s.document(x, "application/yaml", openapi.YAML)
-}
-
-// document serves a text that every page may read.
-func (s *Server) document(x *exchange, kind string, body []byte) error {
-	allowOrigin(x.Header())
-	x.Header().Set("Cache-Control", "public, max-age=300")
-	write(x, http.StatusOK, kind, body)
-	return nil
+// description serves the description of the API, which every page may read.
+func (s *Server) description(kind string, file func() gzipped.File) func(*exchange, bunrouter.Request) error {
+	return func(x *exchange, req bunrouter.Request) error {
+		allowOrigin(x.Header())
+		x.Header().Set("Cache-Control", "public, max-age=300")
+		fixed(x, req, kind, file())
+		return nil
+	}
 }

@@ -42,7 +42,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 	none := []string{"/v2/agent/:projectId/job", "/v2/agent/:projectId/job/:id/message", "/v2/agent/:projectId/job/:id/archive",
 		"/v2/agent/:projectId/job/:id/cancel", "/v1/agent/:projectId/job", "/v1/project/update/:projectId",
 		"/discovery/v1/feedback/:domain", "/v1/feedback/:domain", "/mcp/agent/:projectId"}
-	body := `{"fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"query":"pay",` +
+	body := `{"model":"docs.acme.example","fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"query":"pay",` +
 		`"path":"staff","groups":["staff"],` + staff + `,"questions":[{"question":"pay?",` + staff + `}],"prompt":"pay",` +
 		`"threadId":null,"messageId":"m"}`
 	refused := 0
@@ -55,7 +55,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 		if strings.Contains(pattern, ":projectId") {
 			keys = []string{h.admin}
 		} else if strings.Contains(pattern, "assistant") {
-			body := strings.Replace(body, `{"fp"`, `{"explain":true,"fp"`, 1)
+			body := strings.Replace(body, `{"model"`, `{"explain":true,"model"`, 1)
 			if status, text := h.said(op[0], at(pattern), h.admin, body); status != http.StatusForbidden || !strings.Contains(text, "groups") {
 				t.Errorf("an admin key with %s names groups: %d %s", pattern, status, text)
 			}
@@ -77,7 +77,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 			}
 		}
 	}
-	if want := 2 * 9; refused != want { // assistant 1 and 2, search, page with and without a prefix, and the evaluation
+	if want := 2 * 10; refused != want { // assistant 1 and 2, search, page with and without a prefix, completions, and the evaluation
 		t.Errorf("%d requests were refused, want %d", refused, want)
 	}
 	if h.threads.asked > 0 || h.docs.last.Text != "" {

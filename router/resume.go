@@ -113,6 +113,10 @@ func (s *Server) resume(x *exchange, req bunrouter.Request, id string, form stre
 		return err
 	}
 	s.metrics.resumed.Inc()
+	if reqbody.OnlyJSON(req.Request) {
+		defer done()
+		return s.inOnePiece(x, req.Request, &turn, form)
+	}
 	return s.follow(x, req.Request, turn, form, done)
 }
 

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
+	pathpkg "path"
 	"runtime"
 	"slices"
 	"strings"
@@ -83,6 +84,8 @@ type Deps struct {
 	Together bool
 	// HandlerStreams makes handlers write all streams, and package sockets none.
 	HandlerStreams bool
+	// Manual answers from Docent's own documentation; nil if nothing does.
+	Manual func(w http.ResponseWriter, req *http.Request) error
 }
 
 // Bounds keep the memory and the time of the edge finite. Zero is the default, as DefaultBounds has it.
@@ -267,7 +270,9 @@ type route struct {
 func (r *route) early() bool { return r.readers() && r.method == http.MethodPost }
 
 // readers reports whether readers call it, with an assistant key.
-func (r *route) readers() bool { return r.access == assistant || r.access == asking }
+func (r *route) readers() bool {
+	return r.access == assistant || r.access == asking || r.access == compatible
+}
 
 // takes reports whether requests of a method may be its.
 func (r *route) takes(method string) bool {
@@ -276,7 +281,7 @@ func (r *route) takes(method string) bool {
 
 // at says which operation a request is for, by which its answers have their form, errors too.
 func (x *exchange) at(r *route) {
-	x.route, x.page = r.pattern, r.access == page
+	x.route, x.page, x.openai = r.pattern, r.access == page, r.access == compatible
 	if r.crossOrigin() {
 		allowOrigin(x.Header())
 	}
@@ -289,14 +294,15 @@ func (r *route) crossOrigin() bool { return r.readers() || r.access == tools }
 type access uint8
 
 const (
-	probe     access = iota // nothing; answered however busy the service is
-	open                    // nothing
-	page                    // nothing to read; errors are pages
-	agent                   // an admin key, and a project of its organization
-	admin                   // an admin key; what serves it finds out whose it is
-	assistant               // an assistant key, and its project's domain; called from browsers on other origins
-	asking                  // the same, or an admin key that wants to know how an answer comes about
-	tools                   // as for assistant, or nothing if the project lets everybody use the tools
+	probe      access = iota // nothing; answered however busy the service is
+	open                     // nothing
+	page                     // nothing to read; errors are pages
+	agent                    // an admin key, and a project of its organization
+	admin                    // an admin key; what serves it finds out whose it is
+	assistant                // an assistant key, and its project's domain; called from browsers on other origins
+	asking                   // the same, or an admin key that wants to know how an answer comes about
+	compatible               // an assistant key, of whose project it is; called as OpenAI's operations are
+	tools                    // as for assistant, or nothing if the project lets everybody use the tools
 )
 
 // table is the whole API on one screen.
@@ -329,11 +335,14 @@ func (s *Server) table() []route {
 		{"GET", "/healthz", probe, s.health},
 		{"GET", "/readyz", probe, s.ready},
 		{"GET", "/metrics", probe, s.showMetrics},
-		{"GET", "/openapi.json", open, s.openapiJSON},
-		{"GET", "/openapi.yaml", open, s.openapiYAML},
+		{"GET", "/openapi.json", open, s.description("application/json", openapiJSON)},
+		{"GET", "/openapi.yaml", open, s.description("application/yaml", openapiYAML)},
 		{"GET", "/widget/:file", open, s.readWidget},
 		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
+		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
+		{"GET", "/v1/models", compatible, s.listModels},
+		{"GET", "/v1/models/:model", compatible, s.readModel},
 		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
 	}
 	// Earlier clients leave the prefix out.
@@ -398,7 +407,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		switch r.access {
 		case agent, admin:
 			kind = api.AdminKey
-		case assistant, asking, tools:
+		case assistant, asking, compatible, tools:
 			kind = api.AssistantKey
 		default:
 			return r.serve(x, s.trace(x, req))
@@ -414,7 +423,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 			return r.serve(x, s.trace(x, req))
 		}
 		if err := s.authorise(x, req, kind, r.access == asking); err != nil {
-			if kind == api.AssistantKey {
+			if r.readers() && req.Header.Get("Origin") != "" { // a page, whose reader is shown what it is answered
 				err = forReader(err)
 			}
 			return err
@@ -450,6 +459,12 @@ func (s *Server) noRoute(w http.ResponseWriter, req bunrouter.Request) error {
 		if r.crossOrigin() {
 			allow = append(allow, http.MethodOptions)
 		}
+	}
+	if x, ok := w.(*exchange); ok && x.page && req.Method == http.MethodGet && wantsPage(req.Request) && len(allow) > 0 {
+		// Forms act below their page: somebody has opened what a form was sent to.
+		x.Header().Set("Location", pathpkg.Dir(path))
+		x.WriteHeader(http.StatusSeeOther)
+		return nil
 	}
 	if len(allow) > 0 {
 		return &methodError{method: req.Method, allow: unique(allow)}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"net/url"
+	"strings"
 
 	"github.com/uptrace/bunrouter"
 
@@ -70,8 +72,23 @@ func (s *Server) keyless(x *exchange, req bunrouter.Request) error {
 		s.metrics.refuse("unauthorized")
 		return errNoKey // even if there is no such project
 	}
+	if from := req.Header.Get("Origin"); from != "" && !s.isOwn(x, req.Request, from) && !p.OpenTo(from) {
+		s.metrics.refuse("unauthorized")
+		return &keyError{kind: api.ErrForbidden, reason: "pages of this origin may not use this without a key: send one, or add the origin to " +
+			"those that may (docent project set --public-origins)"}
+	}
 	x.project, x.key = p, api.Key{ID: api.KeyID("tools:" + p.ID), Kind: api.AssistantKey, Org: p.Org, Project: p.ID}
 	return nil
+}
+
+// isOwn reports whether an origin is the server's: that of its public address, or of one that no foreign name leads to.
+func (s *Server) isOwn(x *exchange, req *http.Request, origin string) bool {
+	at, err := url.Parse(s.base(x, req))
+	if err != nil || !strings.EqualFold(origin, at.Scheme+"://"+at.Host) {
+		return false
+	}
+	_, err = netip.ParseAddr(at.Hostname())
+	return s.PublicURL != "" || err == nil || at.Hostname() == "localhost"
 }
 
 // everybody marks requests of the tools that nobody has a key for.

@@ -1,8 +1,6 @@
 package router
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"sync"
@@ -32,23 +30,31 @@ func (s *Server) readWidget(x *exchange, req bunrouter.Request) error {
 	h := x.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
-	h.Set("ETag", f.Tag)
-	h.Set("Vary", "Accept-Encoding")
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	if name == widget.Loader {
 		h.Set("Cache-Control", "public, max-age=300, stale-while-revalidate=86400")
 	}
-	if req.Header.Get("If-None-Match") == f.Tag {
+	fixed(x, req, "text/javascript; charset=utf-8", f)
+	return nil
+}
+
+// fixed serves a file that was compressed once for all. What a client has already is not sent again.
+func fixed(x *exchange, req bunrouter.Request, kind string, f gzipped.File) {
+	h := x.Header()
+	h.Set("ETag", f.Tag)
+	if gzipped.Known(req.Header.Values("If-None-Match"), f.Tag) {
 		x.WriteHeader(http.StatusNotModified)
-		return nil
+		return
 	}
 	body := f.Content
-	if f.Gzip != nil && gzipped.Taken(req.Request) {
-		h.Set("Content-Encoding", "gzip")
-		body = f.Gzip
+	if f.Gzip != nil {
+		h.Add("Vary", "Accept-Encoding")
+		if x.gzip {
+			gzipped.Mark(h)
+			body = f.Gzip
+		}
 	}
-	write(x, http.StatusOK, "text/javascript; charset=utf-8", body)
-	return nil
+	send(x, http.StatusOK, kind, body)
 }
 
 // widgetSettings says what a project has stored of its widget, to pages of any site. It is nothing that the widget does
@@ -63,14 +69,13 @@ func (s *Server) widgetSettings(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:12]) + `"`
+	tag := gzipped.Tag(body)
 	h := x.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
 	h.Set("Cross-Origin-Resource-Policy", "cross-origin")
 	h.Set("Cache-Control", "public, max-age=300, stale-while-revalidate=86400")
 	h.Set("ETag", tag)
-	if req.Header.Get("If-None-Match") == tag {
+	if gzipped.Known(req.Header.Values("If-None-Match"), tag) {
 		x.WriteHeader(http.StatusNotModified)
 		return nil
 	}

@@ -204,6 +204,58 @@ func BenchmarkUpdate(b *testing.B) {
 	}
 }
 
+// hashed is a tree that knows the hashes of its files, as a repository does.
+type hashed struct {
+	memTree
+	list []api.File
+}
+
+func (t *hashed) Files(context.Context) ([]api.File, error) { return t.list, nil }
+
+// change gives a file other contents.
+func (t *hashed) change(commit, path, content string) {
+	t.commit, t.files[path] = commit, content
+	at := slices.IndexFunc(t.list, func(f api.File) bool { return f.Path == path })
+	t.list = slices.Clone(t.list)
+	t.list[at] = api.File{Path: path, Hash: commit, Size: int64(len(content))}
+}
+
+// BenchmarkChange: one page changed of 30,000, the judged sites many times over. Its texts change, or its links too.
+func BenchmarkChange(b *testing.B) {
+	tree := &hashed{memTree: memTree{commit: "first", files: make(map[string]string)}}
+	for copies := range 18 {
+		for _, name := range corpora {
+			for p, content := range corpus(b, name).files {
+				tree.files[fmt.Sprintf("copy%d/%s/%s", copies, name, p)] = content + fmt.Sprintf("\n\nof copy%d\n", copies)
+			}
+		}
+	}
+	tree.list, _ = tree.memTree.Files(b.Context())
+	l := openTest(b, Options{IdleAfter: -1})
+	rep := mustUpdate(b, l, docs0, tree)
+	b.Logf("%d pages with %d sections", rep.Pages, rep.Sections)
+	path := "copy3/vite/guide/features.md"
+	content, round := tree.files[path], 0
+	for _, change := range []struct{ name, text string }{{"texts", "More of it."}, {"links", "[More](./why.md)."}} {
+		b.Run(change.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				round++
+				begin := time.Now()
+				tree.change(fmt.Sprint("round-", round), path, fmt.Sprintf("%s\n\nround%d %s\n", content, round, strings.Repeat(change.text+" ", round%2)))
+				if rep := mustUpdate(b, l, docs0, tree); len(rep.Modified) != 1 {
+					b.Fatal(rep)
+				}
+				if testing.Verbose() {
+					fmt.Println(change.name, round, time.Since(begin))
+				}
+			}
+		})
+	}
+}
+
+var docs0 = api.Project{ID: "docs"}
+
 // BenchmarkExplain: how long one search takes that is explained, and one that is ranked with weights of its own: late
 // ones, which need nothing recomputed, and those of fields.
 func BenchmarkExplain(b *testing.B) {

@@ -167,10 +167,10 @@ func (l *Library) Explain(ctx context.Context, project api.ProjectID, q Query, e
 	if err != nil {
 		return Explanation{}, err
 	}
-	if several {
+	if several || len(asked) == 0 {
 		return l.explainAll(ctx, asked, q, expected)
 	}
-	return l.explainOne(ctx, project, q, expected)
+	return l.explainOne(ctx, asked[0].Index, q, expected)
 }
 
 func (l *Library) explainOne(ctx context.Context, id api.ProjectID, q Query, expected []string) (Explanation, error) {

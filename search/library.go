@@ -596,16 +596,24 @@ func (l *Library) find(ctx context.Context, project api.ProjectID, q Query) ([]H
 	case len(asked) == 0: // the filter names a source that the project does not have
 		return nil, nil
 	}
-	return l.searchOne(ctx, project, q)
+	return l.searchOne(ctx, &asked[0], q)
 }
 
-func (l *Library) searchOne(ctx context.Context, id api.ProjectID, q Query) ([]Hit, error) {
+func (l *Library) searchOne(ctx context.Context, p *Source, q Query) ([]Hit, error) {
+	id, file := p.Index, p.File
+	if q.Everywhere && p.Written != "" {
+		id, file = p.Written, nil
+	}
 	snap, err := l.acquire(id)
 	if err != nil {
 		return nil, err
 	}
 	defer snap.release()
-	return snap.search(ctx, q)
+	hits, err := snap.search(ctx, q)
+	for i := 0; file != nil && i < len(hits); i++ {
+		hits[i].File = file(hits[i].Path)
+	}
+	return hits, err
 }
 
 // Page finds a page by its path: with or without extension and leading slash, as the path of its index, or as its URL.

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"docent/api"
+	"docent/search/page"
 )
 
 // PageInfo is what is known of a page without its text.
@@ -17,7 +18,9 @@ type PageInfo struct {
 	Current     bool   // found by readers who name no version
 	Own         bool   // in the site's own language
 	Sections    int
-	Source      string // label of the project's source; empty if it has only one
+	Crumbs      []string // titles of the groups or folders above it
+	Order       uint8    // place in the navigation of its first pages, from 1; 0 of any other
+	Source      string   // label of the project's source; empty if it has only one
 }
 
 // Published lists the pages that every reader may find, in the order of their paths: neither what the site keeps from
@@ -44,7 +47,8 @@ func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s 
 				continue
 			}
 			p := PageInfo{Path: from.path(r.Path), Title: r.Title, Description: r.Description, URL: s.url(r, ""),
-				Language: r.Locale, Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections)}
+				Language: r.Locale, Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections),
+				Crumbs: r.Crumbs, Order: r.Order}
 			if len(r.Versions) > 0 {
 				p.Version = r.Versions[0]
 			}
@@ -56,4 +60,14 @@ func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s 
 		return nil
 	})
 	return list, err
+}
+
+// Held are the pages of one index, whichever of them readers are answered from, and the address of its site.
+func (l *Library) Held(index api.ProjectID) (pages []*page.Record, siteURL string, err error) {
+	s, err := l.acquire(index)
+	if err != nil {
+		return nil, "", err
+	}
+	defer s.release()
+	return s.pages, s.labels().SiteURL, nil
 }

@@ -126,7 +126,7 @@ func TestWhatASiteDoesNotPublishIsNeverFound(t *testing.T) {
 				t.Errorf("%s has sections", r.Path)
 			}
 		}
-		if slices.Contains(snap.words, "bluefin") {
+		if slices.Contains(snap.words.Texts, "bluefin") {
 			t.Error("the dictionary has the secret")
 		}
 		for _, say := range c.says["part"] { // what a public page shows is found in that page

@@ -295,11 +295,11 @@ func (s *snapshot) completions(begin string, most int) []string {
 		pages uint32
 	}
 	var best []counted
-	for i := sort.SearchStrings(s.words, begin); i < len(s.words) && strings.HasPrefix(s.words[i], begin); i++ {
-		if s.words[i] == begin || len(best) == most && s.wordPages[i] <= best[most-1].pages {
+	for i := sort.SearchStrings(s.words.Texts, begin); i < len(s.words.Texts) && strings.HasPrefix(s.words.Texts[i], begin); i++ {
+		if s.words.Texts[i] == begin || len(best) == most && s.words.In[i] <= best[most-1].pages {
 			continue
 		}
-		w := counted{s.words[i], s.used(i)}
+		w := counted{s.words.Texts[i], s.used(i)}
 		if w.pages == 0 || len(best) == most && w.pages <= best[most-1].pages {
 			continue
 		}
@@ -336,7 +336,7 @@ func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string) {
 	}
 	var found []candidate
 	visit := func(from, to int) {
-		for i, w := range s.words[from:to] {
+		for i, w := range s.words.Texts[from:to] {
 			if d := len(w) - len(g.word); d > 2*allowed || d < -2*allowed {
 				continue
 			}
@@ -350,8 +350,8 @@ func (s *snapshot) slips(a *analysis.Analyser, g *group, languages []string) {
 		if i == 1 && first == word[0] {
 			break
 		}
-		from := sort.SearchStrings(s.words, string(first))
-		to := sort.SearchStrings(s.words, string(first+1))
+		from := sort.SearchStrings(s.words.Texts, string(first))
+		to := sort.SearchStrings(s.words.Texts, string(first+1))
 		visit(from, to)
 	}
 	slices.SortFunc(found, func(a, b candidate) int {

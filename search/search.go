@@ -22,7 +22,7 @@ type Query struct {
 	Filter      Filter
 	CurrentPath string // page that the reader is on; its version and its language are searched, its neighbors come first
 	Box         bool   // typed in a search box: slips are forgiven, the last word may be unfinished
-	// Everywhere looks in all versions and languages, which readers never see side by side.
+	// Everywhere looks in all versions and languages, which readers never see side by side, and in no published site.
 	Everywhere bool `cbor:"-"`
 	// Asked are the reader's own words, the newest first, if Text is not: they tell which language is wanted if
 	// neither the filter nor the current page does.

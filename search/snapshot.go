@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -62,17 +63,21 @@ type snapshot struct {
 // tables are what ranking needs of a generation, by dense numbers: pages in the order of their paths, sections in the
 // order of their pages.
 type tables struct {
-	pages      []*page.Record
-	pageOf     []uint32 // page of a section
-	firstOf    []uint32 // first section of a page; one more at the end
-	sections   []*page.Section
-	sectionOf  []int32           // section of a Bleve document number; -1 if deleted
+	naming
+	pages     []*page.Record
+	pageOf    []uint32 // page of a section
+	firstOf   []uint32 // first section of a page; one more at the end
+	sections  []*page.Section
+	sectionOf []int32     // section of a Bleve document number; -1 if deleted
+	linksTo   [][]uint32  // pages that a page links to, sorted
+	words     index.Words // in how many pages each is, counting those that are deleted
+}
+
+// naming is by what pages are found beside their words.
+type naming struct {
 	byKey      map[string]uint32 // pages by path without extension, then by address
 	byAddress  map[string]uint32 // pages by the address that readers see
 	covered    map[uint32]bool   // descriptions of which such a page shows an operation
-	linksTo    [][]uint32        // pages that a page links to, sorted
-	words      []string          // the dictionary, sorted
-	wordPages  []uint32          // how many pages have each, counting those that are deleted
 	titles     []titleEntry
 	languages  []string // that pages are written in: primary subtags
 	locales    []locale // the same as the site names them, its own first
@@ -175,7 +180,7 @@ func (s *snapshot) measureMemory() int64 {
 	for key, pages := range s.same {
 		n += int64(len(key)+4*len(pages)) + 64
 	}
-	for _, w := range s.words {
+	for _, w := range s.words.Texts {
 		n += int64(len(w)) + 20
 	}
 	for _, t := range s.titles {
@@ -222,38 +227,84 @@ func (s *snapshot) labels() *index.Manifest {
 
 // build fills the arrays, by what the snapshot before knows, if there is one with records in common.
 func (s *snapshot) build(before *snapshot) error {
-	byUID := make(map[uint32]uint32)
-	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
-	languages := make(map[string]bool)
 	for _, r := range s.Records {
 		if r.Kind != page.KindPage {
 			continue
 		}
 		page := uint32(len(s.pages))
-		byUID[r.UID] = page
 		s.pages = append(s.pages, r)
 		s.firstOf = append(s.firstOf, uint32(len(s.sections)))
 		for i := range r.Sections {
 			s.sections = append(s.sections, &r.Sections[i])
 			s.pageOf = append(s.pageOf, page)
 		}
+	}
+	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
+	if before == nil || !s.takeNames(before) {
+		s.name()
+	}
+	if err := s.numberDocuments(before); err != nil {
+		return err
+	}
+	s.measure()
+	s.countRarities(before)
+	return nil
+}
+
+// takeNames takes over by what names, addresses and editions the snapshot before finds the same pages: those that have
+// changed have the same, and only other texts and links.
+func (s *snapshot) takeNames(before *snapshot) bool {
+	if len(before.pages) != len(s.pages) || before.Manifest.Language != s.Manifest.Language {
+		return false
+	}
+	for i, r := range s.pages {
+		if old := before.pages[i]; r != old && (r.Path != old.Path || r.Renders != "" || old.Renders != "" || r.Hidden != old.Hidden || r.Title != old.Title ||
+			r.Shown != old.Shown || r.Locale != old.Locale || r.Docs != old.Docs || r.Same != old.Same || !slices.Equal(r.Titles, old.Titles) ||
+			!slices.Equal(r.Aliases, old.Aliases) || !slices.Equal(r.Versions, old.Versions)) {
+			return false
+		}
+	}
+	s.naming, s.linksTo = before.naming, slices.Clone(before.linksTo)
+	for page, r := range s.pages {
+		if r != before.pages[page] {
+			s.linkFrom(page)
+		}
+	}
+	return true
+}
+
+// linkFrom finds the pages that a page links to.
+func (s *snapshot) linkFrom(page int) {
+	links := s.pages[page].Links
+	to := make([]uint32, 0, len(links))
+	for _, l := range links {
+		if other, ok := s.byKey[l.To]; ok && other != uint32(page) {
+			to = append(to, other)
+		}
+	}
+	slices.Sort(to)
+	s.linksTo[page] = slices.Compact(to)
+}
+
+// name finds out by what pages are found beside their words.
+func (s *snapshot) name() {
+	s.byKey, s.byAddress = make(map[string]uint32), make(map[string]uint32)
+	languages := make(map[string]bool)
+	for page, r := range s.pages {
 		languages[analysis.Language(r.Locale)] = true
 		if title := plainTitle(r.Title); title != "" && !r.Hidden {
-			s.titles = append(s.titles, titleEntry{title, page})
+			s.titles = append(s.titles, titleEntry{title, uint32(page)})
 			for _, other := range r.Titles {
 				if t := plainTitle(other); t != "" && t != title {
-					s.titles = append(s.titles, titleEntry{t, page})
+					s.titles = append(s.titles, titleEntry{t, uint32(page)})
 				}
 			}
 		}
-	}
-	s.firstOf = append(s.firstOf, uint32(len(s.sections)))
-	s.findEditions()
-	for page, r := range s.pages {
 		if r.File == "" {
 			s.byKey[site.PageKey(r.Path)] = uint32(page)
 		}
 	}
+	s.findEditions()
 	s.findOperations()
 	order := s.byClaim()
 	for _, addresses := range []func(*page.Record) []string{
@@ -272,74 +323,76 @@ func (s *snapshot) build(before *snapshot) error {
 		}
 	}
 	s.linksTo = make([][]uint32, len(s.pages))
-	for page, r := range s.pages {
-		to := make([]uint32, 0, len(r.Links))
-		for _, l := range r.Links {
-			if other, ok := s.byKey[l.To]; ok && other != uint32(page) {
-				to = append(to, other)
-			}
-		}
-		slices.Sort(to)
-		s.linksTo[page] = slices.Compact(to)
+	for page := range s.pages {
+		s.linkFrom(page)
 	}
-	for l := range languages {
-		s.languages = append(s.languages, l)
-	}
-	sort.Strings(s.languages)
-	if len(s.languages) == 0 {
+	if s.languages = slices.Sorted(maps.Keys(languages)); len(s.languages) == 0 {
 		s.languages = []string{"en"}
 	}
 	sort.Slice(s.titles, func(i, j int) bool { return s.titles[i].title < s.titles[j].title })
-	if err := s.numberDocuments(byUID); err != nil {
-		return err
-	}
-	s.measure()
-	s.countRarities(before)
-	return s.readDictionary()
 }
 
-// numberDocuments maps Bleve's document numbers to sections. A section that has no document, or a document that has no
-// section, means that postings and pages do not belong together.
-func (s *snapshot) numberDocuments(byUID map[uint32]uint32) error {
-	all, err := s.reader.DocIDReaderAll()
-	if err != nil {
-		return fmt.Errorf("list documents: %w", err)
+// numberDocuments maps Bleve's document numbers to sections, and reads the dictionary. A section that has no document, or
+// a document that has no section, means that postings and pages do not belong together. Segments that the snapshot before
+// has too are not read again.
+func (s *snapshot) numberDocuments(before *snapshot) error {
+	var known bleveindex.IndexReader
+	if before != nil {
+		known = before.reader
 	}
-	defer all.Close()
-	found := 0
-	for {
-		id, err := all.Next()
-		if err != nil {
-			return fmt.Errorf("list documents: %w", err)
+	segments, shared, err := index.Segments(s.reader, known)
+	if err != nil {
+		return err
+	}
+	byUID := make([]uint32, s.Manifest.NextUID) // numbers of pages, from 1
+	for at, r := range s.pages {
+		byUID[r.UID] = uint32(at) + 1
+	}
+	found, number := 0, 0
+	s.sectionOf = nil
+	for i, seg := range segments {
+		s.sectionOf = append(s.sectionOf, make([]int32, seg.FullSize())...)
+		own := s.sectionOf[number:]
+		for n := range own {
+			own[n] = -1
 		}
-		if id == nil {
-			break
+		if i < shared {
+			for n, was := range before.sectionOf[number : number+len(own)] {
+				if was < 0 {
+					continue
+				}
+				old := before.pageOf[was]
+				if at := byUID[before.pages[old].UID]; at > 0 && s.pages[at-1] == before.pages[old] { // else it is deleted
+					own[n] = int32(s.firstOf[at-1]) + was - int32(before.firstOf[old])
+					found++
+				}
+			}
+			number += len(own)
+			continue
 		}
-		external, err := s.reader.ExternalID(id)
-		if err != nil {
-			return fmt.Errorf("read document: %w", err)
+		for live := seg.DocNumbersLive().Iterator(); live.HasNext(); found++ {
+			n := live.Next()
+			id, err := seg.DocID(uint64(n))
+			if err != nil {
+				return fmt.Errorf("read document: %w", err)
+			}
+			uid, section, ok := page.ParseSectionID(string(id))
+			if !ok || uid >= s.Manifest.NextUID || byUID[uid] == 0 || section >= len(s.pages[byUID[uid]-1].Sections) {
+				return fmt.Errorf("document %q belongs to no page", id)
+			}
+			own[n] = int32(s.firstOf[byUID[uid]-1]) + int32(section)
 		}
-		uid, n, ok := page.ParseSectionID(external)
-		at, known := byUID[uid]
-		if !ok || !known || n >= len(s.pages[at].Sections) {
-			return fmt.Errorf("document %q belongs to no page", external)
-		}
-		number := int(id.Value())
-		for len(s.sectionOf) <= number {
-			s.sectionOf = append(s.sectionOf, -1)
-		}
-		s.sectionOf[number] = int32(s.firstOf[at]) + int32(n)
-		found++
+		number += len(own)
 	}
 	if found != len(s.sections) {
 		return fmt.Errorf("%d documents for %d sections", found, len(s.sections))
 	}
-	stats, _ := s.index.StatsMap()["index"].(map[string]interface{})
-	s.Segments = 1
-	if n, ok := stats["num_root_filesegments"].(uint64); ok {
-		s.Segments = int(n)
+	s.Segments = len(segments)
+	if before != nil && shared == before.Segments {
+		s.words, segments = before.words, segments[shared:]
 	}
-	return nil
+	s.words, err = s.words.With(page.FieldNames[page.FieldSurface], segments)
+	return err
 }
 
 // findOperations finds the pages that show an operation of an API and nothing else: they are found by the operation.
@@ -376,37 +429,13 @@ func (s *snapshot) byClaim() []uint32 {
 	return slices.Concat(own, operations, covered)
 }
 
-// readDictionary collects the words of all pages.
-func (s *snapshot) readDictionary() error {
-	dict, err := s.reader.FieldDict(page.FieldNames[page.FieldSurface])
-	if err != nil {
-		return fmt.Errorf("read dictionary: %w", err)
-	}
-	defer dict.Close()
-	for {
-		entry, err := dict.Next()
-		if err != nil {
-			return fmt.Errorf("read dictionary: %w", err)
-		}
-		if entry == nil {
-			break
-		}
-		s.words = append(s.words, strings.Clone(entry.Term))
-		s.wordPages = append(s.wordPages, uint32(min(entry.Count, math.MaxUint32)))
-	}
-	if !slices.IsSorted(s.words) { // all that is looked up in it needs the order
-		return errors.New("read dictionary: its words are not in order")
-	}
-	return nil
-}
-
 // used is how many pages have a word of the dictionary. Bleve's dictionaries still hold the words of deleted documents
 // until their segments are written afresh.
 func (s *snapshot) used(word int) uint32 {
 	if s.Manifest.Dead == 0 {
-		return s.wordPages[word]
+		return s.words.In[word]
 	}
-	text := s.words[word]
+	text := s.words.Texts[word]
 	if known, ok := s.living.Load(text); ok {
 		return known.(uint32)
 	}

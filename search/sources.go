@@ -25,6 +25,9 @@ type Source struct {
 	Weight float64
 	Groups []string // if there are any, only readers with one of them are answered from it
 	First  bool     // it is the project's own
+	// Of one whose index is that of a published site: the index of its repository, and the file there of a page.
+	Written api.ProjectID
+	File    func(path string) string
 }
 
 // open reports whether readers with these groups may be answered from a source.
@@ -38,16 +41,6 @@ func (p *Source) path(path string) string {
 		return path
 	}
 	return sourceMark + p.Label + "/" + strings.TrimPrefix(path, "/")
-}
-
-// SourcesOf are the sources of a project, its own first.
-func SourcesOf(p api.Project) []Source {
-	parts := make([]Source, 0, 1+len(p.Sources))
-	parts = append(parts, Source{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true})
-	for _, s := range p.Sources {
-		parts = append(parts, Source{Label: s.Label, Index: api.SourceID(p.ID, s.Label), Weight: s.Counts(), Groups: s.Groups})
-	}
-	return parts
 }
 
 // sources are those of a project. One that has an index of its own and is nobody's project is its only source.
@@ -121,7 +114,7 @@ func (l *Library) searchAll(ctx context.Context, parts []Source, q Query) ([]Hit
 			continue
 		}
 		group.Go(func() error {
-			hits, err := l.searchOne(ctx, p.Index, within)
+			hits, err := l.searchOne(ctx, p, within)
 			switch {
 			case err == nil:
 				p.mark(hits)

@@ -24,7 +24,7 @@ func several(t *testing.T) (*Library, api.Project) {
 			if id != p.ID {
 				return nil, api.ErrNotFound
 			}
-			return SourcesOf(p), nil
+			return sourcesFor(p), nil
 		},
 		Missing: func(id api.ProjectID) { missing = append(missing, id) },
 	})
@@ -173,4 +173,13 @@ func TestPagesOfFurtherSourcesHaveTheirLabelInTheirPath(t *testing.T) {
 	if score := mustSearch(t, l, p.ID, Query{Text: "pelican"})[0].Score; e.Hits[0].Hit.Score != score || sum < score-1e-4 || sum > score+1e-4 {
 		t.Errorf("the parts make %v of %v, which search gives as %v", sum, e.Hits[0].Hit.Score, score)
 	}
+}
+
+// sourcesFor are the sources of a project, as sources.Reader.Answering has them of one without a published site.
+func sourcesFor(p api.Project) []Source {
+	parts := []Source{{Label: p.FirstLabel(), Index: p.ID, Weight: 1, First: true}}
+	for _, s := range p.Sources {
+		parts = append(parts, Source{Label: s.Label, Index: api.SourceID(p.ID, s.Label), Weight: s.Counts(), Groups: s.Groups})
+	}
+	return parts
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 
 	"docent/api"
@@ -122,6 +123,24 @@ func TestOperationsAreWhereMintlifyShowsThem(t *testing.T) {
 	} {
 		if got := OperationAddress("api-reference", c[0], c[1], c[2], c[3]); got != c[4] {
 			t.Errorf("%v is at %q, not at %q", c, got, c[4])
+		}
+	}
+}
+
+// The identifiers are those that docutils 0.19 makes with Sphinx's settings, and kramdown's parser of GitHub's Markdown.
+func TestAnchorsOfDocutilsAndKramdown(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ config, text, want string }{
+		"Sphinx": {"conf.py", "project = 'x'\nextensions = []\nhtml_theme = 'a'\n", "what-s-new-in-2-0 uberblick-uber-groszen setup id1 from-source id2 a-b-c"},
+		"Jekyll": {"_config.yml", "title: x\n", "whats-new-in-20 überblick-über-größen setup setup-1 2-from-source 日本語 abc"},
+	} {
+		s := Open(api.Project{}, []string{c.config, "a.md"}, func(string) ([]byte, error) { return []byte(c.text), nil })
+		var headings []markup.Heading
+		for _, text := range []string{"What's new in 2.0?", "Überblick über Größen", "Setup", "Setup", "2. From source", "日本語", "a.b.c()"} {
+			headings = append(headings, markup.Heading{Text: text})
+		}
+		if got := strings.Join(s.Anchors(headings), " "); got != c.want {
+			t.Errorf("%s: %s, not %s", name, got, c.want)
 		}
 	}
 }

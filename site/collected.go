@@ -16,7 +16,8 @@ type Collected struct {
 	Address   string              `json:"address"`             // of the site's root, such as https://docs.example.com
 	Language  string              `json:"language,omitempty"`  // that the site is written in if a page does not say it
 	Trails    map[string][]string `json:"trails,omitempty"`    // the titles above a page, by the path of its file
-	Addresses map[string]string   `json:"addresses,omitempty"` // of pages that are not Markdown, by the path of their file
+	Addresses map[string]string   `json:"addresses,omitempty"` // of pages, by the path of their file
+	Edits     map[string]string   `json:"edits,omitempty"`     // where their links for editors lead, the same
 }
 
 // openCollected reads what the collector of the pages says of all of them.

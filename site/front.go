@@ -71,30 +71,6 @@ func ReadFront(values map[string]any) Front {
 	return f
 }
 
-// FrontLines are the values of front matter that does not parse, as far as they stand on one line.
-func FrontLines(text string) map[string]any {
-	values := make(map[string]any)
-	for line := range strings.Lines(text) {
-		i := strings.IndexAny(line, ":=")
-		if i <= 0 {
-			continue
-		}
-		value, _, _ := strings.Cut(line[i+1:], " #")
-		if key := strings.TrimSpace(line[:i]); values[key] == nil {
-			values[key] = strings.Trim(strings.TrimSpace(value), `"'`)
-		}
-	}
-	for _, key := range []string{"_build", "build"} {
-		if values["render"] != nil && values[key] != nil {
-			values[key] = map[string]any{"render": values["render"]}
-		}
-	}
-	return values
-}
-
-// ReadFrontText is ReadFront for front matter that does not parse: a draft with a syntax error is still a draft.
-func ReadFrontText(text string) Front { return ReadFront(FrontLines(text)) }
-
 func saysBool(v any, want string) bool {
 	switch v := v.(type) {
 	case bool:

@@ -6,6 +6,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -37,7 +38,8 @@ func (s *Site) treeOf(p string) (t tree, rel string, ok bool) {
 type hugoBuild struct {
 	drafts, future, expired bool
 	ignore                  []*regexp.Regexp
-	languages               []string // that are not built
+	languages               []string          // that are not built
+	permalinks              map[string]string // of pages, by the first folder that they lie in
 	cascade                 []Cascade
 }
 
@@ -80,6 +82,8 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 		s.build.ignore = append(s.build.ignore, re)
 	}
 	s.setOrigin(s.config, "baseURL", text(settings["baseurl"]))
+	s.rules.Values = map[string]any{"params": lowered(object(settings["params"]))}
+	s.build.permalinks = hugoPermalinks(object(settings["permalinks"]))
 	typographer := settings
 	for _, key := range []string{"markup", "goldmark", "extensions", "typographer"} {
 		if typographer[key] == false { // as older versions have it
@@ -399,6 +403,12 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 		}
 	}
 	own := n.beside(n.stem)
+	section, _, _ := strings.Cut(own, "/")
+	if pattern := s.build.permalinks[section]; pattern != "" && n.stem != "_index" && own != section {
+		if at, ok := hugoPermalink(pattern, r, n); ok {
+			return asFolder(hugoPath(at))
+		}
+	}
 	switch {
 	case r.Slug != "" && n.stem == "index": // a bundle: the folder is the page
 		own = path.Join(path.Dir(n.dir), r.Slug)
@@ -408,6 +418,71 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 		own = n.dir
 	}
 	return asFolder(hugoPath(own))
+}
+
+// lowered are settings whose names are in any case, however deep they lie.
+func lowered(values map[string]any) map[string]any {
+	out := lowerKeys(values)
+	for k, v := range out {
+		if of, ok := v.(map[string]any); ok {
+			out[k] = lowered(of)
+		}
+	}
+	return out
+}
+
+// hugoPermalinks are the patterns of the addresses of pages, by section.
+func hugoPermalinks(settings map[string]any) map[string]string {
+	out := map[string]string{}
+	for section, v := range settings {
+		if pattern, ok := v.(string); ok {
+			out[section] = pattern
+		} else if section == "page" {
+			maps.Copy(out, hugoPermalinks(object(v)))
+		}
+	}
+	return out
+}
+
+var hugoToken = regexp.MustCompile(`:\w+`)
+
+// hugoPermalink fills in the pattern of a page's address; ok is false if it names what is not known here.
+func hugoPermalink(pattern string, r Page, n fileName) (at string, ok bool) {
+	ok = true
+	date := time.Unix(r.Date, 0).UTC()
+	if r.Date == 0 {
+		date = time.Time{}
+	}
+	name, sections := n.stem, n.dir
+	if n.stem == "index" { // a bundle: the folder is the page
+		name, sections = path.Base(n.dir), path.Dir(n.dir)
+	}
+	at = hugoToken.ReplaceAllStringFunc(pattern, func(token string) string {
+		switch token {
+		case ":year", ":month", ":monthname", ":day", ":weekdayname":
+			return date.Format(map[string]string{":year": "2006", ":month": "01", ":monthname": "January", ":day": "02", ":weekdayname": "Monday"}[token])
+		case ":weekday":
+			return strconv.Itoa(int(date.Weekday()))
+		case ":yearday":
+			return strconv.Itoa(date.YearDay())
+		case ":section":
+			section, _, _ := strings.Cut(sections, "/")
+			return section
+		case ":sections":
+			return sections
+		case ":title":
+			return strings.ReplaceAll(r.Title, "/", "-")
+		case ":slug":
+			return cmp.Or(strings.Trim(r.Slug, "/"), strings.ReplaceAll(r.Title, "/", "-"))
+		case ":filename", ":contentbasename":
+			return name
+		case ":slugorfilename", ":slugorcontentbasename":
+			return cmp.Or(strings.Trim(r.Slug, "/"), name)
+		}
+		ok = false
+		return ""
+	})
+	return strings.Trim(at, "/"), ok && !strings.Contains(pattern, "[")
 }
 
 // hugoPath is a path as Hugo's addresses have it: in lower case, blanks as hyphens, without most punctuation.

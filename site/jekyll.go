@@ -25,6 +25,7 @@ type jekyll struct {
 	defaults    []jekyllDefault
 	bare        bool // files without front matter are pages too
 	future      bool
+	zone        *time.Location // of the dates in addresses
 }
 
 // A jekyllDefault is front matter of all pages of a scope.
@@ -38,7 +39,7 @@ var jekyllStyles = map[string]string{"": "/:categories/:year/:month/:day/:title:
 	"ordinal": "/:categories/:year/:y_day/:title:output_ext", "weekdate": "/:categories/:year/W:week/:short_day/:title:output_ext",
 	"none": "/:categories/:title:output_ext"}
 
-func (s *Site) openJekyll(read func(string) ([]byte, error)) {
+func (s *Site) openJekyll(files []string, read func(string) ([]byte, error)) {
 	s.content = s.folder()
 	doc := map[string]any{}
 	raw, err := read(s.config)
@@ -54,7 +55,10 @@ func (s *Site) openJekyll(read func(string) ([]byte, error)) {
 	}
 	s.setOrigin(s.config, "url and baseurl", strings.TrimRight(text(doc["url"]), "/")+path.Clean("/"+text(doc["baseurl"])))
 	j := jekyll{permalink: text(doc["permalink"]), folder: text(doc["collections_dir"]), collections: map[string]map[string]any{},
-		future: doc["future"] == true}
+		future: doc["future"] == true, zone: time.UTC}
+	if zone, err := time.LoadLocation(text(doc["timezone"])); err == nil {
+		j.zone = zone
+	}
 	list, _ := strs(doc["collections"])
 	for _, name := range list {
 		j.collections[name] = nil
@@ -76,6 +80,27 @@ func (s *Site) openJekyll(read func(string) ([]byte, error)) {
 	}
 	s.jekyll = j
 	s.rules.Values = map[string]any{"site": doc}
+	doc["data"] = s.jekyllData(files, read, cmp.Or(text(doc["data_dir"]), "_data"))
+}
+
+// mostData bounds how many files of data are read.
+const mostData = 100
+
+// jekyllData is what the files of a folder say, by their names.
+func (s *Site) jekyllData(files []string, read func(string) ([]byte, error), folder string) map[string]any {
+	out := map[string]any{}
+	for _, file := range files {
+		rel, ok := strings.CutPrefix(path.Join(s.docsDir, file), path.Join(s.content, folder)+"/")
+		ext := path.Ext(rel)
+		if !ok || strings.Contains(rel, "/") || len(out) == mostData || !slices.Contains([]string{".yml", ".yaml", ".json"}, ext) {
+			continue
+		}
+		var doc any
+		if raw, err := read(file); err == nil && formats.Decode(file, raw, &doc) == nil {
+			out[strings.TrimSuffix(rel, ext)] = doc
+		}
+	}
+	return out
 }
 
 // collectionOf is the collection that a file lies in, and the file's path there; empty if it lies in none. The folders
@@ -214,7 +239,9 @@ func (s *Site) shownByJekyll(r Page) string {
 		if m := postName.FindStringSubmatch(below); m != nil {
 			at, _ := postDate(below)
 			if r.Date != 0 {
-				at = time.Unix(r.Date, 0).UTC()
+				if at = time.Unix(r.Date, 0).UTC(); r.Date%(24*60*60) != 0 { // a day alone is one of the zone
+					at = at.In(cmp.Or(j.zone, time.UTC))
+				}
 			}
 			title := cmp.Or(r.Slug, strings.TrimSuffix(m[2], path.Ext(m[2])))
 			for key, value := range map[string]string{":title": title, ":slug": title, ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),

@@ -130,6 +130,11 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	s.drafting = from["draft_docs"]
 	s.drafts = s.ignores(s.drafting, strings.Split(text("draft_docs"), "\n"))
 	s.setOrigin(from["site_url"], "site_url", text("site_url"))
+	anchor.Each(doc["theme"], func(key string, v yaml.Node) {
+		if key == "custom_dir" && v.Kind == yaml.ScalarNode {
+			s.templates = path.Join(s.folder(), v.Value)
+		}
+	})
 	s.anchors.Toc = anchor.ReadToc(doc["markdown_extensions"])
 	s.readSnippets(doc["markdown_extensions"])
 	s.readMkDocsPlugins(doc["plugins"], from["plugins"])
@@ -315,6 +320,13 @@ func (s *Site) readMkDocsPlugins(plugins yaml.Node, file string) {
 		switch name {
 		case "macros":
 			s.macros = true
+			anchor.Each(options, func(key string, v yaml.Node) {
+				if key == "include_dir" && v.Kind == yaml.ScalarNode {
+					s.snippets = append(s.snippets, path.Join(s.folder(), v.Value))
+				}
+			})
+		case "autorefs", "mkdocstrings":
+			s.rules.Autorefs = true
 		case "exclude":
 			s.readMkDocsExclude(options, file)
 		case "file-filter", "exclude-unused-files":
@@ -392,6 +404,9 @@ func (d *decider) mkDocs(e *Entry) Decision {
 		}
 	} else if mkDocsTemplates.Last(rel) != nil {
 		return Decision{LeftOut, "MkDocs leaves out /templates/", ""}
+	}
+	if d.templates != "" && strings.HasPrefix(d.file(e.Path), d.templates+"/") {
+		return Decision{LeftOut, "custom_dir of the theme holds templates", d.Config()}
 	}
 	for _, by := range d.excluded {
 		if by.re.MatchString(rel) {

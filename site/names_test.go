@@ -3,6 +3,7 @@ package site
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"docent/api"
 	"docent/site/markup"
@@ -42,6 +43,40 @@ func TestNamesOfFilesBecomeAddressesAsTheGeneratorMakesThem(t *testing.T) {
 				t.Errorf("%s: %q is shown at %q, not at %q", config, c.file, got, want+"/")
 			}
 		}
+	}
+}
+
+// The addresses are those of sites that Hugo, Jekyll and MkDocs built.
+func TestSettingsMakeAddresses(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2013, 5, 6, 2, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		config, text, file string
+		page               Page
+		want               string
+	}{
+		{"hugo.toml", "[permalinks]\nblog = '/news/:year/:month/:slug/'\n", "content/blog/spring.md", Page{Title: "Spring News", Date: at.Unix()}, "news/2013/05/spring-news/"},
+		{"hugo.toml", "[permalinks.page]\nblog = '/:sections/x/:filename'\n", "content/blog/a/spring/index.md", Page{}, "blog/a/x/spring/"},
+		{"hugo.toml", "[permalinks]\nblog = '/:unheard/'\n", "content/blog/spring.md", Page{}, "blog/spring/"},
+		{"hugo.toml", "[permalinks]\nblog = '/:year/:slug/'\n", "content/blog/_index.md", Page{}, "blog/"},
+		{"_config.yml", "timezone: America/Los_Angeles\npermalink: /news/:year/:month/:day/:title/\n", "_posts/2013-05-06-a.md", Page{Date: at.Unix()}, "news/2013/05/05/a/"},
+		{"_config.yml", "timezone: America/Los_Angeles\npermalink: /news/:year/:month/:day/:title/\n", "_posts/2013-05-06-a.md",
+			Page{Date: at.Truncate(24 * time.Hour).Unix()}, "news/2013/05/06/a/"},
+	} {
+		s := openFiles(api.Project{}, map[string]string{c.config: c.text, c.file: ""})
+		c.page.Path = c.file
+		if got := s.Shown(c.page); got != c.want {
+			t.Errorf("%s is shown at %q, not at %q", c.file, got, c.want)
+		}
+	}
+	s := openFiles(api.Project{}, map[string]string{"mkdocs.yml": "theme:\n  name: material\n  custom_dir: docs/theme\n", "docs/theme/main.html": "", "docs/a.md": ""})
+	got := s.Decide([]Entry{{Path: "docs/theme/main.html"}, {Path: "docs/a.md"}}, time.Now())
+	if got[0].State != LeftOut || got[1].State != Published {
+		t.Errorf("%+v", got)
+	}
+	s = openFiles(api.Project{}, map[string]string{"_config.yml": "title: x\n", "_data/limits.yml": "keys: 12\n"})
+	if site, _ := s.Rules().Values["site"].(map[string]any); site == nil || site["data"].(map[string]any)["limits"] == nil {
+		t.Errorf("the data are %v", s.Rules().Values)
 	}
 }
 

@@ -45,6 +45,7 @@ type Site struct {
 	excluded  []excluded       // of MkDocs's plug-in exclude
 	excluding string           // the file that holds these
 	drafting  string           // the file that holds these
+	templates string           // MkDocs's folder of the theme's templates
 	globs     []glob.Glob      // what VitePress's srcExclude, or a loader of Astro's, leaves out
 	loaded    []glob.Glob      // what a loader of Astro's takes in; nil for all
 	loading   string           // the file that says what a loader takes in
@@ -207,7 +208,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	case api.SiteGitBook:
 		s.openGitBook(read)
 	case api.SiteJekyll:
-		s.openJekyll(read)
+		s.openJekyll(files, read)
 	case api.SiteSphinx:
 		s.openSphinx(read)
 	case api.SiteAntora:

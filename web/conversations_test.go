@@ -220,11 +220,11 @@ func TestConversationsAreListedAndFiltered(t *testing.T) {
 func TestNewConversationsAppearByThemselves(t *testing.T) {
 	h, d := withDesk(t)
 	b := h.visitor("viewer")
-	if page := b.open(conversationsAt); !strings.Contains(page, "Nobody has asked anything yet") {
+	if page := b.open(conversationsAt); !strings.Contains(page, "No questions yet") {
 		t.Error("an empty list does not say what to do")
 	}
 	e := b.listen(conversationsAt + "/live")
-	e.until("Nobody has asked anything yet")
+	e.until("No questions yet")
 	id := d.converse("ada", h.clock.Now(), asIs)
 	e.until(string(id))
 	one := b.listen(conversationsAt + "/" + string(id) + "/live")

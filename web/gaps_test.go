@@ -206,7 +206,7 @@ func TestGapsBecomeJobsOnce(t *testing.T) {
 	h.agent.docs = "Keys open doors."
 	b := h.visitor("editor")
 	list, _ := b.text(200, acme+"/gaps")
-	for _, want := range []string{"Open (2)", "Made of 4 questions", `href="` + acme + "/gaps/" + first + `"`} {
+	for _, want := range []string{"Open (2)", "4 questions, grouped", `href="` + acme + "/gaps/" + first + `"`} {
 		if !strings.Contains(list, want) {
 			t.Errorf("the list lacks %q", want)
 		}
@@ -355,7 +355,7 @@ func TestAnalyticsShowTheirNumbersAsTablesAndFiles(t *testing.T) {
 	h.ask("@SUM(A1)", "=cmd|' /C calc'!A0")
 	b := h.visitor("viewer")
 	page, _ := b.text(200, acme+"/analytics?days=7")
-	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, "Lonely", "1 of 2 pages", "From web pages", "uplot.min."} {
+	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, "Lonely", "1 of 2 pages", "Web", "uplot.min."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}

@@ -94,8 +94,8 @@ func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
 	h, _ := withFigures(t)
 	page, _ := h.visitor("viewer").text(200, overviewAt)
 	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Make one`, "Readers are answered",
-		"Nobody has asked yet", overviewAt+`/playground">Ask the first question`, "The agent has done nothing yet",
-		"12 pages", "34 sections", "0123456789ab", "builtin", "acme")
+		"No questions yet", overviewAt+`/playground">Ask one`, "No jobs yet",
+		"12 pages", "34 sections", "0123456", "builtin", "acme")
 	if strings.Contains(page, `class="spark"`) {
 		t.Error("a curve of nothing")
 	}
@@ -107,7 +107,7 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	h.key(api.Key{Kind: api.AssistantKey, Org: "org-a", Project: "acme", Name: "site"})
 	b := h.visitor("viewer")
 	page, _ := b.text(200, overviewAt)
-	contains(t, page, "All is well")
+	contains(t, page, "Healthy")
 	if strings.Contains(page, "What needs attention") {
 		t.Error("something needs attention where all is well")
 	}
@@ -146,7 +146,7 @@ func TestTheOverviewChangesAsThingsHappen(t *testing.T) {
 	h, f := withFigures(t)
 	b := h.visitor("viewer")
 	e := b.listen(overviewAt + "/live")
-	e.until("Nobody has asked yet")
+	e.until("No questions yet")
 	f.mu.Lock()
 	f.questions = []api.QuestionRow{{Thread: "thr_1", Question: "Is it live?", Asked: h.clock.Now()}}
 	f.mu.Unlock()

@@ -241,7 +241,7 @@ func TestThePlaygroundSearchesAndSaysWhy(t *testing.T) {
 	h := build(t, withReaders(t, r))
 	b := h.as(h.person("vera", api.RoleViewer))
 	page, _ := b.text(200, playgroundPath)
-	wants(t, page, "Nothing is tried yet", `name="do" value="ask"`, `value="gpt"`)
+	wants(t, page, "Ask a question to see how it", `name="do" value="ask"`, `value="gpt"`)
 	page, at := b.try(url.Values{"q": {"make a bakcup"}, "do": {"search"}, "expect": {"evil.md"}})
 	if at != playgroundPath+"?expect=evil.md&q=make+a+bakcup" {
 		t.Errorf("the result is at %s", at)

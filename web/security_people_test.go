@@ -282,7 +282,7 @@ func TestAnOwnerHasNoPowerOverOthersPeople(t *testing.T) {
 	for _, form := range []string{"link", "disable", "end"} {
 		b.post(403, "/console/org-a/people/"+form, "person", string(shared.ID))
 	}
-	if n := strings.Count(b.open("/console/org-a/people"), "Make a link to choose a password"); n != 1 {
+	if n := strings.Count(b.open("/console/org-a/people"), "Create a password link"); n != 1 {
 		t.Errorf("the page offers a link for %d people, want the one of this organization alone", n)
 	}
 	b.text(404, "/console/org-b/people")

@@ -14,6 +14,7 @@ import (
 	"docent/internal/required"
 	"docent/web/console"
 	"docent/web/insights"
+	"docent/web/manual"
 	"docent/web/people"
 	"docent/web/projects"
 	"docent/web/system"
@@ -103,6 +104,7 @@ func (s *Server) routes() []console.Route {
 			Readers: d.Readers, Tries: d.Tries, PreviewKey: d.PreviewKey}),
 		insights.Routes(s.Server, insights.Deps{Catalog: d.Catalog, Threads: d.Threads, Eraser: d.Eraser, Readers: d.Readers,
 			Tries: d.Tries, Finder: d.Finder, Models: d.Models, Topics: d.Topics, Reports: d.Reports}),
+		manual.Routes(s.Server),
 		work.Routes(s.Server, work.Deps{Catalog: d.Catalog, Jobs: d.Jobs, Work: d.Work, Models: d.Models, Pulls: d.Pulls}),
 		system.Routes(s.Server, system.Deps{Catalog: d.Catalog, System: d.System, Models: d.LanguageModels}))
 }

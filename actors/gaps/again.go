@@ -1,6 +1,7 @@
 package gaps
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -166,5 +167,5 @@ func (t *Tracker) Nearest(ctx context.Context, project api.ProjectID, topic *Top
 		return nil, err
 	}
 	h := hits[0]
-	return &topics.Near{Path: h.Path, Title: h.Title, Heading: h.Heading, URL: h.URL}, nil
+	return &topics.Near{Path: cmp.Or(h.File, h.Path), Title: h.Title, Heading: h.Heading, URL: h.URL}, nil
 }

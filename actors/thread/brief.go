@@ -60,7 +60,7 @@ func briefOf(ctx context.Context, f finder, project *api.Project, wanted *Wanted
 		return Brief{}, err
 	}
 	b.Request = model.Request{
-		Question: question, History: history, Passages: passages(b.Hits), Context: wanted.Context,
+		Question: question, History: history, Passages: passages(b.Hits), Context: wanted.Context, Setting: wanted.Setting,
 		Deflection: project.Deflection, Project: cmp.Or(project.Name, string(project.ID)), Page: query.CurrentPath,
 	}
 	b.Request.Around = func(path, anchor string) []model.Passage {

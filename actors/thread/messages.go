@@ -43,10 +43,12 @@ type (
 		ThreadKey  string // the thread's secret, if the client sends it
 		Text       string
 		Context    []model.Snippet
-		Query      search.Query // page size, filter and current path; Text is set by the thread
-		Model      string       // that answers in place of the project's; empty for that one
-		Explain    bool         // how the answer comes about is kept and told with it
-		Regenerate bool         // another answer to a question that was asked
+		Before     []model.Message // what was said before, if the thread opens with a conversation that the client has kept
+		Setting    string          // what the client's program says of itself; see model.Request
+		Query      search.Query    // page size, filter and current path; Text is set by the thread
+		Model      string          // that answers in place of the project's; empty for that one
+		Explain    bool            // how the answer comes about is kept and told with it
+		Regenerate bool            // another answer to a question that was asked
 		// Instead names what this question replaces, if the client says so: its id of the message, or the id of the
 		// answer. What came after is replaced too, as it is in the client.
 		Instead string
@@ -195,6 +197,8 @@ type Wanted struct {
 	Query   search.Query    `cbor:"2,keyasint"`
 	Model   string          `cbor:"3,keyasint,omitempty"` // see Ask
 	Explain bool            `cbor:"4,keyasint,omitempty"`
+	Before  []model.Message `cbor:"5,keyasint,omitempty"`
+	Setting string          `cbor:"6,keyasint,omitempty"`
 }
 
 // placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.

@@ -326,10 +326,25 @@ func (s *state) repeat(cmd *Ask) (Exchange, bool) {
 		}
 	}
 	newest, ok := s.newest()
-	if !ok || cmd.Regenerate || !same(cmd, &newest) {
+	if !ok || cmd.Regenerate {
 		return Exchange{}, false
 	}
-	return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
+	if same(cmd, &newest) {
+		return newest, !newest.Done // once it is answered, the same message asks for another answer: SDK 4 regenerates so
+	}
+	// A request that lay in the socket of a stopped node has a late name. A client that gives all its messages one id
+	// says nothing of earlier ones by it.
+	if cmd.Instead != "" || cmd.Message == newest.Message {
+		return Exchange{}, false
+	}
+	for _, list := range [][]Exchange{s.open, s.done} {
+		for i := len(list) - 1; i >= 0; i-- {
+			if same(cmd, &list[i]) {
+				return list[i], true
+			}
+		}
+	}
+	return Exchange{}, false
 }
 
 func (s *state) newest() (Exchange, bool) {
@@ -378,7 +393,7 @@ func exchange(cmd *Ask, now time.Time) Exchange {
 	q := cmd.Query
 	q.Text = ""
 	return Exchange{Turn: cmd.Turn, Message: cmd.Message, Question: cmd.Text, Asked: now,
-		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model, cmd.Explain},
+		Wanted:  &Wanted{slices.Clone(cmd.Context), q, cmd.Model, cmd.Explain, cmd.Before, cmd.Setting},
 		Channel: cmd.Channel, Page: q.CurrentPath, Traced: cmd.Traced}
 }
 
@@ -480,8 +495,12 @@ func (s state) close(turn api.TurnID, change func(*Exchange)) state {
 	return s.next()
 }
 
-// history is what a model sees of the conversation before the turn in hand: the newest answered exchanges that fit.
+// history is what a model sees of the conversation before the turn in hand: the newest answered exchanges that fit, or
+// what the client has kept of it if the thread opens with that turn.
 func (s *state) history() []model.Message {
+	if len(s.done) == 0 && len(s.open) > 0 && s.open[0].Wanted != nil {
+		return s.open[0].Wanted.Before
+	}
 	var out []model.Message
 	size := 0
 	for i := len(s.done) - 1; i >= 0 && len(out) < 2*historyTurns; i-- {

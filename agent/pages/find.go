@@ -8,6 +8,7 @@ import (
 
 	"docent/site/links"
 	"docent/site/markup"
+	"docent/site/published"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -18,6 +19,9 @@ import (
 
 // Called reports whether a name means a file: its path or address, a folder that it is in, or a glob.
 func (s *Site) Called(name, file string) bool {
+	if f := s.publishedAt(strings.TrimSpace(name)); f != "" {
+		return f == file
+	}
 	name = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(name), "./"), "/")
 	if own := strings.TrimSuffix(s.project.SiteURL, "/"); own != "" {
 		name = strings.TrimPrefix(name, strings.TrimPrefix(own, "/")+"/")
@@ -55,6 +59,9 @@ func (s *Site) Titled(name, file string) bool {
 
 // Find settles which file a user's path means.
 func (s *Site) Find(p string) (string, error) {
+	if f := s.publishedAt(p); f != "" {
+		return f, nil
+	}
 	if own := s.own; own != "" && (p == own || strings.HasPrefix(p, own+"/")) {
 		p, _, _ = links.LocalPath(strings.TrimPrefix(p, own) + "/")
 		if f := s.ShownAt(p); f != "" {
@@ -101,6 +108,18 @@ func (s *Site) Find(p string) (string, error) {
 	default:
 		return "", say.Refuse("%s could be any of %s", say.Quote(p), say.List(same))
 	}
+}
+
+// publishedAt finds the file of the page that the published site shows at an address; empty if that is not known.
+func (s *Site) publishedAt(p string) string {
+	if !strings.Contains(p, "://") && !strings.HasPrefix(p, "/") || s.own != "" && strings.Contains(p, "://") && !strings.HasPrefix(p+"/", s.own+"/") ||
+		s.Files.Exists(path.Join(s.Files.DocsDir, p)) {
+		return ""
+	}
+	if f := s.Published[published.Key(p)]; f != "" && s.Files.Exists(path.Join(s.Files.DocsDir, f)) {
+		return path.Join(s.Files.DocsDir, f)
+	}
+	return ""
 }
 
 // findAddress finds the page at an address from the site's root, which goes before a path without its extension.

@@ -32,8 +32,10 @@ type Site struct {
 	sought    bool   // both are known, or have been looked for in links
 	own       string // public address of the documentation folder; empty if not known
 	base      string // the path of that
-	ends      *bool  // links to pages end in a slash; nil when not counted yet
-	dots      *bool  // links to neighbors begin with "./"; nil when not counted yet
+	// files, relative to the documentation folder, by the addresses of their pages on the published site; nil if not known
+	Published map[string]string
+	ends      *bool // links to pages end in a slash; nil when not counted yet
+	dots      *bool // links to neighbors begin with "./"; nil when not counted yet
 
 	listed   []string // the pages; for which list of files that holds
 	listedOf *string

@@ -30,9 +30,11 @@ import (
 
 // A Client speaks the public API, as any other client does. It may be used by many goroutines at once.
 type Client struct {
-	Base string       // address of the server
-	Key  string       // API key; none if empty
-	HTTP *http.Client // http.DefaultClient if nil; without a timeout of its own, as answers stream
+	Base string // address of the server
+	Key  string // API key; none if empty
+	// AssistantKey goes in place of Key with what readers do: questions, search, pages, and ratings. Key does if it is empty.
+	AssistantKey string
+	HTTP         *http.Client // http.DefaultClient if nil; without a timeout of its own, as answers stream
 	// Retries is how often in a row a request is tried again after a lost connection, 502, 503 or 504, if it can be
 	// repeated without doing anything twice: reading, and what has an idempotency key. Not at all if 0. Streams that
 	// break are taken up in any case.
@@ -92,8 +94,12 @@ func (c *Client) Do(ctx context.Context, method, path string, body any, options 
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	if c.Key != "" {
-		req.Header.Set("Authorization", "Bearer "+c.Key)
+	key := c.Key
+	if c.AssistantKey != "" && strings.HasPrefix(path, "/discovery/") {
+		key = c.AssistantKey
+	}
+	if key != "" {
+		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	for _, o := range options {
 		o(req)

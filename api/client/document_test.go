@@ -40,6 +40,9 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 			if !ok || verb == "head" || verb == "options" {
 				continue
 			}
+			if strings.HasPrefix(path, "/v1/chat/") || strings.HasPrefix(path, "/v1/models") {
+				continue // OpenAI's own clients have them
+			}
 			id := o["operationId"].(string)
 			if _, ok := of.MethodByName(strings.ToUpper(id[:1]) + id[1:]); !ok {
 				t.Errorf("%s %s has no method %s", strings.ToUpper(verb), path, strings.ToUpper(id[:1])+id[1:])

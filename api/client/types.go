@@ -130,6 +130,8 @@ type (
 	Page struct {
 		Path    string `json:"path"`
 		Content string `json:"content"`
+		Title   string `json:"title,omitempty"`
+		URL     string `json:"url,omitempty"` // its address for readers
 	}
 	// A RateAnswer rates an answer.
 	RateAnswer struct {

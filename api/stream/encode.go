@@ -5,12 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// A Form is one of the two ways in which an answer goes over the wire.
+// A Form is one of the ways in which an answer goes over the wire.
 type Form uint8
 
 const (
-	DataStream Form = iota + 1 // the data stream protocol of chat SDK 4: one part a line, "code:json"
-	UIMessages                 // the UI message stream of chat SDK 5 and later: server-sent events
+	DataStream  Form = iota + 1 // the data stream protocol of chat SDK 4: one part a line, "code:json"
+	UIMessages                  // the UI message stream of chat SDK 5 and later: server-sent events
+	Completions                 // the chunks of OpenAI's chat completions: server-sent events
 )
 
 func (f Form) String() string {
@@ -19,6 +20,8 @@ func (f Form) String() string {
 		return "data stream"
 	case UIMessages:
 		return "UI message stream"
+	case Completions:
+		return "chat completion"
 	}
 	return "form " + strconv.Itoa(int(f))
 }
@@ -36,12 +39,15 @@ func Headers(form Form) []Field {
 			{"X-Accel-Buffering", "no"},
 		}
 	}
-	return []Field{
+	fields := []Field{
 		{"Content-Type", "text/event-stream"},
-		{"X-Vercel-AI-UI-Message-Stream", "v1"},
 		{"Cache-Control", "no-cache"},
 		{"X-Accel-Buffering", "no"},
 	}
+	if form == UIMessages {
+		fields = append(fields, Field{"X-Vercel-AI-UI-Message-Stream", "v1"})
+	}
+	return fields
 }
 
 // An Encoder writes the parts of one answer in a form, for one reader from the first part on. What it writes is
@@ -63,10 +69,18 @@ type Encoder struct {
 
 	degraded []string
 	explains bool
+
+	completion *completion // nil in the other forms
 }
 
 // NewEncoder returns an encoder for one answer.
-func NewEncoder(form Form) *Encoder { return &Encoder{form: form} }
+func NewEncoder(form Form) *Encoder {
+	e := &Encoder{form: form}
+	if form == Completions {
+		e.completion = &completion{}
+	}
+	return e
+}
 
 // WithKey makes the encoder send its one reader the thread's secret. The parts are every reader's.
 func (e *Encoder) WithKey(key string) *Encoder {
@@ -99,8 +113,11 @@ func (e *Encoder) Append(dst []byte, p Part) []byte {
 	if e.ended {
 		return dst
 	}
-	if e.form == DataStream {
+	switch e.form {
+	case DataStream:
 		return e.line(dst, &p)
+	case Completions:
+		return e.chunk(dst, &p)
 	}
 	return e.event(dst, &p)
 }

@@ -1,5 +1,5 @@
 // Package stream implements the answer of one assistant turn on its way to readers: typed parts, the append-only log
-// that any number of readers follow from any position, and the two wire forms that chat clients understand.
+// that any number of readers follow from any position, and the wire forms that chat clients understand.
 //
 // A Log has one writer, the turn. A reader that is slow or gone holds back neither the writer nor other readers. What
 // the encoders write follows the chat SDK's protocols: the data stream protocol (SDK 4) and the UI message stream over

@@ -1,7 +1,10 @@
-// Package brief makes texts short: on one line, or no longer than so much.
+// Package brief makes texts short: on one line, or no longer than so much; and counts things in words.
 package brief
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // Line returns a text on one line: each run of white space becomes one blank.
 func Line(s string) string {
@@ -35,4 +38,12 @@ func Runes(s string, most int, mark string) string {
 		n++
 	}
 	return s
+}
+
+// Count returns a number with its noun, as in "1 page" and "2 pages".
+func Count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return strconv.Itoa(n) + " " + noun
 }

@@ -60,6 +60,10 @@ func (c Config) write(req model.Request, searches int) prompt {
 	question := shorten(quoted(req.Question), max(budget/3, 64))
 	budget -= tokens(question)
 	selected := selection(req.Context, fence, budget/5)
+	if req.Setting != "" {
+		selected = fmt.Sprintf("The program through which the reader asks says this (quoted material):\n<%s>\n%s\n</%[1]s>\n\n", fence,
+			shorten(quoted(req.Setting), budget/10)) + selected
+	}
 	budget -= tokens(selected)
 	history := 0 // tokens that are kept for it
 	if len(req.History) > 0 {
@@ -176,6 +180,9 @@ func nonce(req model.Request) string {
 	}
 	for _, s := range req.Context {
 		texts = append(texts, s.Text)
+	}
+	if req.Setting != "" {
+		texts = append(texts, req.Setting)
 	}
 	return digest(texts...)
 }

@@ -30,6 +30,7 @@ const (
 	Checks   = "checks"    // what the operator's commands that check results write
 	Reading  = "reading"   // which sources are being read
 	Previews = "previews"  // of web sites, while they are read; removed at the start
+	Manual   = "manual"    // the assistant of Docent's own documentation, while it answers; removed at the start
 	SetAside = "set-aside" // records that were taken out of a store
 	Socket   = "control.sock"
 	Sources  = "sources"    // what was collected of web sites, uploads and issues

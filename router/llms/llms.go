@@ -4,11 +4,14 @@
 package llms
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"docent/api"
@@ -30,38 +33,61 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 		name = p.Domain
 	}
 	fmt.Fprintf(&b, "# %s\n\n> The documentation at %s, a page a line.\n", brief.Line(name), p.Domain)
-	section := "\x00"
 	var others []search.PageInfo
-	for _, page := range pages {
+	var sections []string // in the order of the navigation, as far as it is known
+	in := map[string][]search.PageInfo{}
+	for _, page := range inOrder(pages) {
 		if !read(page) {
 			others = append(others, page)
 			continue
 		}
-		folder, _, inside := strings.Cut(page.Path, "/")
-		if strings.HasPrefix(folder, "@") && page.Source != "" {
-			folder = page.Source // a further source
+		name := section(page)
+		if len(in[name]) == 0 {
+			sections = append(sections, name)
 		}
-		if !inside {
-			folder = "Pages"
+		in[name] = append(in[name], page)
+	}
+	for _, name := range sections {
+		fmt.Fprintf(&b, "\n## %s\n\n", brief.Line(name))
+		for _, page := range in[name] {
+			entry(&b, p, page, base)
 		}
-		if folder != section {
-			section = folder
-			fmt.Fprintf(&b, "\n## %s\n\n", brief.Line(folder))
-		}
-		entry(&b, page, base)
 	}
 	if len(others) > 0 { // the format's name for what may be left out
 		b.WriteString("\n## Optional\n\n")
 		for _, page := range others {
-			entry(&b, page, base)
+			entry(&b, p, page, base)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func entry(b *strings.Builder, p search.PageInfo, base string) {
-	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(brief.Line(p.Title)), base+"/"+File(p))
+// inOrder puts the first pages of the navigation before the others, which stay in the order of their paths.
+func inOrder(pages []search.PageInfo) []search.PageInfo {
+	pages = slices.Clone(pages)
+	slices.SortStableFunc(pages, func(a, b search.PageInfo) int {
+		return cmp.Compare(uint8(a.Order-1), uint8(b.Order-1)) // 0, of no known place, comes last
+	})
+	return pages
+}
+
+// section is the group of the navigation that a page is in, or its folder.
+func section(p search.PageInfo) string {
+	folder, _, inside := strings.Cut(p.Path, "/")
+	switch {
+	case strings.HasPrefix(folder, "@") && p.Source != "":
+		return p.Source // a further source
+	case len(p.Crumbs) > 0:
+		return p.Crumbs[0]
+	case !inside:
+		return "Pages"
+	}
+	return folder
+}
+
+func entry(b *strings.Builder, of api.Project, p search.PageInfo, base string) {
+	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(brief.Line(p.Title)), base+"/"+escaped(File(p, of.SiteURL)))
 	if p.Description != "" {
 		b.WriteString(": " + brief.Line(p.Description))
 	}
@@ -70,6 +96,9 @@ func entry(b *strings.Builder, p search.PageInfo, base string) {
 	}
 	b.WriteString("\n")
 }
+
+// escaped is a file's name in an address.
+func escaped(file string) string { return (&url.URL{Path: file}).EscapedPath() }
 
 // read reports whether a page is of the version and the language that readers get by default.
 func read(p search.PageInfo) bool { return p.Current && p.Own }
@@ -112,5 +141,36 @@ func Page(w io.Writer, p search.Page) error {
 	return err
 }
 
-// File is the name under which a page is as Markdown: its path with the ending .md.
-func File(p search.PageInfo) string { return strings.TrimSuffix(p.Path, path.Ext(p.Path)) + ".md" }
+// File is the name under which a page is as Markdown, by the convention: its address on the site with the ending .md,
+// that of a folder with index.html.md. A page that the site has no address for is at its path.
+func File(p search.PageInfo, site string) string {
+	site = strings.TrimRight(site, "/")
+	address, ok := strings.CutPrefix(p.URL, site+"/")
+	if p.URL == site {
+		address, ok = "", true
+	}
+	if address, _, _ = strings.Cut(address, "#"); !ok || site == "" || strings.ContainsAny(address, "?\\") || !clean(address) {
+		return strings.TrimSuffix(p.Path, path.Ext(p.Path)) + ".md"
+	}
+	if plain, err := url.PathUnescape(address); err == nil && clean(plain) {
+		address = plain
+	}
+	if address == "" || strings.HasSuffix(address, "/") {
+		address += "index.html"
+	}
+	return address + ".md"
+}
+
+// clean reports whether an address leads nowhere but down.
+func clean(address string) bool {
+	return path.Clean("/"+address) == strings.TrimRight("/"+address, "/") || address == ""
+}
+
+// Asked is what a file's name asks for: the path or the address of a page.
+func Asked(file string) (page string, ok bool) {
+	page, ok = strings.CutSuffix(file, ".md")
+	if page == "index.html" {
+		return "/", ok
+	}
+	return strings.TrimSuffix(page, "/index.html"), ok
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"path"
 	"strconv"
 	"strings"
 
@@ -20,8 +21,9 @@ const (
 	readerInstructions = "This server knows one documentation set. Use search to find sections, read_page to read a page whole, and ask " +
 		"for an answer with its sources. Say feedback when an answer was right or wrong."
 
-	pageSize = 200 // resources in one list
-	scheme   = "docs"
+	pageSize    = 200      // resources in one list
+	maxChildren = 16 << 10 // bytes of a list of pages
+	scheme      = "docs"
 )
 
 type (
@@ -132,11 +134,11 @@ func heading(title, heading string) string {
 	return title + ": " + heading
 }
 
-func orPath(address, path string) string {
+func orPath(address, name string) string {
 	if address != "" {
 		return address
 	}
-	return path
+	return name
 }
 
 func (t tools) readPage(ctx context.Context, req *mcp.CallToolRequest, in pageInput) (*mcp.CallToolResult, pageOutput,
@@ -148,9 +150,41 @@ func (t tools) readPage(ctx context.Context, req *mcp.CallToolRequest, in pageIn
 	return say(p.Content), p, nil
 }
 
-func (t tools) page(ctx context.Context, extra *mcp.RequestExtra, path string) (pageOutput, error) {
-	p, err := t.client(extra).ReadPage(ctx, t.domain, client.ReadPage{Path: path})
-	return pageOutput(p), err
+func (t tools) page(ctx context.Context, extra *mcp.RequestExtra, name string) (pageOutput, error) {
+	p, err := t.client(extra).ReadPage(ctx, t.domain, client.ReadPage{Path: name})
+	if err != nil {
+		return pageOutput{}, err
+	}
+	text := strings.TrimSpace(p.Content)
+	if p.Title != "" && !strings.HasPrefix(text, "# ") {
+		text = strings.TrimSpace("# " + p.Title + "\n\n" + text)
+	}
+	if strings.TrimSpace(p.Content) == "" { // an index of others, which the site makes
+		text += t.children(ctx, p.Path)
+	}
+	return pageOutput{Path: p.Path, Content: text}, nil
+}
+
+// children lists the pages in the folder of a page, for one that says nothing itself.
+func (t tools) children(ctx context.Context, of string) string {
+	pages, err := t.servers.Pages.Published(ctx, t.project)
+	if err != nil {
+		return "" // the title is there
+	}
+	var b strings.Builder
+	for _, p := range pages {
+		if p.Path == of || path.Dir(p.Path) != path.Dir(of) && path.Dir(path.Dir(p.Path)) != path.Dir(of) {
+			continue
+		}
+		if b.Len() > maxChildren {
+			break
+		}
+		fmt.Fprintf(&b, "\n- [%s](%s)", p.Title, p.Path)
+	}
+	if b.Len() == 0 {
+		return ""
+	}
+	return "\n" + b.String() + "\n"
 }
 
 func (t tools) ask(ctx context.Context, req *mcp.CallToolRequest, in askInput) (*mcp.CallToolResult, client.Answer,
@@ -214,14 +248,14 @@ func (t tools) feedback(ctx context.Context, req *mcp.CallToolRequest, in feedba
 
 // readResource is a page as a resource: the same text as read_page gives.
 func (t tools) readResource(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
-	path, ok := strings.CutPrefix(req.Params.URI, scheme+"://"+t.domain+"/")
+	name, ok := strings.CutPrefix(req.Params.URI, scheme+"://"+t.domain+"/")
 	if !ok {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}
-	if plain, err := url.PathUnescape(path); err == nil {
-		path = plain
+	if plain, err := url.PathUnescape(name); err == nil {
+		name = plain
 	}
-	p, err := t.page(ctx, req.Extra, path)
+	p, err := t.page(ctx, req.Extra, name)
 	if errors.Is(err, client.ErrNotFound) {
 		return nil, mcp.ResourceNotFoundError(req.Params.URI)
 	}

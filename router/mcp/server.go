@@ -1,14 +1,15 @@
 package mcp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,6 +49,10 @@ type Deps struct {
 	Tracer  *tracing.Tracer // nil if nothing is traced
 	Version string
 
+	// Secret seals the names of sessions, so that they outlive a restart: it is kept, and the same on all nodes. If it
+	// is empty, they end with this process.
+	Secret []byte
+
 	// MaxSessions is how many sessions there may be, DefaultMaxSessions if 0. ClientShare is how many percent of what is
 	// left one client may have; Unlimited are those that it does not hold, none if nil.
 	MaxSessions, ClientShare int
@@ -63,13 +68,16 @@ type Deps struct {
 // Servers are the MCP servers of all projects.
 type Servers struct {
 	Deps
-	api  http.Handler // our own, in this process
-	open http.Handler // the same for projects whose tools everybody may use
-	http *mcp.StreamableHTTPHandler
-
-	secret []byte // seals the names of sessions, which live no longer than this process
+	api  http.Handler               // our own, in this process
+	open http.Handler               // the same for projects whose tools everybody may use
+	http *mcp.StreamableHTTPHandler // for the revisions of the protocol that have sessions
+	// Of the revisions without sessions: each request is answered by itself.
+	stateless *mcp.StreamableHTTPHandler
 
 	sessions sessions
+	resuming sync.Mutex    // while a session is taken up again
+	naming   sync.Mutex    // from the request that begins a session until the library asks for its name
+	named    func() string // answers it
 
 	mu      sync.Mutex
 	servers map[kind]*mcp.Server
@@ -84,7 +92,10 @@ type kind struct {
 
 // New makes the servers. The API comes with Over.
 func New(deps Deps) *Servers {
-	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}, secret: []byte(rand.Text())}
+	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}}
+	if len(s.Secret) == 0 {
+		s.Secret = []byte(rand.Text())
+	}
 	if s.Log == nil {
 		s.Log = slog.New(slog.DiscardHandler)
 	}
@@ -93,14 +104,12 @@ func New(deps Deps) *Servers {
 		map[budget.Kind]budget.Pool{budget.Sessions: {Max: cmp.Or(deps.MaxSessions, DefaultMaxSessions)}})
 	replay := mcp.NewMemoryEventStore(nil)
 	replay.SetMaxBytes(replayBytes)
-	s.http = mcp.NewStreamableHTTPHandler(
-		func(req *http.Request) *mcp.Server { return req.Context().Value(serving{}).(*mcp.Server) },
-		&mcp.StreamableHTTPOptions{
-			SessionTimeout: idle, EventStore: replay, MaxRequestBodyBytes: maxMessage,
-			PropagateRequestCancellation: true,
-			// A proxy on this machine sends the name that readers use. A page that lures a browser here has no key.
-			DisableLocalhostProtection: true,
-		})
+	server := func(req *http.Request) *mcp.Server { return req.Context().Value(serving{}).(*mcp.Server) }
+	// A proxy on this machine sends the name that readers use: the edge says which origins may come.
+	s.http = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{SessionTimeout: idle, EventStore: replay,
+		MaxRequestBodyBytes: maxMessage, DisableLocalhostProtection: true})
+	s.stateless = mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{Stateless: true,
+		MaxRequestBodyBytes: maxMessage, PropagateRequestCancellation: true, DisableLocalhostProtection: true})
 	return s
 }
 
@@ -121,8 +130,15 @@ func (s *Servers) ServeAgent(w http.ResponseWriter, req *http.Request, p api.Pro
 	s.serve(w, req, kind{project: p.ID, domain: p.Domain, agent: true}, from)
 }
 
+// sessionless is the first revision of the protocol without sessions.
+const sessionless = "2026-07-28"
+
 func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from netip.Addr) {
+	version := req.Header.Get(versionHeader)
 	id := req.Header.Get(sessionHeader)
+	if version >= sessionless {
+		id = ""
+	}
 	if node := nodeOf(id); node != s.Node && node != "" && s.Elsewhere != nil && s.Elsewhere(req.Context(), node) {
 		http.Error(w, "another node keeps this session", http.StatusMisdirectedRequest) // nobody reads it
 		return
@@ -134,22 +150,52 @@ func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from n
 	req = req.Clone(context.WithValue(req.Context(), serving{}, s.server(k)))
 	req.Header.Set(clientHeader, from.String())
 	req.Header.Set(traceHeader, tracing.Carried(req.Context()))
-	if id != "" || req.Method != http.MethodPost {
-		defer s.sessions.use(id, req.Method == http.MethodDelete)()
-		s.http.ServeHTTP(w, req)
-		return
+	var message []byte
+	if req.Method == http.MethodPost {
+		var err error
+		if message, err = io.ReadAll(http.MaxBytesReader(w, req.Body, maxMessage)); err != nil {
+			http.Error(w, "the message is too large or did not arrive", http.StatusRequestEntityTooLarge)
+			return
+		}
 	}
-	account, own, ok := s.sessions.room(from, s.Unlimited == nil || !s.Unlimited(from))
-	if !ok {
-		refuseSession(w, own)
-		return
+	repeat := func() { req.Body = io.NopCloser(bytes.NewReader(message)) }
+	repeat()
+	held := &refusals{ResponseWriter: w}
+	switch {
+	case version >= sessionless:
+		s.stateless.ServeHTTP(held, req)
+	case id != "" || req.Method != http.MethodPost:
+		s.continued(held, req, id)
+		if held.status == http.StatusNotFound && id != "" && req.Method != http.MethodDelete {
+			if own, ok := s.resume(req, k, id, from); !ok {
+				refuseSession(w, own)
+				return
+			}
+			held = &refusals{ResponseWriter: w}
+			repeat()
+			s.continued(held, req, id)
+		}
+	default:
+		account, own, ok := s.sessions.room(from, s.Unlimited == nil || !s.Unlimited(from))
+		if !ok {
+			refuseSession(w, own)
+			return
+		}
+		defer func() { s.sessions.begun(w.Header().Get(sessionHeader), k, account) }()
+		s.begin(held, req, s.session(k))
 	}
-	defer func() { s.sessions.begun(w.Header().Get(sessionHeader), k, account) }()
+	held.answer(message)
+}
+
+// continued serves a request of a session that has begun.
+func (s *Servers) continued(w http.ResponseWriter, req *http.Request, id string) {
+	defer s.sessions.use(id, req.Method == http.MethodDelete)()
 	s.http.ServeHTTP(w, req)
 }
 
 // session names a new session of a kind. A session belongs to the server that it began at: its name says so, and nobody
-// can make one up.
+// can make one up. Nothing of worth is in it, so that a name is all it takes to go on: after a restart, after a long
+// rest, and at another node.
 func (s *Servers) session(k kind) string {
 	id := rand.Text()
 	name := id + "-" + s.seal(k, id)
@@ -159,7 +205,7 @@ func (s *Servers) session(k kind) string {
 	return name
 }
 
-// nodeOf is the node that keeps a session of that name; nothing if it names none.
+// nodeOf is the node that keeps a session of that name, if it is there; nothing if it names none.
 func nodeOf(name string) string {
 	parts := strings.SplitN(name, "-", 3)
 	if len(parts) < 3 {
@@ -176,9 +222,7 @@ func (s *Servers) begunAt(k kind, name string) bool {
 }
 
 func (s *Servers) seal(k kind, id string) string {
-	mac := hmac.New(sha256.New, s.secret)
-	fmt.Fprintf(mac, "%q %q %t %q", k.project, k.domain, k.agent, id)
-	return hex.EncodeToString(mac.Sum(nil)[:16])
+	return hex.EncodeToString(api.Sign(s.Secret, "mcp session", fmt.Appendf(nil, "%q %q %t %q", k.project, k.domain, k.agent, id))[:16])
 }
 
 // Run serves one client over standard input and output until it leaves or ctx ends. The client has that key.
@@ -213,7 +257,7 @@ func (s *Servers) build(k kind, key string) *mcp.Server {
 	t := tools{kind: k, key: key, servers: s}
 	about := &mcp.Implementation{Name: "docent", Title: "Documentation of " + k.domain, Version: s.Version}
 	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize,
-		GetSessionID: func() string { return s.session(k) }}
+		GetSessionID: func() string { return s.named() }}
 	if k.agent {
 		about.Title = "Agent for the documentation of " + k.domain
 		options.Instructions = agentInstructions

@@ -1,10 +1,13 @@
 package mcp
 
 import (
+	"cmp"
 	"container/list"
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,6 +96,15 @@ func (s *sessions) drop(have *session) {
 	have.account.Done()
 }
 
+// forget drops a session that has ended by itself.
+func (s *sessions) forget(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if have := s.all[name]; have != nil {
+		s.drop(have)
+	}
+}
+
 // begun notes a session that has begun, or gives its place back if none has.
 func (s *sessions) begun(name string, k kind, account *budget.Account) {
 	s.mu.Lock()
@@ -142,6 +154,58 @@ func (s *Servers) close(have *session) {
 	s.http.ServeHTTP(discarded{http.Header{}}, req)
 }
 
+// begin has the library begin a session of that name. The library asks for a name without saying for which request: no
+// other one comes between.
+func (s *Servers) begin(w http.ResponseWriter, req *http.Request, name string) {
+	s.naming.Lock()
+	given := sync.OnceFunc(s.naming.Unlock)
+	defer given()
+	s.named = func() string {
+		defer given()
+		return name
+	}
+	s.http.ServeHTTP(w, req)
+}
+
+// resume takes up a session that its client has, and this process has not. It is false if there is no room for it; own
+// is whether that is the client's.
+func (s *Servers) resume(req *http.Request, k kind, name string, from netip.Addr) (own, ok bool) {
+	s.resuming.Lock()
+	defer s.resuming.Unlock()
+	version := cmp.Or(req.Header.Get(versionHeader), oldest)
+	tell := func(serve func(http.ResponseWriter, *http.Request), name, message string) int {
+		w := &refusals{ResponseWriter: discarded{http.Header{}}}
+		again, err := http.NewRequestWithContext(req.Context(), http.MethodPost, "http://docent.internal/mcp", strings.NewReader(message))
+		if err != nil {
+			return http.StatusInternalServerError // it is always the same
+		}
+		again.Header.Set("Content-Type", "application/json")
+		again.Header.Set("Accept", "application/json, text/event-stream")
+		again.Header.Set(versionHeader, version)
+		if name != "" {
+			again.Header.Set(sessionHeader, name)
+		}
+		serve(w, again)
+		return w.status
+	}
+	const ready = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
+	if tell(s.http.ServeHTTP, name, ready) != http.StatusNotFound {
+		return false, true // another request has done it
+	}
+	account, own, ok := s.sessions.room(from, s.Unlimited == nil || !s.Unlimited(from))
+	if !ok {
+		return own, false
+	}
+	initialize, _ := json.Marshal(version) // a string: cannot fail
+	tell(func(w http.ResponseWriter, req *http.Request) { s.begin(w, req, name) }, "",
+		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"resumed","version":""},"protocolVersion":`+
+			string(initialize)+`}}`)
+	s.sessions.forget(name) // as the library had
+	s.sessions.begun(name, k, account)
+	tell(s.http.ServeHTTP, name, ready)
+	return false, true
+}
+
 // discarded is a response that nobody reads.
 type discarded struct{ header http.Header }
 
@@ -149,8 +213,14 @@ func (d discarded) Header() http.Header       { return d.header }
 func (discarded) Write(b []byte) (int, error) { return len(b), nil }
 func (discarded) WriteHeader(int)             {}
 
-// sessionHeader names the session of a request, and of the answer to the one that begins it.
-const sessionHeader = "Mcp-Session-Id"
+const (
+	// sessionHeader names the session of a request, and of the answer to the one that begins it.
+	sessionHeader = "Mcp-Session-Id"
+	// versionHeader is the revision of the protocol that a request keeps to.
+	versionHeader = "Mcp-Protocol-Version"
+	// oldest is the revision of a client that does not say.
+	oldest = "2025-03-26"
+)
 
 // refuseSession answers a client that may begin no session now.
 func refuseSession(w http.ResponseWriter, own bool) {

@@ -1,11 +1,13 @@
 package mcp
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"docent/api"
@@ -105,6 +107,86 @@ func TestAllClientsTogetherHoldABoundedNumberOfSessions(t *testing.T) {
 		}
 	}
 	if n := s.begun(); n > 40 {
+		t.Errorf("%d sessions are open", n)
+	}
+}
+
+// A restart, and a long rest, end no session: its name is all it takes to go on.
+func TestASessionIsTakenUpAgainAfterARestart(t *testing.T) {
+	secret := []byte("that is kept over a restart, 32 B")
+	start := func(secret []byte) *Servers {
+		s := New(Deps{MaxSessions: 400, ClientShare: 5, Version: "test", Secret: secret})
+		t.Cleanup(s.Close)
+		return s
+	}
+	name := agentClient{t, start(secret), "203.0.113.5"}.begin()
+	s := start(secret)
+	c := agentClient{t, s, "203.0.113.5"}
+	var all sync.WaitGroup
+	for i := range 8 { // a client may send several requests at once
+		all.Go(func() {
+			if res := c.post(name, fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list"}`, i+2)); res.Code != http.StatusOK || !strings.Contains(res.Body.String(), "read_page") {
+				t.Errorf("%d %s", res.Code, res.Body)
+			}
+		})
+	}
+	all.Wait()
+	if n := s.begun(); n != 1 || s.sessions.budgets.Open(budget.Sessions) != 1 {
+		t.Errorf("%d sessions are open, %d are counted", n, s.sessions.budgets.Open(budget.Sessions))
+	}
+	for session := range s.server(kind{project: "docs", domain: "docs.example"}).Sessions() { // as when nobody has used it for long
+		session.Close()
+	}
+	if !c.alive(name) || s.begun() != 1 || s.sessions.budgets.Open(budget.Sessions) != 1 {
+		t.Error("a session that has rested for long is gone")
+	}
+	if c := (agentClient{t, start([]byte("another secret, of 32 bytes or so")), "203.0.113.5"}); c.alive(name) {
+		t.Error("a session of another server is taken up")
+	}
+}
+
+// Clients of the protocol read what is refused as JSON-RPC.
+func TestRefusalsAreJSONRPC(t *testing.T) {
+	c := agentClient{t, served(t, 40), "203.0.113.5"}
+	name := c.begin()
+	for _, one := range []struct {
+		message string
+		status  int
+		body    string
+	}{
+		{`{"jsonrpc":"2.0","id":"a","method":"no/such"}`, 200, `"code":-32601`},
+		{`{"jsonrpc":"2.0","method":"notifications/unheard_of"}`, 202, ""},
+		{`{"jsonrpc":"2.0","id":3,"method":"tools/call"}`, 400, `"code":-32600`},
+		{`{"jsonrpc":`, 400, `"code":-32700`},
+	} {
+		res := c.post(name, one.message)
+		body := res.Body.String()
+		if res.Code != one.status || !strings.Contains(body, one.body) || one.body == "" && body != "" {
+			t.Errorf("%s: %d %s", one.message, res.Code, body)
+		}
+		if one.status == 200 && !strings.Contains(body, `"id":"a"`) {
+			t.Errorf("%s is answered without its id: %s", one.message, body)
+		}
+	}
+}
+
+// The newest revision of the protocol has no sessions.
+func TestTheNewestRevisionNeedsNoSession(t *testing.T) {
+	s := served(t, 40)
+	const meta = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}`
+	for method, want := range map[string]string{"server/discover": "2026-07-28", "tools/list": "read_page"} {
+		req := httptest.NewRequest(http.MethodPost, "/mcp/docs.example", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":{`+meta+`}}`))
+		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream",
+			versionHeader: "2026-07-28", "Mcp-Method": method} {
+			req.Header.Set(name, value)
+		}
+		res := httptest.NewRecorder()
+		s.ServeReaders(res, req, api.Project{ID: "docs", Domain: "docs.example"}, netip.MustParseAddr("203.0.113.5"))
+		if res.Code != http.StatusOK || !strings.Contains(res.Body.String(), want) || res.Header().Get(sessionHeader) != "" {
+			t.Errorf("%s: %d %s", method, res.Code, res.Body)
+		}
+	}
+	if n := s.begun(); n != 0 {
 		t.Errorf("%d sessions are open", n)
 	}
 }

@@ -15,6 +15,10 @@ const (
 	maxSessionMessages = 1000
 )
 
+// MaxPromptBody is as large as a body becomes whose prompt has as many characters as it may: each may be written as two
+// escapes of six bytes.
+const MaxPromptBody = 12*maxPrompt + 64<<10
+
 // A Prompt is what a job is told: when it is created, or later. Its JSON is what Digest is made of: names and order
 // stay.
 type Prompt struct {

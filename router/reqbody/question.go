@@ -36,6 +36,8 @@ type Question struct {
 	Context    []model.Snippet
 	Query      search.Query
 	Explain    bool
+	Before     []model.Message // the conversation so far, of a client that keeps it
+	Setting    string          // what the client's program says of itself
 }
 
 // DecodeQuestion reads an assistant message of one of the two wire forms.
@@ -188,7 +190,11 @@ func (p *Problems) text(at string, parts, content value, last bool) string {
 	if !last || len(p.list) > before {
 		return ""
 	}
-	said := strings.TrimSpace(strings.Join(texts, "\n"))
+	return p.asked(field, strings.TrimSpace(strings.Join(texts, "\n")))
+}
+
+// asked is the text of a question.
+func (p *Problems) asked(field, said string) string {
 	switch n := utf8.RuneCountInString(said); {
 	case n == 0:
 		p.Add(field, "must hold the question: send a text part or content that is not empty")

@@ -115,3 +115,18 @@ func failed(w http.ResponseWriter, req *http.Request, limit int64, err error) er
 	}
 	return &SyntaxError{"the body ends before its announced length"}
 }
+
+// SaneID is whether a request may have the id.
+func SaneID(id string) bool {
+	if len(id) == 0 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z', strings.IndexByte("-_.:+/=@", c) >= 0:
+		default:
+			return false
+		}
+	}
+	return true
+}

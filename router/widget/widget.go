@@ -3,9 +3,7 @@
 package widget
 
 import (
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"io/fs"
 
 	"docent/internal/gzipped"
@@ -17,27 +15,19 @@ var dist embed.FS
 // Loader is the file that pages name. All others have their hash in their name.
 const Loader = "v1.js"
 
-// A File is one script as it is served.
-type File struct {
-	Content []byte
-	Gzip    []byte // the same, compressed; nil if that is not smaller
-	Tag     string // changes with the content
-}
-
 // Files are all scripts by their names.
-func Files() (map[string]File, error) {
+func Files() (map[string]gzipped.File, error) {
 	entries, err := fs.ReadDir(dist, "dist")
 	if err != nil {
 		return nil, err
 	}
-	files := map[string]File{}
+	files := map[string]gzipped.File{}
 	for _, e := range entries {
 		content, err := dist.ReadFile("dist/" + e.Name())
 		if err != nil {
 			return nil, err
 		}
-		sum := sha256.Sum256(content)
-		files[e.Name()] = File{Content: content, Gzip: gzipped.Smallest(content), Tag: `"` + hex.EncodeToString(sum[:12]) + `"`}
+		files[e.Name()] = gzipped.NewFile(content)
 	}
 	return files, nil
 }

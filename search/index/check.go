@@ -9,6 +9,7 @@ import (
 	"docent/api"
 	"docent/search/page"
 	"docent/site"
+	"docent/site/published"
 )
 
 // A Check says what of a project's documentation is public, and what is not.
@@ -23,6 +24,8 @@ type Check struct {
 	LeftOut     []LeftOut      `json:"leftOut"`
 	DeadLinks   []DeadLink     `json:"deadLinks"`
 	Warnings    []site.Warning `json:"warnings"`
+	// Published compares the source with the site as it is published; nil if that is not read.
+	Published *published.Comparison `json:"published,omitempty"`
 	// Withheld says why no page is public, and what to do, if it is not known what the site leaves out.
 	Withheld string `json:"withheld,omitempty"`
 }

@@ -17,6 +17,9 @@ import (
 // text describes the page that it points to. It returns the
 // records whose documents have to be made.
 func (u *Update) derive() []*page.Record {
+	if u.textsOnly {
+		return u.deriveTexts()
+	}
 	titles := make(map[string]string) // of folders, by their index pages
 	shown := make(map[*page.Record]string, len(u.records))
 	for _, r := range u.records {
@@ -29,40 +32,43 @@ func (u *Update) derive() []*page.Record {
 		}
 	}
 	u.operations(shown)
-	incoming := u.incoming(shown)
+	incoming := u.incoming(shown, u.byKey(shown), nil)
 	editions := u.editions(shown)
 	var todo []*page.Record
 	for i, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
+		if r.Kind == page.KindPage {
+			todo = u.contribute(todo, i, u.placeOf(r, shown[r], titles), editions[r], shown[r], incoming[r])
 		}
-		links := incoming[r]
-		address, v := shown[r], editions[r]
-		at := u.placeOf(r, address, titles)
-		h := fnv.New64a()
-		fmt.Fprintf(h, "%q %q %q %q %d %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, at.Order, r.Hidden,
-			v.Versions, v.Current, v.Language, v.Docs, v.Same)
-		for _, s := range links {
-			fmt.Fprintf(h, "l%d:%s", len(s), s)
-		}
-		derived := h.Sum64()
-		src := u.sources[r]
-		if src == nil {
-			if derived == r.Derived {
-				continue
-			}
-			// Known content, new neighbors. The old generation keeps its own record.
-			clone := *r
-			clone.Sections = nil
-			r, src = &clone, &page.Source{}
-			u.records[i], u.sources[r] = r, src
-		}
-		src.Place, src.Links = at, links
-		r.Derived, r.Shown, r.Crumbs, r.Order = derived, address, at.Crumbs, at.Order
-		r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
-		todo = append(todo, r)
 	}
 	return todo
+}
+
+// contribute gives a page what other files say of it, and adds it to those whose documents have to be made, if that is
+// something else than it was.
+func (u *Update) contribute(todo []*page.Record, i int, at site.Place, v site.Edition, address string, links []string) []*page.Record {
+	r := u.records[i]
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q %q %d %t %q %t %q %q %q", u.where.AnchorRule(), at.Names, at.Crumbs, address, at.Order, r.Hidden,
+		v.Versions, v.Current, v.Language, v.Docs, v.Same)
+	for _, s := range links {
+		fmt.Fprintf(h, "l%d:%s", len(s), s)
+	}
+	derived := h.Sum64()
+	src := u.sources[r]
+	if src == nil {
+		if derived == r.Derived {
+			return todo
+		}
+		// Known content, new neighbors. The old generation keeps its own record.
+		clone := *r
+		clone.Sections = nil
+		r, src = &clone, &page.Source{}
+		u.records[i], u.sources[r] = r, src
+	}
+	src.Place, src.Links = at, links
+	r.Derived, r.Shown, r.Crumbs, r.Order = derived, address, at.Crumbs, at.Order
+	r.Versions, r.Current, r.Locale, r.Docs, r.Same = v.Versions, v.Current, v.Language, v.Docs, v.Same
+	return append(todo, r)
 }
 
 // placeOf is a page's place in the navigation: an operation of an API below the API, under its first tag.
@@ -117,8 +123,8 @@ func (u *Update) operations(shown map[*page.Record]string) {
 	}
 }
 
-// incoming are the texts of the links that lead to each page, each once and in order.
-func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record][]string {
+// byKey are the pages by what links name them.
+func (u *Update) byKey(shown map[*page.Record]string) map[string]*page.Record {
 	byKey := make(map[string]*page.Record, 2*len(shown))
 	var parts []*page.Record // a page of the site goes before an operation that it renders
 	for _, r := range u.records {
@@ -149,11 +155,17 @@ func (u *Update) incoming(shown map[*page.Record]string) map[*page.Record][]stri
 	for _, r := range parts {
 		claimAll(r)
 	}
-	incoming := make(map[*page.Record][]string, len(shown))
+	return byKey
+}
+
+// incoming are the texts of the links that lead to each page, each once and in order; to these pages alone if there are
+// targets.
+func (u *Update) incoming(shown map[*page.Record]string, byKey map[string]*page.Record, targets map[*page.Record]bool) map[*page.Record][]string {
+	incoming := make(map[*page.Record][]string)
 	for from := range shown {
 		for _, l := range from.Links {
 			to := byKey[l.To]
-			if to == nil || to == from || l.Text == "" {
+			if to == nil || to == from || l.Text == "" || targets != nil && !targets[to] {
 				continue
 			}
 			incoming[to] = append(incoming[to], l.Text)

@@ -89,8 +89,8 @@ func (u *Update) unexpanded(settings uint64) map[int]bool {
 	work := make(map[int]bool)
 	for i, r := range u.records {
 		_, fresh := u.fresh[r]
-		if r.File != "" || r.Kind == page.KindNavigation || r.Kind == page.KindIgnored || site.IsPDF(r.Path) || page.IsData(r.Path) || page.IsHTML(r.Path) ||
-			!fresh && (r.Made == 0 || r.Made == u.made(settings, r.Imports)) {
+		if !fresh && r.Made == 0 || r.File != "" || r.Kind == page.KindNavigation || r.Kind == page.KindIgnored || site.IsPDF(r.Path) || page.IsData(r.Path) ||
+			page.IsHTML(r.Path) || !fresh && r.Made == u.made(settings, r.Imports) {
 			continue
 		}
 		work[i] = fresh

@@ -44,7 +44,7 @@ import (
 // behind the end of a generation is not its own.
 
 // schemaVersion names the form of a generation and of the documents in it.
-const schemaVersion = 11
+const schemaVersion = 12
 
 // Format names the index format that this version writes and reads. Indexes of other formats are rebuilt.
 func Format() string { return fmt.Sprintf("%d.%d", schemaVersion, analysis.Version) }
@@ -364,7 +364,8 @@ type Generation struct {
 	Manifest Manifest
 	Records  []*page.Record // in the order of their paths
 	Text     *os.File
-	Segments int // of Bleve's index, as far as they are known
+	Segments int       // of Bleve's index, as far as they are known
+	standing *standing // nil if another process made it
 }
 
 // Open reads a generation after checking all its files. Bleve's own are left to the caller.

@@ -68,20 +68,22 @@ type Report struct {
 // An Update makes the next generation of an index.
 type Update struct {
 	Options
-	project api.Project
-	tree    Tree
-	old     *Generation    // nil if there is nothing to build on
-	todo    []*page.Record // whose documents have to be made
-	records []*page.Record // the new generation's, in the order of their paths
-	sources map[*page.Record]*page.Source
-	fresh   map[*page.Record][]byte // contents that were read now; nil if they lie in the spool, at the record's offset
-	spool   *os.File                // without a name where the system has such files; nil if there is none
-	spooled int64                   // its bytes
-	written *os.File                // the new generation's text, once it is complete
-	where   site.Site               // how the site's generator shows the pages
-	places  map[string]site.Place
-	files   map[string]api.File      // all of the tree, by their paths in it
-	decided map[string]site.Decision // what becomes of the files that may be pages, by path
+	project   api.Project
+	tree      Tree
+	old       *Generation    // nil if there is nothing to build on
+	todo      []*page.Record // whose documents have to be made
+	records   []*page.Record // the new generation's, in the order of their paths
+	sources   map[*page.Record]*page.Source
+	fresh     map[*page.Record][]byte // contents that were read now; nil if they lie in the spool, at the record's offset
+	spool     *os.File                // without a name where the system has such files; nil if there is none
+	spooled   int64                   // its bytes
+	written   *os.File                // the new generation's text, once it is complete
+	where     site.Site               // how the site's generator shows the pages
+	places    map[string]site.Place
+	files     map[string]api.File      // all of the tree, by their paths in it
+	decided   map[string]site.Decision // what becomes of the files that may be pages, by path
+	standing  *standing                // what is known of the site
+	textsOnly bool                     // nothing else has changed but the texts of pages: what the site's rules say of all pages stands
 
 	passing sync.Mutex
 	broken  []site.Warning    // files that broke their parser
@@ -198,6 +200,10 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 		if !ok {
 			continue
 		}
+		if r := known[rel]; r != nil && r.Hash == f.Hash && f.Hash != "" {
+			u.records = append(append(u.records, parts[rel]...), r)
+			continue
+		}
 		kind := page.Classify(rel)
 		switch {
 		case kind == page.KindIgnored:
@@ -213,14 +219,8 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 			u.Log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
 			continue
 		}
-		r := known[rel]
-		if r == nil || r.Hash != f.Hash || f.Hash == "" {
-			r = &page.Record{Path: rel, Hash: f.Hash, Kind: kind}
-			changed = append(changed, r)
-		} else {
-			u.records = append(u.records, parts[rel]...)
-		}
-		u.records = append(u.records, r)
+		r := &page.Record{Path: rel, Hash: f.Hash, Kind: kind}
+		u.records, changed = append(u.records, r), append(changed, r)
 	}
 	return changed
 }
@@ -382,22 +382,36 @@ func (u *Update) pass(file, why string) {
 
 // decide finds out which files the site shows as pages, and which it does not.
 func (u *Update) decide(ctx context.Context, now time.Time) error {
+	known := u.stands(now)
+	u.standing = &standing{project: u.project, read: make(map[string]string)}
 	read := u.reader(ctx)
-	u.where = u.site(read)
+	if known != nil {
+		u.where, u.standing.read = known.where, known.read
+	} else {
+		u.where = u.site(read)
+	}
 	if err := u.where.Unreadable(); err != nil {
 		if u.passed == nil {
 			return err // the site that readers see was made before, and so is the index that they are answered from
 		}
 		u.withheld = err.Error()
 	}
-	u.places = u.navigation(read)
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
 	if err := u.expand(ctx); err != nil {
 		return err
 	}
+	if u.nameFront(); known != nil && u.onlyTexts() {
+		u.textsOnly, u.standing = true, known
+		u.report.LeftOut, u.report.Lost = known.report.LeftOut, known.report.Lost
+		u.report.Warnings = slices.Concat(known.report.Warnings, u.broken)
+		return nil
+	}
+	u.places = u.navigation(read)
+	own := u.broken
+	u.broken = nil
 	u.nameUnread()
-	u.nameFront()
-	u.report.Warnings = slices.Concat(u.where.Warnings(), u.broken)
+	lasting := slices.Concat(u.where.Warnings(), u.broken)
+	u.broken = own
 	importers := make(map[string][]string)
 	for _, r := range u.records {
 		for _, p := range r.Imports {
@@ -443,8 +457,11 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	}
 	if text := lost(entries, u.decided); text != "" && u.withheld == "" {
 		u.report.Lost = text
-		u.report.Warnings = append(u.report.Warnings, site.Warning{File: cmp.Or(u.where.Config(), u.project.DocsDir, "."), Text: text})
+		lasting = append(lasting, site.Warning{File: cmp.Or(u.where.Config(), u.project.DocsDir, "."), Text: text})
 	}
+	u.report.Warnings = slices.Concat(lasting, u.broken)
+	u.standing.where, u.standing.until, u.standing.report = u.where, nextDate(entries, now), u.report
+	u.standing.report.Warnings = lasting
 	return nil
 }
 
@@ -515,16 +532,15 @@ func (u *Update) site(read func(string) ([]byte, error)) site.Site {
 
 // reader reads files of the site by their paths from the documentation folder, those too that the index does not hold.
 func (u *Update) reader(ctx context.Context) func(string) ([]byte, error) {
-	byPath := make(map[string]*page.Record, len(u.records))
-	for _, r := range u.records {
-		byPath[r.Path] = r
-	}
 	return func(p string) ([]byte, error) {
+		full := path.Join(u.project.DocsDir, p)
+		if u.standing != nil {
+			u.standing.read[full] = u.hashOf(full)
+		}
 		// of other files something else is kept
-		if r := byPath[p]; r != nil && (r.Kind == page.KindNavigation || site.IsPage(p)) {
+		if r := u.record(p); r != nil && (r.Kind == page.KindNavigation || site.IsPage(p)) {
 			return u.content(r)
 		}
-		full := path.Join(u.project.DocsDir, p)
 		return u.readAny(ctx, full)
 	}
 }
@@ -553,33 +569,25 @@ func (u *Update) content(r *page.Record) ([]byte, error) {
 
 // count fills the report with what has changed between the old records and the new ones.
 func (u *Update) count() {
-	before := make(map[string]*page.Record)
-	if u.old != nil {
-		for _, r := range u.old.Records {
-			if r.Kind == page.KindPage {
-				before[r.Path] = r
-			}
-		}
-	}
+	isPage := func(r *page.Record) bool { return r != nil && r.Kind == page.KindPage }
 	for _, r := range u.records {
-		if r.Kind != page.KindPage {
-			continue
+		if isPage(r) {
+			u.report.Pages++
+			u.report.Sections += len(r.Sections)
 		}
-		u.report.Pages++
-		u.report.Sections += len(r.Sections)
-		was := before[r.Path]
-		delete(before, r.Path)
+	}
+	u.differences(func(old, now *page.Record) {
 		switch {
-		case was == nil:
-			u.report.Added = append(u.report.Added, r.Path)
-		case was.Hash != r.Hash:
-			u.report.Modified = append(u.report.Modified, r.Path)
+		case !isPage(now):
+			if isPage(old) {
+				u.report.Removed = append(u.report.Removed, old.Path)
+			}
+		case !isPage(old):
+			u.report.Added = append(u.report.Added, now.Path)
+		case old.Hash != now.Hash:
+			u.report.Modified = append(u.report.Modified, now.Path)
 		}
-	}
-	for p := range before {
-		u.report.Removed = append(u.report.Removed, p)
-	}
-	slices.Sort(u.report.Removed)
+	})
 }
 
 // onPage is work on one page. What the page makes the program panic with says which page it is, and ends the update

@@ -156,7 +156,7 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 	if m, err = writeManifest(dir, m, []ManifestFile{pages.written, text.written}, u.old); err != nil || !goesOn {
 		return nil, err
 	}
-	g := &Generation{Dir: dir, Manifest: m}
+	g := &Generation{Dir: dir, Manifest: m, standing: u.standing}
 	return g, g.open(u.old.Records, begin)
 }
 

@@ -155,7 +155,8 @@ type Text struct {
 // frontOf is what a page's front matter says of whether the site shows it.
 func frontOf(p *markup.Page) (f site.Front) {
 	if p.Front.Values == nil && p.Front.Kind != "" {
-		f = site.ReadFrontText(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		// A draft with a syntax error is still a draft.
+		f = site.ReadFront(markup.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End])))
 		f.Problem = "it does not parse"
 	} else {
 		f = site.ReadFront(p.Front.Values)
@@ -172,7 +173,7 @@ func readMarkup(r *Record, src *Source, content []byte) {
 	r.Body = int64(p.Body.Start)
 	values := p.Front.Values
 	if values == nil && p.Front.Kind != "" { // a title with a syntax error is still a title
-		values = site.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
+		values = markup.FrontLines(string(p.Src[p.Front.Body.Start:p.Front.Body.End]))
 	}
 	readFront(r, src, values)
 	r.Front = frontOf(p)

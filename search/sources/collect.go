@@ -172,11 +172,11 @@ func (s *Reader) keepCollection(dir string, c Collection) error {
 
 // due reports whether a source is due to be collected again.
 func (s *Reader) due(p api.Project) bool {
-	every := p.Interval()
+	every, now := p.Interval(), s.Guard.now()
 	if every == 0 {
 		return true
 	}
-	now := s.Guard.now()
+	every = s.sites.sooner(p.ID, every, now)
 	if p.Kind.Collected() {
 		last, ok := s.LastCollection(p.ID)
 		return !ok || now.Sub(last.At) >= every

@@ -193,10 +193,13 @@ func (s *Reader) checkAt(ctx context.Context, p api.Project, commit string, prog
 	if err != nil {
 		return search.Check{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
-	return s.Index.Check(
-		ctx,
-		p,
-		tree,
-		func(done, total int) { progress("checking the pages of "+string(p.ID), done, total) },
-	)
+	shown, err := s.shown(ctx, p, tree)
+	if err != nil {
+		return search.Check{}, err
+	}
+	c, err := s.Index.Check(ctx, p, shown, func(done, total int) { progress("checking the pages of "+string(p.ID), done, total) })
+	if err == nil {
+		c.Published, err = s.compare(ctx, p, c.LeftOut)
+	}
+	return c, err
 }

@@ -7,6 +7,7 @@ import (
 	"docent/api"
 	"docent/forge"
 	"docent/search"
+	"docent/search/page"
 )
 
 // Deps is what reading documentation needs of the outside.
@@ -60,6 +61,7 @@ type Index interface {
 	Projects() []api.ProjectID // that have an index
 	Update(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Report, error)
 	Check(ctx context.Context, p api.Project, tree search.Tree, progress func(done, total int)) (search.Check, error)
+	Held(index api.ProjectID) (pages []*page.Record, siteURL string, err error)
 	Size(project api.ProjectID) (pages, sections int)
 	Lost(project api.ProjectID) string // the rule that leaves out a large part of its files
 	Remove(project api.ProjectID) error

@@ -30,6 +30,8 @@ type Project struct {
 	Address     string         `json:"address,omitempty"` // public URL of the documentation
 	AddressFrom string         `json:"addressFrom,omitempty"`
 	Warnings    []site.Warning `json:"warnings,omitempty"`
+	// Answers says what readers are answered from, and why, if there is a published site.
+	Answers string `json:"answers,omitempty"`
 	// Open is what the code host does not tell of the credentials.
 	Open string `json:"open,omitempty"`
 }
@@ -39,7 +41,7 @@ type Project struct {
 func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Project, error) {
 	s.adding.Lock()
 	defer s.adding.Unlock()
-	p = p.WithDefaults()
+	p = p.WithDefaults().ReadsSite(api.Project{})
 	for _, taken := range []func() (api.Project, error){
 		func() (api.Project, error) { return s.Catalog.Project(ctx, p.ID) },
 		func() (api.Project, error) { return s.Catalog.ProjectByDomain(ctx, p.Domain) },
@@ -71,7 +73,11 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	if err == nil {
 		s.turned(ctx, p.ID) // other nodes begin to read it
 	}
-	return found(added, report, open), err
+	out := found(added, report, open)
+	if err == nil {
+		out.Answers = s.readSite(ctx, api.Project{}, added, progress)
+	}
+	return out, err
 }
 
 // found is a project with what reading its documentation has found.
@@ -197,23 +203,29 @@ func readAlike(a, b api.Project) bool {
 	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
 	a.Widget, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.TimeZone, b.Pulls, b.Review, b.Handle
-	a.Label, a.Every, a.Sources = b.Label, b.Every, b.Sources
+	a.Label, a.Every, a.Sources, a.AnswersFrom = b.Label, b.Every, b.Sources, b.AnswersFrom
+	if a.Kind == api.SourceFiles {
+		a.Collect.Web = b.Collect.Web // of the published site, which is a part of its own
+	}
 	a.Org, a.CreatedAt = b.Org, b.CreatedAt
 	return reflect.DeepEqual(a, b)
 }
 
 // Rereads reports whether a change of a project's settings requires reading its documentation again.
 func (s *Reader) Rereads(before, after api.Project) bool {
-	return !readAlike(before, after.WithDefaults())
+	after = after.WithDefaults().ReadsSite(before)
+	was, had := before.Published()
+	is, has := after.Published()
+	return !readAlike(before, after) || has && (!had || !readAlike(was, is))
 }
 
 // Set changes a project. If what is read stays the same, nothing is read again.
 func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Project, error) {
-	p = p.WithDefaults()
 	old, err := s.Catalog.Project(ctx, p.ID)
 	if err != nil {
 		return Project{}, err
 	}
+	p = p.WithDefaults().ReadsSite(old)
 	if commit := s.Index.Commit(p.ID); commit != "" && readAlike(old, p) {
 		if p, err = s.store(ctx, p); err != nil {
 			return Project{}, err
@@ -222,7 +234,9 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 		if err == nil {
 			s.everywhere(ctx, p.ID, progress)
 		}
-		return found(p, report, ""), err
+		out := found(p, report, "")
+		out.Answers = s.readSite(ctx, old, p, progress)
+		return out, err
 	}
 	open, err := s.rights(ctx, p)
 	if err != nil {
@@ -242,7 +256,11 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 	}
 	s.Forget(p.ID)
 	report, err := s.Refresh(ctx, p, progress)
-	return found(p, report, open), err
+	out := found(p, report, open)
+	if err == nil {
+		out.Answers = s.readSite(ctx, old, p, progress)
+	}
+	return out, err
 }
 
 // store stores a project's settings but for its further sources and its reader secrets, which operations of their own
@@ -269,8 +287,8 @@ func (s *Reader) Remove(ctx context.Context, id api.ProjectID) error {
 	s.follows.forget(id)
 	s.folders().forget(id)
 	errs := []error{s.Index.Remove(id), os.RemoveAll(s.CollectedDir(id)), s.Nodes.Forget(ctx, id)}
-	for _, f := range p.Sources {
-		errs = append(errs, s.drop(ctx, api.SourceID(id, f.Label)))
+	for _, part := range p.Parts()[1:] {
+		errs = append(errs, s.drop(ctx, part.ID))
 	}
 	return errors.Join(errs...)
 }

@@ -36,6 +36,7 @@ type Reader struct {
 	readings map[api.ProjectID]Reading
 	fresh    map[api.ProjectID]freshness
 	follows  following // other nodes
+	sites    siteMaps
 }
 
 // A Reading is the last time that a project's documentation was read, or was found to be as it was.
@@ -93,6 +94,7 @@ func New(deps Deps) *Reader {
 		ctx: ctx, cancel: cancel,
 		follows: following{known: map[api.ProjectID]int64{}, served: map[api.ProjectID]int64{},
 			runs: map[api.ProjectID]*catching{}, read: make(chan struct{}, 1)},
+		sites: siteMaps{known: map[api.ProjectID]*siteMap{}, moved: map[api.ProjectID]time.Time{}},
 	}
 }
 
@@ -149,7 +151,7 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 	}
 	owner, _ := api.SplitSource(p.ID)
 	ctx = cell.WithOwner(ctx, string(owner))
-	kind := p.Kind // not that of the folder in which it is collected
+	kind, before := p.Kind, s.Index.Commit(p.ID) // not that of the folder in which it is collected
 	number := s.follows.number(p.ID)
 	defer func() {
 		s.remember(p.ID, kind, tip.Commit, err)
@@ -171,6 +173,9 @@ func (s *Reader) read(ctx context.Context, p api.Project, fresh bool, progress P
 		}
 		return err
 	})
+	if err == nil && before != tip.Commit {
+		s.sourceMoved(p, before == "")
+	}
 	return tip, report, err
 }
 
@@ -257,7 +262,11 @@ func (s *Reader) index(ctx context.Context, p api.Project, commit string, progre
 	if err != nil {
 		return search.Report{}, fmt.Errorf("read the documentation of %s: %w", p.ID, err)
 	}
-	report, err := s.Index.Update(ctx, p, tree, func(done, total int) { progress("indexing "+string(p.ID), done, total) })
+	shown, err := s.shown(ctx, p, tree)
+	if err != nil {
+		return search.Report{}, err
+	}
+	report, err := s.Index.Update(ctx, p, shown, func(done, total int) { progress("indexing "+string(p.ID), done, total) })
 	if err != nil {
 		return report, fmt.Errorf("index the documentation of %s: %w", p.ID, err)
 	}
@@ -284,6 +293,11 @@ func (s *Reader) Check(ctx context.Context, p api.Project, progress Progress) (s
 	report, err := s.Refresh(ctx, p, progress)
 	if err != nil {
 		return search.Check{}, err
+	}
+	if site, ok := p.Published(); ok {
+		if _, err := s.Refresh(ctx, site, progress); err != nil && ctx.Err() != nil {
+			return search.Check{}, err // else the comparison says why it could not be read
+		}
 	}
 	return s.checkAt(ctx, p, report.Commit, progress)
 }

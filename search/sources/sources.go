@@ -27,6 +27,7 @@ type Source struct {
 	Read       *Reading    `json:"-"`
 	Error      string      `json:"error,omitempty"`
 	Collection *Collection `json:"collection,omitempty"` // of one that has to be collected
+	Answers    string      `json:"answers,omitempty"`    // of a published site: what readers are answered from, and why
 	// When it is read again by itself; zero if that is whenever the server looks, or never.
 	Next time.Time `json:"next,omitzero"`
 }
@@ -65,6 +66,11 @@ func (s *Reader) Sources(ctx context.Context, id api.ProjectID) ([]Source, error
 	own := api.Source{Label: p.FirstLabel(), Kind: p.Kind, Address: p.Source, Branch: p.Branch, DocsDir: p.DocsDir,
 		SiteURL: p.SiteURL, Site: p.Site, Every: p.Every, Collect: p.Collect}
 	out := []Source{s.state(p, own)}
+	if site, ok := p.Published(); ok {
+		row := s.state(p, api.Source{Label: site.Label, Name: site.Name, Kind: site.Kind, Address: site.Source, Collect: site.Collect})
+		row.Answers = s.answers(p, site)
+		out = append(out, row)
+	}
 	for _, f := range p.Sources {
 		out = append(out, s.state(p, f))
 	}
@@ -257,13 +263,13 @@ func (s *Reader) drop(ctx context.Context, id api.ProjectID) error {
 // RefreshAll reads a project's further sources. What fails of one is reported for that one, and the others are read.
 func (s *Reader) RefreshAll(ctx context.Context, p api.Project, progress Progress) map[string]error {
 	failed := map[string]error{}
-	for _, f := range p.Sources {
-		if _, err := s.Refresh(ctx, p.Of(f.Label), progress); err != nil {
+	for _, part := range p.Parts()[1:] {
+		if _, err := s.Refresh(ctx, part, progress); err != nil {
 			if ctx.Err() != nil {
 				return failed
 			}
-			failed[f.Label] = err
-			s.Report(api.SourceID(p.ID, f.Label), err)
+			failed[part.Label] = err
+			s.Report(part.ID, err)
 		}
 	}
 	return failed

@@ -218,7 +218,7 @@ func (u *Updates) perform(ctx context.Context, run *updateRun) error {
 		*list = slices.Clone((*list)[:min(len(*list), updateFiles)])
 	}
 	summary := fmt.Sprintf("%d files added, %d modified, %d removed; %d pages are indexed", a, m, r, report.Pages)
-	if n := len(project.Sources); n > 0 {
+	if n := len(project.Parts()) - 1; n > 0 {
 		summary += fmt.Sprintf("; %d of %d further sources are read", n-len(failed), n)
 	}
 	run.change(func(up *api.Update) { up.Commit, up.Summary = commit, summary })

@@ -57,6 +57,10 @@ func Of(kind api.SiteKind, s Settings) Rule {
 	case api.SiteHugo:
 		rule.Name, rule.slug = "hugo "+s.HugoType, func(text string) string { return hugoSlug(s.HugoType, text) }
 		rule.typeset = !s.Untyped
+	case api.SiteJekyll: // kramdown, which knows GitHub's Markdown by default
+		rule.Name, rule.typeset = "kramdown", true
+	case api.SiteSphinx:
+		rule = Rule{Name: "docutils", slug: markup.DocutilsID, again: func(_ string, _ int, a *anchors) string { return a.free("id", 1) }, unnamed: true}
 	case api.SiteMkDocs:
 		rule = Rule{Name: fmt.Sprintf("mkdocs %+v", s.Toc), slug: s.Toc.slug, again: underscored1, first: true, unnamed: true}
 	}

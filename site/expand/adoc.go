@@ -1,31 +1,21 @@
 package expand
 
 import (
-	"bytes"
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
+
+	"docent/site/markup"
 )
 
 // AsciiDoc as Markdown: what the preprocessor does (attributes, conditions, files that are taken in), sections with their
 // ids, lists, tables, blocks and the macros of running text.
 
-// A docLine is a line with the file that it is from.
-type docLine struct{ s, file string }
-
-// An adocReader reads one page.
-type adocReader struct {
-	*expander
-	file       string
-	attributes map[string]string
-	out        text
-	depth      int
-}
-
 // adoc makes Markdown of AsciiDoc.
 func (x *expander) adoc(file string, content []byte) text {
-	r := &adocReader{expander: x, file: file, attributes: map[string]string{"env-site": "", "site-gen": "antora", "site-gen-antora": "",
+	r := &plainReader{expander: x, file: file, attributes: map[string]string{"env-site": "", "site-gen": "antora", "site-gen-antora": "",
 		"backend": "html5", "backend-html5": "", "asciidoctor": "", "nbsp": " ", "empty": "", "sp": " ", "zwsp": "", "plus": "+", "lt": "<", "gt": ">",
 		"amp": "&", "vbar": "|", "startsb": "[", "endsb": "]", "cpp": "C++", "blank": "", "apos": "'", "quot": `"`, "asterisk": "*", "backtick": "`"}}
 	component, _, _, _ := moduleOf(file)
@@ -38,8 +28,14 @@ func (x *expander) adoc(file string, content []byte) text {
 			}
 		}
 	}
-	r.blocks(r.process(file, split(string(content))))
-	r.out.bytes = bytes.TrimLeft(r.out.bytes, "\n")
+	var lines []docLine
+	for _, name := range []string{"idprefix", "idseparator"} {
+		if v, ok := r.attributes[name]; ok {
+			lines = append(lines, docLine{":" + name + ": " + v, file})
+		}
+	}
+	p := &preprocessor{plainReader: r}
+	r.read("x.adoc", append(lines, p.process(file, split(string(content)))...))
 	return r.out
 }
 
@@ -64,16 +60,11 @@ var (
 	adocInclude = regexp.MustCompile(`^(\\?)include::([^\[]+)\[(.*)\]$`)
 	adocAttr    = regexp.MustCompile(`\\?\{([\w-]+)(?::[^{}]*)?\}`)
 	adocSection = regexp.MustCompile(`^(={1,6}|#{1,6})[ \t]+(\S.*)$`)
-	adocID      = regexp.MustCompile(`^\[(?:\[([\w:.-]+)(?:,[^\]]*)?\]|(?:[\w-]+)?#([\w:.-]+)[^\]]*)\]$`)
-	adocList    = regexp.MustCompile(`^(\s*)(\*{1,5}|\.{1,5}|-|\d+\.|<\.>|<\d+>)[ \t]+(\S.*)$`)
-	adocTerm    = regexp.MustCompile(`^(\S.*?)(:{2,4}|;;)(?:[ \t]+(\S.*))?$`)
-	adocNote    = regexp.MustCompile(`^(NOTE|TIP|IMPORTANT|WARNING|CAUTION):[ \t]+(.*)$`)
-	adocStyle   = regexp.MustCompile(`^\[(.*)\]$`)
-	adocImage   = regexp.MustCompile(`^(image|video|audio)::([^\[]+)\[([^\],]*).*\]$`)
+	adocFence   = regexp.MustCompile("^(?:-{4,}|\\.{4,}|\\+{4,}|```.*)$")
 )
 
 // substitute puts attributes in their places. What is not known is left out and counted.
-func (r *adocReader) substitute(s string) string {
+func (r *plainReader) substitute(s string) string {
 	return adocAttr.ReplaceAllStringFunc(s, func(all string) string {
 		if all[0] == '\\' {
 			return all[1:]
@@ -98,59 +89,90 @@ func (r *adocReader) substitute(s string) string {
 	})
 }
 
-// process does what comes before blocks: conditions, attributes, files.
-func (r *adocReader) process(file string, lines []string) (out []docLine) {
-	var skip []bool
-	off := func() bool { return len(skip) > 0 && skip[len(skip)-1] }
-	comment := ""
+// A preprocessor does what comes before blocks: conditions, attributes, files.
+type preprocessor struct {
+	*plainReader
+	skip   []bool // what the conditions say that hold each other
+	fence  string // that ends what is shown as it is, or a comment
+	above  string // the attributes of what follows
+	offset int    // of the levels of sections
+}
+
+func (r *preprocessor) process(file string, lines []string) (out []docLine) {
+	off := func() bool { return len(r.skip) > 0 && r.skip[len(r.skip)-1] }
 	for _, line := range lines {
-		if comment != "" {
-			if line == comment {
-				comment = ""
-			}
-			continue
-		}
 		if m := adocIf.FindStringSubmatch(line); m != nil {
 			holds := r.holds(m[1], m[2], m[3])
-			if m[1] != "ifeval" && m[3] != "" { // on one line
-				if holds && !off() {
-					out = append(out, docLine{m[3], file})
-				}
-				continue
+			if m[1] == "ifeval" || m[3] == "" {
+				r.skip = append(r.skip, off() || !holds)
+			} else if holds && !off() { // on one line
+				out = append(out, docLine{m[3], file})
 			}
-			skip = append(skip, off() || !holds)
 			continue
 		}
 		if adocEnd.MatchString(line) {
-			if len(skip) > 0 {
-				skip = skip[:len(skip)-1]
+			r.skip = r.skip[:max(0, len(r.skip)-1)]
+			continue
+		}
+		if off() {
+			continue
+		}
+		if m := adocInclude.FindStringSubmatch(line); m != nil && m[1] == "" {
+			if !strings.HasPrefix(r.fence, "/") {
+				out = append(out, r.included(file, r.substitute(m[2]), m[3])...)
 			}
 			continue
 		}
-		switch {
-		case off():
-		case len(line) > 3 && strings.Trim(line, "/") == "":
-			comment = line
-		case strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "///"):
-		default:
-			if m := adocEntry.FindStringSubmatch(line); m != nil {
-				if r.entry(m); m[2] == "leveloffset" {
-					out = append(out, docLine{line, file})
-				}
-				continue
-			}
-			if m := adocInclude.FindStringSubmatch(line); m != nil && m[1] == "" {
-				out = append(out, r.included(file, r.substitute(m[2]), m[3])...)
-				continue
-			}
-			out = append(out, docLine{r.substitute(line), file})
+		if made, ok := r.line(line); ok {
+			out = append(out, docLine{made, file})
 		}
 	}
 	return out
 }
 
+// line is a line with its values; false if nobody sees it.
+func (r *preprocessor) line(line string) (string, bool) {
+	comments := strings.HasPrefix(r.fence, "/")
+	switch {
+	case r.fence != "" && (line == r.fence || r.fence == "```" && strings.HasPrefix(line, "```")):
+		r.fence, r.above = "", ""
+		return line, !comments
+	case comments:
+		return "", false
+	case r.fence != "":
+		if strings.Contains(r.above, "attributes") || strings.Contains(r.above, "subs=normal") {
+			line = r.substitute(line)
+		}
+		return line, true
+	case len(line) > 3 && strings.Trim(line, "/") == "":
+		r.fence = line
+		return "", false
+	case strings.HasPrefix(line, "//") && !strings.HasPrefix(line, "///"):
+		return "", false
+	case adocFence.MatchString(line):
+		if r.fence = line; line[0] == '`' {
+			r.fence = "```"
+		}
+		return line, true
+	case strings.HasPrefix(line, "["):
+		r.above += line
+	case !strings.HasPrefix(line, "."):
+		r.above = ""
+	}
+	if m := adocEntry.FindStringSubmatch(line); m != nil {
+		if r.entry(m); m[2] == "leveloffset" {
+			r.offset = number(strings.TrimPrefix(strings.TrimSpace(m[4]), "+"))
+		}
+		return line, m[2] == "idprefix" || m[2] == "idseparator"
+	}
+	if r.offset > 0 && adocSection.MatchString(line) {
+		line = strings.Repeat(line[:1], r.offset) + line
+	}
+	return r.substitute(line), true
+}
+
 // entry sets an attribute.
-func (r *adocReader) entry(m []string) {
+func (r *plainReader) entry(m []string) {
 	name := strings.ToLower(m[2])
 	if m[1] != "" || m[3] != "" {
 		delete(r.attributes, name)
@@ -160,7 +182,7 @@ func (r *adocReader) entry(m []string) {
 }
 
 // holds reports whether a condition does.
-func (r *adocReader) holds(kind, names, expression string) bool {
+func (r *plainReader) holds(kind, names, expression string) bool {
 	if kind == "ifeval" {
 		left, right, equal := "", "", true
 		parts := regexp.MustCompile(`\s*(==|!=|<=?|>=?)\s*`).FindStringSubmatchIndex(expression)
@@ -184,7 +206,7 @@ func (r *adocReader) holds(kind, names, expression string) bool {
 }
 
 // resource are the paths that a name of Antora's, or of a file, may mean.
-func (r *adocReader) resource(file, name, family string) []string {
+func (r *plainReader) resource(file, name, family string) []string {
 	component, module, own, _ := moduleOf(file)
 	if component == "" && own == "" {
 		return []string{path.Join(path.Dir(file), name)}
@@ -206,7 +228,7 @@ func (r *adocReader) resource(file, name, family string) []string {
 }
 
 // included are the lines of a file that is taken in.
-func (r *adocReader) included(file, name, options string) (out []docLine) {
+func (r *preprocessor) included(file, name, options string) (out []docLine) {
 	found, raw := r.find(r.resource(file, name, "pages")...)
 	o := adocOptions(options)
 	if found == "" || !r.admits(raw) {
@@ -242,16 +264,11 @@ func (r *adocReader) included(file, name, options string) (out []docLine) {
 		return out
 	}
 	r.stack = append(r.stack, found)
-	of := r.process(found, split(strings.TrimRight(string(raw), "\n")))
-	r.stack = r.stack[:len(r.stack)-1]
-	if n := number(strings.TrimPrefix(o["leveloffset"], "+")); n > 0 {
-		for i := range of {
-			if adocSection.MatchString(of[i].s) {
-				of[i].s = strings.Repeat("=", n) + of[i].s
-			}
-		}
-	}
-	return of
+	before := r.offset
+	r.offset += number(strings.TrimPrefix(o["leveloffset"], "+"))
+	out = r.process(found, split(strings.TrimRight(string(raw), "\n")))
+	r.stack, r.offset = r.stack[:len(r.stack)-1], before
+	return out
 }
 
 var adocOption = regexp.MustCompile(`(\w+)=(?:"([^"]*)"|([^,]*))`)
@@ -264,238 +281,51 @@ func adocOptions(s string) map[string]string {
 	return out
 }
 
-// A style is what stands above a block.
-type adocStyles struct{ id, list, title string }
-
-// blocks writes the blocks of lines.
-func (r *adocReader) blocks(lines []docLine) {
-	var style adocStyles
-	first := true
-	for i := 0; i < len(lines); {
-		from := len(r.out.bytes)
-		line := lines[i]
-		kept := false
-		switch {
-		case line.s == "" || line.s == "+" || line.s == "'''" || line.s == "<<<":
-			i++
-			kept = line.s == ""
-		case first && strings.HasPrefix(line.s, "= "):
-			r.out.write("# " + r.inline(line.s[2:]) + "\n\n")
-			for i++; i < len(lines) && lines[i].s != ""; i++ { // authors and revision
-				if adocSection.MatchString(lines[i].s) || strings.HasPrefix(lines[i].s, "[") {
-					break
-				}
-			}
-		case adocID.MatchString(line.s):
-			m := adocID.FindStringSubmatch(line.s)
-			style.id = m[1] + m[2]
-			style.list += "," + strings.Trim(line.s, "[]")
-			i, kept = i+1, true
-		case adocStyle.MatchString(line.s) && !strings.HasPrefix(line.s, "[["):
-			style.list += "," + strings.Trim(line.s, "[]")
-			i, kept = i+1, true
-		case len(line.s) > 1 && line.s[0] == '.' && line.s[1] != '.' && line.s[1] != ' ':
-			style.title = line.s[1:]
-			i, kept = i+1, true
-		default:
-			i = r.block(lines, i, style)
-		}
-		first = first && line.s == ""
-		if !kept {
-			style = adocStyles{}
-		}
-		if line.file != r.file && len(r.out.bytes) > from {
-			r.out.parts = append(r.out.parts, Part{Start: int64(from), End: int64(len(r.out.bytes)), File: line.file})
-		}
-	}
-}
-
 var adocNotes = map[string]string{"NOTE": "Note", "TIP": "Tip", "IMPORTANT": "Important", "WARNING": "Warning", "CAUTION": "Caution"}
 
-func delimits(s string) bool {
-	if s == "--" || s == "```" || strings.HasPrefix(s, "```") {
-		return true
+// admonished puts the kind of an admonition before what follows.
+func (r *plainReader) admonished(n *markup.Node) {
+	style, _, _ := strings.Cut(strings.TrimLeft(n.Attrs, ","), ",")
+	if style = style[:strings.IndexAny(style+"#", "#.%")]; adocNotes[style] != "" {
+		r.note(n, adocNotes[style])
+		r.leads = len(r.lines)
 	}
-	return len(s) >= 4 && strings.IndexByte("-.=*_+", s[0]) >= 0 && strings.Trim(s, s[:1]) == "" ||
-		len(s) >= 4 && strings.IndexByte("|,:!", s[0]) >= 0 && strings.Trim(s[1:], "=") == ""
 }
 
-// block writes one block, and returns where the next one begins.
-func (r *adocReader) block(lines []docLine, i int, style adocStyles) int {
-	line := lines[i].s
-	if m := adocSection.FindStringSubmatch(line); m != nil {
-		id := ""
-		if style.id != "" {
-			id = " {#" + style.id + "}"
-		}
-		r.out.write("\n" + strings.Repeat("#", min(len(m[1]), 6)) + " " + r.inline(m[2]) + id + "\n\n")
-		return i + 1
-	}
-	if style.title != "" {
-		r.out.write("**" + r.inline(style.title) + "**\n\n")
-	}
-	if delimits(line) {
-		return r.delimited(lines, i, style)
-	}
-	if m := adocImage.FindStringSubmatch(line); m != nil {
-		if m[1] == "image" {
-			r.out.write("![" + m[3] + "](" + m[2] + ")\n\n")
-		}
-		return i + 1
-	}
-	if strings.Contains(style.list, "source") || strings.Contains(style.list, "listing") || indent(line) > 0 && !adocList.MatchString(line) {
-		end := i
-		var code []string
-		for ; end < len(lines) && lines[end].s != ""; end++ {
-			code = append(code, lines[end].s)
-		}
-		fenced(&r.out, r.language(style), strings.Join(code, "\n"))
-		return end
-	}
-	if m := adocNote.FindStringSubmatch(line); m != nil {
-		r.out.write("**" + adocNotes[m[1]] + ":** ")
-		return r.paragraph(lines, i, m[2])
-	}
-	for key, name := range adocNotes {
-		if strings.Contains(style.list, key) {
-			r.out.write("**" + name + ":** ")
-		}
-	}
-	if m := adocList.FindStringSubmatch(line); m != nil {
-		return r.item(lines, i, m)
-	}
-	if m := adocTerm.FindStringSubmatch(line); m != nil && !strings.Contains(m[1], "://") {
-		r.out.write("**" + strings.Trim(r.inline(m[1]), "*") + "**\n\n")
-		if m[3] != "" {
-			return r.paragraph(lines, i, m[3])
-		}
-		return i + 1
-	}
-	return r.paragraph(lines, i, line)
-}
-
-// item writes an item of a list.
-func (r *adocReader) item(lines []docLine, i int, m []string) int {
-	depth := len(m[2]) - 1
-	mark := "- "
-	if m[2][0] == '.' || m[2][0] == '<' || m[2][0] >= '0' && m[2][0] <= '9' {
-		if mark = "1. "; m[2][0] != '.' {
-			depth = 0
-		}
-	}
-	r.out.write(strings.Repeat("   ", depth) + mark)
-	end := i + 1
-	item := m[3]
-	for ; end < len(lines); end++ {
-		of := lines[end].s
-		if of == "" || of == "+" || adocList.MatchString(of) || adocTerm.MatchString(of) || delimits(of) || adocStyle.MatchString(of) || strings.HasPrefix(of, ".") {
-			break
-		}
-		item += " " + strings.TrimSpace(of)
-	}
-	r.out.write(r.inline(item) + "\n")
-	if end >= len(lines) || lines[end].s == "" && (end+1 >= len(lines) || !adocList.MatchString(lines[end+1].s)) || lines[end].s == "+" {
-		r.out.write("\n")
-	}
-	return end
-}
-
-// paragraph writes running text up to a blank line or a block.
-func (r *adocReader) paragraph(lines []docLine, i int, first string) int {
-	of := []string{first}
-	for i++; i < len(lines); i++ {
-		s := lines[i].s
-		if s == "" || s == "+" || delimits(s) || adocStyle.MatchString(s) && !strings.Contains(s, "](") {
-			break
-		}
-		of = append(of, strings.TrimSpace(s))
-	}
-	for n, s := range of {
-		if rest, ok := strings.CutSuffix(s, " +"); ok {
-			of[n] = rest + "  "
-		}
-	}
-	if s := r.inline(strings.Join(of, "\n")); strings.TrimSpace(s) != "" {
-		r.out.write(s + "\n\n")
-	}
-	return i
-}
-
-func (r *adocReader) language(style adocStyles) string {
-	parts := strings.Split(style.list, ",")
-	for n, p := range parts {
-		if strings.HasPrefix(p, "source") && n+1 < len(parts) && !strings.Contains(parts[n+1], "=") {
-			return strings.TrimSpace(parts[n+1])
-		}
-	}
-	return ""
-}
-
-// delimited writes what stands between two lines that are alike.
-func (r *adocReader) delimited(lines []docLine, i int, style adocStyles) int {
-	mark := lines[i].s
-	closing := mark
-	if strings.HasPrefix(mark, "```") {
-		closing = "```"
-	}
-	end := i + 1
-	for end < len(lines) && lines[end].s != closing {
-		end++
-	}
-	inner := lines[i+1 : min(end, len(lines))]
-	note := ""
-	for key, name := range adocNotes {
-		if strings.Contains(style.list, key) {
-			note = name
-		}
-	}
+// adocText writes a paragraph, or what a marker makes of one.
+func (r *plainReader) adocText(n *markup.Node) {
+	s, mark := r.inline(r.source(n.Text)), strings.TrimSpace(n.Mark)
+	r.admonished(n)
 	switch {
-	case strings.HasSuffix(mark, "==="), strings.HasPrefix(mark, "|="):
-		if mark[0] == '=' { // an example, or an admonition
-			if note != "" {
-				r.out.write("**" + note + ":** ")
-			}
-			r.nested(inner)
-			break
-		}
-		r.table(inner, style, mark[0])
-	case mark[0] == '-' && len(mark) > 2, mark[0] == '.', mark[0] == '`':
-		var code []string
-		for _, l := range inner {
-			code = append(code, adocCallout.ReplaceAllString(l.s, ""))
-		}
-		lang := r.language(style)
-		if mark[0] == '`' {
-			lang = strings.TrimPrefix(mark, "```")
-		}
-		fenced(&r.out, lang, strings.Join(code, "\n"))
-	case mark[0] == '+': // passed through as it is
-		if !strings.Contains(style.list, "pass") {
-			r.nested(inner)
-		}
+	case n.Term:
+		r.write(n, "**"+strings.Trim(s, "*")+"**")
+	case mark == "":
+		r.write(n, s)
+	case adocNotes[strings.TrimSuffix(mark, ":")] != "":
+		r.write(n, "**"+adocNotes[strings.TrimSuffix(mark, ":")]+":** "+s)
 	default:
-		if note != "" {
-			r.out.write("**" + note + ":** ")
+		mark, box, _ := strings.Cut(mark, " ")
+		if box = strings.TrimSpace(box); box != "" {
+			s = box + " " + s
 		}
-		r.nested(inner)
+		depth, as := 0, "- "
+		if mark[0] == '*' || mark[0] == '.' {
+			depth = len(mark) - 1
+		}
+		if mark[0] != '*' && mark[0] != '-' {
+			as = "1. "
+		}
+		r.put(n, strings.Repeat("   ", depth), as, strings.ReplaceAll(s, "\n", " "), '-')
 	}
-	return end + 1
 }
 
 var adocCallout = regexp.MustCompile(`[ \t]*(?:(?://|#|--|;;)[ \t]*)?<(?:\d+|\.)>[ \t]*$`)
 
-func (r *adocReader) nested(lines []docLine) {
-	if r.depth++; r.depth < deepestBlocks {
-		r.blocks(append([]docLine{{"", r.file}}, lines...))
-	}
-	r.depth--
-}
-
 var adocCell = regexp.MustCompile(`(?:^|[ \t])(?:\d+(?:\.\d+)?[*+])?(?:\.\d+\+)?[<^>]?(?:\.[<^>])?[aehlmdsv]?\|`)
 
-// columns is how many columns a table has by its attributes; 0 if they do not say it.
-func (style adocStyles) columns() (columns int) {
-	if cols := adocOptions(style.list)["cols"]; cols != "" {
+// tableColumns is how many columns a table has by its attributes; 0 if they do not say it.
+func tableColumns(attrs string) (columns int) {
+	if cols := adocOptions(attrs)["cols"]; cols != "" {
 		for spec := range strings.SplitSeq(cols, ",") {
 			n := 1
 			if times, _, ok := strings.Cut(spec, "*"); ok {
@@ -507,10 +337,11 @@ func (style adocStyles) columns() (columns int) {
 	return columns
 }
 
-// table makes a table of Markdown.
-func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
-	columns := style.columns()
-	headed := strings.Contains(style.list, "header")
+// table writes a table.
+func (r *plainReader) table(node *markup.Node) {
+	separator, lines := r.lines[node.First].s[0], r.lines[node.First+1:max(node.First+1, node.End-1)]
+	columns := tableColumns(node.Attrs)
+	headed := strings.Contains(node.Attrs, "header")
 	var cells []string
 	seen := false
 	for n, l := range lines {
@@ -518,7 +349,7 @@ func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
 			if seen && len(cells) > 0 && !headed && columns == 0 {
 				columns = len(cells)
 			}
-			headed = headed || seen && n > 0 && len(cells) == columns && !strings.Contains(style.list, "noheader") && columns > 0
+			headed = headed || seen && n > 0 && len(cells) == columns && !strings.Contains(node.Attrs, "noheader") && columns > 0
 			continue
 		}
 		row := l.s
@@ -538,7 +369,11 @@ func (r *adocReader) table(lines []docLine, style adocStyles, separator byte) {
 		}
 		seen = true
 	}
-	r.tabled(cells, max(1, columns), headed)
+	var rows [][]string
+	for row := range slices.Chunk(cells, max(1, columns)) {
+		rows = append(rows, row)
+	}
+	r.tabled(node, rows, headed)
 }
 
 // splitRow adds the cells of a line.
@@ -556,69 +391,60 @@ func splitRow(cells []string, row string, at [][]int) []string {
 	return cells
 }
 
-// tabled writes a table of Markdown.
-func (r *adocReader) tabled(cells []string, columns int, headed bool) {
-	if !headed {
-		cells = append(make([]string, columns), cells...)
-	}
-	for n := 0; n < len(cells); n += columns {
-		r.out.write("|")
-		for _, cell := range cells[n:min(n+columns, len(cells))] {
-			r.out.write(" " + strings.ReplaceAll(r.inline(cell), "|", `\|`) + " |")
+// adocInline is what a form within running text shows.
+func (r *plainReader) adocInline(f markup.Inline, all, inner, shown string) string {
+	switch f.Kind {
+	case markup.InlineCode:
+		if len(inner) > 1 && inner[0] == '+' && inner[len(inner)-1] == '+' {
+			inner = inner[1 : len(inner)-1]
 		}
-		r.out.write("\n")
-		if n == 0 {
-			r.out.write("|" + strings.Repeat(" --- |", columns) + "\n")
+		return code(inner)
+	case markup.InlineMacro:
+		if all[0] != '<' {
+			if made, ok := r.macro(f.Name, inner, shown); ok {
+				return made
+			}
+			break
 		}
-	}
-	r.out.write("\n")
-}
-
-var adocInline = regexp.MustCompile("(xref|link|image|kbd|btn|menu|footnote|pass|stem|latexmath|asciimath|icon|indexterm2?|anchor):([^\\s\\[\\]]*)\\[((?:[^\\]\\\\]|\\\\.)*)\\]|" +
-	"<<([^,>]+?)(?:,\\s*([^>]*))?>>|(https?://[^\\s\\[\\]<>]*[^\\s\\[\\]<>.,;:)])(?:\\[([^\\]]*)\\])?|" +
-	"``?\\+?([^`\\n]+?)\\+?``?|(^|[^\\w*])\\*([^\\s*](?:[^*\\n]*[^\\s*])?)\\*|\\+\\+\\+?([^+\\n]+)\\+\\+\\+?|\\[\\[[^\\]\\n]*\\]\\]|\\(\\(\\(?[^()\\n]*\\)\\)\\)?|\\[[.#][\\w. -]+\\]#([^#\\n]+)#|<")
-
-// inline makes Markdown of running text.
-func (r *adocReader) inline(s string) string {
-	return adocInline.ReplaceAllStringFunc(s, func(all string) string {
-		m := adocInline.FindStringSubmatch(all)
-		switch {
-		case m[1] != "":
-			return r.macro(m[1], m[2], m[3])
-		case m[4] != "":
-			shown := m[5]
-			if shown == "" {
-				shown = words(strings.Trim(m[4], "_#"))
-			}
-			return "[" + shown + "](#" + strings.TrimPrefix(m[4], "#") + ")"
-		case m[6] != "":
-			shown, _, _ := strings.Cut(m[7], ",")
-			if shown = strings.TrimSuffix(shown, "^"); shown == "" {
-				return "<" + m[6] + ">"
-			}
-			return "[" + strings.Trim(shown, `"`) + "](" + m[6] + ")"
-		case m[8] != "":
-			return "`" + m[8] + "`"
-		case m[10] != "":
-			return m[9] + "**" + r.inline(m[10]) + "**"
-		case m[11] != "":
-			return m[11]
-		case m[12] != "":
-			return m[12]
-		case strings.HasPrefix(all, "(("):
-			if strings.HasPrefix(all, "(((") {
-				return ""
-			}
-			return strings.Trim(all, "()")
-		case all == "<":
-			return `\<`
+		if shown = strings.TrimSpace(shown); shown == "" {
+			shown = worded(strings.Trim(inner, "_#"))
+		}
+		return "[" + shown + "](#" + strings.TrimPrefix(inner, "#") + ")"
+	case markup.InlineAddress:
+		if shown, _, _ = strings.Cut(shown, ","); strings.TrimSuffix(shown, "^") == "" {
+			return "<" + inner + ">"
+		}
+		return "[" + strings.Trim(strings.TrimSuffix(shown, "^"), `"`) + "](" + inner + ")"
+	case markup.InlineTarget:
+		return ""
+	case markup.InlineTerm:
+		if strings.HasPrefix(all, "(((") {
+			return ""
+		}
+		return strings.Trim(all, "()")
+	case markup.InlinePass:
+		if at := strings.IndexByte(all, '['); strings.HasPrefix(all, "pass:") && at > 0 {
+			return all[at+1 : len(all)-1]
+		}
+		return strings.Trim(all, "+")
+	case markup.InlineBreak:
+		return "  \n"
+	case markup.InlineEmphasis:
+		switch all {
+		case "*":
+			return "**"
+		case "__":
+			return "*"
+		case "**", "_":
+			return all
 		}
 		return ""
-	})
+	}
+	return all
 }
 
-// macro is what a macro shows.
-func (r *adocReader) macro(name, target, shown string) string {
+// macro is what a macro shows; false if it is none that is known.
+func (r *plainReader) macro(name, target, shown string) (string, bool) {
 	shown = strings.ReplaceAll(shown, `\]`, "]")
 	switch name {
 	case "xref":
@@ -627,41 +453,43 @@ func (r *adocReader) macro(name, target, shown string) string {
 			shown = text
 		}
 		if shown == "" {
-			shown = words(strings.TrimSuffix(path.Base(file[strings.LastIndexByte(file, ':')+1:]), ".adoc"))
+			shown = worded(strings.TrimSuffix(path.Base(file[strings.LastIndexByte(file, ':')+1:]), ".adoc"))
 			if file == "" || shown == "." {
-				shown = words(strings.TrimLeft(fragment, "_"))
+				shown = worded(strings.TrimLeft(fragment, "_"))
 			}
 		}
 		if anchored {
 			fragment = "#" + fragment
 		}
 		if file == "" {
-			return "[" + shown + "](" + fragment + ")"
+			return "[" + shown + "](" + fragment + ")", true
 		}
-		return "[" + shown + "](" + r.linkTo(file) + fragment + ")"
+		return "[" + shown + "](" + r.linkTo(file) + fragment + ")", true
 	case "link":
 		shown, _, _ = strings.Cut(strings.TrimSuffix(shown, "^"), ",")
 		if shown == "" {
 			shown = target
 		}
-		return "[" + strings.TrimSuffix(strings.Trim(shown, `"`), "^") + "](" + target + ")"
+		return "[" + strings.TrimSuffix(strings.Trim(shown, `"`), "^") + "](" + target + ")", true
 	case "image":
 		alt, _, _ := strings.Cut(shown, ",")
-		return "![" + alt + "](" + target + ")"
+		return "![" + alt + "](" + target + ")", true
 	case "menu":
-		return target + " > " + shown
+		return target + " > " + shown, true
 	case "footnote":
-		return " (" + r.inline(shown) + ")"
+		return " (" + r.inline(shown) + ")", true
 	case "icon", "indexterm", "anchor":
-		return ""
+		return "", true
 	case "kbd", "stem", "latexmath", "asciimath":
-		return "`" + shown + "`"
+		return "`" + shown + "`", true
+	case "btn", "pass":
+		return shown, true
 	}
-	return shown
+	return "", false
 }
 
 // linkTo is the path from the page to what a reference names.
-func (r *adocReader) linkTo(name string) string {
+func (r *plainReader) linkTo(name string) string {
 	if !strings.Contains(path.Base(name[strings.LastIndexByte(name, ':')+1:]), ".") {
 		name += ".adoc"
 	}

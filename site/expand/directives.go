@@ -19,27 +19,41 @@ type directive struct {
 	kinds []api.SiteKind // that know it; nil for all
 	re    *regexp.Regexp
 	make  func(x *expander, file string, m []string, props map[string]any) (made text, ok bool)
+	prose bool // within code it is code
 }
 
 var directives []directive
 
 func init() { // since what they make may hold others
-	mkDocs, liquid := []api.SiteKind{api.SiteMkDocs}, []api.SiteKind{api.SiteJekyll, api.SiteGitBook, api.SitePlain, ""}
+	vitePress, mkDocs, jekyll, liquid := []api.SiteKind{api.SiteVitePress}, []api.SiteKind{api.SiteMkDocs}, []api.SiteKind{api.SiteJekyll}, []api.SiteKind{api.SiteJekyll, api.SiteGitBook, api.SitePlain, ""}
 	directives = []directive{
-		{[]api.SiteKind{api.SiteVitePress}, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude},
-		{[]api.SiteKind{api.SiteVitePress}, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode},
-		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude},
-		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet},
-		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets},
-		{mkDocs, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"']+)["']((?s:[^%]*?))-?%\}`), includeMarkdown},
-		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown},
-		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude},
-		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode},
-		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag},
-		{[]api.SiteKind{api.SiteJekyll}, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing},
-		{[]api.SiteKind{api.SiteWiki}, regexp.MustCompile(`\[\[([^\]\[\n|]+)(?:\|([^\]\[\n]+))?\]\]`), wikiLink},
-		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default\(?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value},
+		{vitePress, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude, false},
+		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
+		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet, false},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets, false},
+		{mkDocs, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"']+)["']((?s:[^%]*?))-?%\}`), includeMarkdown, false},
+		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown, false},
+		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
+		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
+		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
+		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
+		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude, false},
+		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode, false},
+		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*figure\s+([^<>%]*?)\s*/?[>%]\}\}`), figure, false},
+		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag, false},
+		{jekyll, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*#*[ \t]*\n\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), headingID, true},
+		{jekyll, regexp.MustCompile(`(?m)^[ \t]*(?:[*+-]|\d+\.)[ \t][^\n]*\n[ \t]*\{:[ \t]*toc\b[^}\n]*\}[ \t]*$`), nothing, true},
+		{jekyll, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing, true},
+		{append(jekyll, api.SiteMkDocs), regexp.MustCompile(`(?m)^ {0,3}\*\[[^\]\n]+\]:[^\n]*\n?`), nothing, true}, // what an abbreviation is short for
+		{[]api.SiteKind{api.SiteWiki}, regexp.MustCompile(`\[\[([^\]\[\n|]+)(?:\|([^\]\[\n]+))?\]\]`), wikiLink, false},
+		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default\(?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value, false},
 	}
+}
+
+// headingID puts the id that kramdown has below a heading into it.
+func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return plain(m[1] + " {#" + m[2] + "}"), true
 }
 
 func nothing(*expander, string, []string, map[string]any) (text, bool) { return text{}, true }
@@ -48,12 +62,16 @@ func nothing(*expander, string, []string, map[string]any) (text, bool) { return 
 func (x *expander) directives(file string, content []byte, props map[string]any) text {
 	var edits []edit
 	covered := make([]bool, len(content)) // by what matched before
+	var inCode []bool                     // once it is asked
 	for _, d := range directives {
 		if d.kinds != nil && !slices.Contains(d.kinds, x.Kind) {
 			continue
 		}
 		for _, at := range d.re.FindAllSubmatchIndex(content, -1) {
-			if slices.Contains(covered[at[0]:at[1]], true) {
+			if d.prose && inCode == nil {
+				inCode = codeOf(content)
+			}
+			if slices.Contains(covered[at[0]:at[1]], true) || d.prose && inCode[at[0]] {
 				continue
 			}
 			m := make([]string, len(at)/2)
@@ -79,6 +97,17 @@ func (x *expander) directives(file string, content []byte, props map[string]any)
 		return text{bytes: content}
 	}
 	return text{bytes: content}.replace(edits)
+}
+
+// codeOf says of each byte of a page whether it is code.
+func codeOf(content []byte) []bool {
+	out := make([]bool, len(content)+1)
+	for _, c := range markup.Parse("x.md", content).Code {
+		for i := c.Span.Start; i < c.Span.End; i++ {
+			out[i] = true
+		}
+	}
+	return out
 }
 
 // value is what a name stands for in the settings, in the page's front matter, or among what a file is given.
@@ -338,6 +367,14 @@ func options(s string) map[string]any {
 	return out
 }
 
+// autoref is the text of a link to an object of a program that a plug-in documents.
+func autoref(x *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	if !x.Autorefs || strings.HasSuffix(m[0], "[]") && !strings.Contains(m[1], ".") {
+		return plain(m[0]), true
+	}
+	return plain(m[1]), true
+}
+
 func includeMarkdown(x *expander, file string, m []string, _ map[string]any) (text, bool) {
 	name, content := x.find(x.beside(file, m[1])...)
 	if name == "" {
@@ -391,6 +428,8 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 			for _, key := range []string{"params." + first, first} {
 				if s, ok := said(values, key); ok {
 					return x.value(s)
+				} else if s, ok := said(values, strings.ToLower(key)); ok { // as Hugo has its settings
+					return x.value(s)
 				}
 			}
 		}
@@ -404,6 +443,13 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 		return x.code(name, content, true)
 	}
 	return x.include(name, bytes.TrimRight(content, "\n"), nil, "")
+}
+
+// figure is a picture with the words that Hugo shows at it.
+func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	o := options(m[1])
+	said := func(key string) string { s, _ := o[key].(string); return s }
+	return plain("![" + said("alt") + "](" + said("src") + ") " + strings.TrimSpace(said("title")+" "+said("caption")+" "+said("attr"))), true
 }
 
 func markdown(name string) bool {

@@ -32,6 +32,8 @@ type Rules struct {
 	Values map[string]any // of templates, by their names
 	// of reStructuredText: what stands before and behind each file
 	Prolog, Epilog string
+	// references that no page defines lead to what MkDocs generates
+	Autorefs bool
 }
 
 // A Part is a stretch of a text that another file holds.
@@ -61,14 +63,14 @@ func Markup(name string) bool {
 }
 
 var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
-	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 ")}
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
 	if Markup(name) || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
-	return isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)
+	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)
 }
 
 // unopened is front matter without the line that opens it.

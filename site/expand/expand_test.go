@@ -48,6 +48,17 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 			"a.md", "A\n\nB", 1},
 		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
 			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
+		"what kramdown has below": {Rules{Kind: api.SiteJekyll}, map[string]string{
+			"a.md": "* TOC\n{:toc}\n\n## One\n{: #own .wide}\n\nText of HTML.\n{: .note}\n\n*[HTML]: Hyper\n\n```\n{: .shown}\n*[x]: y\n```\n"},
+			"a.md", "## One {#own}\n\nText of HTML.\n\n```\n{: .shown}\n*[x]: y\n```", 0},
+		"references to objects": {Rules{Kind: api.SiteMkDocs, Autorefs: true}, map[string]string{
+			"a.md": "??? tip \"Own\"\n    See [File][a.b.File], [`a.C`][] and [x][y].\n\n[y]: z\n"},
+			"a.md", "??? tip \"Own\"\n    See File, `a.C` and [x][y].\n\n[y]: z", 0},
+		"marks of VitePress": {Rules{Kind: api.SiteVitePress}, map[string]string{
+			"a.md": "[[toc]]\n\n::: warning Own\nMore.\n:::\n\n```js\nlet a = 1 // [!code highlight]\n```\n"},
+			"a.md", "::: warning Own\nMore.\n:::\n\n```js\nlet a = 1\n```", 0},
+		"figures and parameters of Hugo": {Rules{Kind: api.SiteHugo, Values: map[string]any{"params": map[string]any{"version": "2"}}}, map[string]string{
+			"a.md": "{{< figure src=\"/d.png\" title=\"The desk\" alt=\"A desk\" >}}\n\n{{% param \"Version\" %}}\n"}, "a.md", "![A desk](/d.png) The desk\n\n2", 0},
 		"reStructuredText": {Rules{Kind: api.SiteSphinx, Values: map[string]any{"release": "2.1"}}, map[string]string{
 			"a.rst": ".. _top:\n\nTitle\n=====\n\n.. a comment\n\nUse ``x`` of |release|, see :ref:`top` and `docs <https://a.dev>`_::\n\n    run\n\n.. include:: part.txt\n\n" +
 				"Part\n----\n\n* one\n* two\n\n==== ====\nName Size\n==== ====\na    1\n==== ====\n\n.. automodule:: x\n",

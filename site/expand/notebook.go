@@ -46,7 +46,7 @@ func notebook(content []byte) []byte {
 		case cell.Type == "markdown":
 			out.write(source + "\n\n")
 		case cell.Type == "code":
-			fenced(&out, lang, source)
+			out.write(fence(lang, source) + "\n\n")
 		}
 		for _, o := range cell.Outputs {
 			shown := joined(o.Text)
@@ -54,7 +54,7 @@ func notebook(content []byte) []byte {
 				shown = joined(o.Data["text/plain"])
 			}
 			if shown = ansi.ReplaceAllString(shown, ""); strings.TrimSpace(shown) != "" && len(shown) < 20_000 {
-				fenced(&out, "", shown)
+				out.write(fence("", shown) + "\n\n")
 			}
 		}
 		if len(out.bytes) > mostMade {

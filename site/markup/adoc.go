@@ -17,6 +17,7 @@ type adoc struct {
 	above int    // the first line of the attributes above a block; -1 if there are none
 	id    string // the identifier that they give
 	style string // the block's style that they give
+	attrs string // all of them, as they are written
 }
 
 var (
@@ -82,45 +83,70 @@ func (r *adoc) block(i int) int {
 	if r.between(i) {
 		return i + 1
 	}
-	style, lang, _ := strings.Cut(r.style, ",")
+	whole := r.style
+	style, lang, _ := strings.Cut(whole, ",")
 	style, _, _ = strings.Cut(style, "%")
 	if n := r.title(i); n > 0 {
 		return i + n
 	}
-	above := r.above
-	r.above, r.id, r.style = -1, "", ""
+	above, attrs := r.above, r.attrs
+	r.above, r.id, r.style, r.attrs = -1, "", "", ""
+	node := Node{First: i, End: i + 1, Attrs: attrs, Text: Span{l.at, l.at + len(l.text)}}
 	switch {
+	case adocCode[style] && !adocFence.MatchString(l.text) && !adocContainer.MatchString(l.text) && !adocTable.MatchString(l.text),
+		l.col > 0 && adocMarker.FindString(l.text) == "" && !adocTerm.MatchString(l.text):
+		return r.unfenced(i, lang, attrs)
 	case strings.HasPrefix(l.text, "//") && !strings.HasPrefix(l.text, "///"):
 		r.p.Comments = append(r.p.Comments, l.Span)
 	case adocFence.MatchString(l.text):
-		return r.verbatim(i, l.text, lang)
+		return r.verbatim(i, l.text, lang, attrs)
 	case adocEntry.MatchString(l.text):
 		for strings.HasSuffix(r.lines[i].text, " \\") && i+1 < len(r.lines) {
 			i++
 		}
 	case adocDirective.MatchString(l.text), adocMacro.MatchString(l.text):
-		if m := adocInclude.FindStringSubmatchIndex(l.text); m != nil {
-			r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: l.text[m[4]:m[5]], Span: Span{l.at, l.at + len(l.text)},
-				At: Span{l.at + m[4], l.at + m[5]}, Label: l.text[m[2]:m[3]]})
-		}
-		r.above = above
+		r.include(i, node)
+		r.above, r.attrs = above, attrs
 	case adocTable.MatchString(l.text):
-		return r.table(i)
-	case adocContainer.MatchString(l.text), adocBreak.MatchString(l.text), l.text == "+":
-	case adocCode[style] || l.col > 0 && adocMarker.FindString(l.text) == "" && !adocTerm.MatchString(l.text):
-		j := i
-		for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].text != "+" {
-			j++
-		}
-		r.code(i, j, lang)
-		return j
+		return r.table(i, attrs)
+	case adocContainer.MatchString(l.text):
+		node.Kind = NodeContainer
+		r.node(node)
+	case adocBreak.MatchString(l.text), l.text == "+":
 	case len(l.text) > 1 && l.text[0] == '.' && l.text[1] != '.' && l.text[1] != ' ':
-		r.leaf(Span{l.at + 1, l.at + len(l.text)}, true)
-		r.style, r.above = style, above // of the block below
+		node.Kind, node.Text.Start = NodeTitle, l.at+1
+		r.node(node)
+		r.leaf(node.Text, true)
+		r.style, r.above, r.attrs = whole, above, attrs // of the block below
 	default:
-		return r.paragraph(i)
+		return r.paragraph(i, attrs)
 	}
 	return i + 1
+}
+
+// unfenced reads code that ends with its paragraph.
+func (r *adoc) unfenced(i int, lang, attrs string) int {
+	j := i
+	for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].text != "+" {
+		j++
+	}
+	if r.code(i, j, lang); j > i {
+		r.p.Nodes[len(r.p.Nodes)-1].Attrs = attrs
+	}
+	return max(j, i+1)
+}
+
+// include notes the file that a line includes, if it includes one.
+func (r *adoc) include(i int, node Node) {
+	l := r.lines[i]
+	m := adocInclude.FindStringSubmatchIndex(l.text)
+	if m == nil {
+		return
+	}
+	at := Span{l.at + m[4], l.at + m[5]}
+	node.Kind, node.Mark, node.Text, node.Attrs = NodeDirective, l.text[m[2]:m[3]], at, strings.TrimSuffix(l.text[m[1]:], "]")
+	r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: l.text[m[4]:m[5]], Span: Span{l.at, l.at + len(l.text)}, At: at, Label: node.Mark})
+	r.node(node)
 }
 
 // between reads a line without text, and what stands above a block.
@@ -154,6 +180,7 @@ func (r *adoc) attributes(i int, anchor []string) {
 		return
 	}
 	text := strings.Trim(r.lines[i].text, "[]")
+	r.attrs += "," + text
 	if m := adocID.FindStringSubmatch(text); m != nil {
 		define(m[1] + m[2])
 	}
@@ -204,8 +231,9 @@ func (r *adoc) title(i int) int {
 	if r.id != "" {
 		h.Anchor, h.Custom = r.id, true
 	}
-	r.above, r.id, r.style = -1, "", ""
+	r.above, r.id, r.style, r.attrs = -1, "", "", ""
 	r.p.Headings = append(r.p.Headings, h)
+	r.node(Node{Kind: NodeHeading, First: i, End: i + n, Text: h.Inner})
 	r.leaf(h.Inner, false)
 	return n
 }
@@ -225,7 +253,7 @@ func (r *adoc) underlined(i int) bool {
 }
 
 // verbatim reads a block of code, a passthrough or a comment up to the line that closes it.
-func (r *adoc) verbatim(i int, fence, lang string) int {
+func (r *adoc) verbatim(i int, fence, lang, attrs string) int {
 	j := i + 1
 	if strings.HasPrefix(fence, "```") {
 		lang, fence = strings.TrimPrefix(fence, "```"), "```"
@@ -238,7 +266,12 @@ func (r *adoc) verbatim(i int, fence, lang string) int {
 		r.p.Comments = append(r.p.Comments, Span{r.lines[i].Start, r.lines[end-1].End})
 		return end
 	}
-	r.code(i+1, j, lang)
+	if r.code(i+1, j, lang); i+1 < j {
+		n := &r.p.Nodes[len(r.p.Nodes)-1]
+		if n.Attrs = attrs; fence[0] == '+' {
+			n.Kind = NodePass
+		}
+	}
 	return end
 }
 
@@ -248,7 +281,7 @@ func (r *adoc) code(from, to int, lang string) {
 }
 
 // table reads the cells of a table.
-func (r *adoc) table(i int) int {
+func (r *adoc) table(i int, attrs string) int {
 	j := i + 1
 	for ; j < len(r.lines) && r.lines[j].text != r.lines[i].text; j++ {
 		l := r.lines[j]
@@ -265,16 +298,19 @@ func (r *adoc) table(i int) int {
 	}
 	end := min(j+1, len(r.lines))
 	r.p.Tables = append(r.p.Tables, Span{r.lines[i].at, r.lines[end-1].End})
+	r.node(Node{Kind: NodeTable, First: i, End: end, Attrs: attrs, Text: Span{r.lines[i].at, r.lines[end-1].End}})
 	return end
 }
 
 // paragraph reads running text, of a list item too.
-func (r *adoc) paragraph(i int) int {
+func (r *adoc) paragraph(i int, attrs string) int {
 	l := r.lines[i]
 	start := l.at + len(adocMarker.FindString(l.text))
-	if m := adocTerm.FindStringSubmatchIndex(l.text); m != nil {
-		r.leaf(Span{l.at, l.at + m[3]}, true)
-		start = l.at + m[1]
+	term := adocTerm.FindStringSubmatchIndex(l.text)
+	if term != nil {
+		r.node(Node{Kind: NodeText, First: i, End: i + 1, Text: Span{l.at, l.at + term[3]}, Term: true})
+		r.leaf(Span{l.at, l.at + term[3]}, true)
+		start = l.at + term[1]
 	} else if m := adocLabel.FindString(l.text); m != "" {
 		start = l.at + len(m)
 	}
@@ -283,7 +319,15 @@ func (r *adoc) paragraph(i int) int {
 		j++
 	}
 	last := r.lines[j-1]
-	r.leaf(Span{start, last.at + len(last.text)}, true)
+	at := Span{start, last.at + len(last.text)}
+	node := Node{Kind: NodeText, First: i, End: j, Attrs: attrs, Text: at}
+	if term == nil {
+		node.Mark = l.text[:start-l.at]
+	}
+	if at.Start < at.End {
+		r.node(node)
+	}
+	r.leaf(at, true)
 	return j
 }
 
@@ -319,71 +363,94 @@ func (r *adoc) leaf(at Span, block bool) {
 	if block {
 		r.p.Blocks = append(r.p.Blocks, at)
 	}
-	src := r.src[at.Start:at.End]
-	if !bytes.ContainsAny(src, "`<[{&+\\@(") && !bytes.Contains(src, []byte("://")) {
-		r.emphasized([]Span{at}, "*_#")
-		return
+	for _, f := range Inlines(AsciiDoc, r.src[at.Start:at.End]) {
+		r.inline(f.moved(at.Start))
 	}
-	var free []Span
-	from := at.Start
-	for _, m := range adocInline.FindAllSubmatchIndex(src, -1) {
-		whole := Span{at.Start + m[0], at.Start + m[1]}
-		group := func(n int) Span {
-			if m[2*n] < 0 {
-				return Span{whole.End, whole.End}
-			}
-			return Span{at.Start + m[2*n], at.Start + m[2*n+1]}
+}
+
+// adocForm is what a match of adocInline stands for.
+func adocForm(src []byte, m []int) Inline {
+	f := Inline{Span: Span{m[0], m[1]}, Text: Span{m[1], m[1]}}
+	group := func(n int) Span {
+		if m[2*n] < 0 {
+			return Span{m[1], m[1]}
 		}
-		switch {
-		case m[2] >= 0:
-			r.mark(whole.Start, whole.Start+1, markHidden)
-		case m[6] >= 0:
-			n := 1
-			if src[m[0]+1] == '`' {
-				n = 2
-			}
-			r.literal(whole, Span{whole.Start + n, whole.End - n})
-		case m[8] >= 0:
-			r.macro(whole, "xref", group(4), group(5))
-		case m[12] >= 0:
-			id, _, _ := strings.Cut(string(src[m[12]+2:m[13]-2]), ",")
-			r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Span: whole, Label: id})
-			r.mark(whole.Start, whole.End, markHidden)
-		case m[16] >= 0:
-			to := group(8)
-			for m[18] < 0 && to.End > to.Start && strings.IndexByte(".,;:!?')", r.src[to.End-1]) >= 0 {
-				to.End--
-				whole.End = to.End
-			}
-			if m[18] >= 0 && m[18] < m[19] {
-				r.p.Links = append(r.p.Links, Link{Kind: AutoLink, Dest: string(r.src[to.Start:to.End]), Span: to, At: to})
-				r.text(whole, group(9))
-			} else {
-				r.address(whole)
-			}
-		case m[20] >= 0:
-			name := string(r.src[group(10).Start:group(10).End])
-			if adocText[name] {
-				r.macro(whole, name, group(11), group(12))
-				break
-			}
-			if r.mark(whole.Start, whole.End, markOther); name == "image" {
-				r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[group(11).Start:group(11).End]), Span: whole, At: group(11), Label: name})
-			}
-		case m[28] >= 0:
-			r.mark(whole.Start, whole.End, markEntity)
-		case m[30] >= 0:
-			whole.End--
-			r.mark(whole.Start, whole.End, markHidden)
-		case m[34] >= 0:
-			r.mark(whole.Start, whole.End, markBreak)
-		default:
-			r.mark(whole.Start, whole.End, markOther)
-		}
-		free = append(free, Span{from, whole.Start})
-		from = whole.End
+		return Span{m[2*n], m[2*n+1]}
 	}
-	r.emphasized(append(free, Span{from, at.End}), "*_#")
+	f.Inner = f.Span
+	switch {
+	case m[2] >= 0:
+		f.Kind = InlineEscape
+	case m[6] >= 0:
+		n := 1
+		if src[m[0]+1] == '`' {
+			n = 2
+		}
+		f.Kind, f.Inner = InlineCode, Span{m[0] + n, m[1] - n}
+	case m[8] >= 0:
+		f.Kind, f.Name, f.Inner, f.Text = InlineMacro, "xref", group(4), group(5)
+	case m[12] >= 0:
+		f.Kind, f.Inner = InlineTarget, Span{m[0] + 2, m[1] - 2}
+	case m[14] >= 0:
+		f.Kind = InlineTerm
+	case m[16] >= 0:
+		f.Kind, f.Inner, f.Text = InlineAddress, group(8), group(9)
+		for m[18] < 0 && f.Inner.End > f.Inner.Start && strings.IndexByte(".,;:!?')", src[f.Inner.End-1]) >= 0 {
+			f.Inner.End--
+			f.Span.End, f.Text = f.Inner.End, Span{f.Inner.End, f.Inner.End}
+		}
+	case m[20] >= 0:
+		f.Kind, f.Name, f.Inner, f.Text = InlineMacro, string(src[m[20]:m[21]]), group(11), group(12)
+	case m[26] >= 0:
+		f.Kind = InlineValue
+	case m[28] >= 0:
+		f.Kind = InlineEntity
+	case m[30] >= 0:
+		f.Kind = InlineEmphasis // the role of what stands between the marks behind it
+		f.Span.End--
+	case m[34] >= 0:
+		f.Kind = InlineBreak
+	default:
+		f.Kind = InlinePass
+	}
+	return f
+}
+
+// inline marks a form within running text.
+func (r *adoc) inline(f Inline) {
+	switch f.Kind {
+	case InlineEscape:
+		r.mark(f.Span.Start, f.Span.Start+1, markHidden)
+	case InlineCode:
+		r.literal(f.Span, f.Inner)
+	case InlineTarget:
+		id, _, _ := strings.Cut(string(r.src[f.Inner.Start:f.Inner.End]), ",")
+		r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Span: f.Span, Label: id})
+		r.mark(f.Span.Start, f.Span.End, markHidden)
+	case InlineAddress:
+		if f.Text.Start == f.Text.End {
+			r.address(f.Span)
+			return
+		}
+		r.p.Links = append(r.p.Links, Link{Kind: AutoLink, Dest: string(r.src[f.Inner.Start:f.Inner.End]), Span: f.Inner, At: f.Inner})
+		r.text(f.Span, f.Text)
+	case InlineMacro:
+		if adocText[f.Name] {
+			r.macro(f.Span, f.Name, f.Inner, f.Text)
+			return
+		}
+		if r.mark(f.Span.Start, f.Span.End, markOther); f.Name == "image" {
+			r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[f.Inner.Start:f.Inner.End]), Span: f.Span, At: f.Inner, Label: f.Name})
+		}
+	case InlineEntity:
+		r.mark(f.Span.Start, f.Span.End, markEntity)
+	case InlineEmphasis:
+		r.mark(f.Span.Start, f.Span.End, markHidden)
+	case InlineBreak:
+		r.mark(f.Span.Start, f.Span.End, markBreak)
+	default:
+		r.mark(f.Span.Start, f.Span.End, markOther)
+	}
 }
 
 // macro reads a macro that leads somewhere, with its text.

@@ -578,3 +578,24 @@ func nestedNode(n *yaml.Node, path string) *yaml.Node {
 func sameNodes(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && a.Tag == b.Tag && slices.EqualFunc(a.Content, b.Content, sameNodes)
 }
+
+// FrontLines are the values of front matter that does not parse, as far as they stand on one line.
+func FrontLines(text string) map[string]any {
+	values := make(map[string]any)
+	for line := range strings.Lines(text) {
+		i := strings.IndexAny(line, ":=")
+		if i <= 0 {
+			continue
+		}
+		value, _, _ := strings.Cut(line[i+1:], " #")
+		if key := strings.TrimSpace(line[:i]); values[key] == nil {
+			values[key] = strings.Trim(strings.TrimSpace(value), `"'`)
+		}
+	}
+	for _, key := range []string{"_build", "build"} {
+		if values["render"] != nil && values[key] != nil {
+			values[key] = map[string]any{"render": values["render"]}
+		}
+	}
+	return values
+}

@@ -43,6 +43,7 @@ type Page struct {
 	// Of reStructuredText and AsciiDoc: what roles, directives, macros and references by a title name, which addresses do
 	// not tell. Label is the name of the role or directive ("_" for a reference by name, "xref" in AsciiDoc).
 	Refs   []Link
+	Nodes  []Node // of the same
 	Code   []Code
 	Tags   []Tag
 	Blocks []Span // paragraphs and the text of list items, in order: no headings, no tables

@@ -39,13 +39,14 @@ type rst struct {
 	label  int      // the first line of the targets above; -1 if there are none
 	named  string   // the last of these
 	loose  bool     // an underline may be too short to be one
+	mute   int      // what begins before it is no running text to edit
 }
 
 var (
 	rstDirective = regexp.MustCompile(`^\.\. +(\|[^|]+\| +)?([A-Za-z][\w.:+-]*?)::(?: +(\S.*))?$`)
 	rstTarget    = regexp.MustCompile("^\\.\\. +_(`[^`]+`|(?:[^:\\\\]|\\\\.|:\\S)+):(?: +(\\S.*))?$")
 	rstNote      = regexp.MustCompile(`^\.\. +\[[^\]\s]+\] +`)
-	rstField     = regexp.MustCompile(`^:(?:[^:\s\\]|\\.)(?:[^:\\]|\\.|:[^\s:])*:(?: +|$)`)
+	rstField     = regexp.MustCompile("^:(?:[^:\\s\\\\]|\\\\.)(?:[^:\\\\]|\\\\.|:[^\\s:`])*:(?: +|$)")
 	rstMarker    = regexp.MustCompile(`^(?:(?:[-*+•‣⁃]|\(?(?:[0-9]+|[A-Za-z]|[ivxlcdm]+|[IVXLCDM]+|#)[.)]|\|)(?: +|$))+`)
 	rstOption    = regexp.MustCompile(`^(?:--?[A-Za-z]|/[A-Z])\S*(?:[ =]<?[\w.-]+>?)?(?:, --?\S+(?:[ =]<?[\w.-]+>?)?)*(?:  +|$)`)
 	rstGrid      = regexp.MustCompile(`^\+[-=+]+\+$`)
@@ -56,7 +57,8 @@ var (
 // Directives by what their content is: code, or text as anywhere else. That of others is not read.
 var (
 	rstCode = wordSet(`code code-block sourcecode parsed-literal math raw graphviz digraph graph uml plantuml mermaid
-		doctest testcode testsetup testcleanup testoutput prompt productionlist highlight ipython`)
+		doctest testcode testsetup testcleanup testoutput prompt productionlist highlight ipython
+		ipython3 console highlight-block code-tab`)
 	rstText = wordSet(`note warning tip important caution danger attention error hint seealso todo admonition topic sidebar
 		versionadded versionchanged versionremoved deprecated rubric container only compound figure epigraph highlights
 		pull-quote tab tabs tab-set tab-item group-tab dropdown card grid grid-item grid-item-card details table list-table
@@ -69,6 +71,9 @@ var (
 	// Roles that lead somewhere.
 	rstLinks = wordSet(`doc ref term numref download any keyword std:doc std:ref std:term`)
 )
+
+// IsCodeDirective tells a directive that holds code by its name.
+func IsCodeDirective(name string) bool { return rstCode[name] }
 
 func wordSet(list string) map[string]bool {
 	out := map[string]bool{}
@@ -181,7 +186,7 @@ func (r *rst) title(i int) int {
 	}
 	if r.label >= 0 {
 		h.Span.Start = r.lines[r.label].Start
-		if h.Anchor = docutilsID(r.named); h.Anchor != "" {
+		if h.Anchor = DocutilsID(r.named); h.Anchor != "" {
 			h.Custom = true
 		}
 	}
@@ -189,15 +194,25 @@ func (r *rst) title(i int) int {
 		r.problem(t.at, "the underline of “"+t.text+"” is shorter than the title")
 	}
 	r.p.Headings = append(r.p.Headings, h)
+	r.node(Node{Kind: NodeHeading, First: i, End: under + 1, Text: h.Inner})
 	r.leaf(h.Inner)
 	return under - i + 1
 }
 
 // leaf adds running text.
 func (r *rst) leaf(at Span) {
-	if at.Start < at.End {
+	if at.Start < at.End && at.Start >= r.mute {
 		r.leaves = append(r.leaves, at)
-		r.inline(at)
+		for _, f := range Inlines(RST, r.src[at.Start:at.End]) {
+			r.inline(f.moved(at.Start))
+		}
+	}
+}
+
+// text adds a paragraph.
+func (r *rst) text(at Span) {
+	if r.leaf(at); at.Start >= r.mute {
+		r.p.Blocks = append(r.p.Blocks, at)
 	}
 }
 
@@ -207,6 +222,10 @@ func (r *rst) code(from, to int, lang string) {
 		return
 	}
 	at := Span{r.lines[from].Start, r.lines[to-1].End}
+	r.node(Node{Kind: NodeCode, First: from, End: to, Col: r.lines[from].col, Mark: lang, Text: at})
+	if at.Start < r.mute {
+		return
+	}
 	r.p.Code = append(r.p.Code, Code{Span: at, Inner: at, Lang: lang})
 	r.leaves = append(r.leaves, at)
 	r.mark(at.Start, at.End, markFence)
@@ -230,6 +249,10 @@ func (r *rst) table(i int) int {
 		}
 	}
 	at := Span{r.lines[i].at, r.lines[j-1].End}
+	r.node(Node{Kind: NodeTable, First: i, End: j, Col: r.lines[i].col, Text: at})
+	if at.Start < r.mute {
+		return j
+	}
 	r.p.Tables = append(r.p.Tables, at)
 	r.leaves = append(r.leaves, at)
 	r.mark(at.Start, at.End, markOther)
@@ -246,33 +269,41 @@ func (r *rst) paragraph(i, marker int, hanging bool) int {
 	start, col := l.at+marker, l.col+utf8.RuneCountInString(l.text[:min(marker, len(l.text))])
 	j := i + 1
 	if hanging && j < len(r.lines) && r.lines[j].col > l.col && r.lines[j].text != "" {
-		col = r.lines[j].col
-	}
-	for j < len(r.lines) && r.lines[j].text != "" && r.lines[j].col == col && !(l.col != col && r.lines[j].col <= l.col) {
-		if marker == 0 && l.col == 0 && adornment(r.lines[j].text) && len(r.lines[j].text) >= 4 {
-			break
+		if col = r.lines[j].col; marker == len(l.text) { // all of it stands below
+			r.node(Node{Kind: NodeText, First: i, End: j, Col: l.col, Content: col, Mark: l.text, Text: Span{start, start}})
+			return j
 		}
+	}
+	for j < len(r.lines) && r.goesOn(j, l.col, col) && !(marker == 0 && l.col == 0 && adornment(r.lines[j].text) && len(r.lines[j].text) >= 4) {
 		j++
 	}
 	last := r.lines[j-1]
 	end := last.at + len(last.text)
-	if start >= end {
-		return j
+	literal := strings.HasSuffix(last.text, "::")
+	if literal {
+		if end--; end == start+1 {
+			end = start // the mark alone
+		}
 	}
-	if !strings.HasSuffix(last.text, "::") {
-		r.leaf(Span{start, end})
-		r.p.Blocks = append(r.p.Blocks, Span{start, end})
-		return j
+	r.node(Node{Kind: NodeText, First: i, End: j, Col: l.col, Content: col, Mark: l.text[:marker], Text: Span{start, max(start, end)},
+		Term: j == i+1 && j < len(r.lines) && r.lines[j].text != "" && r.lines[j].col > col})
+	if !literal && start < end || start < end-1 {
+		r.text(Span{start, end})
 	}
-	if start < end-2 {
-		r.leaf(Span{start, end - 1})
-		r.p.Blocks = append(r.p.Blocks, Span{start, end - 1})
+	if !literal {
+		return j
 	}
 	outer := min(col, l.col)
 	if marker > 0 {
 		outer = col
 	}
 	return r.literalBelow(j, col, outer)
+}
+
+// goesOn reports whether a line belongs to a paragraph whose first line is at one column and whose others are at another.
+func (r *rst) goesOn(j, first, others int) bool {
+	l := r.lines[j]
+	return l.text != "" && l.col == others && (first == others || l.col > first)
 }
 
 // literalBelow reads the literal block behind a paragraph that ends in two colons: what is indented deeper than outer,
@@ -308,21 +339,28 @@ func (r *rst) explicit(i int) int {
 		r.label = -1
 		if m[2] >= 0 { // a substitution
 			r.define(i, strings.TrimSpace(l.text[m[2]:m[3]]))
-			if l.text[m[4]:m[5]] != "image" {
-				return body
-			}
 		}
 		arg := Span{l.End, l.End}
 		if m[6] >= 0 {
 			arg = Span{l.at + m[6], l.at + len(l.text)}
 		}
+		if m[2] >= 0 && l.text[m[4]:m[5]] != "image" {
+			arg.End = max(arg.End, r.lines[max(i, body-1)].End)
+			r.node(Node{Kind: NodeSubstitution, First: i, End: body, Mark: strings.Trim(l.text[m[2]:m[3]], "| "), Text: arg})
+			return body
+		}
 		return r.directive(i, l.text[m[4]:m[5]], arg, body)
 	}
 	if m := rstTarget.FindStringSubmatchIndex(l.text); m != nil {
 		name := strings.Trim(l.text[m[2]:m[3]], "`")
+		at := Span{}
 		if m[4] >= 0 {
-			at := Span{l.at + m[4], l.at + len(l.text)}
-			r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Dest: l.text[m[4]:], Span: Span{l.at, at.End}, At: at, Label: name})
+			at = Span{l.at + m[4], l.at + len(l.text)}
+		} else if below := i + 1; below < body && r.lines[below].text != "" {
+			at = Span{r.lines[below].at, r.lines[below].at + len(r.lines[below].text)}
+		}
+		if at.End > 0 {
+			r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Dest: string(r.src[at.Start:at.End]), Span: Span{l.at, at.End}, At: at, Label: name})
 			r.label = -1
 			return body
 		}
@@ -351,26 +389,50 @@ func (r *rst) define(i int, name string) {
 	r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceDefinition, Span: Span{l.at, l.End}, Label: name})
 }
 
+// options is the line behind the options of a directive.
+func (r *rst) options(j, body int) int {
+	for j < body && rstField.FindString(r.lines[j].text) != "" {
+		for at := r.lines[j].col; j < body && (rstField.FindString(r.lines[j].text) != "" || r.lines[j].col > at && r.lines[j].text != ""); {
+			j++
+		}
+	}
+	return j
+}
+
+// included notes the file that a directive names.
+func (r *rst) included(i int, name string, arg Span) {
+	if arg.Start < arg.End && (name == "include" || name == "literalinclude" || name == "image" || name == "figure") {
+		r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[arg.Start:arg.End]), Span: Span{r.lines[i].at, arg.End}, At: arg, Label: name})
+	}
+}
+
 // directive reads a directive whose content ends before the line body.
 func (r *rst) directive(i int, name string, arg Span, body int) int {
 	short := name[strings.LastIndexByte(name, ':')+1:]
 	j := i + 1
 	r.top = false
-	if arg.Start < arg.End && (name == "include" || name == "literalinclude" || name == "image" || name == "figure") {
-		r.p.Refs = append(r.p.Refs, Link{Kind: ImportLink, Dest: string(r.src[arg.Start:arg.End]), Span: Span{r.lines[i].at, arg.End}, At: arg, Label: name})
+	r.included(i, name, arg)
+	for arg.Start < arg.End && !rstCode[short] && j < body && r.lines[j].text != "" && rstField.FindString(r.lines[j].text) == "" {
+		arg.End = r.lines[j].at + len(r.lines[j].text) // of several lines
+		j++
 	}
-	switch {
-	case rstTitled[short] || rstVersion[short]:
-		j = r.argument(arg, j, body, rstVersion[short])
-	case arg.Start < arg.End && !rstCode[short]:
-		for j < body && r.lines[j].text != "" { // further signatures, and options
-			j++
+	literal := rstTitled[short] && j > i+1 && bytes.HasSuffix(r.src[arg.Start:arg.End], []byte("::"))
+	if literal {
+		arg.End--
+	}
+	options := j
+	j = r.options(j, body)
+	r.node(Node{Kind: NodeDirective, First: i, End: max(body, i+1), Col: r.lines[i].col, Mark: name, Text: arg, Options: [2]int{options, j}})
+	if k := bytes.IndexByte(r.src[arg.Start:arg.End], ' '); rstVersion[short] {
+		if arg.Start += k; k < 0 {
+			arg.Start = arg.End
 		}
 	}
-	for j < body && rstField.FindString(r.lines[j].text) != "" {
-		for at := r.lines[j].col; j < body && (rstField.FindString(r.lines[j].text) != "" || r.lines[j].col > at && r.lines[j].text != ""); {
-			j++
-		}
+	if (rstTitled[short] || rstVersion[short]) && arg.Start < arg.End {
+		r.text(arg)
+	}
+	if literal {
+		j = r.literalBelow(j, r.lines[i+1].col, r.lines[i+1].col)
 	}
 	switch {
 	case rstCode[short]:
@@ -380,28 +442,11 @@ func (r *rst) directive(i int, name string, arg Span, body int) int {
 		r.code(j, body, string(r.src[arg.Start:arg.End]))
 	case rstText[short] || strings.Contains(name, ":") && short != name || strings.HasPrefix(name, "auto"):
 		return j
-	}
-	return max(body, i+1)
-}
-
-// argument reads the argument of a directive as running text, which the next lines may go on with.
-func (r *rst) argument(arg Span, j, body int, version bool) int {
-	if version {
-		k := bytes.IndexByte(r.src[arg.Start:arg.End], ' ')
-		if arg.Start += k; k < 0 {
-			arg.Start = arg.End
-		}
-	}
-	if arg.Start == arg.End {
+	case j < body:
+		r.mute = max(r.mute, r.lines[body-1].End)
 		return j
 	}
-	for j < body && r.lines[j].text != "" && rstField.FindString(r.lines[j].text) == "" {
-		arg.End = r.lines[j].at + len(r.lines[j].text)
-		j++
-	}
-	r.leaf(arg)
-	r.p.Blocks = append(r.p.Blocks, arg)
-	return j
+	return max(body, i+1)
 }
 
 var rstInline = regexp.MustCompile("(?s)" +
@@ -412,59 +457,65 @@ var rstInline = regexp.MustCompile("(?s)" +
 	"|(\\|[^|\\s](?:[^|\\n]*[^|\\s])?\\|_{0,2})" + // 7 a substitution
 	"|(\\[(?:#[\\w-]*|\\*|[0-9]+|[A-Za-z][\\w.-]*)\\]_)" + // 8 a footnote
 	"|((?:https?|ftp)://[^\\s<>\"`]+|[\\w.+-]+@[\\w-]+(?:\\.[\\w-]+)+)" + // 9 an address
-	"|\\b([A-Za-z0-9](?:[\\w.+:-]*[A-Za-z0-9])?)(__?)" + // 10, 11 a reference
+	"|\\b([A-Za-z0-9]+(?:[-._+:][A-Za-z0-9]+)*)(__?)" + // 10, 11 a reference
 	"|(\\\\.)") // 12
 
 var embedded = regexp.MustCompile(`(?s)^(.*?)(\s*<([^<>]+)>)$`)
 
-// inline reads the markup within running text.
-func (r *rst) inline(at Span) {
-	src := r.src[at.Start:at.End]
-	if !bytes.ContainsAny(src, "`|_[\\@") && !bytes.Contains(src, []byte("://")) {
-		r.emphasized([]Span{at}, "*")
-		return
-	}
-	var free []Span // what none of the forms covers
-	from := at.Start
-	for _, m := range rstInline.FindAllSubmatchIndex(src, -1) {
-		whole := Span{at.Start + m[0], at.Start + m[1]}
-		group := func(n int) Span {
-			if m[2*n] < 0 {
-				return Span{}
-			}
-			return Span{at.Start + m[2*n], at.Start + m[2*n+1]}
+// rstForm is what a match of rstInline stands for; false if it is text.
+func rstForm(src []byte, m []int) (Inline, bool) {
+	f := Inline{Span: Span{m[0], m[1]}}
+	group := func(n int) Span { return Span{m[2*n], m[2*n+1]} }
+	role := func(n int) string { return strings.Trim(string(src[m[2*n]:m[2*n+1]]), ":") }
+	switch {
+	case m[2] >= 0:
+		f.Kind, f.Inner = InlineCode, Span{m[0] + 2, m[1] - 2}
+	case m[4] >= 0:
+		f.Kind, f.Inner, f.Name = InlineRole, group(3), role(2)
+	case m[8] >= 0:
+		f.Kind, f.Inner = InlineTarget, Span{m[0] + 2, m[1] - 1}
+	case m[10] >= 0:
+		f.Kind, f.Inner, f.Name = InlineRole, group(5), "default"
+		if m[12] >= 0 && src[m[12]] == '_' {
+			f.Name = "_"
+		} else if m[12] >= 0 {
+			f.Name = role(6)
 		}
-		switch {
-		case m[2] >= 0:
-			r.literal(whole, Span{whole.Start + 2, whole.End - 2})
-		case m[4] >= 0:
-			r.role(whole, group(3), strings.Trim(string(r.src[group(2).Start:group(2).End]), ":"))
-		case m[10] >= 0 && m[12] >= 0 && r.src[at.Start+m[12]] == '_':
-			r.role(whole, group(5), "_")
-		case m[10] >= 0 && m[12] >= 0:
-			r.role(whole, group(5), strings.Trim(string(r.src[group(6).Start:group(6).End]), ":"))
-		case m[10] >= 0:
-			r.role(whole, group(5), "default")
-		case m[18] >= 0:
-			for whole.End > whole.Start && strings.IndexByte(".,;:!?'\")*", r.src[whole.End-1]) >= 0 {
-				whole.End--
-			}
-			r.address(whole)
-		case m[20] >= 0:
-			if whole.End < len(r.src) && isWord(r.src[whole.End]) {
-				continue
-			}
-			r.role(whole, group(10), "_")
-		case m[24] >= 0:
-			r.mark(whole.Start, whole.Start+1, markHidden)
-		default: // a substitution or a footnote
-			r.mark(whole.Start, whole.End, markOther)
-			r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceLink, Dest: strings.TrimRight(string(r.src[whole.Start:whole.End]), "_"), Span: whole, At: whole, Label: "_"})
+	case m[14] >= 0:
+		f.Kind, f.Inner = InlineValue, Span{m[0] + 1, m[0] + 1 + bytes.IndexByte(src[m[0]+1:m[1]], '|')}
+	case m[16] >= 0:
+		f.Kind = InlineNote
+	case m[18] >= 0:
+		for f.Kind = InlineAddress; f.Span.End > f.Span.Start && strings.IndexByte(".,;:!?'\")*", src[f.Span.End-1]) >= 0; {
+			f.Span.End--
 		}
-		free = append(free, Span{from, whole.Start})
-		from = whole.End
+		f.Inner = f.Span
+	case m[20] >= 0:
+		f.Kind, f.Inner, f.Name = InlineRole, group(10), "_"
+		return f, m[1] == len(src) || !isWord(src[m[1]])
+	default:
+		f.Kind = InlineEscape
 	}
-	r.emphasized(append(free, Span{from, at.End}), "*")
+	return f, true
+}
+
+// inline marks a form within running text.
+func (r *rst) inline(f Inline) {
+	switch f.Kind {
+	case InlineCode:
+		r.literal(f.Span, f.Inner)
+	case InlineRole:
+		r.role(f.Span, f.Inner, f.Name)
+	case InlineAddress:
+		r.address(f.Span)
+	case InlineEscape:
+		r.mark(f.Span.Start, f.Span.Start+1, markHidden)
+	case InlineEmphasis:
+		r.mark(f.Span.Start, f.Span.End, markHidden)
+	default: // a substitution or a footnote
+		r.mark(f.Span.Start, f.Span.End, markOther)
+		r.p.Refs = append(r.p.Refs, Link{Kind: ReferenceLink, Dest: strings.TrimRight(string(r.src[f.Span.Start:f.Span.End]), "_"), Span: f.Span, At: f.Span, Label: "_"})
+	}
 }
 
 func (s *scanner) literal(whole, inner Span) {
@@ -486,36 +537,6 @@ func (s *scanner) address(at Span) {
 	s.mark(at.Start, at.End, markOther)
 }
 
-// emphasized hides the marks of emphasis in text: those that open behind a blank or a bracket and close before one.
-func (s *scanner) emphasized(text []Span, marks string) {
-	edge := func(i int) bool { return i < 0 || i >= len(s.src) || !isWord(s.src[i]) && s.src[i] < 0x80 }
-	for _, c := range []byte(marks) {
-		open := Span{}
-		for _, at := range text {
-			for i := at.Start; i < at.End; i++ {
-				if s.src[i] != c {
-					continue
-				}
-				n := 1
-				for i+n < at.End && s.src[i+n] == c {
-					n++
-				}
-				opens := edge(i-1) && i+n < len(s.src) && !isSpace(s.src[i+n])
-				closes := i > 0 && !isSpace(s.src[i-1]) && edge(i+n)
-				switch {
-				case n <= 2 && closes && open.End-open.Start == n:
-					s.mark(open.Start, open.End, markHidden)
-					s.mark(i, i+n, markHidden)
-					open = Span{}
-				case n <= 2 && opens && open.End == 0:
-					open = Span{i, i + n}
-				}
-				i += n - 1
-			}
-		}
-	}
-}
-
 // role reads interpreted text: a reference, or what its role makes of it. Text before an embedded target is running
 // text, unless other references have it for their name.
 func (r *rst) role(whole, inner Span, name string) {
@@ -535,24 +556,6 @@ func (r *rst) role(whole, inner Span, name string) {
 	}
 	l.Dest = string(r.src[l.At.Start:l.At.End])
 	r.p.Refs = append(r.p.Refs, l)
-}
-
-// docutilsID is the identifier that docutils makes of a name.
-func docutilsID(name string) string {
-	var b strings.Builder
-	for _, c := range strings.ToLower(name) {
-		switch {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9' && b.Len() > 0:
-			b.WriteRune(c)
-		case c < 0x80 && b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
-			b.WriteByte('-')
-		case c >= 0x80:
-			if k := strings.IndexRune("àáâãäåçèéêëìíîïñòóôõöùúûüýÿ", c); k >= 0 {
-				b.WriteByte("aaaaaaceeeeiiiinooooouuuuyy"[utf8.RuneCountInString("àáâãäåçèéêëìíîïñòóôõöùúûüýÿ"[:k])])
-			}
-		}
-	}
-	return strings.Trim(b.String(), "-")
 }
 
 // RefName is a name of reStructuredText as references are compared: in lower case, with single blanks.

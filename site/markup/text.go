@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html"
 	"path"
+	"regexp"
 	"slices"
 	"sort"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 
 	"golang.org/x/text/cases"
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Slug is GitHub's rule for the anchor of a heading, as the library github-slugger has it: lower case; letters,
@@ -57,7 +59,7 @@ func (s slugger) take(slug string) {
 // anchor is the anchor of a heading by the rule of its page's format.
 func (s slugger) anchor(p *Page, text string) string {
 	base, join := "id", ""
-	switch id := docutilsID(text); p.Format {
+	switch id := DocutilsID(text); p.Format {
 	case RST:
 		if _, taken := s[id]; id != "" && !taken {
 			s.take(id)
@@ -79,6 +81,23 @@ func (s slugger) anchor(p *Page, text string) string {
 			return id
 		}
 	}
+}
+
+var (
+	docutilsLetters = strings.NewReplacer("ß", "sz", "æ", "ae", "œ", "oe", "ø", "o", "đ", "d", "ħ", "h", "ı", "i", "ł", "l", "ŧ", "t")
+	docutilsGone    = regexp.MustCompile(`[^a-z0-9]+`)
+	docutilsEnds    = regexp.MustCompile(`^[-0-9]+|-+$`)
+)
+
+// DocutilsID is the identifier that docutils makes of a name; empty if nothing of it can be one.
+func DocutilsID(name string) string {
+	ascii := strings.Map(func(c rune) rune {
+		if c >= 0x80 && !unicode.IsSpace(c) {
+			return -1
+		}
+		return c
+	}, norm.NFKD.String(docutilsLetters.Replace(Lower(name))))
+	return docutilsEnds.ReplaceAllString(docutilsGone.ReplaceAllString(ascii, "-"), "")
 }
 
 func (s slugger) unique(slug string) string {

@@ -22,11 +22,12 @@ import (
 )
 
 func overHTTP(url, key string) mcp.Transport {
-	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: harness.Bearer(key)}}
+	return &mcp.StreamableClientTransport{Endpoint: url, HTTPClient: &http.Client{Transport: harness.Bearer(key)}, MaxRetries: 50}
 }
 
 var mcpPages = map[string]string{
 	"index.md":          "# Harbour\n\nHarbour keeps boats.\n",
+	"guides/index.md":   "---\ntitle: Guides\n---\n",
 	"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n",
 	"internal/plan.md":  "---\nhidden: true\n---\n# Plan\n\nThe codename is Bluefin.\n",
 	"drafts/next.md":    "---\ndraft: true\n---\n# Next\n\nThe next codename is Marlin.\n",
@@ -59,17 +60,19 @@ func TestEditorsReadOverMCP(t *testing.T) {
 	}
 	readsAndAsks(t, editor, "docs://"+p.Domain+"/")
 
-	// A session stays with the server that it began at, even if another one has its name, and with its key.
-	overTheWire := func(address, key, session string) (int, string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address,
-			strings.NewReader(`{"jsonrpc":"2.0","id":7,"method":"resources/list"}`))
+	// A session, of a client of an older revision, stays with the server that it began at, even if another one has its
+	// name, and with its key.
+	post := func(address, key, session, message string) (int, string, string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, address, strings.NewReader(message))
 		if err != nil {
 			t.Fatal(err)
 		}
 		for name, value := range map[string]string{"Mcp-Session-Id": session, "Content-Type": "application/json",
 			"Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2025-06-18",
 			"Authorization": "Bearer " + key} {
-			req.Header.Set(name, value)
+			if value != "" {
+				req.Header.Set(name, value)
+			}
 		}
 		res, err := http.DefaultClient.Do(req)
 		if err != nil {
@@ -80,22 +83,48 @@ func TestEditorsReadOverMCP(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return res.StatusCode, string(body)
+		return res.StatusCode, string(body), res.Header.Get("Mcp-Session-Id")
 	}
-	if status, body := overTheWire(address, p.Assistant, editor.ID()); status != http.StatusOK ||
+	overTheWire := func(address, key, session string) (int, string) {
+		status, body, _ := post(address, key, session, `{"jsonrpc":"2.0","id":7,"method":"resources/list"}`)
+		return status, body
+	}
+	_, _, session := post(address, p.Assistant, "", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"old","version":"1"}}}`)
+	post(address, p.Assistant, session, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
+	if status, body := overTheWire(address, p.Assistant, session); status != http.StatusOK ||
 		!strings.Contains(body, "mooring") {
 		t.Errorf("the session at its own server: %d %s", status, body)
 	}
 	for name, at := range map[string][3]string{
-		"another project, by its own key": {server.URL + "/mcp/" + other.Domain, other.Assistant, editor.ID()},
-		"the project's agent":             {server.URL + "/mcp/agent/" + p.ID, p.Admin, editor.ID()},
-		"the project, by another's key":   {address, other.Assistant, editor.ID()},
+		"another project, by its own key": {server.URL + "/mcp/" + other.Domain, other.Assistant, session},
+		"the project's agent":             {server.URL + "/mcp/agent/" + p.ID, p.Admin, session},
+		"the project, by another's key":   {address, other.Assistant, session},
 		"the project, with a name made up": {address, p.Assistant,
 			"NSUZ6JQGH2QPEBKZ2PDO5TZ6GE-00000000000000000000000000000000"},
 	} {
 		if status, body := overTheWire(at[0], at[1], at[2]); status < 400 || strings.Contains(body, "mooring") {
 			t.Errorf("%s: %d %s", name, status, body)
 		}
+	}
+
+	// A restart ends no session: the editor goes on as if nothing had happened.
+	server.Stop()
+	server.Start()
+	if text, _ := harness.CallTool(t, editor, "search", map[string]any{"query": "moor a boat"}); !strings.Contains(text, "harbour moor") {
+		t.Errorf("search after a restart: %s", text)
+	}
+	if status, body := overTheWire(address, p.Assistant, session); status != http.StatusOK || !strings.Contains(body, "mooring") {
+		t.Errorf("the session after a restart: %d %s", status, body)
+	}
+
+	// A page without text gives its title and the pages below it, as a resource too.
+	index, _ := harness.CallTool(t, editor, "read_page", map[string]any{"path": "guides/index"})
+	if !strings.HasPrefix(index, "# Guides\n") || !strings.Contains(index, "- [Mooring](guides/mooring.md)") {
+		t.Errorf("a page without text is %q", index)
+	}
+	whole, err := editor.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "docs://" + p.Domain + "/guides/index.md"})
+	if err != nil || len(whole.Contents) != 1 || whole.Contents[0].Text != index {
+		t.Errorf("its resource is %+v, %v", whole, err)
 	}
 
 	// Without a key, once the project lets everybody.
@@ -184,7 +213,7 @@ func readsAndAsks(t *testing.T, editor *mcp.ClientSession, base string) {
 	for _, r := range resources.Resources {
 		uris = append(uris, strings.TrimPrefix(r.URI, base))
 	}
-	if got := strings.Join(uris, " "); got != "guides/mooring.md index.md" {
+	if got := strings.Join(uris, " "); got != "guides/index.md guides/mooring.md index.md" {
 		t.Errorf("resources are %q", got)
 	}
 	read, err := editor.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: base + "guides/mooring.md"})
@@ -315,7 +344,7 @@ func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
 		text[filepath.ToSlash(name)] = string(content)
 		return err
 	})
-	if got := strings.Join(names, " "); err != nil || got != "guides/mooring.md index.md llms-full.txt llms.txt" {
+	if got := strings.Join(names, " "); err != nil || got != "guides/mooring.md guides.md index.html.md llms-full.txt llms.txt" {
 		t.Fatalf("the files are %s, %v", got, err)
 	}
 	if !strings.Contains(text["llms.txt"], "- [Mooring](https://harbour.example.com/docs/guides/mooring.md)\n") {

@@ -64,10 +64,15 @@ func TestTheTypeScriptClient(t *testing.T) {
 	}
 }
 
-// TestThePageAboutClientsCompiles takes the code of the page as it stands: TypeScript under strict rules, and Go in a
-// module of somebody else's that names a checkout of ours, and needs no other module.
-func TestThePageAboutClientsCompiles(t *testing.T) {
+// TestThePageAboutClientsRuns takes the code of the page as it is, and runs it with the keys of a server: TypeScript under
+// strict rules, and Go in a module of somebody else's that names a checkout of ours, and needs no other module.
+func TestThePageAboutClientsRuns(t *testing.T) {
 	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	project := harness.NewProject(t, data, "docs", harness.WriteFiles(t, map[string]string{
+		"keys.md": "# Keys\n\n## Rotate a key\n\nRotate a key with `docent key rotate`. Do it every ninety days.\n"}))
+	server := harness.NewServer(t, data)
+	environment := append(os.Environ(), "DOCENT_ADMIN_KEY="+project.Admin, "DOCENT_ASSISTANT_KEY="+project.Assistant)
 	page, err := os.ReadFile("../../docs/api/clients.mdx")
 	if err != nil {
 		t.Fatal(err)
@@ -78,7 +83,7 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 		if !found || len(code) < 500 {
 			t.Fatalf("the page has no code in %s", language)
 		}
-		return code
+		return strings.NewReplacer("https://docent.example.com", server.URL, "docs.example.com", project.Domain).Replace(code)
 	}
 	checkout, err := filepath.Abs("../..")
 	if err != nil {
@@ -94,6 +99,11 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 	if out, err := theirs.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
+	run := exec.CommandContext(t.Context(), "go", "run", ".")
+	run.Dir, run.Env = theirs.Dir, append(environment, theirs.Env[len(theirs.Env)-3:]...)
+	if out, err := run.CombinedOutput(); err != nil || !strings.Contains(string(out), "docent key rotate") {
+		t.Errorf("the page's Go: %v\n%s", err, out)
+	}
 	deps := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")
 	deps.Dir, deps.Env = theirs.Dir, theirs.Env
 	out, err := deps.Output()
@@ -108,10 +118,15 @@ func TestThePageAboutClientsCompiles(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	tsc := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--noEmit", "--strict", "--target", "es2022",
+	tsc := exec.CommandContext(t.Context(), "node", "node_modules/typescript/bin/tsc", "--outDir", dir, "--strict", "--target", "es2022",
 		"--module", "nodenext", "--typeRoots", filepath.Join(checkout, "api/typescript/node_modules/@types"), "--types", "node", file)
 	tsc.Dir = sdk
 	if out, err := tsc.CombinedOutput(); err != nil {
-		t.Errorf("%v\n%s", err, out)
+		t.Fatalf("%v\n%s", err, out)
+	}
+	node := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "page.mjs"))
+	node.Env = environment
+	if out, err := node.CombinedOutput(); err != nil || !strings.Contains(string(out), "docent key rotate") {
+		t.Errorf("the page's TypeScript: %v\n%s", err, out)
 	}
 }

@@ -31,6 +31,9 @@ func (g *guest) form(status int, path string, pairs ...string) string {
 		form.Set(pairs[i], pairs[i+1])
 	}
 	res := g.do(http.MethodPost, acmeConsole+path, form, "Sec-Fetch-Site", "same-origin")
+	if status == http.StatusOK && res.StatusCode == http.StatusSeeOther {
+		res = g.do(http.MethodGet, res.Header.Get("Location"), nil)
+	}
 	text := harness.TextOf(g.T, res)
 	if res.StatusCode != status {
 		g.T.Fatalf("POST %s: %d, want %d: %s", path, res.StatusCode, status, text)

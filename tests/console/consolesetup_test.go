@@ -133,7 +133,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 		t.Fatalf("%d", status)
 	}
 	page = b.Await(question, "opens at six")
-	wants(t, page, "https://docs.harbour.example", "Next: the keys")
+	wants(t, page, "https://docs.harbour.example", "Continue")
 
 	status, page, _ = b.Send(to+"/keys", to+"/create", nil)
 	key := regexp.MustCompile(`dct_asst_[A-Za-z0-9_-]+|dct_[a-z]+_[A-Za-z0-9_-]+`)

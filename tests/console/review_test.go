@@ -105,7 +105,7 @@ func TestAJobIsStartedReviewedAndMergedOnTheConsole(t *testing.T) {
 	_, form := r.open(console + "/jobs/new")
 	at, _ := r.send(console+"/jobs/create", url.Values{"token": {r.field(form, "token")}, "key": {r.field(form, "key")},
 		"prompt": {`replace "log in" with "sign in" everywhere`}, "dry": {"yes"}})
-	page := r.until(at, "Do it for real")
+	page := r.until(at, "Create pull request")
 	for _, want := range []string{"dry run", "What would change", "<del>log</del>", "<ins>sign</ins>", "guides/tea.md"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the dry run lacks %q", want)

@@ -26,20 +26,38 @@ var forbidden = []struct{ word, write string }{
 	{`where (nil|zero|empty|there (is|are) no)`, "if: where is for places"},
 }
 
+// forbiddenInPages are those that the pages of the console say in no other way either.
+var forbiddenInPages = []struct{ word, write string }{
+	{`may be empty`, "optional"},
+	{`taken? back`, "undone, revoked"},
+	{`good for nothing`, "no longer works"},
+	{`colours?|behaviours?|catalogues?|favour\w*|recognis\w+|authoris\w+`, "in American spelling"},
+	{`e-mail`, "email"},
+	{`store the`, "save"},
+	{`look at (it|them)`, "review"},
+	{`what stands|stands here`, "appears"},
+	{`make (a|the|both|yourself an?) (\w+ )?(key|keys|account|secret|link|backup|project)`, "create"},
+}
+
 // unchecked are files that name the words, or a ferry's fare.
 var unchecked = []string{"tests/tree/words_test.go", "tests/models/injected_test.go", "tests/models/models_test.go"}
 
 func TestWordsAreThoseOfTheField(t *testing.T) {
 	t.Parallel()
 	root := os.DirFS(filepath.Join("..", ".."))
-	words := make([]*regexp.Regexp, len(forbidden))
-	for i, f := range forbidden {
+	all := slices.Concat(forbidden, forbiddenInPages)
+	words := make([]*regexp.Regexp, len(all))
+	for i, f := range all {
 		words[i] = regexp.MustCompile(`(?i)\b(` + f.word + `)\b`)
 	}
 	check := func(path string, line int, text string) {
-		for i, w := range words {
+		list := words[:len(forbidden)]
+		if strings.HasSuffix(path, ".html") {
+			list = words
+		}
+		for i, w := range list {
 			if said := w.FindString(text); said != "" {
-				t.Errorf("%s:%d says %q; write: %s", path, line, said, forbidden[i].write)
+				t.Errorf("%s:%d says %q; write: %s", path, line, said, all[i].write)
 			}
 		}
 	}
@@ -54,7 +72,7 @@ func TestWordsAreThoseOfTheField(t *testing.T) {
 		files++
 		src, _ := fs.ReadFile(root, path)
 		switch {
-		case path == "CONTRIBUTING.md" || path == "docs/ARCHITECTURE.md":
+		case path == "CONTRIBUTING.md" || path == "docs/ARCHITECTURE.md" || strings.HasPrefix(path, "web/templates/"):
 			for i, line := range strings.Split(string(src), "\n") {
 				check(path, i+1, line)
 			}

@@ -1,21 +1,31 @@
 // Small behaviours of the pages, each named by a data attribute. Pages can be read, and forms sent, without them.
 "use strict";
 
-// data-time: a time in the reader's zone, with the exact one on hover. The year is shown where it is not this one.
+// data-time: a time of the last or the next day by how far it is, another one in the reader's zone; the exact one on hover. The year
+// is shown where it is not this one.
 const thisYear = new Date().getFullYear();
 const near = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
-const far = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const dated = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+function ago(at) {
+  const seconds = Math.round((at - Date.now()) / 1000), away = Math.abs(seconds);
+  if (away < 45) return seconds > 0 ? "in a moment" : "just now";
+  if (away < 3600) return relative.format(Math.round(seconds / 60), "minute");
+  if (away < 86400) return relative.format(Math.round(seconds / 3600), "hour");
+  return (at.getFullYear() === thisYear ? near : dated).format(at);
+}
 function localTimes(root) {
   for (const el of root.querySelectorAll("time[data-time]")) {
     const at = new Date(el.dateTime);
     if (isNaN(at)) continue;
-    el.textContent = (at.getFullYear() === thisYear ? near : far).format(at);
+    el.textContent = ago(at);
     el.title = exact.format(at);
-    el.removeAttribute("data-time");
+    el.dataset.time = "shown";
   }
 }
 localTimes(document);
+setInterval(() => localTimes(document), 60_000);
 new MutationObserver((changes) => { // before what has come is painted
   for (const { addedNodes } of changes) for (const node of addedNodes) if (node.querySelectorAll) localTimes(node.parentElement ?? node);
 }).observe(document.documentElement, { childList: true, subtree: true });

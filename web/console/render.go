@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +16,7 @@ import (
 	"github.com/yuin/goldmark/extension"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/internal/cell"
 	"docent/internal/gzipped"
 	"docent/persistence/catalog"
@@ -82,6 +84,8 @@ type page struct {
 	Path    string // the page's own address
 	Version string
 	Content template.HTML // of the page, in the shell
+	Faults  []fault       // what is wrong with the page's form
+	Failed  bool          // what the visitor did was not done
 	visit   *Visit
 }
 
@@ -94,6 +98,27 @@ func (p page) May(role string) bool {
 		return p.visit.Who.Rights.Operator
 	}
 	return p.visit.Who.Role(p.visit.Org).AtLeast(api.Role(role))
+}
+
+// Side reports whether the page has a menu beside it.
+func (p page) Side() bool { return p.Nav || p.Name == "manual" }
+
+// help are the pages of the documentation that explain pages, by the beginnings of their templates' names.
+var help = map[string]string{
+	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "automation": "console/automations",
+	"automations": "console/automations", "connect": "console/webhooks", "conversations": "console/conversations",
+	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "console/webhooks", "job": "console/jobs",
+	"jobs": "console/jobs", "keys": "console/keys", "models": "deploy/models", "overview": "console/overview",
+	"people": "console/people", "playground": "console/playground", "projects": "console", "pulls": "console/pull-requests",
+	"reference": "api/overview", "report": "console/report", "settings": "console/settings", "setup": "console/setup",
+	"sources": "console/sources", "system": "console/system", "thread": "console/conversations", "webhook": "api/webhooks",
+	"widget": "assistant/widget",
+}
+
+// Help returns the page of the documentation that explains this one, below /docs; empty if none does.
+func (p page) Help() string {
+	name, _, _ := strings.Cut(p.Name, ".")
+	return help[name]
 }
 
 // Current says whether an entry of the menu leads to the page itself ("page") or to what it is a part of ("true").
@@ -143,6 +168,9 @@ func write(w http.ResponseWriter, req *http.Request, status int, p page) error {
 	if p.Content, err = Execute(p.Name, p); err != nil {
 		return err
 	}
+	if p.Failed = status >= http.StatusBadRequest; p.Failed {
+		p.Faults = faultsOf(p.Content)
+	}
 	whole, err := Execute("shell", p)
 	if err != nil {
 		return err
@@ -177,7 +205,7 @@ func sendTo(w http.ResponseWriter, req *http.Request, status int, kind string, b
 	h := w.Header()
 	if strings.HasPrefix(kind, "text/html") {
 		protect(h)
-		body = compress(h, req, body)
+		body = gzipped.Answer(h, gzipped.Taken(req), body)
 	}
 	h.Set("Content-Type", kind)
 	if h.Get("Cache-Control") == "" {
@@ -204,7 +232,7 @@ type errorView struct {
 func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, message string,
 	problems []api.Problem, request string) {
 	view := errorView{Status: status, Name: http.StatusText(status), Message: message, Problems: problems, Request: request}
-	p := page{View: view, Title: view.Name, Name: "error", Path: req.URL.Path, Version: s.Version}
+	p := s.page(s.visitOf(w, req), "error", view.Name, view)
 	if req.Header.Get("HX-Request") == "true" {
 		if part, err := Execute("error.part", p); err == nil {
 			w.Header().Set("HX-Retarget", "#problems")
@@ -217,6 +245,29 @@ func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, 
 		s.Log.Error("an error could not be shown", "error", err)
 		sendTo(w, req, http.StatusInternalServerError, "text/plain; charset=utf-8", []byte(message))
 	}
+}
+
+// visitOf is who sees an error, so that it is shown with the menu that the visitor knows. Nobody is signed in if it cannot be
+// told.
+func (s *Server) visitOf(w http.ResponseWriter, req *http.Request) *Visit {
+	v := &Visit{ResponseWriter: w, Req: req, Now: s.Now(), server: s}
+	if p, ok := w.(interface{ Peer() (netip.Addr, bool) }); ok {
+		v.Client, v.secure = p.Peer()
+	}
+	who, ok, err := s.identify(v)
+	if err != nil || !ok {
+		return v
+	}
+	v.SignedIn, v.Who = true, who
+	parts := strings.Split(req.URL.Path, "/")
+	if len(parts) < 4 || parts[1] != "console" || !who.Role(api.OrgID(parts[2])).Valid() {
+		return v
+	}
+	v.Org = api.OrgID(parts[2])
+	if p, err := s.Catalog.ProjectByDomain(v.Context(), parts[3]); err == nil && p.Org == v.Org {
+		v.Project = p
+	}
+	return v
 }
 
 // renderer renders what people and models write. Raw HTML and links that run programs are left out: that is goldmark's
@@ -263,12 +314,7 @@ func render(text []byte) ([]byte, error) {
 }
 
 // Count returns a number with its noun, as in "1 page" and "2 pages".
-func Count(n int, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return strconv.Itoa(n) + " " + noun
-}
+func Count(n int, noun string) string { return brief.Count(n, noun) }
 
 // dict gives a template inside a template several values by name.
 func dict(pairs ...any) (map[string]any, error) {

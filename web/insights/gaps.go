@@ -213,7 +213,7 @@ func (s *handler) openGap(v *console.Visit) error {
 	}
 	v.About(gap.Job, "")
 	v.Audit("gap.open", string(gap.ID), string(gap.Job))
-	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "The job is open. It is on its way.")
+	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "The job has started.")
 }
 
 // notOpened shows the form again with what was written, and why no job was opened.

@@ -65,7 +65,7 @@ func (s *handler) enter(v *console.Visit) error {
 	if err := s.BeginPerson(v, p, byLink); err != nil {
 		return err
 	}
-	return v.Done("/console/account", "You are in. Choose a password, so that you can sign in again.")
+	return v.Done("/console/account", "Set a password to finish.")
 }
 
 // byLink is how a person came in who may choose a password without knowing the one before.

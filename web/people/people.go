@@ -16,6 +16,13 @@ import (
 // invitationLife is how long an invitation can be accepted.
 const invitationLife = 7 * 24 * time.Hour
 
+// A shownLink lets somebody in; it is shown once.
+type shownLink struct {
+	Link      string
+	LocalOnly bool   // the link leads to this machine: public_url is not set
+	LinkFor   string // what the link is
+}
+
 type peopleView struct {
 	Organization string
 	Members      []memberLine
@@ -23,12 +30,10 @@ type peopleView struct {
 	Links        []console.OpenLink // of people whose accounts are in the visitor's hands
 	Roles        []api.Role
 	Provider     string
-	Link         string // shown once
-	LocalOnly    bool   // the link leads to this machine: public_url is not set
-	LinkFor      string // what the link is
-	Problems     map[string]string
-	Email        string
-	Role         api.Role
+	shownLink
+	Problems map[string]string
+	Email    string
+	Role     api.Role
 }
 
 type memberLine struct {
@@ -77,12 +82,13 @@ func (s *handler) showPeople(v *console.Visit) error {
 	if err != nil {
 		return err
 	}
+	v.TakeOnce(&view.shownLink)
 	return s.Render(v, "people", "People", view)
 }
 
 func peoplePath(v *console.Visit) string { return "/console/" + string(v.Org) + "/people" }
 
-// invite makes an invitation. Its link is on the page that answers, and nowhere else.
+// invite makes an invitation. Its link is on the page that it leads to, once, and nowhere else.
 func (s *handler) invite(v *console.Visit) error {
 	role, email := api.Role(v.Form.Get("role")), api.CleanEmail(v.Form.Get("email"))
 	token := rand.Text()
@@ -95,11 +101,11 @@ func (s *handler) invite(v *console.Visit) error {
 	}
 	i, err := s.Catalog.AddInvitation(v.Context(), api.Invitation{Org: v.Org, Role: role, Email: email, By: v.Who.Name,
 		CreatedAt: v.Now, ExpiresAt: v.Now.Add(invitationLife)}, api.HashSecret(token))
-	view, also := s.peopleOf(v)
-	if also != nil {
-		return also
-	}
 	if errors.Is(err, api.ErrInvalid) {
+		view, also := s.peopleOf(v)
+		if also != nil {
+			return also
+		}
 		view.Problems, view.Email, view.Role = console.Faults(err), email, role
 		return s.RenderStatus(v, http.StatusBadRequest, "people", "People", view)
 	}
@@ -107,12 +113,8 @@ func (s *handler) invite(v *console.Visit) error {
 		return err
 	}
 	v.Audit("invitation.create", cmp.Or(email, string(i.ID)), "as "+string(role))
-	view.Link, view.LocalOnly = v.Absolute("/invite/"+token), v.LocalOnly()
-	view.LinkFor = fmt.Sprintf("lets one person in as %s, within seven days", role)
-	if email != "" {
-		view.LinkFor = fmt.Sprintf("lets %s in as %s, within seven days", email, role)
-	}
-	return s.Render(v, "people", "People", view)
+	return v.Once(peoplePath(v), shownLink{v.Absolute("/invite/" + token), v.LocalOnly(),
+		fmt.Sprintf("lets %s in as %s, within seven days", cmp.Or(email, "one person"), role)})
 }
 
 func (s *handler) revokeInvitation(v *console.Visit) error {
@@ -121,7 +123,7 @@ func (s *handler) revokeInvitation(v *console.Visit) error {
 		return api.Named(err, "open invitation")
 	}
 	v.Audit("invitation.revoke", cmp.Or(i.Email, string(i.ID)), "")
-	return v.Done(peoplePath(v), "The invitation is taken back.")
+	return v.Done(peoplePath(v), "The invitation is revoked.")
 }
 
 // member is the person that a form is about, who must be in the address's organization.
@@ -281,13 +283,8 @@ func (s *handler) linkPerson(v *console.Visit) error {
 		return err
 	}
 	v.Audit("person.link", p.Email, string(made.ID))
-	view, err := s.peopleOf(v)
-	if err != nil {
-		return err
-	}
-	view.Link, view.LocalOnly = v.Absolute("/enter/"+token), v.LocalOnly()
-	view.LinkFor = "lets " + p.Email + " in once, within a day, to choose a password"
-	return s.Render(v, "people", "People", view)
+	return v.Once(peoplePath(v), shownLink{v.Absolute("/enter/" + token), v.LocalOnly(),
+		"lets " + p.Email + " in once, within a day, to choose a password"})
 }
 
 // linksOf are the unused links of those members whose accounts are in the visitor's hands.

@@ -47,6 +47,13 @@ type madeKey struct {
 	Chat   string // for useChat
 }
 
+// A shownKey is what the page shows once: a key with its secret, or the secret that signs reader tokens.
+type shownKey struct {
+	Kind                 api.KeyKind
+	Name, Secret, Server string
+	Reader               string
+}
+
 func keysPath(v *console.Visit) string { return v.Base() + "/keys" }
 
 // projectKeys are the keys that the page shows: those made for the project, and those of its organization that were
@@ -93,10 +100,18 @@ func (s *handler) showKeys(v *console.Visit) error {
 	if kind := api.KeyKind(v.Query("kind")); kind == api.AdminKey || kind == api.ServerKey {
 		view.Form.Kind = kind
 	}
+	var shown shownKey
+	if v.TakeOnce(&shown) {
+		view.Readers.Made = shown.Reader
+		if shown.Secret != "" {
+			view.Made = &madeKey{Key: api.Key{Kind: shown.Kind, Name: shown.Name}, Secret: shown.Secret}
+			view.Made.Curl, view.Made.Chat = snippets(shown.Server, v.Project, shown.Kind, shown.Secret)
+		}
+	}
 	return s.Render(v, "keys", "API keys", view)
 }
 
-// createKey makes a key. Its secret is on the page that answers, and nowhere else.
+// createKey makes a key. Its secret is on the page that it leads to, once, and nowhere else.
 func (s *handler) createKey(v *console.Visit) error {
 	f := keyForm{Kind: api.KeyKind(v.Form.Get("kind")), Name: strings.TrimSpace(v.Form.Get("name")),
 		Expires: v.Form.Get("expires"), Origins: v.Form.Get("origins"), AllowIP: v.Form.Get("allowIp"),
@@ -114,18 +129,16 @@ func (s *handler) createKey(v *console.Visit) error {
 	if err != nil && !errors.Is(err, api.ErrInvalid) {
 		return err
 	}
-	view, also := s.keysOf(v)
-	if also != nil {
-		return also
-	}
 	if err != nil {
+		view, also := s.keysOf(v)
+		if also != nil {
+			return also
+		}
 		view.Form, view.Problems = f, fieldProblems(err)
 		return s.RenderStatus(v, http.StatusBadRequest, "keys", "API keys", view)
 	}
 	v.Audit("key.create", string(key.ID), strings.TrimSpace(string(key.Kind)+" "+key.Name))
-	view.Made = &madeKey{Key: key, Secret: secret}
-	view.Made.Curl, view.Made.Chat = snippets(v.Absolute(""), v.Project, key.Kind, secret)
-	return s.Render(v, "keys", "API keys", view)
+	return v.Once(keysPath(v), shownKey{Kind: key.Kind, Name: key.Name, Secret: secret, Server: v.Absolute("")})
 }
 
 // key is the key that a form asks for.

@@ -220,7 +220,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 		}
 		where, do := "/settings", "To the limits"
 		if l.Key != "" {
-			where, do = "/keys", "To the keys"
+			where, do = "/keys", "Manage keys"
 		}
 		add(used >= l.Limit, where, do, "%s: %d of %d used.", l.Of, used, l.Limit)
 	}
@@ -231,7 +231,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 		}
 	}
 	if failed > 0 {
-		add(false, "/jobs?status=failed", "Look at them", "%s failed in the last 24 hours.", console.Count(failed, "job"))
+		add(false, "/jobs?status=failed", "Review", "%s failed in the last 24 hours.", console.Count(failed, "job"))
 	}
 	now, then := o.Week, before
 	if enough := 20; min(now.Questions, then.Questions) >= enough && console.AnsweredPercent(now) <= console.AnsweredPercent(then)-10 {
@@ -239,16 +239,16 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 			console.AnsweredPercent(now), console.AnsweredPercent(then))
 	}
 	if now.Questions >= 5 && now.Down*5 >= now.Questions {
-		add(false, "/conversations?rating=down", "Look at them", "%d of %d answers of the last seven days were rated down.", now.Down,
+		add(false, "/conversations?rating=down", "Review", "%d of %d answers of the last seven days were rated down.", now.Down,
 			now.Questions)
 	}
 	if c.DeadLinks > 0 {
-		add(false, "/sources", "Look at them", "The documentation has %s.", console.Count(c.DeadLinks, "dead link"))
+		add(false, "/sources", "Review", "The documentation has %s.", console.Count(c.DeadLinks, "dead link"))
 	}
 	slices.SortStableFunc(o.Concerns, console.WorstFirst)
 	switch {
 	case len(o.Concerns) == 0:
-		o.Health = "All is well"
+		o.Health = "Healthy"
 	case o.Concerns[0].Bad:
 		o.Bad, o.Health = true, "Readers are affected"
 	default:

@@ -23,19 +23,14 @@ func (s *handler) readersOf(v *console.Visit, view *readersView) error {
 	return nil
 }
 
-// newReaderSecret makes a secret that signs reader tokens. It is on the page that answers, and nowhere else.
+// newReaderSecret makes a secret that signs reader tokens. It is on the page that it leads to, once, and nowhere else.
 func (s *handler) newReaderSecret(v *console.Visit) error {
 	id, secret, err := s.Setup.NewReaderSecret(v.Context(), v.Project.ID)
 	if err != nil {
 		return api.Named(err, "project")
 	}
 	v.Audit("reader_secret.create", id, "")
-	view, err := s.keysOf(v)
-	if err != nil {
-		return err
-	}
-	view.Readers.Made = secret
-	return s.Render(v, "keys", "API keys", view)
+	return v.Once(keysPath(v), shownKey{Reader: secret})
 }
 
 // retireReaderSecret ends a secret.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/internal/idn"
 	"docent/web/console"
 )
 
@@ -92,7 +93,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 	limits := s.Setup.Limits()
 	return []fieldGroup{
 		{"Project", "These take effect at once.", []console.Field{
-			f.text("name", "Name", p.Name, "Shown to people."),
+			f.text("name", "Name", p.Name, "Display name."),
 			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
 				"Programs that ask under the old one are refused from then on."),
 			f.text("timeZone", "Time zone", p.TimeZone, "In which the weeks of reports begin, such as Europe/Berlin. Default: UTC."),
@@ -113,7 +114,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 				"Name <name@example.com>. Default: the account of the GitHub App, if there is one."),
 			f.number("pulls.most", "Open pull requests of automations, at most", p.Pulls.Most, api.DefaultMostPulls),
 			f.check("pulls.signOff", "Sign commits off", "With the author's Signed-off-by, as the DCO asks.", p.Pulls.SignOff),
-			f.check("direct", "Commit to the branch itself",
+			f.check("direct", "Commit directly",
 				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
 			{Name: "review", Label: "Comments that are instructions", Kind: "select",
 				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
@@ -136,7 +137,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 // source is what names the server's machine or decides where its tokens go: the operator's to change.
 func (f settingsForm) source(operates bool) fieldGroup {
 	p := f.p
-	g := fieldGroup{"Where it is read from",
+	g := fieldGroup{"Source",
 		"A change here asks the code host what the credentials may do, and reads the documentation again.",
 		[]console.Field{
 			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
@@ -144,7 +145,7 @@ func (f settingsForm) source(operates bool) fieldGroup {
 				Options: hostOptions(f.value("host", string(p.Host)))},
 			f.text("hostUrl", "Address of the code host", p.HostURL, "If it is not the public one."),
 			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
-			f.text("tokenEnv", "Variable with the token", p.TokenEnv,
+			f.text("tokenEnv", "Token environment variable", p.TokenEnv,
 				"The name of an environment variable of the server. It takes the place of a token that is stored."),
 		}}
 	if !operates {
@@ -161,12 +162,13 @@ func (f settingsForm) source(operates bool) fieldGroup {
 // pages is what decides which pages there are.
 func (f settingsForm) pages() fieldGroup {
 	p := f.p
-	return fieldGroup{"What is read", "A change here reads the documentation again; the page shows how far that is.",
+	return fieldGroup{"Indexing", "A change here reads the documentation again; the page shows how far that is.",
 		[]console.Field{
 			f.text("branch", "Branch", p.Branch, "Default: the repository's default branch."),
 			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
 			f.text("siteUrl", "Address of the site", p.SiteURL,
 				"Public URL of the pages. Default: what the site's configuration says."),
+			answersField(f.value("answersFrom", string(answering(p)))),
 			siteField(f.value("site", string(p.Site)), ""),
 			f.area("include", "Include", p.Include,
 				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),
@@ -175,18 +177,39 @@ func (f settingsForm) pages() fieldGroup {
 		}}
 }
 
+// answering is what a form offers: a site that is named now is read, unless the project had one before it could be.
+func answering(p api.Project) api.AnswersFrom {
+	if p.AnswersFrom == api.FromNothingElse && p.SiteURL == "" {
+		return api.FromBetter
+	}
+	return cmp.Or(p.AnswersFrom, api.FromSourceOnly)
+}
+
+// answersField asks what readers are answered from.
+func answersField(value string) console.Field {
+	f := console.Field{Name: "answersFrom", Label: "Answers are from", Kind: "select",
+		Hint: "The published site has what readers see: included text, values, generated pages. The agent edits the repository either way. Switching reads nothing again."}
+	for _, o := range [][2]string{{"auto", "the site, where it has the pages of the repository"}, {"site", "the site"},
+		{"source", "the repository; the site is compared"}, {"source-only", "the repository; the site is not read"}} {
+		f.Options = append(f.Options, console.Option{Value: o[0], Label: o[1], On: value == o[0]})
+	}
+	return f
+}
+
 // answers is how the assistant answers.
 func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	p := f.p
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
 			Hint: "Operators connect models on the page Models, or in the server's configuration."},
-		f.text("deflection", "Where to send readers", p.Deflection,
+		f.text("deflection", "Support contact", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
 		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
-		f.check("public", "Let everybody read what is published, and ask over MCP, without a key", "", p.Options.Public),
+		f.check("public", "Public access (no key needed for llms.txt and MCP)", "", p.Options.Public),
+		f.text("publicOrigins", "Origins with public access", p.Options.PublicOrigins,
+			"Optional. Pages in browsers beside the site's own, separated by commas, such as https://app.example.com; * for all."),
 		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
 			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),
 	}}
@@ -249,6 +272,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	}
 	set("name", &p.Name)
 	set("domain", &p.Domain)
+	p.Domain = idn.ASCII(p.Domain)
 	set("timeZone", &p.TimeZone)
 	if operates {
 		set("source", &p.Source)
@@ -260,6 +284,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("branch", &p.Branch)
 	set("docsDir", &p.DocsDir)
 	set("siteUrl", &p.SiteURL)
+	set("answersFrom", (*string)(&p.AnswersFrom))
 	set("site", (*string)(&p.Site))
 	set("model", &p.Model)
 	set("deflection", &p.Deflection)
@@ -281,6 +306,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 		p.Exclude = console.Lines(form.Get("exclude"))
 	}
 	p.Options.Suggestions, p.Options.SearchTool = form.Get("suggestions") == "on", form.Get("searchTool") == "on"
+	set("publicOrigins", &p.Options.PublicOrigins)
 	p.Options.RequireThreadKey, p.Options.Public = form.Get("requireThreadKey") == "on", form.Get("public") == "on"
 	p.Direct = form.Get("direct") == "on"
 	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
@@ -360,6 +386,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("branch", a.Branch != b.Branch)
 	differ("docsDir", a.DocsDir != b.DocsDir)
 	differ("siteUrl", a.SiteURL != b.SiteURL)
+	differ("answersFrom", a.AnswersFrom != b.AnswersFrom)
 	differ("site", a.Site != b.Site)
 	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
 		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
@@ -401,6 +428,7 @@ func setCommand(p api.Project) string {
 	flag("branch", p.Branch)
 	flag("docs-dir", p.DocsDir)
 	flag("site-url", p.SiteURL)
+	flag("answers-from", string(p.AnswersFrom))
 	flag("site", string(p.Site))
 	for _, pattern := range p.Include {
 		flag("include", pattern)
@@ -417,6 +445,7 @@ func setCommand(p api.Project) string {
 	flag("reviewers", p.Pulls.Reviewers)
 	flag("review", string(p.Review))
 	flag("handle", p.Handle)
+	flag("public-origins", p.Options.PublicOrigins)
 	for _, on := range []struct {
 		name string
 		is   bool

@@ -15,6 +15,7 @@ import (
 	"docent/actors/thread"
 	"docent/api"
 	"docent/api/stream"
+	"docent/internal/idn"
 	"docent/search"
 	"docent/search/sources"
 	"docent/web/console"
@@ -139,7 +140,7 @@ type setupView struct {
 	Console    string // address of the project's overview
 	Answer     Answer
 	Admin, Assistant,
-	Curl, Chat, Command string
+	Tag, Curl, Chat, Command string
 	Same []string
 	// Newcomer is who came by the operator's link while nobody has an account: one is offered.
 	Newcomer bool
@@ -148,7 +149,7 @@ type setupView struct {
 
 // Steps are the names of the wizard's steps.
 func (setupView) Steps() []string {
-	return []string{"Source", "Project", "Reading", "First question", "Keys"}
+	return []string{"Source", "Project", "Index", "First question", "Keys"}
 }
 
 // showSetup is the first step: where the documentation is.
@@ -431,11 +432,15 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	}
 	siteHint := "Public URL of your docs. Sources in answers link here."
 	if look.Check.Address != "" {
-		siteHint += " Found in " + look.Check.AddressFrom + "; leave it empty to follow that."
+		siteHint += " Found in " + look.Check.AddressFrom + "."
 	} else {
 		siteHint += " The site's configuration does not say it: without it sources are paths only."
 	}
 	siteURL := ""
+	if u, err := url.Parse(look.Check.Address); err == nil && !api.ReservedHost(u.Hostname()) {
+		siteURL = look.Check.Address
+		siteHint += " Readers are answered from what is published there, where that has the pages of the repository; empty if it is not to be read."
+	}
 	folderHint := "The folder of the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."
@@ -449,7 +454,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Required: true,
 				Hint:     "Names the project in the assistant's address and in this console: the domain of your documentation, or one word.",
 			},
-			{Name: "name", Label: "Name", Value: value("name", string(d.ID)), Hint: "Shown to people."},
+			{Name: "name", Label: "Name", Value: value("name", string(d.ID)), Hint: "Display name."},
 			{Name: "siteUrl", Label: "Address of the site", Value: value("siteUrl", siteURL), Kind: "url", Hint: siteHint},
 		},
 		More: []console.Field{
@@ -506,7 +511,7 @@ func siteField(value, recognised string) console.Field {
 func (d draft) filled(form url.Values) api.Project {
 	p := d.Project
 	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
-	p.Domain, p.Name, p.SiteURL = text("domain"), text("name"), text("siteUrl")
+	p.Domain, p.Name, p.SiteURL = idn.ASCII(text("domain")), text("name"), text("siteUrl")
 	p.DocsDir, p.Branch, p.Site = text("docsDir"), text("branch"), api.SiteKind(text("site"))
 	p.Include, p.Exclude = console.Lines(form.Get("include")), console.Lines(form.Get("exclude"))
 	return p.WithDefaults()
@@ -760,15 +765,9 @@ func (s *handler) setupKeys(v *console.Visit) error {
 	view := setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: console.PathOf(p), Admin: admin,
 		Assistant: assistant, Same: keyCommands(p)}
 	server := s.APIAddress()
-	view.Curl, view.Chat = curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
-	view.Command = "docent job create --wait --url " + console.ShellWord(
-		server,
-	) + " --project " + string(
-		p.ID,
-	) + " --key " + console.ShellWord(
-		admin,
-	) +
-		" \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
+	view.Tag, view.Curl, view.Chat = widgetTag(server, p.Domain, assistant), curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
+	view.Command = "DOCENT_KEY=" + console.ShellWord(admin) + " docent job create --wait --url " + console.ShellWord(server) +
+		" --project " + string(p.ID) + " \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
 	return s.Render(v, "setup.keys", "Set up a project", view)
 }
 

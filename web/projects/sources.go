@@ -420,9 +420,9 @@ func webhookSteps() []hostSteps {
 	}
 }
 
-func (s *handler) showWebhook(v *console.Visit) error { return s.webhookPage(v, "", nil) }
+func (s *handler) showWebhook(v *console.Visit) error { return s.webhookPage(v, nil) }
 
-func (s *handler) webhookPage(v *console.Visit, secret string, tries []WebhookTry) error {
+func (s *handler) webhookPage(v *console.Visit, tries []WebhookTry) error {
 	p, err := s.Catalog.Project(v.Context(), v.Project.ID) // as it is after what was done
 	if err != nil {
 		return api.Named(err, "project")
@@ -431,13 +431,13 @@ func (s *handler) webhookPage(v *console.Visit, secret string, tries []WebhookTr
 	view := webhookView{
 		Address: server + "/v1/webhook/" + string(p.ID) + "/push",
 		Base:    v.Base(),
-		Secret:  secret,
 		Tries:   tries,
 		Stored:  p.WebhookFile != "",
 		On:      p.WebhookFile != "" || p.WebhookEnv != "",
 		Same: []string{
 			"docent project webhook " + string(p.ID), "docent project webhook " + string(p.ID) + " --remove"},
 	}
+	v.TakeOnce(&view.Secret)
 	switch {
 	case p.WebhookFile != "":
 		view.State = "A secret is stored here."
@@ -468,14 +468,14 @@ func (s *handler) webhookPage(v *console.Visit, secret string, tries []WebhookTr
 	return s.Render(v, "webhook", "Webhook", view)
 }
 
-// newWebhook makes the webhook's secret, which is shown on the page that answers.
+// newWebhook makes the webhook's secret, which its page shows once.
 func (s *handler) newWebhook(v *console.Visit) error {
 	secret, err := s.Setup.NewWebhook(v.Context(), v.Project.ID)
 	if err != nil {
 		return api.Named(err, "project")
 	}
 	v.Audit("webhook.secret", string(v.Project.ID), "")
-	return s.webhookPage(v, secret, nil)
+	return v.Once(v.Base()+"/sources/webhook", secret)
 }
 
 func (s *handler) removeWebhook(v *console.Visit) error {
@@ -492,7 +492,7 @@ func (s *handler) tryWebhook(v *console.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.webhookPage(v, "", tries)
+	return s.webhookPage(v, tries)
 }
 
 // States are what a page may be, for the filter.

@@ -87,7 +87,7 @@ func (s *handler) addHook(v *console.Visit) error {
 		return err
 	}
 	v.Audit("webhook.add", w.ID, console.HostOf(w.URL))
-	return s.hookPage(v, w.ID, secret)
+	return v.Once(v.Base()+"/webhooks/"+w.ID, secret)
 }
 
 // webhook is the one that the address names, of the address's project.
@@ -102,15 +102,13 @@ func (s *handler) hook(v *console.Visit, id string) (api.WebhookStatus, error) {
 	return w, api.Named(err, "webhook")
 }
 
-func (s *handler) showHook(v *console.Visit) error { return s.hookPage(v, v.Param("id"), "") }
-
-func (s *handler) hookPage(v *console.Visit, id, secret string) error {
-	w, err := s.hook(v, id)
+func (s *handler) showHook(v *console.Visit) error {
+	w, err := s.hook(v, v.Param("id"))
 	if err != nil {
 		return err
 	}
 	view := viewHook(v, w)
-	view.Secret = secret
+	v.TakeOnce(&view.Secret)
 	if view.Deliveries, err = s.Webhooks.Deliveries(v.Context(), w.ID, attemptsShown); err != nil {
 		return err
 	}
@@ -188,7 +186,7 @@ func (s *handler) rotateHook(v *console.Visit) error {
 		return api.Named(err, "webhook")
 	}
 	v.Audit("webhook.rotate", w.ID, console.HostOf(w.URL))
-	return s.hookPage(v, w.ID, secret)
+	return v.Once(v.Base()+"/webhooks/"+w.ID, secret)
 }
 
 // changeHook does something with the webhook that the address names, and leads to its page.

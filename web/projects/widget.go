@@ -41,7 +41,7 @@ func (s *handler) showWidget(v *console.Visit) error {
 // widgetPage is the form and the widget, as a project has it or as it would be.
 func (s *handler) widgetPage(v *console.Visit, status int, p api.Project, problems map[string]string) error {
 	view := widgetView{Fields: widgetFields(p.Widget), Path: widgetPath(v), MayWrite: v.May(console.Owner), Shown: map[string]string{},
-		Tag: s.widgetTag(v), Same: []string{widgetCommand(p)}}
+		Tag: widgetTag(s.APIAddress(), v.Project.Domain, "dct_pub_..."), Same: []string{widgetCommand(p)}}
 	view.Problems = console.PlaceFaults(view.Fields, problems)
 	if len(problems) == 0 {
 		view.Shown = widget.Settings(p)
@@ -68,15 +68,15 @@ func widgetFields(w api.Widget) []console.Field {
 	}
 	return []console.Field{
 		{Name: "accent", Label: "Colour", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Default: blue."},
-		{Name: "accentDark", Label: "Colour in the dark", Value: w.AccentDark,
+		{Name: "accentDark", Label: "Dark-mode color", Value: w.AccentDark,
 			Hint: "Default: a tone of the colour that can be read in the dark."},
-		choice("theme", "Light or dark", w.Theme, "", "", "as the site is", "light", "always light", "dark", "always dark"),
+		choice("theme", "Theme", w.Theme, "", "", "match site", "light", "always light", "dark", "always dark"),
 		choice("button", "Button", w.Button, "Without a button, the dialog opens with Ctrl-K or with an element of yours.",
-			"", "at the end of the line (right, from left to right)", "start", "at its beginning", "none", "none"),
-		{Name: "label", Label: "Text of the button", Value: w.Label, Hint: "Leave empty for an icon only."},
+			"", "bottom right", "start", "bottom left", "none", "none"),
+		{Name: "label", Label: "Button label", Value: w.Label, Hint: "Leave empty for an icon only."},
 		choice("language", "Language of the interface", w.Language, "", languages...),
 		{Name: "greeting", Label: "Greeting", Value: w.Greeting, Hint: "What the dialog says before the first question."},
-		{Name: "suggestions", Label: "Questions to begin with", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
+		{Name: "suggestions", Label: "Suggested questions", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
 			Hint: "One in each line, at most six."},
 	}
 }
@@ -146,9 +146,8 @@ func contrasts(w api.Widget) (out []contrastLine) {
 }
 
 // widgetTag is what goes into the pages of the site.
-func (s *handler) widgetTag(v *console.Visit) string {
-	return fmt.Sprintf(`<script src="%s/widget/v1.js" data-domain="%s" data-key="dct_pub_..." async></script>`, s.APIAddress(),
-		v.Project.Domain)
+func widgetTag(server, domain, key string) string {
+	return fmt.Sprintf(`<script src="%s/widget/v1.js" data-domain="%s" data-key="%s" async></script>`, server, domain, key)
 }
 
 // widgetCommand is the command that gives a project's widget its looks.

@@ -207,11 +207,11 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		add(true, "", "", "%s in the journal cannot be read: docent journal check says which.", console.Count(n, "stream"))
 	}
 	if n := len(st.Actors.Quarantined); n > 0 {
-		add(true, "#quarantine", "Look at them", "%s in quarantine.", console.Count(n, "job or thread"))
+		add(true, "#quarantine", "Review", "%s in quarantine.", console.Count(n, "job or thread"))
 	}
 	for _, m := range st.Models {
 		if m.State != "closed" {
-			add(true, "#models", "Look at it", "The model %s fails: its circuit is %s.", m.Name, m.State)
+			add(true, "#models", "Review", "The model %s fails: its circuit is %s.", m.Name, m.State)
 		}
 	}
 	if d := st.Disk; d.Total > 0 && (d.Free < leastFree || d.Free < d.Total/20) {
@@ -242,9 +242,9 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 	}
 	switch b := st.Backup; {
 	case b.Failed != nil:
-		add(false, "#backup", "Look at it", "The last backup failed: %s", b.Failed.Error)
+		add(false, "#backup", "Review", "The last backup failed: %s", b.Failed.Error)
 	case b.Made == nil:
-		add(false, "#backup", "Make one", "No backup was made yet.")
+		add(false, "#backup", "Back up now", "No backups yet.")
 	case now.Sub(b.Made.Began) > oldBackup:
 		add(false, "#backup", "Make one", "The last backup is %s old.",
 			console.Count(int(now.Sub(b.Made.Began)/(24*time.Hour)), "day"))
@@ -263,10 +263,10 @@ func concernsOfNodes(c *health.Cluster, add func(bad bool, path, do, format stri
 	}
 	for _, n := range c.Nodes {
 		if n.State == "silent" {
-			add(true, "#nodes", "Look at it", "The node %s shows no life.", n.Name)
+			add(true, "#nodes", "Review", "The node %s shows no life.", n.Name)
 		}
 		if n.State == "isolated" {
-			add(true, "#nodes", "Look at it", "The node %s and the others do not reach each other: it runs nothing. %s", n.Name, n.Reason)
+			add(true, "#nodes", "Review", "The node %s and the others do not reach each other: it runs nothing. %s", n.Name, n.Reason)
 		}
 	}
 }

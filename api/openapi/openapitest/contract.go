@@ -3,6 +3,7 @@ package openapitest
 
 import (
 	"bytes"
+	"compress/gzip"
 	"fmt"
 	"io"
 	"mime"
@@ -220,6 +221,15 @@ func (c Checked) RoundTrip(req *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 		res.Body = io.NopCloser(bytes.NewReader(body))
+		if res.Header.Get("Content-Encoding") == "gzip" && req.Method != http.MethodHead {
+			z, err := gzip.NewReader(bytes.NewReader(body))
+			if err != nil {
+				return nil, err
+			}
+			if body, err = io.ReadAll(z); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if err := Document().Check(req, sent, res, body); err != nil {
 		c.T.Errorf("%s %s: %d: %v", req.Method, req.URL, res.StatusCode, err)

@@ -28,6 +28,8 @@ export interface Options {
   /** An assistant key (`dct_pub_…`) for questions and search, or on a server of yours a server key (`dct_srv_…`), which may name a reader's
    * groups; an admin key (`dct_adm_…`) for the rest. */
   key?: string | undefined;
+  /** Goes in place of `key` with what readers do: questions, search, pages, and ratings. With both, one client does everything. */
+  assistantKey?: string | undefined;
   /** Who the reader is, where documentation is private: the token that your own server signs, or what fetches one. A function is called for
    * each request, with `fresh` where the token before was refused. */
   readerToken?: string | ((about: { fresh: boolean }) => string | null | undefined | Promise<string | null | undefined>) | undefined;
@@ -81,12 +83,14 @@ export class Docent {
   readonly #retries: number;
   readonly #fetch: (request: Request) => Promise<Response>;
   readonly #readerToken: Options["readerToken"];
+  readonly #assistantKey: string | undefined;
 
   constructor(options: Options) {
     if (!URL.canParse(options.server)) throw new TypeError(`server: ${JSON.stringify(options.server)} is not an address such as https://docent.example.com`);
     this.#retries = options.retries ?? 5;
     this.#fetch = options.fetch ?? ((request) => fetch(request));
     this.#readerToken = options.readerToken;
+    this.#assistantKey = options.assistantKey;
     this.api = createFetchClient<paths>({
       baseUrl: options.server, credentials: "omit", fetch: (request) => this.#send(request),
       headers: { ...options.headers, ...(options.key && { Authorization: `Bearer ${options.key}` }) },
@@ -95,6 +99,7 @@ export class Docent {
 
   /** send returns an answer that is a success. It repeats what can be repeated without doing anything twice. */
   async #send(request: Request): Promise<Response> {
+    if (this.#assistantKey && request.url.includes("/discovery/")) request.headers.set("Authorization", `Bearer ${this.#assistantKey}`);
     const again = ["GET", "HEAD"].includes(request.method) || request.headers.has("Idempotency-Key");
     for (let tries = 0; ; ) {
       try {

@@ -381,7 +381,8 @@ export interface paths {
          * Ask, and read the answer as server-sent events
          * @description The UI message stream of chat SDK 5 and later. The thread's id is in `messageMetadata` of the events `start` and `finish`;
          *     the latter also has `"model": "builtin", "fallback": true` where the built-in model answered for one that could not. A fault
-         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`.
+         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the answer
+         *     comes in one piece when it has ended.
          */
         post: operations["askV2"];
         delete?: never;
@@ -989,6 +990,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/chat/completions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask as clients of OpenAI's API do
+         * @description For programs that know OpenAI's chat completions: the model is the project's domain. The last message is the question. Messages
+         *     before it are the conversation so far, unless `metadata.thread_id` names a thread, which has its own. System messages are shown to a language
+         *     model as context; they set no rules. The pages that the answer cites are a list at the end of the text, and its `annotations`. Settings of
+         *     a model, tools and unknown fields are passed over.
+         */
+        post: operations["createCompletion"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightCompletion"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The domain of the key's project, as OpenAI lists models */
+        get: operations["listModels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightModels"];
+        /** The domain of the key's project, as OpenAI lists models */
+        head: operations["headModels"];
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/models/{model}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The domain of the key's project.
+                 * @example docs.example.com
+                 */
+                model: string;
+            };
+            cookie?: never;
+        };
+        /** The domain of the key's project, as OpenAI describes a model */
+        get: operations["readModel"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightModel"];
+        /** The domain of the key's project, as OpenAI describes a model */
+        head: operations["headModel"];
+        patch?: never;
+        trace?: never;
+    };
     "/llms/{domain}/{file}": {
         parameters: {
             query?: never;
@@ -1085,7 +1154,8 @@ export interface paths {
          * Ask, and read the answer as server-sent events
          * @description The UI message stream of chat SDK 5 and later. The thread's id is in `messageMetadata` of the events `start` and `finish`;
          *     the latter also has `"model": "builtin", "fallback": true` where the built-in model answered for one that could not. A fault
-         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`.
+         *     after the first byte is an event `error`. The stream ends with `data: [DONE]`. With `Accept: application/json` alone, the answer
+         *     comes in one piece when it has ended.
          */
         post: operations["askV2Unprefixed"];
         delete?: never;
@@ -1347,6 +1417,207 @@ export interface webhooks {
 export interface components {
     schemas: {
         /**
+         * @example {
+         *       "error": {
+         *         "message": "there is no such model for this key: the name of the model is the domain docs.example.com",
+         *         "type": "invalid_request_error",
+         *         "param": null,
+         *         "code": "not_found"
+         *       }
+         *     }
+         */
+        OpenAIError: {
+            error: {
+                message: string;
+                /** @enum {string} */
+                type: "invalid_request_error" | "rate_limit_error" | "server_error";
+                param: string | null;
+                code: string;
+            };
+        };
+        CompletionRequest: {
+            /** @description The project's domain. */
+            model: string;
+            messages: components["schemas"]["CompletionMessage"][];
+            stream?: boolean | null;
+            stream_options?: {
+                include_usage?: boolean | null;
+            } | null;
+            n?: number | null;
+            /** @description Who asks: a user's id. Left out, it is `anonymous`. */
+            user?: string | null;
+            /** @description The same by its newer name. */
+            safety_identifier?: string | null;
+            /** @description Other members are passed over. */
+            metadata?: {
+                /** @description The thread that the question continues. */
+                thread_id?: string | null;
+                /** @description The thread's secret, where the project asks for it. */
+                thread_key?: string | null;
+            } | null;
+            retrievalPageSize?: number;
+            filter?: components["schemas"]["Filter"];
+        };
+        CompletionMessage: {
+            /** @enum {string} */
+            role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            content?: string | components["schemas"]["MessagePart"][] | null;
+        };
+        /**
+         * @example {
+         *       "id": "docs.example.com",
+         *       "object": "model",
+         *       "created": 1767225600,
+         *       "owned_by": "docent"
+         *     }
+         */
+        CompletionModel: {
+            id: string;
+            /** @constant */
+            object: "model";
+            created: number;
+            /** @constant */
+            owned_by: "docent";
+        };
+        /** @description Tokens, as far as the model counts them. */
+        CompletionUsage: {
+            prompt_tokens: number;
+            completion_tokens: number;
+            total_tokens: number;
+        };
+        CompletionAnnotation: {
+            /** @constant */
+            type: "url_citation";
+            url_citation: {
+                start_index: number;
+                end_index: number;
+                url: string;
+                title: string;
+            };
+        };
+        /**
+         * @example {
+         *       "id": "chatcmpl-msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "object": "chat.completion",
+         *       "created": 1767225600,
+         *       "model": "docs.example.com",
+         *       "choices": [
+         *         {
+         *           "index": 0,
+         *           "finish_reason": "stop",
+         *           "message": {
+         *             "role": "assistant",
+         *             "content": "Make the new key before you revoke the old one [1].\n\nSources:\n1. [Keys](https://docs.example.com/guides/keys)\n",
+         *             "refusal": null,
+         *             "annotations": [
+         *               {
+         *                 "type": "url_citation",
+         *                 "url_citation": {
+         *                   "start_index": 66,
+         *                   "end_index": 108,
+         *                   "url": "https://docs.example.com/guides/keys",
+         *                   "title": "Keys"
+         *                 }
+         *               }
+         *             ]
+         *           },
+         *           "logprobs": null
+         *         }
+         *       ],
+         *       "usage": {
+         *         "prompt_tokens": 1630,
+         *         "completion_tokens": 44,
+         *         "total_tokens": 1674
+         *       },
+         *       "metadata": {
+         *         "thread_id": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *       }
+         *     }
+         */
+        Completion: {
+            id: string;
+            /** @constant */
+            object: "chat.completion";
+            created: number;
+            model: string;
+            choices: {
+                /** @constant */
+                index: 0;
+                /** @enum {string} */
+                finish_reason: "stop" | "length";
+                message: {
+                    /** @constant */
+                    role: "assistant";
+                    content: string;
+                    annotations: components["schemas"]["CompletionAnnotation"][];
+                };
+            }[];
+            usage: components["schemas"]["CompletionUsage"];
+            metadata: {
+                thread_id: string;
+                thread_key?: string;
+            };
+        };
+        /**
+         * @description The `data` of one server-sent event. The last one is followed by `data: [DONE]`, which is no JSON. A fault after the first byte is one
+         *     with `error`.
+         */
+        CompletionChunk: {
+            id?: string;
+            /** @constant */
+            object?: "chat.completion.chunk";
+            created?: number;
+            model?: string;
+            choices?: Record<string, never>[];
+            usage?: components["schemas"]["CompletionUsage"];
+            error?: Record<string, never>;
+        };
+        /**
+         * @description An answer in one piece.
+         * @example {
+         *       "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "messageId": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "text": "Make the new key before you revoke the old one [1].",
+         *       "sources": [
+         *         {
+         *           "title": "Keys",
+         *           "url": "https://docs.example.com/guides/keys"
+         *         }
+         *       ],
+         *       "finishReason": "stop",
+         *       "usage": {
+         *         "promptTokens": 1630,
+         *         "completionTokens": 44
+         *       }
+         *     }
+         */
+        WholeAnswer: {
+            threadId: components["schemas"]["ThreadId"];
+            /** @description The thread's secret, only with the answer that opens the thread. */
+            threadKey?: string;
+            messageId: string;
+            text: string;
+            /** @description `[1]` in the text is the first one. */
+            sources: {
+                title?: string;
+                url: string;
+            }[];
+            cards?: {
+                title: string;
+                url: string;
+                excerpt: string;
+            }[];
+            suggestions?: Record<string, never>[];
+            degraded?: string[];
+            explanation?: Record<string, never>;
+            /** @enum {string} */
+            finishReason: "stop" | "length";
+            usage: {
+                promptTokens: number;
+                completionTokens: number;
+            };
+        };
+        /**
          * @description An event as webhooks get it. Fields are only added within a version.
          * @example {
          *       "type": "job.ended",
@@ -1478,7 +1749,7 @@ export interface components {
         };
         /** @description An error without details. */
         PlainError: {
-            details?: never;
+            details?: unknown;
         } & components["schemas"]["Error"];
         /**
          * @example {
@@ -1536,15 +1807,9 @@ export interface components {
             prompt: string;
             /** @description A model from the configuration; the project's where it is left out. */
             model?: string | null;
-            /**
-             * @description Open the pull request as a draft.
-             * @default false
-             */
+            /** @description Open the pull request as a draft. */
             asDraft?: boolean;
-            /**
-             * @description Publish nothing: the event `edited` of the job's log has the diff.
-             * @default false
-             */
+            /** @description Publish nothing: the event `edited` of the job's log has the diff. */
             dryRun?: boolean;
         };
         FollowUp: {
@@ -1731,7 +1996,6 @@ export interface components {
             branch?: string | null;
             /**
              * @description Open the pull request as a draft.
-             * @default false
              * @enum {unknown}
              */
             asDraft?: true | false | "true" | "false" | "" | null;
@@ -1831,10 +2095,7 @@ export interface components {
             threadId?: string | null;
             /** @description The thread's secret. */
             threadKey?: string | null;
-            /**
-             * @description Pages to look at.
-             * @default 5
-             */
+            /** @description Pages to look at; 5 if it is left out. */
             retrievalPageSize?: number;
             filter?: components["schemas"]["Filter"];
             /** @description What the reader has selected or looks at. The values have at most 100,000 bytes altogether. */
@@ -1845,10 +2106,7 @@ export interface components {
             trigger?: string | null;
             /** @description The message that is edited, or the answer that is regenerated. What came after it goes too. */
             messageId?: string | null;
-            /**
-             * @description How the answer comes about is told with it, see `AnswerExplanation`. Needs an admin key; other keys are refused with 403.
-             * @default false
-             */
+            /** @description How the answer comes about is told with it, see `AnswerExplanation`. Needs an admin key; other keys are refused with 403. */
             explain?: boolean;
         };
         AskContext: {
@@ -2166,15 +2424,9 @@ export interface components {
         };
         Search: {
             query: string;
-            /**
-             * @description How many results at most.
-             * @default 10
-             */
+            /** @description How many results at most; 10 if it is left out. */
             pageSize?: number;
-            /**
-             * @description Leaves out what is found with a lower score.
-             * @default 0
-             */
+            /** @description Leaves out what is found with a lower score. */
             scoreThreshold?: number;
             filter?: components["schemas"]["Filter"];
             /** @description The page that the reader is on: path or URL. Its version and language are searched where the filter names none; its neighbours are preferred. */
@@ -2250,6 +2502,9 @@ export interface components {
             path: string;
             /** @description In Markdown. */
             content: string;
+            title?: string;
+            /** @description Its address for readers. */
+            url?: string;
         };
         RateAnswer: {
             threadId: components["schemas"]["ThreadId"];
@@ -2924,7 +3179,7 @@ export interface components {
                 };
             };
         };
-        /** @description The body is larger than 1 MiB, or what the operator has set. */
+        /** @description The body is larger than the operator has set, or than 1 MiB and what the longest prompt takes. */
         TooLarge: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3015,7 +3270,7 @@ export interface components {
                 };
             };
         };
-        /** @description The service has too much to do, or is stopping. The request was not accepted, unless the sentence says that it may have been. */
+        /** @description The service has too much to do, or is stopping. The request was not accepted, unless the sentence says that it may have been. With `no_answer`, an answer that was to be sent in one piece could not be made. */
         Unavailable: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -3033,8 +3288,52 @@ export interface components {
                  */
                 "application/json": components["schemas"]["PlainError"] & {
                     /** @enum {unknown} */
-                    code?: "overloaded" | "shutting_down";
+                    code?: "overloaded" | "shutting_down" | "no_answer";
                 };
+            };
+        };
+        /** @description What is wrong, in OpenAI's form. */
+        OpenAIError: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OpenAIError"];
+            };
+        };
+        /** @description No key, or one that is malformed, unknown, revoked or expired, in OpenAI's form. */
+        OpenAIUnauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OpenAIError"];
+            };
+        };
+        /** @description The path does not take this method. */
+        OpenAIMethodNotAllowed: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Allow: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OpenAIError"];
+            };
+        };
+        /** @description A quota is used up, the service has too much to do or is stopping, or the answer could not be made. */
+        OpenAIBusy: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                /** @description Seconds. */
+                "Retry-After"?: string;
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["OpenAIError"];
             };
         };
         /** @description There is no stream to resume. */
@@ -3707,7 +4006,8 @@ export interface operations {
                     "X-Session-Id": components["schemas"]["JobId"];
                     /** @description Where the changes go. */
                     "X-Branch-Name": string;
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     [name: string]: unknown;
                 };
                 content: {
@@ -3949,11 +4249,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -4019,11 +4321,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -4120,11 +4424,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -4187,11 +4493,13 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
                     "X-Thread-Key": components["headers"]["X-Thread-Key"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *
@@ -4296,11 +4604,13 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *
@@ -4408,11 +4718,13 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *
@@ -5673,7 +5985,10 @@ export interface operations {
     openapiJSON: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5683,11 +5998,20 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Document"];
                 };
+            };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             405: components["responses"]["MethodNotAllowed"];
             503: components["responses"]["Unavailable"];
@@ -5696,7 +6020,10 @@ export interface operations {
     headOpenapiJSON: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5706,11 +6033,20 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
                     "application/json": components["schemas"]["Document"];
                 };
+            };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             405: components["responses"]["MethodNotAllowed"];
             503: components["responses"]["Unavailable"];
@@ -5719,7 +6055,10 @@ export interface operations {
     openapiYAML: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5729,6 +6068,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5740,6 +6080,14 @@ export interface operations {
                     "application/yaml": string;
                 };
             };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             405: components["responses"]["MethodNotAllowed"];
             503: components["responses"]["Unavailable"];
         };
@@ -5747,7 +6095,10 @@ export interface operations {
     headOpenapiYAML: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description The ETag of an earlier answer. */
+                "If-None-Match"?: string;
+            };
             path?: never;
             cookie?: never;
         };
@@ -5757,6 +6108,7 @@ export interface operations {
             200: {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: string;
                     [name: string]: unknown;
                 };
                 content: {
@@ -5767,6 +6119,14 @@ export interface operations {
                      */
                     "application/yaml": string;
                 };
+            };
+            /** @description It is as the caller has it. */
+            304: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             405: components["responses"]["MethodNotAllowed"];
             503: components["responses"]["Unavailable"];
@@ -5962,6 +6322,311 @@ export interface operations {
             503: components["responses"]["Unavailable"];
         };
     };
+    createCompletion: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "docs.example.com",
+                 *       "messages": [
+                 *         {
+                 *           "role": "user",
+                 *           "content": "How do I rotate a key?"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CompletionRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer; with `stream`, as chunks. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Thread-Id": components["headers"]["X-Thread-Id"];
+                    "X-Thread-Key": components["headers"]["X-Thread-Key"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Completion"];
+                    /**
+                     * @example data: {"id":"chatcmpl-msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","object":"chat.completion.chunk","created":1767225600,"model":"docs.example.com","choices":[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
+                     *
+                     *     data: {"id":"chatcmpl-msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","object":"chat.completion.chunk","created":1767225600,"model":"docs.example.com","choices":[{"index":0,"delta":{"content":"Make the new key first."},"finish_reason":null}]}
+                     *
+                     *     data: {"id":"chatcmpl-msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","object":"chat.completion.chunk","created":1767225600,"model":"docs.example.com","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
+                     *
+                     *     data: [DONE]
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["OpenAIError"];
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            413: components["responses"]["OpenAIError"];
+            415: components["responses"]["OpenAIError"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    preflightCompletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    listModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "object": "list",
+                     *       "data": [
+                     *         {
+                     *           "id": "docs.example.com",
+                     *           "object": "model",
+                     *           "created": 1767225600,
+                     *           "owned_by": "docent"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        object: "list";
+                        data: components["schemas"]["CompletionModel"][];
+                    };
+                };
+            };
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    preflightModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    headModels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    /**
+                     * @example {
+                     *       "object": "list",
+                     *       "data": [
+                     *         {
+                     *           "id": "docs.example.com",
+                     *           "object": "model",
+                     *           "created": 1767225600,
+                     *           "owned_by": "docent"
+                     *         }
+                     *       ]
+                     *     }
+                     */
+                    "application/json": {
+                        /** @constant */
+                        object: "list";
+                        data: components["schemas"]["CompletionModel"][];
+                    };
+                };
+            };
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    readModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The domain of the key's project.
+                 * @example docs.example.com
+                 */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompletionModel"];
+                };
+            };
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    preflightModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The domain of the key's project.
+                 * @example docs.example.com
+                 */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    headModel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The domain of the key's project.
+                 * @example docs.example.com
+                 */
+                model: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The model. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CompletionModel"];
+                };
+            };
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
     readLLMS: {
         parameters: {
             query?: never;
@@ -6154,11 +6819,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -6224,11 +6891,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -6325,11 +6994,13 @@ export interface operations {
                     Deprecation: components["headers"]["Deprecation"];
                     Sunset: components["headers"]["Sunset"];
                     Link: components["headers"]["Link"];
-                    "X-Vercel-AI-Data-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-Data-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example f:{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
                      *     h:{"sourceType":"url","id":"s1","url":"https://docs.example.com/guides/keys#rotate","title":"Keys"}
@@ -6392,11 +7063,13 @@ export interface operations {
                     "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
                     "X-Thread-Key": components["headers"]["X-Thread-Key"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *
@@ -6501,11 +7174,13 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *
@@ -6613,11 +7288,13 @@ export interface operations {
                 headers: {
                     "X-Request-Id": components["headers"]["X-Request-Id"];
                     "X-Thread-Id": components["headers"]["X-Thread-Id"];
-                    "X-Vercel-AI-UI-Message-Stream": "v1";
+                    /** @description Of the stream. */
+                    "X-Vercel-AI-UI-Message-Stream"?: "v1";
                     "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
                     [name: string]: unknown;
                 };
                 content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
                     /**
                      * @example data: {"type":"start","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","messageMetadata":{"threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
                      *

@@ -2,9 +2,12 @@ package cli
 
 import (
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 	"unicode"
 
 	"github.com/spf13/cobra"
@@ -14,6 +17,7 @@ import (
 	"docent/api/client"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/control"
+	"docent/cmd/docent/operator"
 )
 
 // What a command acts on is its argument: `project set NAME`, `index PROJECT`, `pull merge ID`. What that belongs to
@@ -137,10 +141,54 @@ func dashed(field string) string {
 
 // ClientFlags adds the flags that name a server and a key.
 func ClientFlags(cmd *cobra.Command, c *client.Client) {
-	cmd.PersistentFlags().StringVar(&c.Base, "url", EnvOr("URL", "http://127.0.0.1:8080"),
-		"address of the server (DOCENT_URL)")
-	cmd.PersistentFlags().StringVar(&c.Key, "key", EnvOr("KEY", ""), "API key; better in DOCENT_KEY, which no list of processes shows")
-	cmd.PersistentFlags().Lookup("key").DefValue = "" // help shows defaults
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&c.Base, "url", EnvOr("URL", "http://127.0.0.1:8080"), "address of the server (DOCENT_URL)")
+	flags.StringVar(&c.Key, "key", EnvOr("KEY", ""), "API key; better in DOCENT_KEY, which no list of processes shows")
+	flags.Lookup("key").DefValue = "" // help shows defaults
+}
+
+// A Caller calls the API of a server with a key; or without one that of the server on a data directory of this machine,
+// as its operator.
+type Caller struct {
+	client.Client
+	Local Operator
+}
+
+// Flags adds the flags that name a server and a key, or a data directory.
+func (c *Caller) Flags(cmd *cobra.Command) {
+	ClientFlags(cmd, &c.Client)
+	flags := cmd.PersistentFlags()
+	flags.String("data", config.Default().Data, "data directory of a server on this machine, used without a key (DOCENT_DATA)")
+	flags.StringVar(&c.Local.Config, "config", os.Getenv(config.EnvPrefix+"CONFIG"), "its configuration file (TOML)")
+}
+
+// Authorize gets a key for a project of the server on this machine, if none was given. The project may be named by its id
+// or its domain, or be the only one; both are known afterwards.
+func (c *Caller) Authorize(cmd *cobra.Command, kind api.KeyKind, project, domain *string) error {
+	if c.Key != "" {
+		return nil
+	}
+	if cmd.Flags().Changed("url") || os.Getenv(config.EnvPrefix+"URL") != "" {
+		return Required(cmd, "key")
+	}
+	c.Local.Here = operator.NoServerHere
+	var made operator.LocalKey
+	params := operator.LocalParams{Project: api.ProjectID(*project), Domain: *domain, Kind: kind}
+	if err := c.Local.Run(cmd, operator.OpKeyLocal, params, &made); err != nil {
+		return fmt.Errorf("%w. For a server elsewhere, give --url and --key", err)
+	}
+	c.Base, c.Key, *project, *domain = made.URL, made.Key, string(made.Project), made.Domain
+	return nil
+}
+
+// Hint adds to an error what to do about it.
+func Hint(cmd *cobra.Command, err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) && errors.Is(err, syscall.ECONNREFUSED) && cmd.Flags().Lookup("url") != nil {
+		return fmt.Errorf("no server answers at %s: start one with `docent serve`, or name its address with --url (DOCENT_URL): %w",
+			cmd.Flag("url").Value, failed.Err)
+	}
+	return err
 }
 
 // EnvOr is the value of an environment variable of Docent, named without its prefix, or a default.

@@ -7,21 +7,32 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"docent/api"
 	"docent/api/client"
 	"docent/cmd/docent/cli"
 )
 
-func newAskCommand() *cobra.Command {
-	c := new(client.Client)
+func newAskCommand(prog cli.Program) *cobra.Command {
+	c := &cli.Caller{Local: cli.Operator{Prog: prog}}
 	var q client.Question
 	var asJSON bool
+	var project string
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
-		Long: "Ask the assistant and print the answer as it is written. With --explain, and with an admin key in place of an assistant key,\n" +
-			"each step that led to the answer follows it as JSON.",
-		Example: `  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
+		Long: "Ask the assistant and print the answer as it is written. Beside a server that runs on the data directory it needs no key,\n" +
+			"and no project if there is only one. With --explain each step that led to the answer follows it as JSON; with a key this\n" +
+			"takes an admin key in place of an assistant key.",
+		Example: `  docent ask "How do I rotate a key?"
+  docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
   docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			kind := api.AssistantKey
+			if q.Explain {
+				kind = api.AdminKey
+			}
+			if err := c.Authorize(cmd, kind, &project, &q.Domain); err != nil {
+				return err
+			}
 			if err := cli.Required(cmd, "domain", "key"); err != nil {
 				return err
 			}
@@ -50,8 +61,9 @@ func newAskCommand() *cobra.Command {
 			return e.Encode(a.Explanation)
 		},
 	}
-	cli.ClientFlags(cmd, c)
+	c.Flags(cmd)
 	flags := cmd.Flags()
+	flags.StringVar(&project, "project", "", "name of the project, without a key")
 	flags.StringVar(&q.Domain, "domain", cli.EnvOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
 	flags.StringVar(&q.Thread, "thread", "", "continue this thread")
 	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, where the project asks for it")

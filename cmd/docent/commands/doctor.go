@@ -29,7 +29,7 @@ func newDoctorCommand(prog cli.Program) *cobra.Command {
 			if o.JSON {
 				err = cli.PrintJSON(cmd.OutOrStdout(), report)
 			} else {
-				err = report.Print(cmd.OutOrStdout())
+				err = report.Print(cmd.OutOrStdout(), cli.Colors(cmd.OutOrStdout()))
 				if _, set := os.LookupEnv(config.EnvPrefix + "DATA"); !set && report.Problems+report.Warnings > 0 && c.Data != config.Default().Data {
 					fmt.Fprintf(cmd.OutOrStdout(), "The commands above act on this data directory after: export %sDATA=%s\n", config.EnvPrefix, c.Data)
 				}

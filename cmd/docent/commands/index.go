@@ -9,6 +9,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/search"
 )
 
@@ -27,7 +28,7 @@ func newIndexCommand(prog cli.Program) *cobra.Command {
 }
 
 func printIndexed(w io.Writer, r search.Report) error {
-	_, err := fmt.Fprintf(w, "%d pages, %d sections at %.12s: %d added, %d modified, %d removed\n",
-		r.Pages, r.Sections, r.Commit, len(r.Added), len(r.Modified), len(r.Removed))
+	_, err := fmt.Fprintf(w, "%s, %s at %.12s: %d added, %d modified, %d removed\n",
+		brief.Count(r.Pages, "page"), brief.Count(r.Sections, "section"), r.Commit, len(r.Added), len(r.Modified), len(r.Removed))
 	return err
 }

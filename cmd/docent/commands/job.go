@@ -21,7 +21,7 @@ import (
 
 // A jobCommand is what the commands about jobs have in common: a server, a project, and how to print.
 type jobCommand struct {
-	client.Client
+	cli.Caller
 	project     string
 	json        bool
 	idempotency string
@@ -29,15 +29,21 @@ type jobCommand struct {
 	events      bool // are printed as they come
 }
 
-func newJobCommand() *cobra.Command {
-	c := new(jobCommand)
-	cmd := &cobra.Command{Use: "job", Short: "Give the agent work, and follow it"}
-	cli.ClientFlags(cmd, &c.Client)
+func newJobCommand(prog cli.Program) *cobra.Command {
+	c := &jobCommand{Caller: cli.Caller{Local: cli.Operator{Prog: prog}}}
+	cmd := &cobra.Command{Use: "job", Short: "Give the agent work, and follow it",
+		Long: "Give the agent work, and follow it. Beside a server that runs on the data directory this needs no key, and no project if\n" +
+			"there is only one."}
+	c.Flags(cmd)
 	cmd.PersistentFlags().StringVar(&c.project, "project", cli.EnvOr("PROJECT", ""), "project (DOCENT_PROJECT)")
 	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print one JSON object (a line each in lists)")
 	cmd.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error {
 		if cmd.HasSubCommands() {
 			return nil
+		}
+		domain := ""
+		if err := c.Authorize(cmd, api.AdminKey, &c.project, &domain); err != nil {
+			return err
 		}
 		return cli.Required(cmd, "project", "key")
 	}
@@ -79,7 +85,8 @@ func (c *jobCommand) create() *cobra.Command {
 		Use: "create PROMPT", Short: "Create a job", Args: cobra.ExactArgs(1),
 		Long: "Create a job. Without a language model it takes instructions of fixed forms, several in one prompt:\n\n  " +
 			strings.Join(rules.Examples(), "\n  ") + "\n\nWith --wait or --dry-run: " + exitStatuses,
-		Example: `  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
+		Example: `  docent job create --wait 'fix broken internal links'
+  docent job create --project docs --key $KEY 'rename "Alertmanager" to "Alert Manager" everywhere'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			in.Prompt = args[0]
 			j, err := c.CreateJob(cmd.Context(), c.project, in, c.named()...)

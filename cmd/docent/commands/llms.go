@@ -15,6 +15,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/server"
+	"docent/internal/brief"
 	"docent/router/llms"
 )
 
@@ -23,8 +24,8 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	var to, base string
 	cmd := &cobra.Command{
 		Use: "llms", Short: "Write llms.txt, llms-full.txt and each page as Markdown, for a static site", Args: cobra.NoArgs,
-		Long: "Write what is published of a documentation set for machines that read: llms.txt, llms-full.txt, and each page under its path with\n" +
-			"the ending .md. It needs no server. A server has the same at /llms/DOMAIN/llms.txt.",
+		Long: "Write what is published of a documentation set for machines that read: llms.txt, llms-full.txt, and each page at its own\n" +
+			"address with the ending .md (index.html.md of a folder). It needs no server. A server has the same at /llms/DOMAIN/llms.txt.",
 		Example: "  docent llms --source ./docs --site-url https://docs.example.com --to ./build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "source", "site-url", "to"); err != nil {
@@ -36,7 +37,7 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 			}
 			files, err := writeLLMS(cmd.Context(), prog, p, strings.TrimRight(base, "/"), to, cmd.ErrOrStderr())
 			if err == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d files in %s\n", files, to)
+				fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", brief.Count(files, "file"), to)
 			}
 			return err
 		},
@@ -90,7 +91,7 @@ func writeLLMS(ctx context.Context, prog cli.Program, p api.Project, base, to st
 		if err != nil {
 			return files, err
 		}
-		if err := write(llms.File(info), func(w io.Writer) error { return llms.Page(w, page) }); err != nil {
+		if err := write(llms.File(info, project.SiteURL), func(w io.Writer) error { return llms.Page(w, page) }); err != nil {
 			return files, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"docent/search"
 	"docent/search/sources"
 	"docent/site"
+	"docent/site/published"
 )
 
 func newProjectCommand(prog cli.Program) *cobra.Command {
@@ -66,6 +67,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
 	flags.StringVar(&p.SiteURL, "site-url",
 		"", "where readers find the published pages; citations link there; follows from the site's configuration where it says so")
+	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
+		"what readers are answered from, of a project with a source and --site-url: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
 		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
@@ -99,6 +102,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.BoolVar(&p.Options.Suggestions, "suggestions", false, "end answers with suggested follow-up questions")
 	flags.BoolVar(&p.Options.Public, "public", false,
 		"everybody may read what is published as Markdown, and ask over MCP, without a key")
+	flags.StringVar(&p.Options.PublicOrigins, "public-origins", "",
+		"with --public: origins whose pages may do so in a browser, separated by commas, beside the site's own (* for all)")
 	flags.IntVar(&p.Options.ProofOfWork, "proof-of-work", 0,
 		"browsers look for a number up to this before each question, 200000 takes a phone about half a second (0 for none)")
 	flags.IntVar(&p.Limits.ProjectHour, "limit-project-hour", 0,
@@ -266,6 +271,9 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	if p.Address != "" {
 		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
 	}
+	if p.Answers != "" {
+		fmt.Fprintln(out, p.Answers)
+	}
 	if p.LeftOut > 0 {
 		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
 	}
@@ -301,6 +309,31 @@ func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
 	}
 	cli.Named(cmd, &name, "id", "the project's NAME", false)
 	return cmd
+}
+
+// printComparison says where the published site and the repository differ.
+func printComparison(w io.Writer, c *published.Comparison, rows func(title string, n int, row func(i int) []string)) {
+	fmt.Fprintf(w, "\nPublished site: %s\n%s\n", c.Summary, c.Answers)
+	mapped := func(list []published.Row) func(int) []string {
+		return func(i int) []string {
+			r := list[i]
+			if r.File == "" {
+				return []string{r.URL}
+			}
+			return []string{r.URL, r.File, fmt.Sprintf("by %s (%.0f %%)", r.By, 100*r.Sure)}
+		}
+	}
+	differ := func(list []published.Difference) func(int) []string {
+		return func(i int) []string { return []string{list[i].URL, list[i].File, list[i].Says} }
+	}
+	rows("On the site, and not known of which file", len(c.Made), mapped(c.Made))
+	rows("Files that are not on the site", len(c.Silent), func(i int) []string { return []string{c.Silent[i]} })
+	rows("On the site at another address than the generator's rule says", len(c.Addresses), differ(c.Addresses))
+	rows("Anchors by the generator's rule that the site does not have", len(c.Anchors), differ(c.Anchors))
+	rows("Answered from the site, though the repository leaves it out", len(c.Excluded), mapped(c.Excluded))
+	rows("On the site, and never answered", len(c.Withheld), differ(c.Withheld))
+	rows("Doubtful: of which file a page is", len(c.Doubtful), mapped(c.Doubtful))
+	rows("Not read of the site", len(c.Unread), func(i int) []string { return []string{c.Unread[i]} })
 }
 
 func printCheck(out io.Writer, c search.Check) error {
@@ -353,6 +386,9 @@ func printCheck(out io.Writer, c search.Check) error {
 		l := c.DeadLinks[i]
 		return []string{l.Path, l.Link, l.Why}
 	})
+	if s := c.Published; s != nil {
+		printComparison(w, s, rows)
+	}
 	rows("Warnings", len(c.Warnings), func(i int) []string { return []string{c.Warnings[i].File, c.Warnings[i].Text} })
 	fmt.Fprintln(w)
 	switch {

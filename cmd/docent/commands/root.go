@@ -45,17 +45,16 @@ func New(prog cli.Program) *cobra.Command {
 	}
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.SetVersionTemplate(build.Get().String() + "\n")
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.AddCommand(
-		newServeCommand(prog), initcmd.New(prog), newDemoCommand(), benchcmd.New(prog),
-		newProjectCommand(prog), newSourceCommand(prog), newCrawlCommand(), newKeyCommand(prog), newReaderSecretCommand(prog), newIndexCommand(prog), evalcmd.New(prog), newPullCommand(prog),
-		newConsoleCommand(prog), newPersonCommand(prog), newAuditCommand(prog), newAutomationCommand(prog),
-		newWebhookCommand(prog),
-		newStatusCommand(prog), newDoctorCommand(prog), newHealthCommand(prog), newActorCommand(prog), newThreadCommand(prog), newBackupCommand(prog), newJournalCommand(prog),
-		newCatalogCommand(prog),
-		newAskCommand(), newJobCommand(), newCheckDocsCommand(), newMCPCommand(prog), newLLMSCommand(prog), newCellCommand(),
-		newConfigCommand(), newVersionCommand(), newManCommand(),
-	)
+	for _, g := range groups(prog) {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+			root.AddCommand(cmd)
+		}
+	}
+	root.SetHelpCommandGroupID(helpGroup)
+	root.SetCompletionCommandGroupID(helpGroup)
+	root.AddCommand(newHealthCommand(prog), newCellCommand(), newManCommand()) // hidden
 	for old, now := range movedCommands {
 		words := strings.Fields(old)
 		parent, _, _ := root.Find(words[:1])
@@ -67,8 +66,36 @@ func New(prog cli.Program) *cobra.Command {
 	return root
 }
 
-// wrapArgErrors makes wrong arguments usage errors in every command: cobra itself does so only for flags.
+// A group is commands that --help lists together.
+type group struct {
+	title    string
+	commands []*cobra.Command
+}
+
+const helpGroup = "Help and measurements"
+
+// groups are all commands that people see.
+func groups(prog cli.Program) []group {
+	return []group{
+		{"Get started", []*cobra.Command{newDemoCommand(), initcmd.New(prog), newServeCommand(prog), newConsoleCommand(prog)}},
+		{"Documentation and search", []*cobra.Command{newProjectCommand(prog), newSourceCommand(prog), newIndexCommand(prog),
+			newCrawlCommand(), evalcmd.New(prog), newMCPCommand(prog), newLLMSCommand(prog)}},
+		{"Questions and jobs", []*cobra.Command{newAskCommand(prog), newThreadCommand(prog), newJobCommand(prog), newPullCommand(prog),
+			newAutomationCommand(prog), newCheckDocsCommand()}},
+		{"Access and integrations", []*cobra.Command{newKeyCommand(prog), newReaderSecretCommand(prog), newPersonCommand(prog),
+			newAuditCommand(prog), newWebhookCommand(prog)}},
+		{"Operation", []*cobra.Command{newStatusCommand(prog), newDoctorCommand(prog), newConfigCommand(), newBackupCommand(prog),
+			newJournalCommand(prog), newCatalogCommand(prog), newActorCommand(prog)}},
+		{helpGroup, []*cobra.Command{newDocsCommand(prog), benchcmd.New(prog), newVersionCommand()}},
+	}
+}
+
+// wrapArgErrors makes wrong arguments usage errors in every command, which cobra itself does only for flags, and has errors
+// say what to do.
 func wrapArgErrors(cmd *cobra.Command) {
+	if run := cmd.RunE; run != nil {
+		cmd.RunE = func(cmd *cobra.Command, args []string) error { return cli.Hint(cmd, run(cmd, args)) }
+	}
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			if err := check(cmd, args); err != nil {

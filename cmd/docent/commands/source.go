@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/search/sources"
 )
 
@@ -121,7 +122,7 @@ func runSource(o *cli.Operator, cmd *cobra.Command, name string, p operator.Sour
 
 func printSource(cmd *cobra.Command, s sources.Source) error {
 	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
-	fmt.Fprintf(out, "source %s of %s: %d pages, %d sections at %.12s\n", s.Label, s.Project, s.Pages, s.Sections, s.Commit)
+	fmt.Fprintf(out, "source %s of %s: %s, %s at %.12s\n", s.Label, s.Project, brief.Count(s.Pages, "page"), brief.Count(s.Sections, "section"), s.Commit)
 	if len(s.Groups) > 0 {
 		fmt.Fprintf(out, "Only readers with one of these groups are answered from it: %s\n", strings.Join(s.Groups, ", "))
 	}

@@ -12,6 +12,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/internal/health"
 )
 
@@ -161,7 +162,7 @@ func newWebhookReplayCommand(o *cli.Operator) *cobra.Command {
 			if out.Delivery != nil {
 				return sent(o, cmd, *out.Delivery)
 			}
-			return o.Did(cmd, out, "%d events are sent again", out.Events)
+			return o.Did(cmd, out, "%s sent again", brief.Count(out.Events, "event"))
 		},
 	}
 	cmd.Flags().StringVar(&p.Event, "event", "", "the event's id, as `docent webhook deliveries` lists it")

@@ -21,31 +21,31 @@ import (
 // which with DOCENT_ before it and in capitals is the environment variable, the flag where there is one, and what it is
 // for. A flag beats the environment, which beats the file, which beats the default.
 type Config struct {
-	Data           string   `toml:"data" flag:"data" usage:"data directory; one process serves it at a time"`
+	Data           string   `toml:"data" flag:"data" usage:"data directory, used by one process at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
-	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"address under which clients reach the server; links to pull requests begin with it"`
-	BackupDir      string   `toml:"backup_dir" usage:"folder in which the console's button makes backups; empty for one beside the data directory, with -backups at the end of its name"`
-	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalogue database: empty for SQLite in the data directory, or postgres://…"`
-	Journal        string   `toml:"journal" flag:"journal" usage:"where jobs and threads keep what they know: bbolt, a file in the data directory, or postgres, the database of catalog_dsn, which several nodes can share"`
-	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: what this node is called in logs and in docent status; the machine's name if empty"`
-	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address on which other nodes reach this one, HOST:PORT; empty for a single node"`
-	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"address under which other nodes reach node_listen, HOST:PORT, where that is another one"`
+	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
+	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty for one beside the data directory whose name ends in -backups"`
+	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"storage for jobs and threads: bbolt, a file in the data directory, or postgres, the database of catalog_dsn, which several nodes can share"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name in logs and docent status; empty for the machine's name"`
+	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address for other nodes, HOST:PORT; empty for a single node"`
+	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"address under which other nodes reach node_listen, if different, HOST:PORT"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
-	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is believed"`
+	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is trusted"`
 	MetricsFrom    []string `toml:"metrics_from" usage:"addresses or CIDR ranges that read /metrics without a key; others need an admin key"`
 
-	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate that the server shows and its chain; it is read again when it changes"`
+	TLSCert         string   `toml:"tls_cert" flag:"tls-cert" usage:"PEM file with the certificate and its chain; reloaded when it changes"`
 	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
-	ACMEDomains     []string `toml:"acme_domains" usage:"names that the server gets certificates for by itself, from a certificate authority over ACME"`
-	ACMEEmail       string   `toml:"acme_email" usage:"address that the authority writes to"`
+	ACMEDomains     []string `toml:"acme_domains" usage:"names to get certificates for by ACME"`
+	ACMEEmail       string   `toml:"acme_email" usage:"contact address for the authority"`
 	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty for Let's Encrypt"`
-	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file of the root by which the authority's own address is trusted, for one of your own; empty for the system's"`
-	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"you agree to the authority's terms of service; without it no certificate is asked for"`
-	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"address for plain HTTP, HOST:PORT, where browsers are sent on to https and a certificate authority may look; empty for none"`
-	HSTS            Duration `toml:"hsts" usage:"how long browsers that came over TLS keep to it (Strict-Transport-Security); 0 does not ask for it. Behind a proxy that speaks TLS in the server's place it has to be set"`
+	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file with the root of your own authority; empty for the system's"`
+	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required for ACME"`
+	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"address for plain HTTP, HOST:PORT, that redirects to https and answers a certificate authority; empty for none"`
+	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0 turns it off. Off by default behind a TLS proxy"`
 
-	OperatorListen string `toml:"operator_listen" usage:"address of a listener for those who run the server, HOST:PORT or unix:PATH: metrics, health, and /debug with Go's profiles, without a key; empty for none"`
+	OperatorListen string `toml:"operator_listen" usage:"private listener for operators, HOST:PORT or unix:PATH: metrics, health and /debug with Go profiles, without a key; empty for none"`
 
 	Model  string           `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]Model `toml:"models"`
@@ -59,43 +59,43 @@ type Config struct {
 	Limits api.Limits `toml:"limits"`
 
 	Checks       map[string]CheckConfig `toml:"checks"`
-	CheckSandbox string                 `toml:"check_sandbox" usage:"what the commands of [checks] run in: auto, the first sandbox that this machine has, without one they are refused; or none, with all rights of the server's user"`
+	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks] commands: auto, the first that this machine has (without one they are refused), or none, with all rights of the server's user"`
 
 	OIDC OIDC `toml:"oidc"`
 
 	Tracing Tracing `toml:"tracing"`
 
-	MaxBody        int64    `toml:"max_body" usage:"bytes of a request body"`
-	MaxRequests    int      `toml:"max_requests" usage:"requests in work or waiting at once, streams not counted; more are refused with 503"`
-	MaxClientShare int      `toml:"max_client_share" usage:"percent that one client address may have of what is left: of connections, requests, streams, MCP sessions, and of the questions that a key may still answer this month; 100 for no limit"`
-	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges that max_client_share does not limit, such as a server that asks for many readers; trusted_proxies are never limited"`
-	MaxStreams     int      `toml:"max_streams" usage:"assistant streams open at once; more are refused with 503"`
-	StreamPace     Duration `toml:"stream_pace" usage:"least time between two writes of text to one reader; text that comes meanwhile goes together"`
-	StreamWriter   string   `toml:"stream_writer" flag:"stream-writer" usage:"what writes the answers of language models: sockets, which holds many open streams with few goroutines, or handler, plain net/http"`
-	MaxTurns       int      `toml:"max_turns" usage:"answers being written at once; further questions wait"`
-	MaxRunningJobs int      `toml:"max_running_jobs" usage:"jobs worked on at once; further jobs wait their turn"`
-	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum number of unfinished jobs, including those that wait for a model"`
-	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"search indexes held open at once"`
-	IndexMemory    int64    `toml:"index_memory" usage:"bytes that the open search indexes may hold altogether; the longest unused are closed"`
-	MemoryLimit    int64    `toml:"memory_limit" usage:"bytes of memory that the garbage collector aims to stay under; 0 leaves it to GOMEMLIMIT, and without that to three quarters of what the machine or the container has"`
+	MaxBody        int64    `toml:"max_body" usage:"maximum bytes of a request body"`
+	MaxRequests    int      `toml:"max_requests" usage:"maximum requests in progress or waiting, without streams; more get 503"`
+	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left that one client address may use: connections, requests, streams, MCP sessions, and a key's questions this month; 100 for no limit"`
+	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges without max_client_share, such as a server that asks for many readers; trusted_proxies are never limited"`
+	MaxStreams     int      `toml:"max_streams" usage:"maximum open assistant streams; more get 503"`
+	StreamPace     Duration `toml:"stream_pace" usage:"minimum time between two writes of text to a reader; text in between is combined"`
+	StreamWriter   string   `toml:"stream_writer" flag:"stream-writer" usage:"writer of language models' answers: sockets, many open streams with few goroutines, or handler, plain net/http"`
+	MaxTurns       int      `toml:"max_turns" usage:"maximum answers written at once; further questions wait"`
+	MaxRunningJobs int      `toml:"max_running_jobs" usage:"maximum jobs running at once; further jobs wait"`
+	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum unfinished jobs, including those that wait for a model"`
+	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"maximum open search indexes"`
+	IndexMemory    int64    `toml:"index_memory" usage:"maximum bytes of all open search indexes; the least recently used are closed"`
+	MemoryLimit    int64    `toml:"memory_limit" usage:"memory target in bytes; 0 for GOMEMLIMIT, and without that for three quarters of the machine or container"`
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
-	PollInterval   Duration `toml:"poll_interval" usage:"how often documentation sources are looked at for changes; 0 for never"`
-	DrainTimeout   Duration `toml:"drain_timeout" usage:"time that open streams get to finish when the server stops"`
-	JobTimeout     Duration `toml:"job_timeout" usage:"time that one instruction of a job may take, not counting what it waits for a model or a code host that does not answer"`
-	JobPatience    Duration `toml:"job_patience" usage:"time that a job waits for a model or a code host that does not answer"`
-	TurnTimeout    Duration `toml:"turn_timeout" usage:"time that one answer may take"`
+	PollInterval   Duration `toml:"poll_interval" usage:"how often sources are checked for changes; 0 for never"`
+	DrainTimeout   Duration `toml:"drain_timeout" usage:"time for open streams to finish when the server stops"`
+	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction of a job, without waits for a model or code host"`
+	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host that does not answer"`
+	TurnTimeout    Duration `toml:"turn_timeout" usage:"time limit of one answer"`
 
-	WebhookAllow []string `toml:"webhook_allow" usage:"addresses or CIDR ranges of this machine and of private networks that outgoing webhooks may be sent to; without it they go to public addresses alone"`
+	WebhookAllow []string `toml:"webhook_allow" usage:"private addresses or CIDR ranges that outgoing webhooks may reach; default: public addresses only"`
 
-	AgentSteps  int   `toml:"agent_steps" usage:"answers of a language model that one instruction of a job may use; 0 for no limit"`
-	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and answers that one instruction may use; 0 for no limit"`
-	AgentCost   int64 `toml:"agent_cost" usage:"US cents that one instruction may cost, by the prices of [models]; 0 for no limit"`
-	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that one instruction may change or delete with a language model; 0 for no limit"`
+	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction of a job; 0 for no limit"`
+	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and replies per instruction; 0 for no limit"`
+	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction, by the prices of [models]; 0 for no limit"`
+	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that an instruction may change or delete with a language model; 0 for no limit"`
 
-	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies that one answer of the assistant may use over all its calls of language models; 0 for no limit"`
-	AnswerCost   int64 `toml:"answer_cost" usage:"US cents that one answer of the assistant may cost over all its calls, by the prices of [models]; 0 for no limit"`
+	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies per answer, over all calls; 0 for no limit"`
+	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer, over all calls, by the prices of [models]; 0 for no limit"`
 
-	ThreadRetention Duration `toml:"thread_retention" usage:"threads that were not used for this long are removed with everything of theirs; 0 keeps them for ever"`
+	ThreadRetention Duration `toml:"thread_retention" usage:"threads unused for this long are deleted with all their data; 0 keeps them forever"`
 
 	Now            func() time.Time  `toml:"-"` // that all packages take the time from
 	BeforeIndexing func(api.Project) `toml:"-"`
@@ -421,10 +421,10 @@ func (s Setting) String() string {
 }
 
 var limitUsage = map[string]string{
-	"project_hour": "jobs and follow-ups of one project in an hour; negative for no limit",
-	"key_month":    "assistant messages of one key in a calendar month (UTC); negative for no limit",
-	"org_hour":     "assistant messages of one organization in an hour; negative for no limit",
-	"ip_day":       "assistant messages of one client address in a day; negative for no limit",
+	"project_hour": "jobs and follow-ups of a project per hour; negative for no limit",
+	"key_month":    "assistant messages of a key per calendar month (UTC); negative for no limit",
+	"org_hour":     "assistant messages of an organization per hour; negative for no limit",
+	"ip_day":       "assistant messages of a client address per day; negative for no limit",
 }
 
 // Settings lists the scalar settings of c, in the order of the struct. Setting one changes c.

@@ -9,19 +9,19 @@ import (
 // Embeddings is the [embeddings] table: an endpoint that turns texts into vectors, by which sections are found
 // in other words than the question's. Without a model, searches go by words alone.
 type Embeddings struct {
-	BaseURL        string   `toml:"base_url" usage:"where the endpoint is that speaks OpenAI's embeddings, with /v1 at its end; empty for OpenAI's own"`
-	Model          string   `toml:"model" usage:"the endpoint's name of the model; empty for none: searches go by words alone"`
+	BaseURL        string   `toml:"base_url" usage:"embeddings endpoint, ending in /v1; empty for OpenAI's own"`
+	Model          string   `toml:"model" usage:"the endpoint's name for the model; empty to search by words only"`
 	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key; NAME_FILE names a file that does"`
-	Dimensions     int      `toml:"dimensions" usage:"of vectors, where the model can make shorter ones; 0 for its own number"`
-	SectionPrefix  string   `toml:"section_prefix" usage:"before each section, for models that want one, such as \"passage: \""`
-	QuestionPrefix string   `toml:"question_prefix" usage:"before each question, such as \"query: \""`
-	Longest        int      `toml:"longest" usage:"bytes of a section that are sent"`
-	Batch          int      `toml:"batch" usage:"sections of one request"`
-	Timeout        Duration `toml:"timeout" usage:"for a request with sections"`
-	QuestionLimit  Duration `toml:"question_timeout" usage:"that a reader waits for the vector of a question; then words alone are searched"`
-	Boxes          bool     `toml:"boxes" usage:"search boxes ask the endpoint too, with each key that is pressed"`
-	Price          float64  `toml:"price" usage:"US dollars for a million tokens"`
-	DayTokens      int64    `toml:"day_tokens" usage:"tokens that may be used in a day (UTC); 0 for no limit"`
+	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0 for its own"`
+	SectionPrefix  string   `toml:"section_prefix" usage:"prefix of each section, if the model needs one, such as \"passage: \""`
+	QuestionPrefix string   `toml:"question_prefix" usage:"prefix of each question, such as \"query: \""`
+	Longest        int      `toml:"longest" usage:"bytes sent of a section"`
+	Batch          int      `toml:"batch" usage:"sections per request"`
+	Timeout        Duration `toml:"timeout" usage:"time for a request with sections"`
+	QuestionLimit  Duration `toml:"question_timeout" usage:"longest wait for a question's vector; then words alone are searched"`
+	Boxes          bool     `toml:"boxes" usage:"also use the endpoint for search boxes, on each key press"`
+	Price          float64  `toml:"price" usage:"US dollars per million tokens"`
+	DayTokens      int64    `toml:"day_tokens" usage:"tokens per day (UTC); 0 for no limit"`
 
 	Key        *secret.Secret `toml:"-"` // of KeyEnv; nil if none is named
 	keyProblem error

@@ -11,14 +11,14 @@ import (
 
 // OIDC is the [oidc] table: the provider of OpenID Connect with which people sign in to the console.
 type OIDC struct {
-	Issuer       string   `toml:"issuer" usage:"address of the provider of OpenID Connect that people sign in to the console with; empty for none"`
-	ClientID     string   `toml:"client_id" usage:"what the provider knows this server as"`
+	Issuer       string   `toml:"issuer" usage:"OpenID Connect provider for the console's sign-in; empty for none"`
+	ClientID     string   `toml:"client_id" usage:"this server's client id at the provider"`
 	SecretEnv    string   `toml:"client_secret_env" usage:"environment variable that holds the client's secret; NAME_FILE names a file that does"`
-	Name         string   `toml:"name" usage:"what the provider is called on the sign-in page"`
-	Scopes       []string `toml:"scopes" usage:"what is asked of the provider beside openid"`
-	Domains      []string `toml:"allowed_domains" usage:"domains of e-mail addresses whose people sign in with the provider without an invitation; empty lets in only who was invited or added"`
-	Organization string   `toml:"organization" usage:"organization that these people get into"`
-	Role         string   `toml:"role" usage:"role that these people get: viewer, editor or owner"`
+	Name         string   `toml:"name" usage:"the provider's name on the sign-in page"`
+	Scopes       []string `toml:"scopes" usage:"scopes requested besides openid"`
+	Domains      []string `toml:"allowed_domains" usage:"e-mail domains whose people can sign in without an invitation; empty for invited or added people only"`
+	Organization string   `toml:"organization" usage:"organization that these people join"`
+	Role         string   `toml:"role" usage:"role of these people: viewer, editor or owner"`
 
 	Secret        *secret.Secret `toml:"-"` // of SecretEnv; nil if there is no provider
 	secretProblem error

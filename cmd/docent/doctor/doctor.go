@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"docent/internal/background"
+	"docent/internal/brief"
 )
 
 // A Status is what a check says of what it looked at.
@@ -150,13 +151,18 @@ func (c Check) within(ctx context.Context) []Finding {
 }
 
 // Print writes a report for people: what is not as it should be with its fix, what is in one line each.
-func (r Report) Print(w io.Writer) error {
+func (r Report) Print(w io.Writer, colors bool) error {
 	width := 0
 	name := func(f Finding) string { return strings.TrimSpace(f.Check + " " + f.About) }
 	for _, f := range r.Findings {
 		width = max(width, len([]rune(name(f))))
 	}
 	marks := map[Status]string{OK: "ok     ", Warning: "WARNING", Problem: "PROBLEM", Skipped: "skipped"}
+	if colors {
+		for status, color := range map[Status]string{OK: "32", Warning: "33", Problem: "31", Skipped: "2"} {
+			marks[status] = "\x1b[" + color + "m" + marks[status] + "\x1b[0m"
+		}
+	}
 	for _, f := range r.Findings {
 		if _, err := fmt.Fprintf(w, "%s  %-*s  %s\n", marks[f.Status], width, name(f), f.Found); err != nil {
 			return err
@@ -167,6 +173,7 @@ func (r Report) Print(w io.Writer) error {
 			}
 		}
 	}
-	_, err := fmt.Fprintf(w, "\n%d checks: %d problems, %d warnings\n", len(r.Findings), r.Problems, r.Warnings)
+	_, err := fmt.Fprintf(w, "\n%s: %s, %s\n", brief.Count(len(r.Findings), "check"), brief.Count(r.Problems, "problem"),
+		brief.Count(r.Warnings, "warning"))
 	return err
 }

@@ -48,7 +48,7 @@ func TestChecksAreMadeTogetherAndBounded(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 		var b bytes.Buffer
-		if err := r.Print(&b); err != nil || !strings.Contains(b.String(), "PROBLEM  hangs") || !strings.Contains(b.String(), "4 checks: 2 problems, 0 warnings") {
+		if err := r.Print(&b, false); err != nil || !strings.Contains(b.String(), "PROBLEM  hangs") || !strings.Contains(b.String(), "4 checks: 2 problems, 0 warnings") {
 			t.Errorf("%v\n%s", err, &b)
 		}
 		time.Sleep(time.Hour) // what hangs ends with the bubble

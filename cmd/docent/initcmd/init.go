@@ -29,6 +29,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/persistence/datadir"
 	"docent/search/sources"
 )
@@ -408,7 +409,7 @@ func (s *setUp) addProject(ctx context.Context) error {
 	if err := s.ownedByService(); err != nil {
 		return err
 	}
-	s.say("project %s: %d pages, %d sections", added.ID, added.Pages, added.Sections)
+	s.say("project %s: %s, %s", added.ID, brief.Count(added.Pages, "page"), brief.Count(added.Sections, "section"))
 	return nil
 }
 
@@ -454,7 +455,7 @@ func (s *setUp) next() {
 	}
 	s.say("  export DOCENT_KEY=$(%sdocent key create --config %s --project %s --kind assistant)", sudo, shellWord(s.file), s.project.ID)
 	s.say("  docent ask --url %s --domain %s 'How do I begin?'", s.clientURL(), s.project.Domain)
-	s.say("\n`%[1]sdocent doctor --config %[2]s` looks whether all is well; `%[1]sdocent console --config %[2]s` opens the console.", sudo, shellWord(s.file))
+	s.say("\n`%[1]sdocent doctor --config %[2]s` checks the installation; `%[1]sdocent console --config %[2]s` opens the console.", sudo, shellWord(s.file))
 }
 
 // clientURL is where this machine reaches the server.

@@ -2,10 +2,13 @@ package operator
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"docent/api"
 	"docent/persistence/catalog"
+	"docent/router/ownkey"
 )
 
 type (
@@ -20,6 +23,19 @@ type (
 		Scopes    []string      `json:"scopes"`
 		Origins   []string      `json:"origins"`
 		Groups    []string      `json:"groups,omitempty"`
+	}
+	// LocalParams say for which project, by its name or domain, a command of the operator asks or works without a key.
+	LocalParams struct {
+		Project api.ProjectID `json:"project,omitempty"`
+		Domain  string        `json:"domain,omitempty"`
+		Kind    api.KeyKind   `json:"kind"`
+	}
+	// LocalKey is a key for such a command, which ends by itself, and where it is good.
+	LocalKey struct {
+		URL     string        `json:"url"`
+		Project api.ProjectID `json:"project"`
+		Domain  string        `json:"domain"`
+		Key     string        `json:"key"`
 	}
 	// RotateParams name a key, and how long it goes on beside its successor.
 	RotateParams struct {
@@ -58,6 +74,40 @@ func (o *Service) CreateKey(ctx context.Context, p KeyParams) (KeyMade, error) {
 	}
 	return KeyMade{ID: key.ID, Key: secret, Kind: key.Kind, Name: key.Name}, nil
 }
+
+// localKey signs a key for a command on this machine: who may run the operator's commands needs none of their own.
+func (o *Service) localKey(ctx context.Context, p LocalParams) (LocalKey, error) {
+	if o.server == nil {
+		return LocalKey{}, errNoServer
+	}
+	projects, err := o.stores.Catalog.Projects(ctx)
+	if err != nil {
+		return LocalKey{}, err
+	}
+	if p.Project != "" || p.Domain != "" {
+		projects = slices.DeleteFunc(projects, func(q api.Project) bool {
+			return p.Project != "" && q.ID != p.Project || p.Domain != "" && q.Domain != p.Domain
+		})
+	}
+	switch len(projects) {
+	case 0:
+		return LocalKey{}, &api.StateError{Kind: api.ErrNotFound, Reason: "there is no such project: `docent project list` lists them"}
+	case 1:
+	default:
+		return LocalKey{}, &api.StateError{Kind: api.ErrConflict,
+			Reason: fmt.Sprintf("there are %d projects: name one with --project, as `docent project list` shows it", len(projects))}
+	}
+	secret, err := o.stores.Catalog.Secret(ctx, SessionSecret)
+	if err != nil {
+		return LocalKey{}, err
+	}
+	only := projects[0]
+	return LocalKey{URL: o.server.Address, Project: only.ID, Domain: only.Domain,
+		Key: ownkey.Operator(secret, p.Kind, only, o.stores.Config.Now())}, nil
+}
+
+// SessionSecret is the name of the secret that signs what browsers and the operator's commands bring back.
+const SessionSecret = "session-cookies"
 
 // ListKeys lists the keys of a project, or all.
 func (o *Service) ListKeys(ctx context.Context, p ProjectParams) ([]api.Key, error) {

@@ -22,6 +22,7 @@ const (
 	OpJournalCheck = "journal.check"
 	OpJournalShow  = "journal.show"
 
+	OpKeyLocal  = "key.local"
 	OpKeyCreate = "key.create"
 	OpKeyList   = "key.list"
 	OpKeyRevoke = "key.revoke"

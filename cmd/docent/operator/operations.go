@@ -87,6 +87,7 @@ var namedOperations = map[string]operation{
 	OpSourceRead:   perform((*Service).readSource),
 	OpSourceUpload: perform((*Service).uploadSource),
 
+	OpKeyLocal:  answer((*Service).localKey),
 	OpKeyCreate: answer((*Service).CreateKey),
 	OpKeyList:   answer((*Service).ListKeys),
 	OpKeyRevoke: act((*Service).revokeKey),
@@ -189,7 +190,7 @@ func perform[P, R any](do func(*Service, context.Context, P, Progress) (R, error
 }
 
 // errNoServer is what an operation on the serving process's own state says in a command's process.
-var errNoServer = errors.New("no server runs on this data directory")
+var errNoServer = errors.New("no server runs on this data directory: start one with `docent serve`")
 
 // withJournal hands over the serving process's journal, or one that is opened for it.
 func (o *Service) withJournal(ctx context.Context, use func(journal.Store) error) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"docent/api"
+	"docent/internal/idn"
 	"docent/router/readertoken"
 	"docent/search"
 	"docent/search/sources"
@@ -21,6 +22,10 @@ func (o *Service) index(ctx context.Context, p ProjectParams, progress Progress)
 	}
 	report, err := o.stores.Source.Refresh(ctx, project, progress)
 	for label, failed := range o.stores.Source.RefreshAll(ctx, project, progress) {
+		if label == api.SiteLabel { // readers are answered from what was read before, or from the repository
+			progress("the published site could not be read: "+failed.Error(), 0, 0)
+			continue
+		}
 		err = errors.Join(err, fmt.Errorf("the source %s: %w", label, failed))
 	}
 	return report, err
@@ -61,6 +66,7 @@ func (o *Service) checkSettings(ctx context.Context, p api.Project) error {
 	if err := o.checkModel(ctx, p.Model); err != nil {
 		return err
 	}
+	p.Domain = idn.ASCII(p.Domain)
 	return sources.CheckSettings(p.WithDefaults())
 }
 

@@ -38,7 +38,7 @@ type WebhookParams struct {
 // A OutgoingMade is a webhook with the secret that is shown once.
 type OutgoingMade struct {
 	api.Webhook
-	SigningSecret string `json:"signingSecret"`
+	SigningSecret string `json:"secret"` // in place of the name that the webhook has its secret under
 }
 
 func (o *Service) addWebhook(ctx context.Context, p WebhookParams) (made OutgoingMade, err error) {

@@ -16,6 +16,7 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/quota"
 	"docent/router"
+	"docent/router/ownkey"
 	"docent/search/sources"
 	"docent/web"
 	"docent/web/oidc"
@@ -31,7 +32,7 @@ func (a *Server) newPages(secret []byte) (*web.Server, error) {
 		Threads: a.System.Threads(), Jobs: a.System.Jobs(), Work: a.starter,
 		Log: a.Log, Now: a.config.Now, Version: build.Get().Version, Secret: secret, PublicURL: a.config.PublicURL,
 		Cell:       a.Stores.Cells.Pages.Do,
-		PreviewKey: func(p api.Project, now time.Time) string { return router.PreviewKey(secret, p, now) },
+		PreviewKey: func(p api.Project, now time.Time) string { return ownkey.Preview(secret, p, now) },
 	}
 	a.Operator.Console(&deps)
 	signIn(a.config, &deps)

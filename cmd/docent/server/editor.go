@@ -18,13 +18,13 @@ import (
 
 // newEditor builds the agent that carries out the instructions of jobs.
 func newEditor(c config.Config, dir *datadir.Dir, models *registry.Registry, library *search.Library,
-	code agent.Code, log *slog.Logger) (*agent.Agent, error) {
+	code agent.Code, files func(api.Project) map[string]string, log *slog.Logger) (*agent.Agent, error) {
 	checks, err := projectChecks(c, dir)
 	if err != nil {
 		return nil, err
 	}
 	return agent.New(agent.Options{
-		Models: languageModels{models}, Searcher: agentSearch{library}, Code: code, Checks: checks, Log: log,
+		Models: languageModels{models}, Searcher: agentSearch{library}, Code: code, Published: files, Checks: checks, Log: log,
 		Loop: agent.Limits{
 			Steps: limitOf(c.AgentSteps), Tokens: limitOf(c.AgentTokens), Cost: limitOf(c.AgentCost) * 10_000,
 			Bytes: limitOf(c.AgentChange), Time: c.JobTimeout.Duration, Patience: c.JobPatience.Duration,

@@ -9,7 +9,9 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"docent/cmd/docent/config"
@@ -54,6 +56,10 @@ func listenOn(address string, fits func(name string) bool) (net.Listener, error)
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
+		if errors.Is(err, syscall.EADDRINUSE) {
+			return nil, fmt.Errorf("%s is taken by another program, perhaps by another `docent serve`: use --listen %s, or stop that one: %w",
+				address, freeBeside(address), err)
+		}
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
 	return listener, nil
@@ -191,4 +197,21 @@ func probe(ctx context.Context, address, host string) error {
 		return errors.New("its own health is " + resp.Status)
 	}
 	return nil
+}
+
+// freeBeside is an address with the next port that nobody listens on.
+func freeBeside(address string) string {
+	host, text, err := net.SplitHostPort(address)
+	port, numberErr := strconv.Atoi(text)
+	if err != nil || numberErr != nil {
+		return "HOST:PORT"
+	}
+	for next := port + 1; next <= port+20; next++ {
+		at := net.JoinHostPort(host, strconv.Itoa(next))
+		if l, err := net.Listen("tcp", at); err == nil {
+			l.Close()
+			return at
+		}
+	}
+	return "HOST:PORT"
 }

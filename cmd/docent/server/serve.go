@@ -281,7 +281,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("set up the models: %w", err)
 	}
-	editor, err := newEditor(c, a.dir, models, a.Stores.Library, operator.Repositories{Hub: a.Stores.Hub}, log)
+	editor, err := newEditor(c, a.dir, models, a.Stores.Library, operator.Repositories{Hub: a.Stores.Hub}, a.Stores.Source.Files, log)
 	if err != nil {
 		return nil, fmt.Errorf("set up the agent: %w", err)
 	}
@@ -307,7 +307,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	}
 	a.closers = append(a.closers, func() error { a.backups.Close(); return nil })
 	a.Operator = a.newOperations()
-	secret, err := a.Stores.Catalog.Secret(ctx, "session-cookies")
+	secret, err := a.Stores.Catalog.Secret(ctx, operator.SessionSecret)
 	if err != nil {
 		return nil, fmt.Errorf("read the secret of session cookies: %w", err)
 	}
@@ -325,8 +325,14 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, metrics *prometheus.Registry) (err error) {
 	c, log := a.config, a.Log
 	a.tools = mcp.New(mcp.Deps{Pages: a.Stores.Library, Log: log, Tracer: a.tracer, Version: build.Get().Version,
-		Node: c.NodeID, Elsewhere: a.sessionAt, ClientShare: c.MaxClientShare, Unlimited: c.UnlimitedClient()})
+		Secret: secret, Node: c.NodeID, Elsewhere: a.sessionAt, ClientShare: c.MaxClientShare, Unlimited: c.UnlimitedClient()})
 	a.closers = append(a.closers, func() error { a.tools.Close(); return nil })
+	var about func(http.ResponseWriter, *http.Request) error
+	if a.front != nil {
+		manual := &manualAssistant{app: a}
+		a.closers = append(a.closers, manual.close)
+		about = manual.serve
+	}
 	a.Edge, err = router.New(router.Deps{
 		Now: c.Now, IDs: ids,
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
@@ -340,7 +346,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Bounds: router.Bounds{BodyBytes: c.MaxBody, Requests: c.MaxRequests, Streams: c.MaxStreams,
 			Pace: c.StreamPace.Duration},
 
-		HandlerStreams: c.StreamWriter == config.WriterHandler, Together: a.nodes.Several(),
+		Manual: about, HandlerStreams: c.StreamWriter == config.WriterHandler, Together: a.nodes.Several(),
 	})
 	if err != nil {
 		return err

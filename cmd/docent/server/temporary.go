@@ -12,6 +12,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/persistence/datadir"
 )
 
@@ -41,19 +42,30 @@ func Temporary(ctx context.Context, c config.Config, p api.Project, stderr io.Wr
 	if err != nil {
 		return nil, p, nil, fmt.Errorf("make a folder for the index: %w", err)
 	}
+	c.Data, c.Limits = folder, api.Limits{KeyMonth: -1, OrgHour: -1, IPDay: -1}
+	a, project, end, err = temporary(ctx, c, folder, p, slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn})))
+	if err == nil {
+		pages, _ := a.Stores.Library.Size(project.ID)
+		fmt.Fprintf(stderr, "%s of %s\n", brief.Count(pages, "page"), p.Source)
+	}
+	return a, project, end, err
+}
+
+// temporary is a server of one documentation set that serves nobody by itself. The folder goes away with end, or with a
+// failure.
+func temporary(ctx context.Context, c config.Config, folder string, p api.Project, log *slog.Logger) (a *Server,
+	project api.Project, end func() error, err error) {
 	remove := func() error { return os.RemoveAll(folder) }
 	defer func() {
 		if err != nil {
 			remove()
 		}
 	}()
-	c.Data, c.Limits = folder, api.Limits{KeyMonth: -1, OrgHour: -1, IPDay: -1}
-	dir, err := datadir.Open(folder, "command", time.Second)
+	dir, err := datadir.Open(c.Data, "command", time.Second)
 	if err != nil {
 		return nil, p, nil, err
 	}
-	a, err = New(ctx, Deps{Dir: dir, Config: c,
-		Log: slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	a, err = New(ctx, Deps{Dir: dir, Config: c, Log: log})
 	if err != nil {
 		return nil, p, nil, errors.Join(err, dir.Close())
 	}
@@ -66,6 +78,5 @@ func Temporary(ctx context.Context, c config.Config, p api.Project, stderr io.Wr
 	if err != nil {
 		return nil, p, nil, errors.Join(err, end())
 	}
-	fmt.Fprintf(stderr, "%d pages of %s\n", added.Pages, p.Source)
 	return a, added.Project, end, nil
 }

@@ -137,13 +137,16 @@ func (s *Stores) sources(ctx context.Context, project api.ProjectID) ([]search.S
 	if err != nil {
 		return nil, err
 	}
-	return search.SourcesOf(p), nil
+	return s.Source.Answering(p), nil
 }
 
 // Sweep removes what a removal that broke off has left.
 func (s *Stores) Sweep(ctx context.Context, log *slog.Logger) {
 	if err := os.RemoveAll(s.Dir.File(datadir.Previews)); err != nil {
 		log.Warn("what previews of web sites left behind could not be removed", "error", err)
+	}
+	if err := os.RemoveAll(s.Dir.File(datadir.Manual)); err != nil {
+		log.Warn("what the documentation's assistant left behind could not be removed", "error", err)
 	}
 	if err := s.sweepSecrets(ctx); err != nil {
 		log.Warn("secrets that no project uses could not be removed", "error", err)

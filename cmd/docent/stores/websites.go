@@ -2,8 +2,11 @@ package stores
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"os"
 	"path/filepath"
 
 	"docent/api"
@@ -32,6 +35,11 @@ func (w WebSites) Collect(ctx context.Context, p api.Project, dir string, progre
 	sources.Collected, error) {
 	at := website.Place{Pages: filepath.Join(dir, sources.PagesDir), State: dir}
 	report, err := w.Crawler.Crawl(ctx, SiteSettings(p), at, progress)
+	var file *fs.PathError
+	var link *os.LinkError
+	if err != nil && ctx.Err() == nil && !errors.As(err, &file) && !errors.As(err, &link) { // the site's fault, and no secret of this machine
+		err = &api.StateError{Kind: api.ErrUnavailable, Reason: err.Error()}
+	}
 	if err != nil {
 		return sources.Collected{}, err
 	}

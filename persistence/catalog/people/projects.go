@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"docent/api"
+	"docent/internal/idn"
 	"docent/persistence/catalog/database"
 )
 
@@ -53,6 +53,7 @@ func (r *projectRow) Decode() (api.Project, error) {
 // time). It fails with *api.InvalidError when settings are wrong, and with a *api.StateError of kind api.ErrConflict
 // when the id or the domain is taken.
 func (s *Store) AddProject(ctx context.Context, p api.Project) (api.Project, error) {
+	p.Domain = idn.ASCII(p.Domain)
 	p = p.WithDefaults()
 	if p.Org == "" {
 		p.Org = api.DefaultOrg
@@ -105,6 +106,7 @@ func (s *Store) ChangeProject(
 		if err != nil {
 			return err
 		}
+		p.Domain = idn.ASCII(p.Domain)
 		p = p.WithDefaults()
 		p.ID, p.Org, p.CreatedAt = was.ID, was.Org, was.CreatedAt
 		if err := p.Validate(); err != nil {
@@ -158,7 +160,7 @@ func (s *Store) Project(ctx context.Context, id api.ProjectID) (api.Project, err
 
 // ProjectByDomain finds the project that a domain belongs to, or fails with api.ErrNotFound.
 func (s *Store) ProjectByDomain(ctx context.Context, domain string) (api.Project, error) {
-	p, err := s.domains.Get(ctx, strings.ToLower(domain))
+	p, err := s.domains.Get(ctx, idn.ASCII(domain))
 	if errors.Is(err, api.ErrNotFound) {
 		return p, fmt.Errorf("project of domain %q: %w", domain, api.ErrNotFound)
 	}

@@ -33,6 +33,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.ReaderJWKS = "https://id.example.com/.well-known/jwks.json"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
 		want.Deflection, want.Site = "help@example.com", "hugo"
+		want.Options.PublicOrigins = "https://app.example.com,*"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
 			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
 		want.TimeZone = "Europe/Berlin"
@@ -66,6 +67,22 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		for what, got := range map[string]api.Project{"Project": byID, "ProjectByDomain": byDomain, "Projects": all[0]} {
 			if !reflect.DeepEqual(got, want) {
 				t.Errorf("%s answered\n%+v, want\n%+v", what, got, want)
+			}
+		}
+	})
+}
+
+// The network knows an international name in ASCII, and people write it as it is read.
+func TestAnInternationalDomainIsFoundInEitherForm(t *testing.T) {
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		c := p.Open(catalog.Options{})
+		added := catalogtest.Must(c.AddProject(t.Context(), api.Project{ID: "books", Domain: "Bücher.example", Source: "/srv/docs"}))(t)
+		if added.Domain != "xn--bcher-kva.example" {
+			t.Errorf("the domain is stored as %q", added.Domain)
+		}
+		for _, domain := range []string{"bücher.example", "xn--bcher-kva.example"} {
+			if got := catalogtest.Must(c.ProjectByDomain(t.Context(), domain))(t); got.ID != "books" {
+				t.Errorf("%s is %q", domain, got.ID)
 			}
 		}
 	})

@@ -160,7 +160,7 @@ func (r *run) fileFor(u *url.URL, ext string) string {
 // writeCollected says what the pages have in common.
 func (r *run) writeCollected() error {
 	c := collected{Address: r.scope.origin, Language: r.state.head.Language, Trails: map[string][]string{},
-		Addresses: map[string]string{}}
+		Addresses: map[string]string{}, Edits: map[string]string{}}
 	for _, rec := range r.state.records {
 		if rec.Kind != isPage {
 			continue
@@ -168,8 +168,9 @@ func (r *run) writeCollected() error {
 		if len(rec.Trail) > 0 {
 			c.Trails[rec.File] = rec.Trail
 		}
-		if path.Ext(rec.File) != ".md" {
-			c.Addresses[rec.File] = rec.URL
+		c.Addresses[rec.File] = rec.URL
+		if rec.Edit != "" {
+			c.Edits[rec.File] = rec.Edit
 		}
 	}
 	raw, err := json.MarshalIndent(c, "", " ")

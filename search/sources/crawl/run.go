@@ -661,7 +661,7 @@ func (r *run) take200(rec *record, res result) error {
 	if rec.Kind != isPage {
 		rec.Since = rec.Round
 	}
-	rec.Kind, rec.Title, rec.Words, rec.Trail, rec.By = isPage, t.Title, t.Words, t.Trail, t.By
+	rec.Kind, rec.Title, rec.Words, rec.Trail, rec.By, rec.Edit = isPage, t.Title, t.Words, t.Trail, t.By, t.Edit
 	ext, content := ".md", []byte(nil)
 	if t.By == "PDF" {
 		ext, content = ".pdf", t.Markdown

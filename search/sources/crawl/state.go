@@ -56,6 +56,7 @@ type record struct {
 	Words    int       `json:"words,omitempty"`
 	Trail    []string  `json:"trail,omitempty"`
 	By       string    `json:"by,omitempty"`
+	Edit     string    `json:"edit,omitempty"` // where its link for editors leads
 	Depth    int       `json:"depth,omitempty"`
 	Links    []string  `json:"links,omitempty"`
 	Gone     bool      `json:"forgotten,omitempty"` // the record itself is no more

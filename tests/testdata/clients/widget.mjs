@@ -362,7 +362,7 @@ for (const way of ["closed", "reloaded"]) {
   check("the console shows the tag", (await page.locator("pre", { hasText: "/widget/v1.js" }).first().textContent()).includes(`data-domain="${domain}"`));
   await accessible("console, the widget's page", page);
   await page.getByLabel("Colour", { exact: true }).fill("#ffcc00");
-  await page.getByLabel("Text of the button").fill("Ahoy");
+  await page.getByLabel("Button label").fill("Ahoy");
   await page.getByText("It is hard to read").waitFor();
   const ahoy = page.locator("docent-assistant").getByRole("button", { name: "Ahoy" });
   await ahoy.waitFor();
@@ -379,7 +379,7 @@ for (const way of ["closed", "reloaded"]) {
   await page.locator("article .sources").waitFor();
   check("the preview answers from the project", (await page.locator("article .answer").textContent()).includes("harbour moor"));
   await page.keyboard.press("Escape");
-  await page.getByRole("button", { name: "Store the looks" }).click();
+  await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("The widget's looks are stored.").waitFor();
   await context.close();
   const there = await visit("stored", {});

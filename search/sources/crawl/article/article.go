@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/html/atom"
 
 	"docent/internal/brief"
+	"docent/site/published"
 )
 
 // An Article is what a page holds for its readers, and what it says of itself.
@@ -34,6 +35,7 @@ type Page struct {
 	NoIndex   bool
 	NoFollow  bool
 	Links     []string // whole addresses without fragments, each once
+	Edit      string   // whole address of the file in a repository that its link for editors names
 }
 
 // ErrNoText is of a page without anything to read.
@@ -126,6 +128,9 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 	seen := map[string]bool{}
 	for _, n := range all(doc, links) {
 		u := whole(base, attr(n, "href"))
+		if p.Edit == "" && u != nil && forEditors(n) && published.IsEdit(u.String()) {
+			p.Edit = u.String()
+		}
 		if u == nil || slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "nofollow") || has(n, "download") {
 			continue
 		}
@@ -135,6 +140,17 @@ func readPage(doc *html.Node, base *url.URL) (p Page) {
 		}
 	}
 	return p
+}
+
+var (
+	editClass = regexp.MustCompile(`(?i)(?:^|[\s_-])edit(?:[\s_-]|$)`)
+	editWords = regexp.MustCompile(`(?i)^\W*(?:edit|suggest|improve|view|show)\b.{0,60}\b(?:edits?|page|source|file|topic|article|github|gitlab|bitbucket|gitea|codeberg)\b`)
+)
+
+// forEditors reports whether a link says that it leads to the file of the page.
+func forEditors(n *html.Node) bool {
+	return slices.Contains(strings.Fields(strings.ToLower(attr(n, "rel"))), "edit") || editClass.MatchString(attr(n, "class")) ||
+		editWords.MatchString(attr(n, "title")) || editWords.MatchString(attr(n, "aria-label")) || !longer(n, 100) && editWords.MatchString(text(n))
 }
 
 // obey takes over what a list of rules for robots says.

@@ -146,3 +146,24 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// The link to edit a page names its file, however a generator says it.
+func TestTheLinkToEditAPageIsFound(t *testing.T) {
+	t.Parallel()
+	const file = "https://github.com/acme/docs/edit/main/docs/a.md"
+	for link, want := range map[string]string{
+		`<a class="theme-edit-this-page" href="` + file + `">✎</a>`:                                        file,
+		`<a rel="edit" title="Edit this page" class="md-content__button md-icon" href="` + file + `"></a>`: file,
+		`<a class="VPLink link edit-link-button" href="` + file + `">Verbessern</a>`:                       file,
+		`<a href="` + file + `" rel="nofollow">Edit this page on GitHub</a>`:                               file,
+		`<a aria-label="Suggest an edit" href="` + file + `"><i></i></a>`:                                  file,
+		`<a href="../_sources/start.rst.txt" rel="nofollow">View page source</a>`:                          "https://docs.example.com/_sources/start.rst.txt",
+		`<p>See <a href="https://github.com/acme/docs/blob/main/lib/x.go">the code</a></p>`:                "",
+		`<a href="https://example.com/improve">Improve this page</a>`:                                      "",
+	} {
+		a, err := read(t, `<main><h1>A</h1><p>Text of it.</p>`+link+`</main>`)
+		if err != nil || a.Edit != want {
+			t.Errorf("%s: %q, %v", link, a.Edit, err)
+		}
+	}
+}

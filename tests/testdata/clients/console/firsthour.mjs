@@ -15,25 +15,25 @@ const keys = {};
 
 await step("the printed link leads to the wizard, once", page, async () => {
   await page.goto(settings.enter);
-  await button("Enter").click();
+  await button("Continue").click();
   await heading("Set up a project").waitFor();
   const other = await person("somebody who has seen the link too");
   const late = await other.newPage();
   late.expected = [404, 410];
   await late.goto(settings.enter);
-  assert.equal(await button("Enter", late).count(), 0, "a link that was used lets nobody in");
+  assert.equal(await button("Continue", late).count(), 0, "a link that was used lets nobody in");
   await other.close();
 });
 
 await step("a project from a git URL is looked at, read and indexed, live", page, async () => {
   await page.getByLabel("Where is your documentation?").fill(settings.repository);
-  await button("Look at it").click();
-  await heading(/what was found/).waitFor();
+  await button("Continue").click();
+  await heading(/^Review/).waitFor();
   await axe(page, "the wizard");
   await page.getByLabel("Domain").fill(domain);
   await page.getByLabel("Address of the site").fill(`https://${domain}`);
-  await button("Read and index it").click();
-  await heading(/is read$/).waitFor();
+  await button("Index docs").click();
+  await heading(/is indexed$/).waitFor();
   await page.getByText("Pages", { exact: true }).waitFor();
   await link("Ask the first question").click();
 });
@@ -43,11 +43,11 @@ await step("the first question is answered, with its sources", page, async () =>
   await button("Ask").click();
   await page.getByText(/leaves every hour from pier two/).first().waitFor();
   await page.getByRole("heading", { name: "Sources" }).waitFor();
-  await link("Next: the keys").click();
+  await link("Continue").click();
 });
 
 await step("both keys are made, shown once, and copied", page, async () => {
-  await button("Make both keys").click();
+  await button("Create both keys").click();
   await page.getByText("Copy both keys now.").waitFor();
   for (const [name, prefix] of [["assistant", "dct_pub_"], ["admin", "dct_adm_"]]) {
     const shown = page.locator("code", { hasText: new RegExp(`^${prefix}\\w+$`) });
@@ -120,7 +120,7 @@ await step("what was not answered is a gap, and becomes a job", page, async () =
 await step("the steps of a job by a language model are seen while it works", page, async () => {
   await go("Jobs");
   await link("New job").click();
-  await page.getByLabel("What is to be changed").fill("Say that the lighthouse is white.");
+  await page.getByLabel("Instructions").fill("Say that the lighthouse is white.");
   await page.getByLabel("Model").selectOption("writer");
   await button("Start").click();
   await page.getByText("read_file").waitFor(); // the model waits before the next step
@@ -190,17 +190,17 @@ const guestPage = await guest.newPage();
 const password = "a pier in the fog";
 await step("somebody who is invited as a viewer reads, and can do nothing else", guestPage, async () => {
   await page.goto(`${settings.server}/console/default/people`);
-  await button("Make the link").click();
+  await button("Create invite link").click();
   const invitation = (await page.locator("code", { hasText: "/invite/" }).innerText()).trim();
   await guestPage.goto(invitation);
   await guestPage.getByLabel("Your name").fill("Vera");
-  await guestPage.getByLabel("E-mail address").fill("vera@example.com");
+  await guestPage.getByLabel("Email address").fill("vera@example.com");
   await guestPage.getByLabel("Password", { exact: true }).fill(password);
   await button("Join", guestPage).click();
   await guestPage.waitForURL("**/console/**");
   await guestPage.goto(job);
   await guestPage.getByText("The edit is made.").first().waitFor();
-  assert.equal(await guestPage.getByRole("button", { name: /^(Send|Cancel|Archive|Do it for real)$/ }).count(), 0);
+  assert.equal(await guestPage.getByRole("button", { name: /^(Send|Cancel|Archive|Create pull request)$/ }).count(), 0);
   const token = await guestPage.locator("input[name=token]").first().inputValue(); // of the form to sign out
   for (const [path, form] of [[`${new URL(job).pathname}/message`, { prompt: "undo that" }], [`${new URL(job).pathname}/archive`, {}],
     [`/console/default/${domain}/keys/create`, { kind: "admin", name: "mine" }], [`/console/default/${domain}/settings/change`, { name: "mine" }]]) {
@@ -218,7 +218,7 @@ await step("a session that is ended is out at once", guestPage, async () => {
   const elsewhere = await person("the viewer on another machine");
   const other = await elsewhere.newPage();
   await other.goto(`${settings.server}/login`);
-  await other.getByLabel("E-mail address").fill("vera@example.com");
+  await other.getByLabel("Email address").fill("vera@example.com");
   await other.getByLabel("Password", { exact: true }).fill(password);
   await button("Sign in", other).click();
   await other.waitForURL("**/console/**");
@@ -233,7 +233,7 @@ await step("another key is made, works, and is refused when it is revoked", page
   await page.goto(`${settings.server}/console/default/${domain}`);
   await go("API keys");
   await page.getByLabel("Name", { exact: true }).fill("a trial");
-  await button("Make the key").click();
+  await button("Create key").click();
   const secret = (await page.locator("code", { hasText: /^dct_pub_\w+$/ }).innerText()).trim();
   const search = () => fetch(`${settings.server}/discovery/v1/search/${domain}`, {
     method: "POST", headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" }, body: JSON.stringify({ query: "ferry" }),

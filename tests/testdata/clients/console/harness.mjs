@@ -49,7 +49,7 @@ export async function person(name, options = {}) {
 export async function enter(context, link = settings.enter) {
   const page = await context.newPage();
   await page.goto(link);
-  await page.getByRole("button", { name: "Enter" }).click(); // a link is followed by programs too; a button is not
+  await page.getByRole("button", { name: "Continue" }).click(); // a link is followed by programs too; a button is not
   await page.waitForURL("**/console**");
   await page.close();
 }

@@ -168,7 +168,7 @@ async function withoutScript() {
   const keys = `/console/${settings.org}/${settings.domain}/keys`;
   await open(page, keys);
   await page.getByLabel("Name", { exact: true }).fill("without a script");
-  await page.getByRole("button", { name: "Make the key" }).click();
+  await page.getByRole("button", { name: "Create key" }).click();
   const secret = (await page.locator("code", { hasText: /^dct_pub_\w+$/ }).innerText()).trim();
   const ask = () => fetch(`${settings.server}/discovery/v1/search/${settings.domain}`, {
     method: "POST", headers: { authorization: `Bearer ${secret}`, "content-type": "application/json" }, body: JSON.stringify({ query: "install" }),

@@ -10,21 +10,21 @@ export async function furnish(context) {
   const here = () => new URL(page.url()).pathname;
   const paths = (settings.paths ??= []);
   await page.goto(`${settings.server}/console/${settings.org}/people`);
-  await button("Make the link").click();
+  await button("Create invite link").click();
   paths.push(new URL((await page.locator("code", { hasText: "/invite/" }).innerText()).trim()).pathname);
 
   for (const name of ["reef", "shoal"]) { // one is left on its way, the other has come to its keys
     await page.goto(`${settings.server}/console/setup`);
     await page.getByLabel("Where is your documentation?").fill(settings.folder);
-    await page.getByText("Name, branch and code host").click();
+    await page.getByText("Advanced options").click();
     await page.getByLabel("Name of the project").fill(name);
-    await button("Look at it").click();
-    await page.getByRole("heading", { level: 1, name: /what was found/ }).waitFor();
+    await button("Continue").click();
+    await page.getByRole("heading", { level: 1, name: /^Review/ }).waitFor();
     if (name === "reef") paths.push(here());
   }
   await page.getByLabel("Domain").fill("shoal.example.com");
-  await button("Read and index it").click();
-  await page.getByRole("heading", { level: 1, name: /is read$/ }).waitFor();
+  await button("Index docs").click();
+  await page.getByRole("heading", { level: 1, name: /is indexed$/ }).waitFor();
   const shoal = here().replace(/\/indexing$/, "");
   paths.push(`${shoal}/question`, `${shoal}/keys`);
 
@@ -32,12 +32,12 @@ export async function furnish(context) {
   await page.goto(`${project}/sources`);
   await sent(page, button("Check all pages").first());
   await page.goto(`${project}/sources`);
-  await button("Read again now").click();
+  await button("Re-index").click();
   await page.waitForURL("**/sources/updates/**");
   paths.push(here());
   await page.goto(`${project}/settings`);
   await page.getByLabel("Leave out").fill("drafts/");
-  await sent(page, button("Store the settings"));
+  await sent(page, button("Save changes"));
   // What the playground shows of a question, at an address of its own.
   await page.goto(`${project}/playground`);
   await page.getByLabel("Question or words to search for").fill("How do I install Tidepool?");
@@ -52,13 +52,13 @@ export async function sitemap(context) {
   const cookie = (await context.cookies()).map((c) => `${c.name}=${c.value}`).join("; ");
   const routes = settings.routes.map((pattern) => ({
     pattern, found: [],
-    matches: new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll(/:\w+/g, "([^/?#]+)")}$`),
+    matches: new RegExp(`^${pattern.replaceAll(".", "\\.").replaceAll(/\*\w+/g, "(.+)").replaceAll(/:\w+/g, "([^/?#]+)")}$`),
     known: pattern.replace(":org", settings.org).replace(":domain", settings.domain),
   }));
   const add = (path) => {
     const { pathname } = new URL(path, settings.server);
     // The most particular pattern: one without a parameter goes before one with.
-    const [route] = routes.filter((r) => r.matches.test(pathname)).sort((a, b) => a.pattern.split(":").length - b.pattern.split(":").length);
+    const [route] = routes.filter((r) => r.matches.test(pathname)).sort((a, b) => a.pattern.split(/[:*]/).length - b.pattern.split(/[:*]/).length);
     if (!route) other.add(pathname);
     if (!route || settings.left[route.pattern] || route.found.length >= samples || route.found.some((f) => f.path === path)) return;
     route.found.push({ name: route.pattern.replace("/console/:org/:domain", "…"), path });
@@ -66,7 +66,7 @@ export async function sitemap(context) {
   };
   const queue = [];
   const other = new Set(); // addresses of no page: of the API, of documents
-  for (const r of routes) if (!r.known.includes(":")) add(r.known);
+  for (const r of routes) if (!/[:*]/.test(r.known)) add(r.known);
   for (const path of settings.paths ?? []) add(path);
   const pages = new Map();
   for (let path; (path = queue.shift()); ) {

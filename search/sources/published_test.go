@@ -1,0 +1,51 @@
+package sources
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"docent/api"
+	"docent/search/page"
+	"docent/site/published"
+)
+
+// What the repository keeps from readers is kept from them on the site too, and the site answers where it has its pages.
+func TestWhatReadersAreAnsweredFromIsDecided(t *testing.T) {
+	t.Parallel()
+	const at = "https://docs.acme.dev/"
+	record := func(path string, hidden bool, groups ...string) *page.Record {
+		return &page.Record{Path: path, Hidden: hidden, Groups: groups}
+	}
+	files := []*page.Record{record("a.md", false), record("b.md", false), record("hidden.md", true)}
+	var pages []published.Page
+	for _, name := range []string{"a", "b", "hidden", "made"} {
+		pages = append(pages, published.Page{Path: name + ".md", URL: at + name})
+	}
+	for name, c := range map[string]struct {
+		project  api.Project
+		files    []*page.Record
+		pages    []published.Page
+		site     bool
+		withheld string
+	}{
+		"covered":              {api.Project{AnswersFrom: api.FromBetter}, files, pages, true, "hidden.md"},
+		"not covered":          {api.Project{AnswersFrom: api.FromBetter}, files, pages[:1], false, ""},
+		"the project says so":  {api.Project{AnswersFrom: api.FromSite}, files, pages[:1], true, ""},
+		"or otherwise":         {api.Project{AnswersFrom: api.FromSource}, files, pages, false, "hidden.md"},
+		"with patterns":        {api.Project{AnswersFrom: api.FromBetter, Exclude: []string{"internal/"}}, files, pages, true, "hidden.md made.md"},
+		"with groups":          {api.Project{AnswersFrom: api.FromSite}, append(slices.Clone(files), record("staff.md", false, "staff")), pages, false, "hidden.md"},
+		"nothing may be shown": {api.Project{AnswersFrom: api.FromSite}, files, pages[2:3], false, "hidden.md"},
+	} {
+		var known []published.File
+		for _, r := range c.files {
+			known = append(known, published.File{Path: r.Path, URL: at + strings.TrimSuffix(r.Path, ".md"), Hidden: r.Hidden})
+		}
+		m := Published{Map: published.Match(c.pages, known, ""), withheld: map[string]string{}}
+		m.decide(c.project, "commit", c.files)
+		if got := strings.Join(slices.Sorted(maps.Keys(m.withheld)), " "); m.Site != c.site || got != c.withheld {
+			t.Errorf("%s: from the site: %t, withheld: %s (%s)", name, m.Site, got, m.Why)
+		}
+	}
+}

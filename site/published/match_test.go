@@ -1,0 +1,77 @@
+package published_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"docent/site/published"
+)
+
+func text(s string) func() []byte { return func() []byte { return []byte(s) } }
+
+// Words that no two of the texts below share.
+func words(about string) string {
+	var b strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&b, "%s%d ", about, i)
+	}
+	return b.String()
+}
+
+func TestPagesAreMappedToTheirFiles(t *testing.T) {
+	t.Parallel()
+	const host = "https://docs.example.com"
+	files := []published.File{
+		{Path: "index.md", URL: host + "/", Text: text(words("home"))},
+		{Path: "guide/install.md", URL: host + "/guide/install/", Text: text(words("install"))},
+		{Path: "guide/moved.md", URL: host + "/guide/moved/", Text: text("---\ntitle: x\n---\n\n" + words("moved"))},
+		{Path: "secret.md", URL: host + "/secret/", Hidden: true, Text: text(words("secret"))},
+		{Path: "README.md", URL: host + "/readme/", Text: text(words("readme"))},
+		{Path: "twin-a.md", URL: host + "/a", Text: text(words("twin"))},
+		{Path: "guide/twin-b.md", URL: host + "/b", Text: text(words("twin"))},
+	}
+	pages := []published.Page{
+		{Path: "index.md", URL: host},
+		{Path: "guide/install.md", URL: host + "/guide/install/index.html"},
+		{Path: "guide/elsewhere.md", URL: host + "/guide/elsewhere", Text: text("Menu. " + words("moved") + " and what was included.")},
+		{Path: "guide/one.md", URL: host + "/guide/one", Text: text(words("twin"))},
+		{Path: "linked.md", URL: host + "/linked", Edit: "https://github.com/a/b/edit/main/docs/guide/install.md?x=1"},
+		{Path: "slash.md", URL: host + "/slash", Edit: "https://github.com/a/b/edit/feature/x/docs/README.md"},
+		{Path: "gitea.md", URL: host + "/gitea", Edit: "https://codeberg.org/a/b/src/branch/main/docs/README.md"},
+		{Path: "gitlab.md", URL: host + "/gitlab", Edit: "https://gitlab.com/a/b/c/-/edit/main/docs/README.md"},
+		{Path: "sphinx.md", URL: host + "/sphinx.html", Edit: host + "/_sources/README.md.txt"},
+		{Path: "code.md", URL: host + "/code", Edit: "https://github.com/a/b/blob/main/lib/deep/down/README.md", Text: text(words("code"))},
+		{Path: "secret.md", URL: host + "/secret/"},
+		{Path: "api.md", URL: host + "/api", Text: text(words("api"))},
+		{Path: "empty.md", URL: host + "/empty"},
+	}
+	m := published.Match(pages, files, "docs")
+	for page, want := range map[string]string{
+		"index.md": "index.md its address", "guide/install.md": "guide/install.md its address",
+		"guide/elsewhere.md": "guide/moved.md its text", "guide/one.md": "guide/twin-b.md its text",
+		"linked.md": "guide/install.md its edit link", "slash.md": "README.md its edit link",
+		"gitea.md": "README.md its edit link", "gitlab.md": "README.md its edit link", "sphinx.md": "README.md its edit link",
+		"code.md": " ", "secret.md": "secret.md its address", "api.md": " ", "empty.md": " ",
+	} {
+		if row, ok := m.Of(page); !ok || row.File+" "+string(row.By) != want {
+			t.Errorf("%s: %+v, not %s", page, row, want)
+		}
+	}
+	if row, _ := m.Of("guide/one.md"); !row.Doubtful() {
+		t.Errorf("of two files with one text: %+v", row)
+	}
+	if row, ok := m.At(host + "/guide/install.html#x"); !ok || row.File != "guide/install.md" {
+		t.Errorf("by its address: %+v", row)
+	}
+	shown := func(path, url string, anchors ...string) published.Shown {
+		return published.Shown{Path: path, URL: url, Anchors: anchors}
+	}
+	c := published.Compare(&m, []published.Shown{shown("index.md", host, "a"), shown("guide/elsewhere.md", host+"/guide/elsewhere")},
+		[]published.Shown{shown("index.md", host+"/", "a", "b"), shown("guide/moved.md", host+"/guide/moved/"), shown("unused.md", host+"/unused")},
+		[]string{"left/out.md"}, "docs", nil)
+	if len(c.Anchors) != 1 || c.Anchors[0].Says != "#b" || len(c.Silent) != 1 || c.Silent[0] != "unused.md" ||
+		!strings.HasPrefix(c.Summary, "13 pages on the site, 3 files; 2 mapped, 1 of the files publish nothing, 3 pages generated") {
+		t.Errorf("%+v", c)
+	}
+}

@@ -1,0 +1,44 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"docent/internal/testing/need"
+	"docent/tests/harness"
+)
+
+// TestOpenAIsClientsAsk drives the packages that people already have, for Node.js and Go. scripts/install-clients installs them.
+func TestOpenAIsClientsAsk(t *testing.T) {
+	t.Parallel()
+	const clients = "../testdata/clients"
+	need.Installed(t, "OpenAI's clients", "scripts/install-clients", clients+"/node_modules/openai", clients+"/node_modules/.bin/openai-go")
+	server, _, harbour, slow := harness.NewChatServer(t, 40, 60)
+	settings, err := json.Marshal(map[string]any{"url": server.URL, "key": harbour.Assistant, "domain": harbour.Domain,
+		"slow": map[string]string{"domain": slow.Domain, "key": slow.Assistant}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	for name, cmd := range map[string]*exec.Cmd{
+		"Node.js": exec.CommandContext(ctx, "node", "openai.mjs"),
+		"Go":      exec.CommandContext(ctx, "node_modules/.bin/openai-go", server.URL, harbour.Assistant, harbour.Domain),
+	} {
+		cmd.Dir = clients
+		cmd.Env = append(os.Environ(), "DOCENT_OPENAI="+string(settings))
+		var problems, wrong bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &problems, &wrong
+		if err := cmd.Run(); err != nil {
+			t.Fatalf("%s: %v\n%s", name, err, wrong.String())
+		}
+		if problems.Len() > 0 {
+			t.Errorf("the client for %s is not served as it should be:\n%s", name, problems.String())
+		}
+	}
+}

@@ -1,0 +1,157 @@
+// Package sites holds what Docent reads from the source of documentation sites against what their generators make of it.
+package sites
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/txtar"
+
+	"docent/api"
+	"docent/bench/corpora"
+	"docent/internal/testing/need"
+)
+
+// The first lines of a site say how it is built: what is needed, the command, which part of a page is its text, what of
+// that is the theme's, which pages are the generator's own, and what is known to differ.
+func says(a *txtar.Archive) map[string]string {
+	out := map[string]string{}
+	for line := range strings.Lines(string(a.Comment)) {
+		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.Contains(key, " ") {
+			out[key] = value
+		}
+	}
+	return out
+}
+
+// A small site of each generator is built by the generator itself, and what it publishes is what Docent reads from the
+// source: every page's address, anchors, title and words, and nothing of what is left out.
+func TestSourceIsReadAsItsGeneratorPublishesIt(t *testing.T) {
+	need.Everything(t, "builds sites with their generators")
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no sites: %v", err)
+	}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := says(a)
+			command := strings.Fields(s["build"])
+			program, err := exec.LookPath(command[0])
+			if err != nil {
+				t.Skipf("there is no %s: scripts/install-generators says what it installs", command[0])
+			}
+			tree, dir := corpora.Tree{}, t.TempDir()
+			for _, f := range a.Files {
+				tree[f.Name] = f.Data
+			}
+			if err := tree.Write(dir); err != nil {
+				t.Fatal(err)
+			}
+			if s["git"] != "" { // it reads what is committed
+				for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@acme.test", "commit", "-qm", "a"}} {
+					git := exec.CommandContext(t.Context(), "git", args...)
+					git.Dir = dir
+					if said, err := git.CombinedOutput(); err != nil {
+						t.Fatalf("git %v: %v\n%s", args, err, said)
+					}
+				}
+			}
+			// What comes from npm is found from where its command is installed.
+			if modules := filepath.Dir(filepath.Dir(program)); filepath.Base(modules) == "node_modules" {
+				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out := filepath.Join(t.TempDir(), "out")
+			for i := range command {
+				command[i] = strings.ReplaceAll(command[i], "OUT", out)
+			}
+			build := exec.CommandContext(t.Context(), program, command[1:]...)
+			build.Dir = dir
+			build.Env = append(os.Environ(), "CI=1", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
+			if said, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("%s: %v\n%s", s["build"], err, said)
+			}
+			if s["out"] != "" {
+				out = filepath.Join(dir, s["out"])
+			}
+			how, err := lookOf(s["content"], s["gone"])
+			if err != nil {
+				t.Fatal(err)
+			}
+			published, err := how.built(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			read, of := fromSource(t, api.Project{DocsDir: s["docs-dir"]}, tree)
+			if string(of.Site.Kind) != s["kind"] || of.SiteURL != s["address"] {
+				t.Errorf("it is read as %s at %q, not %s at %q", of.Site.Kind, of.SiteURL, s["kind"], s["address"])
+			}
+			own := strings.Fields(s["generated"])
+			v := compare(published, read, func(at string) bool {
+				return slices.ContainsFunc(own, func(of string) bool {
+					return at == of || strings.HasSuffix(of, "*") && strings.HasPrefix(at, strings.TrimSuffix(of, "*"))
+				})
+			})
+			t.Log(v.row())
+			for _, said := range v.said {
+				if !strings.Contains(string(a.Comment), "known: "+said) {
+					t.Error(said)
+				}
+			}
+			if v.pages < 4 || v.headings < 5 {
+				t.Errorf("only %d pages with %d headings were compared", v.pages, v.headings)
+			}
+		})
+	}
+}
+
+// What is read of a real repository is held against the site that was built of it or fetched: DOCENT_SITE names the
+// repository's folder, DOCENT_SITE_BUILT the site's, DOCENT_SITE_LOOK the content and, after a bar, what is none of it,
+// DOCENT_SITE_DIR the documentation's folder, DOCENT_SITE_OWN the beginnings of addresses of the generator's own pages.
+func TestRealRepository(t *testing.T) {
+	dir, out := os.Getenv("DOCENT_SITE"), os.Getenv("DOCENT_SITE_BUILT")
+	if dir == "" || out == "" {
+		t.Skip("no repository is named by DOCENT_SITE")
+	}
+	tree := corpora.Tree{}
+	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			if err == nil && (d.Name() == ".git" || d.Name() == "node_modules") {
+				return filepath.SkipDir
+			}
+			return err
+		}
+		rel, _ := filepath.Rel(dir, name)
+		tree[filepath.ToSlash(rel)], err = os.ReadFile(name)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	content, gone, _ := strings.Cut(os.Getenv("DOCENT_SITE_LOOK"), "|")
+	how, err := lookOf(content, gone)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published, err := how.built(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, of := fromSource(t, api.Project{DocsDir: os.Getenv("DOCENT_SITE_DIR")}, tree)
+	v := compare(published, read, func(at string) bool {
+		return slices.ContainsFunc(strings.Fields(os.Getenv("DOCENT_SITE_OWN")), func(of string) bool { return strings.HasPrefix(at, of) })
+	})
+	for _, said := range v.said {
+		t.Log(said)
+	}
+	t.Logf("%s at %q: %s", of.Site.Kind, of.SiteURL, v.row())
+}
