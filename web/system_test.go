@@ -110,7 +110,7 @@ func TestTheSystemPageShowsTheNodes(t *testing.T) {
 			t.Errorf("the page of several nodes lacks %q", want)
 		}
 	}
-	if strings.Contains(page, "Back up now") || strings.Contains(page, "No backup was made") {
+	if strings.Contains(page, "Back up now") || strings.Contains(page, "No backups yet") {
 		t.Error("the page offers a backup that is refused")
 	}
 	h.system.set(func(st *health.Status) {

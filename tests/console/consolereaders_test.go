@@ -104,7 +104,7 @@ func TestAKeyOfTheConsoleWorksUntilItIsRevoked(t *testing.T) {
 	owner, viewer := h.guest("owner"), h.guest("viewer")
 	key := madeSecret.FindString(owner.form(http.StatusOK, "/keys/create", "kind", "assistant", "name", "site"))
 	until := viewer.events("/conversations/live")
-	until("Nobody has asked anything yet")
+	until("No questions yet")
 	status, thread := h.ask(key, "ada", "How is green tea brewed?")
 	if status != http.StatusOK || thread == "" {
 		t.Fatalf("a question with the new key is answered %d", status)

@@ -97,7 +97,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	if status != http.StatusSeeOther || to != "/console/setup/harbour" {
 		t.Fatalf("%d, %s", status, to)
 	}
-	page = b.Await(to, "what was found")
+	page = b.Await(to, "Review “")
 	wants(t, page, "2 pages", `value="docs"`, "Guessed from the folder docs", "_draft.md")
 
 	status, page, _ = b.Send(
@@ -125,7 +125,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	if status != http.StatusSeeOther {
 		t.Fatalf("%d", status)
 	}
-	page = b.Await(next, "is read")
+	page = b.Await(next, "is indexed")
 	wants(t, page, "Dead links", "/prices", "_draft.md", "Ask the first question")
 
 	status, _, question := b.Send(to+"/question", to+"/ask", url.Values{"question": {"When does the harbour open?"}})
@@ -141,7 +141,7 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	if status != http.StatusOK || len(keys) < 2 {
 		t.Fatalf("%d: %q", status, keys)
 	}
-	wants(t, page, "useChat", "curl -N", h.URL+"/discovery/v2/assistant/docs.harbour.example/message", "How to go on")
+	wants(t, page, "useChat", "curl -N", h.URL+"/discovery/v2/assistant/docs.harbour.example/message", "Next steps")
 	status, _, again := b.Send(to+"/keys", to+"/create", nil)
 	if page = b.Open(again); status != http.StatusSeeOther || key.MatchString(page) {
 		t.Errorf("a form that is sent again: %d, %q", status, key.FindAllString(page, -1))
@@ -242,7 +242,7 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _, to := b.Send("/console/setup", "/console/setup/source", url.Values{"source": {hostile}, "id": {"hostile"}})
-	page := b.Await(to, "what was found")
+	page := b.Await(to, "Review “")
 	if strings.Contains(page, "<img src=x") || strings.Contains(page, "<script>alert") {
 		t.Errorf("hostile names come through:\n%s", page)
 	}
@@ -258,7 +258,7 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 		"/console/setup/source",
 		url.Values{"source": {filepath.Join(hostile, "nowhere")}},
 	)
-	wants(t, b.Await(to, "cannot be read"), "Give another source")
+	wants(t, b.Await(to, "Can't read"), "Give another source")
 }
 
 // TestAProjectOnItsWayIsForgottenByARestart looks at a source with a token, restarts the server, and finds that it is said
@@ -274,11 +274,11 @@ func TestAProjectOnItsWayIsForgottenByARestart(t *testing.T) {
 	if to == "" {
 		t.Fatal(page)
 	}
-	b.Await(to, "what was found")
+	b.Await(to, "Review “")
 	if list := harness.Holders(t, data, secret); len(list) != 1 {
 		t.Errorf("before the restart the token is in %q", list)
 	}
-	wants(t, b.Open("/console/setup"), "On their way", source)
+	wants(t, b.Open("/console/setup"), "In progress", source)
 	stop()
 	h, stop = openConsoleHouse(t, data)
 	defer stop()
@@ -303,14 +303,14 @@ func TestTheWizardSaysThatTheExclusionsAreUnknownAndTakesThem(t *testing.T) {
 		"docs/internal/plan.md": "# Plan\n\nThe codename is Bluefin.\n",
 	})
 	_, _, to := b.Send("/console/setup", "/console/setup/source", url.Values{"source": {source}, "id": {"unknown"}})
-	page := b.Await(to, "what was found")
+	page := b.Await(to, "Review “")
 	wants(t, page, "docusaurus.config.js: exclude is computed", "Leave out", "Include")
 	form := url.Values{"domain": {"unknown.example"}}
 	_, _, next := b.Send(to, to+"/add", form)
 	wants(t, b.Await(next, "was not added"), "docusaurus.config.js: exclude is computed")
 	form.Set("exclude", "internal/")
 	_, _, next = b.Send(to, to+"/add", form)
-	wants(t, b.Await(next, "is read"), "--exclude internal/")
+	wants(t, b.Await(next, "is indexed"), "--exclude internal/")
 	if n, _ := h.App.Stores.Library.Size("unknown"); n != 1 {
 		t.Errorf("%d pages are public", n)
 	}

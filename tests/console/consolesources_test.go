@@ -39,7 +39,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	)
 	b := h.As(api.RoleEditor)
 	page := b.Open(base + "/sources")
-	wants(t, page, source, "It was not checked since the server began", "not set up", "not known")
+	wants(t, page, source, "Run a check to see which pages are public", "not set up", "not known")
 	if status, _, to := b.Send(base+"/sources", base+"/sources/check", nil); status != http.StatusSeeOther {
 		t.Errorf("%d, %s", status, to)
 	}
@@ -126,10 +126,14 @@ func TestAWebhookIsSetUpAndTried(t *testing.T) {
 		!strings.Contains(page, "make one first") {
 		t.Errorf("a test without a secret: %d", status)
 	}
-	status, page, _ := b.Send(at, at+"/new", nil)
+	status, _, to := b.Send(at, at+"/new", nil)
+	if status != http.StatusSeeOther {
+		t.Fatal(status)
+	}
+	page := b.Open(to)
 	secret := regexp.MustCompile(`whsec_\w+`).FindString(page)
-	if status != http.StatusOK || secret == "" {
-		t.Fatalf("%d\n%s", status, page)
+	if secret == "" {
+		t.Fatal(page)
 	}
 	if strings.Contains(b.Open(at), secret) {
 		t.Error("the secret is shown twice")
@@ -346,7 +350,7 @@ func TestATokenThatIsPastedIsSeenByNobody(t *testing.T) {
 	if to == "" {
 		t.Fatal(page)
 	}
-	page = b.Await(to, "cannot be read")
+	page = b.Await(to, "Can't read")
 	wants(t, page, "does not accept the stored token")
 	seen.WriteString(page)
 	_, page, to = b.Send(
@@ -358,12 +362,12 @@ func TestATokenThatIsPastedIsSeenByNobody(t *testing.T) {
 	if to == "" {
 		t.Fatal(page)
 	}
-	page = b.Await(to, "what was found")
+	page = b.Await(to, "Review “")
 	wants(t, page, "acme/docs", "pull requests are opened there")
 	seen.WriteString(page)
 	_, page, next := b.Send(to, to+"/add", url.Values{"domain": {"docs.acme.example"}})
 	seen.WriteString(page)
-	seen.WriteString(b.Await(next, "is read"))
+	seen.WriteString(b.Await(next, "is indexed"))
 	base := "/console/" + string(api.DefaultOrg) + "/docs.acme.example"
 	page = b.Open(base + "/sources")
 	wants(t, page, "a token that is stored here")

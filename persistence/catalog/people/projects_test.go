@@ -32,11 +32,12 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		}
 		want.ReaderJWKS = "https://id.example.com/.well-known/jwks.json"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
-		want.Deflection, want.Site = "help@example.com", "hugo"
+		want.Deflection, want.Site, want.AnswersFrom = "help@example.com", "hugo", api.FromSite
 		want.Options.PublicOrigins = "https://app.example.com,*"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
 			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Suggestions: []string{"{{x}}?", `"y"`}}
 		want.TimeZone = "Europe/Berlin"
+		want.Collect.Web.Prefix, want.Collect.Web.Sitemap = "/docs/", "none"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
 		want.Pulls.Author, want.Pulls.Title = "D'oc <docs@example.com>", `docs({scope}): {title} "?"`
 		want.Pulls.Body, want.Pulls.Reviewers = "{report}\n{{x}}", "codeowners, octo-cat"
@@ -49,6 +50,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 			s.SiteURL, s.Include, s.Exclude = "https://api.example.com", []string{"a/**"}, []string{"b'\"?"}
 			s.Host, s.HostURL, s.Repository = api.HostGitHub, "https://github.example.com", "acme/api"
 			s.TokenEnv, s.TokenFile, s.AppID = "GITHUB_TOKEN", "docs.abcdefgh", 17
+			s.Collect.Web.Prefix, s.Collect.Web.Sitemap = "/docs/", "none"
 		}
 		want.Include, want.Exclude = []string{"docs/**", `a\ b`}, []string{"*.draft.md", "!k'p \"?\" {{x}}.md"}
 
