@@ -72,7 +72,7 @@ type Turn struct {
 	Picture *Picture `cbor:"8,keyasint,omitempty"`
 }
 
-// A Picture is a file of the documentation that a model looks at. Its bytes are read anew for each question.
+// A Picture is a file of the documentation that a model looks at. Its bytes are read again for each question.
 type Picture struct {
 	Path  string `cbor:"1,keyasint"`
 	Media string `cbor:"2,keyasint"`

@@ -212,11 +212,9 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			if at, err = o.places(r, back); err != nil {
 				return p, nil, err
 			}
-			if len(at) > 0 {
-				p = back
-			}
+			p = back
 		}
-		if len(at) == 0 {
+		if len(at) == 0 || reading.Cue == Unsure && misspelled(Pair{p.New, p.Old}) { // what stands there is right
 			continue
 		}
 		if reading.Cue == Unsure && o.stands(r, p.New, at) {

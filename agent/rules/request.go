@@ -262,11 +262,7 @@ func (q *reader) behind(i int) operand {
 	if literalToken(q.toks[i]) {
 		return q.quote(i)
 	}
-	to := i
-	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && (to == i || !runStops[q.toks[to].low]) && !arrow(q.toks[to].text) &&
-		!issueNumber.MatchString(q.toks[to].text) && (to == i || !q.bracketed(to)) {
-		to++
-	}
+	to := q.runs(i)
 	if to < len(q.toks) && to-i < 4 && literalToken(q.toks[to]) { // to the adverb "x"
 		return q.quote(to)
 	}
@@ -278,6 +274,16 @@ func (q *reader) behind(i int) operand {
 		o.article = q.toks[i-1].text
 	}
 	return o
+}
+
+// runs is the end of a run of words that begins at token i: eight at most, up to what ends one.
+func (q *reader) runs(i int) int {
+	to := i
+	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && !arrow(q.toks[to].text) && !issueNumber.MatchString(q.toks[to].text) &&
+		(to == i || !runStops[q.toks[to].low] && !q.bracketed(to)) {
+		to++
+	}
+	return to
 }
 
 // bracketed reports whether what is said in brackets begins with a token: "a to b (it was renamed)".
