@@ -28,6 +28,7 @@ type steady struct {
 
 func (s *steady) LanguageModel(string) (agent.LanguageModel, error) { return s, nil }
 func (s *steady) Priced() bool                                      { return true }
+func (s *steady) Sees() bool                                        { return false }
 func (s *steady) Window() int                                       { return 100_000 }
 func (s *steady) Name() string                                      { return "steady" }
 

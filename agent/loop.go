@@ -98,7 +98,8 @@ type loop struct {
 	answer   string // of the operator's command, for the state of the edits that it belongs to
 	passed   string
 	answerOf string
-	printed  bool // what the call in hand gives has the answer in it
+	printed  bool     // what the call in hand gives has the answer in it
+	picture  *Picture // that the call in hand shows
 }
 
 // errNewRound says that recorded steps do not fit the tree any more.
@@ -246,6 +247,9 @@ func (l *loop) ask(ctx context.Context) (Step, error) {
 			Repairs: l.repairs, Reviewed: l.reviewed, Misses: l.misses}
 		chat := l.talk.chat(summary)
 		s.Left, s.Cap = l.talk.left, l.talk.cap
+		if err := l.look(ctx, chat.Turns); err != nil {
+			return s, err
+		}
 		chat.Key = fmt.Sprintf("%s/%s/%d/%d", l.task.Job, l.task.ID, s.Round, s.Number)
 		if err := l.afford(chat); err != nil {
 			return s, err
@@ -412,7 +416,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 	budget := maxResults
 	broken := 0
 	for i, c := range s.Reply.Calls {
-		l.printed = false
+		l.printed, l.picture = false, nil
 		text, failed, finished, err := l.call(ctx, c, s.Reply.Reason == "length" && i == len(s.Reply.Calls)-1)
 		if err != nil {
 			return false, Result{}, err
@@ -435,7 +439,7 @@ func (l *loop) take(ctx context.Context, s Step) (done bool, res Result, err err
 				text += l.warning()
 			}
 		}
-		l.add(Turn{Role: "tool", CallID: c.ID, Text: text, Failed: failed, Printed: l.printed})
+		l.add(Turn{Role: "tool", CallID: c.ID, Text: text, Failed: failed, Printed: l.printed, Picture: l.picture})
 	}
 	l.show(ctx)
 	return false, Result{}, nil

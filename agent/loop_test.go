@@ -26,6 +26,7 @@ type script struct {
 	window int
 	asked  []agent.Chat
 	free   bool
+	sees   bool
 	say    []any // agent.Reply, error, or func(agent.Chat) agent.Reply
 }
 
@@ -34,6 +35,8 @@ func (s *script) LanguageModel(string) (agent.LanguageModel, error) { return s, 
 func (s *script) Name() string { return "scripted" }
 
 func (s *script) Priced() bool { return !s.free }
+
+func (s *script) Sees() bool { return s.sees }
 
 func (s *script) Window() int {
 	if s.window == 0 {

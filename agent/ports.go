@@ -18,6 +18,8 @@ type LanguageModel interface {
 	Window() int
 	// Priced reports whether it is known what its tokens cost.
 	Priced() bool
+	// Sees reports whether it reads pictures.
+	Sees() bool
 }
 
 // Models finds a language model by the name in a task; the empty name stands for the default. It is nil if the
@@ -66,6 +68,15 @@ type Turn struct {
 	Printed bool `cbor:"6,keyasint,omitempty"`
 	// Kept is what came with an assistant's turn and is for its model alone. It goes back to it unread.
 	Kept []byte `cbor:"7,keyasint,omitempty"`
+	// Picture is what a tool shows beside its text.
+	Picture *Picture `cbor:"8,keyasint,omitempty"`
+}
+
+// A Picture is a file of the documentation that a model looks at. Its bytes are read again for each question.
+type Picture struct {
+	Path  string `cbor:"1,keyasint"`
+	Media string `cbor:"2,keyasint"`
+	Data  []byte `cbor:"-"`
 }
 
 // A Tool is what the model may call.

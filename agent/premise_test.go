@@ -50,7 +50,9 @@ func TestATextThatIsReplacedInManyPlacesIsLookedAt(t *testing.T) {
 	}{
 		{`replace "," with "." in a.md`, true, ""}, {`replace "," with "." in a.md in all 30 places`, false, ""},
 		{`replace "," with "." in all 30 places`, false, ""}, {`remove "Fees" from a.md`, true, ""},
-		{`replace "," with "." in a.md in all 29 places`, false, "stands 30 times"}, {`rename "Fees" to "Costs" in a.md`, false, ""},
+		{`replace "," with "." in a.md in all 29 places`, false, "stands 30 times"}, {`rename "Fees" to "Costs" in a.md`, true, ""},
+		{`rename "Fees" to "Costs" in a.md in all 30 places`, false, ""}, {`rename "Fees" to "Costs" in all 50 places`, false, ""},
+		{`rename "Fees" to "Costs" in a.md in all 31 places`, false, "stands 30 times"}, {`rename "Fees" to "Costs" in b.md`, false, ""},
 		{`replace "Fees" with "Costs" in b.md`, false, ""},
 	} {
 		j := newJob(t, map[string]string{"a.md": "# A\n\n" + strings.Repeat("Fees of 2,5 per day\n\n", 30), "b.md": "# B\n\n" + strings.Repeat("Fees here\n\n", 20)})

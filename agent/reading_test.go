@@ -158,3 +158,51 @@ func TestALongDiffNamesItsFiles(t *testing.T) {
 		t.Errorf("%.300s", got)
 	}
 }
+
+// A model that reads pictures is shown the one that it asks for, also when the run is taken up again; others are told that
+// it is left out. At most eight are shown at once, and none that is too large or of another kind.
+func TestAModelLooksAtPictures(t *testing.T) {
+	const png = "\x89PNG\x0D\x0A\x1A\x0A picture "
+	files := map[string]string{"a.md": "# A\n\n![x](x.png)\n", "x.png": png, "large.png": png + strings.Repeat("x", 3_000_000), "film.mp4": "film"}
+	var many []agent.Call
+	for i := range 9 {
+		files[fmt.Sprintf("%d.png", i)] = png + fmt.Sprint(i)
+		many = append(many, call("read_file", args{"path": fmt.Sprintf("%d.png", i)}))
+	}
+	for _, sees := range []bool{true, false} {
+		j := newLoop(t, files, read("x.png"), read("large.png"), read("film.mp4"), calls(many...), read("a.md"), replace("a.md", "![x]", "![A harbor]"),
+			finish, finish)
+		j.model.sees = sees
+		j.must()
+		shown := func(n int) (data []string, said string) {
+			for _, turn := range j.model.asked[n].Turns {
+				if turn.Picture != nil {
+					data = append(data, turn.Picture.Media+" "+string(turn.Picture.Data))
+				}
+				said = turn.Text
+			}
+			return data, said
+		}
+		data, said := shown(1)
+		if sees != (fmt.Sprint(data) == "[image/png "+png+"]") || sees == strings.Contains(said, "this model reads none") {
+			t.Errorf("sees %v: %q, %s", sees, data, said)
+		}
+		for n := 2; n <= 3; n++ {
+			if data, said := shown(n); len(data) > 1 || !strings.Contains(said, "left out") {
+				t.Errorf("sees %v: %d shown, %s", sees, len(data), said)
+			}
+		}
+		if data, _ := shown(4); sees && (len(data) != 8 || data[7] != "image/png "+png+"8") || !sees && len(data) > 0 {
+			t.Errorf("sees %v: at once %q", sees, data)
+		}
+		if strings.Contains(fmt.Sprint(j.steps[4].Before), "picture 8") {
+			t.Error("a picture is recorded whole")
+		}
+		before := len(j.model.asked)
+		j.steps, j.model.next = j.steps[:1], 1
+		j.must()
+		if data, _ := shown(before); len(data) != len(map[bool]string{true: "x"}[sees]) {
+			t.Errorf("sees %v, taken up again: %q", sees, data)
+		}
+	}
+}

@@ -30,7 +30,11 @@ const (
 	maxResults = 48_000 // bytes of all results of one answer
 	maxOutput  = 16_000 // bytes of one result
 	keepTurns  = 8      // newest turns whose results stay
-	leftOut    = "[left out to save room; call the tool again if it is needed]"
+
+	maxPictures  = 8         // that are shown at once: the newest
+	maxPicture   = 3_000_000 // bytes of one
+	pictureBytes = 5_000     // of text take as many tokens as a picture
+	leftOut      = "[left out to save room; call the tool again if it is needed]"
 )
 
 func (c *conversation) add(turns ...Turn) { c.turns = append(c.turns, turns...) }
@@ -47,7 +51,7 @@ func (c *conversation) render() []Turn {
 	for i := range out {
 		t := &out[i]
 		if t.Role == "tool" && i < c.left && len(t.Text) > len(leftOut) {
-			t.Text = leftOut
+			t.Text, t.Picture = leftOut, nil
 		}
 		if c.cap > 0 && t.Role != "user" && len(t.Text) > c.cap {
 			t.Text = say.Middle(t.Text, c.cap)
@@ -94,6 +98,9 @@ func (c *conversation) bytes(turns []Turn) int {
 	}
 	for _, t := range turns {
 		n += len(t.Text) + len(t.Kept) + 20
+		if t.Picture != nil {
+			n += pictureBytes
+		}
 		for _, call := range t.Calls {
 			n += len(call.Name) + len(call.Arguments) + 40
 		}

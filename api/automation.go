@@ -54,7 +54,7 @@ type RunStatus string
 const (
 	RunAccepted RunStatus = "accepted" // it will be carried out, also after a crash
 	RunStarted  RunStatus = "started"  // a job has the instruction
-	RunSkipped  RunStatus = "skipped"  // the day's runs were used up
+	RunSkipped  RunStatus = "skipped"  // the day's runs were used up, or too many pull requests are open
 	RunChecked  RunStatus = "checked"  // a pull request was looked at; Reason says what came of it
 	RunFailed   RunStatus = "failed"
 )

@@ -148,7 +148,16 @@ type PullForm struct {
 	Body string `json:"body,omitempty"`
 	// who is asked for reviews, separated by commas: accounts, teams as OWNER/TEAM, and the words of Reviewers
 	Reviewers string `json:"reviewers,omitempty"`
+	// how many pull requests of the project's automations may be open at a time; DefaultMostPulls if zero
+	Most int `json:"most,omitempty"`
 }
+
+// DefaultMostPulls is how many pull requests of automations are open at a time where a project does not say, and MaxMostPulls
+// how many it may say.
+const (
+	DefaultMostPulls = 10
+	MaxMostPulls     = 100
+)
 
 // Words among the reviewers that stand for people.
 const (

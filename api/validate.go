@@ -226,6 +226,9 @@ var (
 // pulls checks how pull requests and commits look.
 func (p *problems) pulls(project Project) {
 	f := project.Pulls
+	if f.Most < 0 || f.Most > MaxMostPulls {
+		p.add("pulls.most", "must be a whole number from 0 to %d", MaxMostPulls)
+	}
 	p.text("pulls.author", f.Author, 200)
 	if f.Author != "" && !author.MatchString(f.Author) {
 		p.add("pulls.author", "must have the form Name <name@example.com>")

@@ -27,8 +27,16 @@ type Turn struct {
 	Calls  []Call // of an assistant
 	CallID string // of a tool: the call that this answers
 	Failed bool   // of a tool: the call went wrong, and Text says how
+	// Picture is what a tool's call gave beside its text: for models that read pictures.
+	Picture *Picture
 	// Kept is what came with a turn of the assistant's that is for its model alone: it goes back to it unread.
 	Kept json.RawMessage
+}
+
+// A Picture is a PNG, JPEG, GIF or WebP.
+type Picture struct {
+	Media string
+	Data  []byte
 }
 
 // CallID is an id for the n-th call of the reply, for providers that give none: the same for the same conversation.

@@ -1,6 +1,7 @@
 package automation
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -36,6 +37,8 @@ type Runner struct {
 
 	mu      sync.Mutex
 	refused map[api.ProjectID]api.Delivery
+
+	creating sync.Mutex // while open pull requests are counted and a job is created
 }
 
 // New makes a Runner. It does nothing by itself before Wake.
@@ -176,7 +179,7 @@ func (r *Runner) carryOut(ctx context.Context, id api.AutomationID, attempt int)
 		run.Status, run.Reason = api.RunFailed, failure(err)
 	}
 	err = r.Catalog.SaveRun(ctx, run)
-	if err == nil && run.Repository != "" && run.Commit != "" && run.Status != api.RunFailed && !au.Check {
+	if err == nil && run.Repository != "" && run.Commit != "" && run.Status != api.RunFailed && run.Status != api.RunSkipped && !au.Check {
 		err = r.Catalog.ChangeAutomation(ctx, id, func(au *api.Automation) { au.SeenCode = run.Commit })
 	}
 	if errors.Is(err, api.ErrNotFound) {
@@ -276,12 +279,41 @@ func (r *Runner) give(ctx context.Context, run *api.AutomationRun) error {
 		}
 		claim.Ref = "" // it was archived just now
 	}
+	r.creating.Lock() // what another one creates meanwhile counts
+	defer r.creating.Unlock()
+	most := cmp.Or(project.Pulls.Most, api.DefaultMostPulls)
+	switch n, err := r.openPulls(ctx, project, most); {
+	case err != nil:
+		return err
+	case n >= most:
+		run.Status, run.Reason = api.RunSkipped, fmt.Sprintf("%d pull requests of the project's automations are open, as many as may be", n)
+		return nil
+	}
 	now := r.Now()
 	id := api.JobID(r.IDs.New(api.JobPrefix, now))
 	claim.Owner = job.Stream(id)
 	_, err = r.Jobs.Ask(ctx, id, job.Create{Project: project, User: api.KeyID(au.ID), Prompt: text, Draft: au.Draft,
 		At: now, Claim: claim, Follows: follows})
-	return outcome(run, au, id, err)
+	if err := outcome(run, au, id, err); err != nil || run.FollowUp {
+		return err
+	}
+	return r.Catalog.ChangeAutomation(ctx, au.ID, func(au *api.Automation) { au.Job = run.Job })
+}
+
+// openPulls is how many automations of a project have a job at work or a pull request that is open; it counts no further
+// than asked.
+func (r *Runner) openPulls(ctx context.Context, p api.Project, most int) (n int, err error) {
+	list, err := r.Catalog.Automations(ctx, p.ID)
+	for _, other := range list {
+		if err != nil || n >= most {
+			break
+		}
+		var open bool
+		if open, err = r.open(ctx, p, other); open {
+			n++
+		}
+	}
+	return n, err
 }
 
 // outcome says which job has a run's instruction, from what the job answered.

@@ -650,3 +650,48 @@ func TestAPausedAutomationRunsOnlyWhenItIsToldTo(t *testing.T) {
 		t.Errorf("at its next time it ran %d times", n)
 	}
 }
+
+// All automations of a project together have no more pull requests open than it says. A run that would open one more is
+// skipped, and what was pushed is part of the next one.
+func TestAutomationsOfAProjectHaveSoManyPullRequestsOpen(t *testing.T) {
+	c := startClockwork(t)
+	ctx := t.Context()
+	p, err := c.catalog.Project(ctx, "p")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Pulls.Most = 2
+	if _, err := c.catalog.UpdateProject(ctx, p); err != nil {
+		t.Fatal(err)
+	}
+	var list []api.Automation
+	for range 3 {
+		list = append(list, c.add(api.Automation{Repository: "acme/api"}))
+	}
+	push := func(a api.Automation, commit string) api.AutomationRun {
+		t.Helper()
+		err := c.Accept(ctx, api.AutomationRun{Automation: a.ID, Trigger: api.TriggerPush, Repository: "acme/api", Commit: commit,
+			Key: string(a.ID) + " " + commit}, func(*api.Automation) {})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.pending()
+		return *c.view(a.ID).Last
+	}
+	for i, a := range list {
+		run := push(a, "c1")
+		if skipped := i == 2; (run.Status == api.RunSkipped) != skipped || skipped != strings.Contains(run.Reason, "2 pull requests") {
+			t.Errorf("run %d: %+v", i, run)
+		}
+	}
+	if run := push(list[0], "c2"); run.Status != api.RunStarted || !run.FollowUp {
+		t.Errorf("a follow-up opens none: %+v", run)
+	}
+	if a := c.view(list[2].ID); a.SeenCode != "" || a.Job != "" {
+		t.Errorf("what was skipped counts as seen: %+v", a)
+	}
+	c.end(c.view(list[1].ID).Job, api.PullMerged)
+	if run := push(list[2], "c2"); run.Status != api.RunStarted || c.view(list[2].ID).SeenCode != "c2" {
+		t.Errorf("with room again: %+v", run)
+	}
+}

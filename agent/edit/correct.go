@@ -21,6 +21,7 @@ type Reading struct {
 	Pairs   []Pair
 	Cue     Cue
 	Literal bool // both texts are quoted
+	One     bool // one place is meant, whatever the text
 }
 
 // A Cue is what tells the old text from the new one.
@@ -41,6 +42,8 @@ type Correct struct {
 	In       []string // files that the request names; none for all pages
 	Near     []string // pages that it may mean: they decide where the text stands on several
 	Anchors  []string // of sections that it names
+	Sections []string // words that may be the title of a section
+	Rest     string   // words of the request that may name a page in passing
 	Quoted   []string // longer texts that may show where one stands
 	Every    bool     // all occurrences are meant
 }
@@ -209,17 +212,15 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			if at, err = o.places(r, back); err != nil {
 				return p, nil, err
 			}
-			if len(at) > 0 {
-				p = back
-			}
+			p = back
 		}
-		if len(at) == 0 {
+		if len(at) == 0 || reading.Cue == Unsure && misspelled(Pair{p.New, p.Old}) { // what stands there is right
 			continue
 		}
 		if reading.Cue == Unsure && o.stands(r, p.New, at) {
 			return p, nil, o.doubt(r, p, at, fmt.Sprintf("both %s and %s stand there, and it is not certain which is wrong", say.Quote(p.Old), say.Quote(p.New)))
 		}
-		settled, why := o.certain(r, p, at)
+		settled, why := o.certain(r, p, reading, at)
 		if why == "" {
 			return p, settled, nil
 		}
@@ -230,8 +231,25 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	if first != nil {
 		return first.Pair, nil, first
 	}
+	for _, p := range pairs {
+		if part, ok := unqualified(p); ok {
+			if at, err := o.places(r, part); err != nil || len(at) == 1 {
+				return part, at, err
+			}
+		}
+	}
 	p := pairs[0]
 	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
+}
+
+// unqualified is what differs of two names within the same one: shiki.themes -> shiki.theme, where a page has them below
+// one another.
+func unqualified(p Pair) (Pair, bool) {
+	at := strings.LastIndexByte(p.Old, '.') + 1
+	if at == 0 || strings.ContainsAny(p.Old+p.New, " \n/") || !strings.HasPrefix(p.New, p.Old[:at]) || len(p.Old) < at+4 || len(p.New) == at {
+		return p, false
+	}
+	return Pair{p.Old[at:], p.New[at:]}, true
 }
 
 // stands reports whether a text stands on one of the pages already.
@@ -401,7 +419,7 @@ func sortOf(p *markup.Page, sp markup.Span) string {
 }
 
 // certain settles which of several places are meant, or says why that is not known.
-func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
+func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]located, string) {
 	for _, l := range at {
 		if l.joined && (distinct(p.Old) || strings.Contains(p.Old, "-")) {
 			return nil, fmt.Sprintf("%s stands within a longer name in %s, line %d", say.Quote(p.Old), r.Site.Show(l.page.Path), lineOf(l.page, l.Start))
@@ -413,11 +431,14 @@ func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
 	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
 		at = narrowed
 	}
-	if narrowed := o.below(at); len(narrowed) > 0 {
+	if narrowed := o.below(p, at); len(narrowed) > 0 {
 		at = narrowed
 	}
 	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
 		at = near
+	}
+	if !distinct(p.Old) {
+		at = o.passing(at)
 	}
 	if len(at) == 1 {
 		return at, ""
@@ -432,16 +453,40 @@ func (o *Correct) certain(r *Run, p Pair, at []located) ([]located, string) {
 	case !sameSort(at, distinct(p.Old)):
 		return nil, fmt.Sprintf("%s stands %s in %s, in unlike places (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path),
 			lines(at))
-	case inCode(at) && strings.Contains(p.Old, "-") && !strings.Contains(p.Old, " ") && !o.stands(r, p.New, at):
-		return at, ""
-	case misspelled(p), o.Every && distinct(p.Old), (o.Every || distinct(p.Old)) && !o.stands(r, p.New, at):
+	case o.all(r, p, reading, at):
 		return at, ""
 	}
 	return nil, fmt.Sprintf("%s stands %s in %s (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path), lines(at))
 }
 
-// misspelled reports whether the old text is a known misspelling of the new one: then none of its places is right.
+// all reports whether all of several places of one sort on a page are meant.
+func (o *Correct) all(r *Run, p Pair, reading Reading, at []located) bool {
+	name := distinct(p.Old)
+	switch {
+	case reading.One && !o.Every:
+		return false
+	case misspelled(p), name && (o.Every || reading.Cue == Arrow || reading.Cue == Verb):
+		return true
+	case o.Every || name || inCode(at) && strings.Contains(p.Old, "-") && !strings.Contains(p.Old, " "):
+		return !o.stands(r, p.New, at)
+	}
+	return false
+}
+
+// misspelled reports whether the old text is a known misspelling of the new one, has a word twice, or the wrong article:
+// then none of its places is right.
 func misspelled(p Pair) bool {
+	old, now := strings.Fields(p.Old), strings.Fields(p.New)
+	if len(old) > 1 && strings.EqualFold(old[0], old[1]) && strings.Join(old[1:], " ") == strings.Join(now, " ") {
+		return true
+	}
+	if len(old) > 1 && len(now) == len(old) && slices.Equal(old[1:], now[1:]) {
+		vowel := strings.Contains("aeio", strings.ToLower(old[1][:1])) && !strings.HasPrefix(old[1], "eu") && !strings.HasPrefix(old[1], "one")
+		consonant := strings.Contains("bcdfgjkpqtvwyz", strings.ToLower(old[1][:1])) || len(old[1]) > 2 && strings.Contains("lmnrsx", old[1][:1])
+		if strings.EqualFold(old[0], "a") && strings.EqualFold(now[0], "an") && vowel || strings.EqualFold(old[0], "an") && strings.EqualFold(now[0], "a") && consonant {
+			return true
+		}
+	}
 	fix, ok := typoWords(p.Old)
 	return ok && strings.EqualFold(fix, p.New)
 }
@@ -534,11 +579,27 @@ func pagesOf(at []located) (out []*markup.Page) {
 	return out
 }
 
+// passing keeps to the one page whose title or name stands among the words of the request, if there is one alone.
+func (o *Correct) passing(at []located) []located {
+	var named []*markup.Page
+	for _, p := range pagesOf(at) {
+		if pages.NamedIn(p, o.Rest) {
+			named = append(named, p)
+		}
+	}
+	if len(named) != 1 {
+		return at
+	}
+	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != named[0] })
+}
+
 // below are the places in the sections that the request names.
-func (o *Correct) below(at []located) (out []located) {
+func (o *Correct) below(p Pair, at []located) (out []located) {
 	for _, l := range at {
 		for i, h := range l.page.Headings {
-			if slices.ContainsFunc(o.Anchors, func(a string) bool { return strings.EqualFold(a, h.Anchor) }) &&
+			named := slices.ContainsFunc(o.Anchors, func(a string) bool { return strings.EqualFold(a, h.Anchor) }) ||
+				slices.ContainsFunc(o.Sections, func(s string) bool { return strings.EqualFold(s, h.Text) && s != p.Old && s != p.New })
+			if named &&
 				pages.LineStart(l.page.Src, h.Span.Start) <= l.Start && l.End <= sectionEnd(l.page, i) {
 				out = append(out, l)
 				break

@@ -73,12 +73,8 @@ func (o *Replace) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.Scope.Places != 0 && o.Scope.Places != n:
-		return say.Refuse("%s stands %s%s, not in %s", say.Quote(o.From), say.Times(n), o.Scope.there(), say.Count(max(o.Scope.Places, 0), "place"))
-	case n > maxPlaces && o.Scope.Places == 0:
-		r.Mass = true
-		r.Kept("A draft, as %d places are many for one text: look whether all are meant, or say “in all %d places”", n, n)
+	if err := r.bounded(o.Scope, o.From, n); err != nil {
+		return err
 	}
 	if n == 0 {
 		if within > 0 {
@@ -105,6 +101,18 @@ func (o *Replace) Run(r *Run) error {
 	r.Did("%s %s with %s: %s in %s", verb, say.Quote(o.From), say.Quote(o.To), say.Count(n, "occurrence"),
 		say.Count(files, "file"))
 	r.headline("replace %s with %s", say.Quote(o.From), say.Quote(o.To))
+	return nil
+}
+
+// bounded makes a draft of what changes one text in many places, unless their number was said.
+func (r *Run) bounded(s Scope, text string, n int) error {
+	switch {
+	case s.Places != 0 && s.Places != n:
+		return say.Refuse("%s stands %s%s, not in %s", say.Quote(text), say.Times(n), s.there(), say.Count(max(s.Places, 0), "place"))
+	case n > maxPlaces && s.Places == 0:
+		r.Mass = true
+		r.Kept("A draft, as %d places are many for one text: look whether all are meant, or say “in all %d places”", n, n)
+	}
 	return nil
 }
 
@@ -149,6 +157,9 @@ func (o *Rename) Run(r *Run) error {
 	}
 	n, files, err := r.rewritePages(pages, r.reach(o.Scope.Manner), find, "renamed")
 	if err != nil {
+		return err
+	}
+	if err := r.bounded(o.Scope, from, n); err != nil {
 		return err
 	}
 	all, everything := literalFinder(from, "", Manner{IgnoreCase: true, Words: true}),

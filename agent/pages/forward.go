@@ -107,10 +107,14 @@ func (s *Site) Forward(from, to, was string) (Forward, error) {
 	case api.SiteMkDocs:
 		return s.inMkDocs(config, from, to)
 	case api.SiteSphinx:
-		return none("Sphinx makes them with an extension, whose settings in conf.py are a program")
-	case api.SiteVitePress, api.SiteNext, api.SiteWiki, "docfx":
-		return none("%s makes none of its own: the host of the site has to", map[api.SiteKind]string{api.SiteVitePress: "VitePress",
-			api.SiteNext: "Next.js, with its settings in a program,", api.SiteWiki: "a wiki", "docfx": "DocFX"}[kind])
+		return s.inSphinx(config, from, to, was, is)
+	case api.SiteAntora:
+		return s.inAntora(from, to)
+	case api.SiteNext:
+		return s.inNext(config, was, is)
+	case api.SiteVitePress, api.SiteWiki, "docfx":
+		return none("%s makes none of its own: the host of the site has to",
+			map[api.SiteKind]string{api.SiteVitePress: "VitePress", api.SiteWiki: "a wiki", "docfx": "DocFX"}[kind])
 	}
 	return none("that of %s is not known", kind)
 }
@@ -153,9 +157,16 @@ func (s *Site) inProgram(config, plugin, what, entry, was, is string) (Forward, 
 		quote = src[k]
 	}
 	text := func(address string) string { return script.Quote(strings.TrimSuffix(s.onSite(address), "/"), quote) }
-	at := from + m[1]
+	out := entered(src, from+m[1], fmt.Sprintf(entry, text(was), text(is)))
+	if len(script.Texts(string(out))) != len(script.Texts(string(src)))+2 {
+		return why, nil
+	}
+	return Forward{File: config, Content: out, From: s.onSite(was), To: s.onSite(is)}, nil
+}
+
+// entered is a program with an entry at the beginning of a list, laid out like the one that was the first.
+func entered(src []byte, at int, add string) []byte {
 	line := src[at:LineAfter(src, at)]
-	add := fmt.Sprintf(entry, text(was), text(is))
 	switch rest := bytes.TrimSpace(line); {
 	case len(rest) == 0: // an entry a line
 		next := src[at+len(line):]
@@ -163,12 +174,130 @@ func (s *Site) inProgram(config, plugin, what, entry, was, is string) (Forward, 
 	case rest[0] != ']' && rest[0] != '}':
 		add += ", "
 	}
-	out := append(append(bytes.Clone(src[:at]), add...), src[at:]...)
+	return append(append(bytes.Clone(src[:at]), add...), src[at:]...)
+}
+
+var (
+	nextRedirects = regexp.MustCompile(`\bredirects\s*(?::\s*)?(?:async\s*)?(?:function\s*)?\(\s*\)\s*(?:=>\s*)?(?:\{\s*return\s*)?\(?\[`)
+	pyRedirects   = regexp.MustCompile(`(?m)^(?:redirects|rediraffe_redirects)\s*(?::[^=\n]+)?=\s*\{`)
+	rediraffeFile = regexp.MustCompile(`(?m)^rediraffe_redirects\s*(?::[^=\n]+)?=\s*["']([^"'\n]+)["']`)
+)
+
+// inNext adds a redirect of Next.js's. Its base path is no part of it.
+func (s *Site) inNext(config, was, is string) (Forward, error) {
+	why := Forward{Why: "Next.js makes them with redirects() in its configuration, which does not have it as a plain list"}
+	src, err := s.Files.Read(config)
+	if err != nil || !workspace.IsText(src) {
+		return why, nil
+	}
+	m := nextRedirects.FindIndex(src)
+	if m == nil {
+		return why, nil
+	}
+	from, to := path.Join("/", was), path.Join("/", is)
+	if !bytes.Contains(src, []byte("basePath")) {
+		from, to = s.onSite(was), s.onSite(is)
+	}
+	out := entered(src, m[1], fmt.Sprintf(`{ source: %s, destination: %s, permanent: true }`, script.Quote(from, '\''), script.Quote(to, '\'')))
 	if len(script.Texts(string(out))) != len(script.Texts(string(src)))+2 {
 		return why, nil
 	}
-	return Forward{File: config, Content: out, From: s.onSite(was), To: s.onSite(is)}, nil
+	return Forward{File: config, Content: out, From: from, To: to}, nil
 }
+
+// inSphinx adds a redirect of the extension that conf.py names, sphinx_reredirects or sphinxext.rediraffe: an entry of its
+// dictionary, or a line of its file.
+func (s *Site) inSphinx(config, from, to, was, is string) (Forward, error) {
+	src, err := s.Files.Read(config)
+	if err != nil {
+		return Forward{}, err
+	}
+	why := Forward{Why: "Sphinx makes them with an extension, such as sphinx_reredirects or sphinxext.rediraffe, and conf.py has no plain list for one"}
+	root := strings.TrimPrefix(path.Dir(config), ".")
+	below := func(f string) string { return strings.TrimPrefix(strings.TrimPrefix(f, root), "/") }
+	old, now := below(from), below(to)
+	switch {
+	case bytes.Contains(src, []byte("rediraffe")):
+	case bytes.Contains(src, []byte("sphinx_reredirects")):
+		dir := path.Dir(was)
+		if strings.HasSuffix(was, "/") {
+			dir = was
+		}
+		slash := ""
+		if strings.HasSuffix(is, "/") {
+			slash = "/"
+		}
+		old, now = workspace.Stem(old), Relative(strings.Trim(dir, "/"), strings.TrimPrefix(is, "/"))+slash
+	default:
+		return why, nil
+	}
+	if strings.ContainsAny(old+now, "\"'\\ ") {
+		return why, nil
+	}
+	if m := rediraffeFile.FindSubmatch(src); m != nil {
+		file := path.Join(root, string(m[1]))
+		list, err := s.Files.Read(file)
+		if err != nil || s.Files.Writable(file) != nil {
+			return why, nil
+		}
+		if len(list) > 0 && !bytes.HasSuffix(list, []byte("\n")) {
+			list = append(bytes.Clone(list), EOL(list)...)
+		}
+		return Forward{File: file, Content: append(bytes.Clone(list), fmt.Sprintf("%q %q%s", old, now, EOL(list))...), From: old, To: now}, nil
+	}
+	m := pyRedirects.FindIndex(src)
+	if m == nil {
+		return why, nil
+	}
+	return Forward{File: config, Content: entered(src, m[1], fmt.Sprintf("%q: %q", old, now)), From: old, To: now}, nil
+}
+
+// inAntora adds the page's former place to its page-aliases, in the header of the document.
+func (s *Site) inAntora(from, to string) (Forward, error) {
+	src, err := s.Files.Read(to)
+	if err != nil {
+		return Forward{}, err
+	}
+	place := func(f string) (module, page string) {
+		parts := strings.Split(f, "/")
+		for i := 0; i+3 < len(parts); i++ {
+			if parts[i] == "modules" && parts[i+2] == "pages" {
+				return parts[i+1], strings.Join(parts[i+3:], "/")
+			}
+		}
+		return "", ""
+	}
+	module, alias := place(from)
+	own, _ := place(to)
+	title := adocTitle.FindIndex(src)
+	if module == "" || own == "" || title == nil || path.Ext(to) != ".adoc" {
+		return Forward{Why: "Antora makes them with page-aliases in a page's header, and this page has none that can be edited"}, nil
+	}
+	if module != own {
+		alias = module + ":" + alias
+	}
+	at := title[1] // behind the lines of the header
+	for at < len(src) && len(bytes.TrimSpace(src[at:LineAfter(src, at)])) > 0 {
+		line := src[at:LineAfter(src, at)]
+		if bytes.HasPrefix(line, []byte(":page-aliases:")) {
+			end := at + len(bytes.TrimRight(line, "\r\n \t"))
+			sep := " "
+			if len(bytes.TrimSpace(line)) > len(":page-aliases:") {
+				sep = ", "
+			}
+			return Forward{File: to, Content: slices.Concat(src[:end], []byte(sep+alias), src[end:]), From: alias, To: s.Show(to)}, nil
+		}
+		at = LineAfter(src, at)
+	}
+	add := ":page-aliases: " + alias + EOL(src)
+	if !bytes.HasSuffix(src[:at], []byte("\n")) {
+		add = EOL(src) + strings.TrimSuffix(add, EOL(src))
+	}
+	return Forward{File: to, Content: slices.Concat(src[:at], []byte(add), src[at:]), From: alias, To: s.Show(to)}, nil
+}
+
+// adocTitle matches a document's title with what may stand before it: comments, attributes, empty lines.
+var adocTitle = regexp.MustCompile(`\A(?:(?://[^\n]*|:[^\n]*|[ \t]*)\r?\n)*= [^\n]*(?:\n|\z)`)
 
 // inBook adds a redirect of mdBook's.
 func (s *Site) inBook(config, from, to string) (Forward, error) {

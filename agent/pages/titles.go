@@ -99,19 +99,24 @@ func (g *Titles) Mentioned(sentence string) string {
 	if !g.load() {
 		return ""
 	}
-	plain := func(s string) string {
-		return " " + strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
-			return !unicode.IsLetter(r) &&
-				!unicode.IsDigit(r)
-		}), " ") + " "
-	}
-	text := plain(sentence)
 	for _, p := range g.all {
-		for _, name := range []string{p.Title(), Humanise(workspace.Stem(path.Base(p.Path)))} {
-			if n := plain(name); len(n) > 5 && !workspace.IsIndex(name+".md") && strings.Contains(text, n) {
-				return g.site.Show(p.Path)
-			}
+		if NamedIn(p, sentence) {
+			return g.site.Show(p.Path)
 		}
 	}
 	return ""
+}
+
+// NamedIn reports whether the title or the name of a page stands in a sentence.
+func NamedIn(p *markup.Page, sentence string) bool {
+	plain := func(s string) string {
+		return " " + strings.Join(strings.FieldsFunc(strings.ToLower(s), func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		}), " ") + " "
+	}
+	text := plain(sentence)
+	return slices.ContainsFunc([]string{p.Title(), Humanise(workspace.Stem(path.Base(p.Path)))}, func(name string) bool {
+		n := plain(name)
+		return len(n) > 5 && !workspace.IsIndex(name+".md") && strings.Contains(text, n)
+	})
 }

@@ -19,6 +19,7 @@ type Request struct {
 	Readings []edit.Reading
 	Places   []Mention
 	Quoted   []string // every text in quotes: a longer one may show where a shorter one stands
+	Rest     string   // other words of the first line and of the lines that were read: they may name a page in passing
 	Every    bool     // it says that all occurrences are meant
 	Limit    string   // a sentence that restricts what is asked for, in a way that is not read
 	Other    bool     // it gives an order besides that is not read
@@ -56,6 +57,7 @@ var (
 	templated   = regexp.MustCompile(`(?mi)^(?:name|about|labels|assignees|title): .*$`)
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
 	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
+	wrapped     = regexp.MustCompile(`(?i)\b(instead|rather|in place)\n[ \t]*(of|than)\b`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
 )
 
@@ -78,6 +80,7 @@ func Read(text string) Request {
 		text = blank(re, text)
 	}
 	text = quotation.ReplaceAllString(text, "“$1”")
+	text = wrapped.ReplaceAllString(text, "$1 $2")
 	q := &reader{parser: &parser{}, used: map[int]bool{}}
 	text = q.unlinked(text)
 	q.src, q.toks = text, lex(text)
@@ -85,15 +88,42 @@ func Read(text string) Request {
 		q.at(i)
 	}
 	q.sections()
+	q.labels()
 	q.mentions()
 	q.rest()
+	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
+		q.req.Readings[i].One = q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return alike(p.Old, p.New) })
+	}
+	q.req.Rest = q.passing()
 	return q.req
+}
+
+// passing are the words that no reading took, of the first line and of the lines that were read.
+func (q *reader) passing() string {
+	var b strings.Builder
+	for i, first := 0, true; i < len(q.toks); i++ {
+		var line []string
+		read := false
+		for ; i < len(q.toks) && q.toks[i].kind != newline; i++ {
+			read = read || q.used[i] && q.toks[i].kind != mark
+			if q.toks[i].kind == word && !q.used[i] {
+				line = append(line, q.toks[i].low)
+			}
+		}
+		if (first || read) && b.Len() < maxOperand {
+			b.WriteString(strings.Join(line, " ") + " . ")
+		}
+		first = first && line == nil
+	}
+	return b.String()
 }
 
 type reader struct {
 	*parser
 	req  Request
 	used map[int]bool // tokens that a reading or a mention took
+
+	slipped bool // it is said that something is a typo
 }
 
 // unlinked takes the markup of links off, but not within quotes, where it is what stands on the page.
@@ -132,8 +162,11 @@ type operand struct {
 
 func (o operand) ok() bool { return len(o.texts) > 0 }
 
-// quote is the operand of one token in quotes.
+// quote is the operand of one token in quotes, unless it is one of several: `a`/`b`.
 func (q *reader) quote(i int) operand {
+	if i+1 < len(q.toks) && q.toks[i+1].start == q.toks[i].end && q.toks[i+1].kind == word && q.toks[i+1].text[0] == '/' {
+		return operand{from: i, to: i + 1}
+	}
 	return operand{texts: []string{shown(q.toks[i])}, literal: true, from: i, to: i + 1}
 }
 
@@ -159,6 +192,9 @@ func shown(t token) string {
 	}
 	return strings.TrimSpace(t.text)
 }
+
+// broken reports whether a quotation is broken off with dots.
+func broken(s string) bool { return strings.HasSuffix(s, "..") || strings.HasSuffix(s, "…") }
 
 // bare is a word as it is meant: without marks of emphasis and brackets.
 func bare(t token) string { return strings.Trim(t.text, `*_,"'“”‘’()`) }
@@ -226,15 +262,11 @@ func (q *reader) behind(i int) operand {
 	if literalToken(q.toks[i]) {
 		return q.quote(i)
 	}
-	to := i
-	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && (to == i || !runStops[q.toks[to].low]) && !arrow(q.toks[to].text) &&
-		!issueNumber.MatchString(q.toks[to].text) {
-		to++
-	}
+	to := q.runs(i)
 	if to < len(q.toks) && to-i < 4 && literalToken(q.toks[to]) { // to the adverb "x"
 		return q.quote(to)
 	}
-	if to == i || to < len(q.toks) && literalToken(q.toks[to]) || to-i == 8 && to < len(q.toks) && q.toks[to].kind == word {
+	if to == i || to < len(q.toks) && literalToken(q.toks[to]) && !q.bracketed(to) || to-i == 8 && to < len(q.toks) && q.toks[to].kind == word {
 		return operand{}
 	}
 	o := operand{texts: []string{q.run(i, to)}, from: i, to: to}
@@ -242,6 +274,22 @@ func (q *reader) behind(i int) operand {
 		o.article = q.toks[i-1].text
 	}
 	return o
+}
+
+// runs is the end of a run of words that begins at token i: eight at most, up to what ends one.
+func (q *reader) runs(i int) int {
+	to := i
+	for to < len(q.toks) && to-i < 8 && q.toks[to].kind == word && !arrow(q.toks[to].text) && !issueNumber.MatchString(q.toks[to].text) &&
+		(to == i || !runStops[q.toks[to].low] && !q.bracketed(to)) {
+		to++
+	}
+	return to
+}
+
+// bracketed reports whether what is said in brackets begins with a token: "a to b (it was renamed)".
+func (q *reader) bracketed(i int) bool {
+	gap := q.src[q.toks[i-1].end:q.toks[i].start]
+	return strings.HasPrefix(gap, " ") && strings.Contains(gap, "(")
 }
 
 func (q *reader) run(from, to int) string {
@@ -320,6 +368,9 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
 				n = now.article + " " + n
 			}
+			if broken(o) && broken(n) {
+				o, n = strings.TrimRight(o, " .…"), strings.TrimRight(n, " .…")
+			}
 			if meant(o, n, old.literal, now.literal, how) {
 				r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
 			}
@@ -352,13 +403,28 @@ func meant(old, now string, oldQuoted, nowQuoted bool, how edit.Cue) bool {
 	case oldQuoted || nowQuoted:
 		return codeWord(old) && codeWord(now)
 	}
-	return how == edit.Arrow || named(old) && named(now)
+	return how == edit.Arrow || named(old) && named(now) || how == edit.Verb && oneOff(old, now)
 }
 
 // inStep reports whether two runs of words may be cut off at the same places: they are of one length, or begin alike.
 func inStep(old, now string) bool {
 	a, b := strings.Fields(old), strings.Fields(now)
 	return len(a) == len(b) || strings.EqualFold(a[0], b[0]) || len(a) == 1 && codeWord(old)
+}
+
+// oneOff reports whether two runs of words differ in one word of several: "plugin register", "plugin add".
+func oneOff(old, now string) bool {
+	a, b := strings.Fields(old), strings.Fields(now)
+	if len(a) < 2 || len(a) != len(b) {
+		return false
+	}
+	n := 0
+	for i := range a {
+		if a[i] != b[i] {
+			n++
+		}
+	}
+	return n == 1 && !article(strings.ToLower(a[0]))
 }
 
 // fragment reports whether one text is but a part of what would have to stand in the place of the other: the rest of
@@ -418,8 +484,13 @@ func (q *reader) at(i int) {
 	case t.kind == literalText:
 		q.arrowWithin(i)
 	case t.kind != word:
+	case t.low == "typo" || t.low == "typos":
+		q.slipped = true
+		q.misspelled(i)
 	case arrow(t.text):
 		q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
+	case t.text == ">":
+		q.slip(i)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
 		q.joined(i)
 	case t.low == "from":
@@ -427,7 +498,7 @@ func (q *reader) at(i int) {
 	case changeVerbs[t.low]:
 		q.between(i + 1)
 		if q.words(i+1, "to") || q.words(i+1, "with") || q.words(i+1, "by") {
-			q.add(q.before(q.auxiliary(i), true), q.behind(i+2), edit.Should)
+			q.add(q.before(q.auxiliary(i), true), q.behind(i+2), edit.Verb)
 		}
 	default:
 		q.states(i)
@@ -455,8 +526,6 @@ func (q *reader) states(i int) {
 		q.add(q.before(i, false), q.behind(k), edit.Should)
 	case t.low == "now" && q.words(i+1, "is"):
 		q.add(q.before(i, false), q.behind(i+2), edit.Should)
-	case t.low == "typo":
-		q.misspelled(i)
 	case t.low == "not" && i+1 < len(q.toks) && literalToken(q.toks[i+1]):
 		if first := q.before(i, false); first.literal {
 			q.add(q.quote(i+1), first, edit.Unsure)
@@ -471,6 +540,15 @@ func (q *reader) auxiliary(i int) int {
 		i--
 	}
 	return i
+}
+
+// slip reads "a > b", where one is a slip of the pen away from the other: a path through menus is written so too.
+func (q *reader) slip(i int) {
+	old, now := q.before(i, false), q.behind(i+1)
+	old.texts = slices.DeleteFunc(old.texts, func(o string) bool {
+		return !slices.ContainsFunc(now.texts, func(n string) bool { return alike(o, n) })
+	})
+	q.add(old, now, edit.Arrow)
 }
 
 // arrowWithin reads 'a -> b', quotes and all.
@@ -511,9 +589,23 @@ func (q *reader) between(i int) {
 		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
 			return // an arrow is read by itself
 		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
-			q.add(q.among(i, k), q.behind(k+1), edit.Verb)
+			if now := q.behind(k + 1); !q.contrasted(now) {
+				q.add(q.among(i, k), now, edit.Verb)
+				q.next(now)
+			}
 			return
 		}
+	}
+}
+
+// next reads what a list of changes goes on with: "a" to "b", and "c" to "d".
+func (q *reader) next(now operand) {
+	i := now.to
+	for now.literal && i < len(q.toks) && (q.gap(i) || q.toks[i].low == "and") {
+		i++
+	}
+	if now.literal && i > now.to && i+1 < len(q.toks) && literalToken(q.toks[i]) && (q.toks[i+1].low == "to" || q.toks[i+1].low == "with") {
+		q.between(i)
 	}
 }
 
@@ -527,7 +619,12 @@ func (q *reader) among(from, to int) operand {
 		return q.quote(lit)
 	}
 	old := operand{from: from, to: to}
-	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several
+	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several: the last one, if it is not one of a list
+		if end-from > 1 && literalToken(q.toks[end-1]) && !slices.ContainsFunc(q.toks[from:end-1], func(t token) bool {
+			return t.is(",") || t.low == "and" || t.low == "or"
+		}) && !literalToken(q.toks[end-2]) {
+			return q.quote(end - 1)
+		}
 		return old
 	}
 	var code []string
@@ -599,7 +696,7 @@ func (q *reader) instead(i, next int) {
 		case modals[t.low], t.low == "use", t.low == "refer", t.low == "reference":
 			q.add(second, first, edit.Should)
 			return
-		case t.kind == word && (sayWords[t.low] || t.low == "typo"):
+		case t.kind == word && sayWords[t.low]:
 			q.add(first, second, edit.Should)
 			return
 		case t.ends():
@@ -630,10 +727,8 @@ func (q *reader) should(i int) {
 	if !now.ok() {
 		return
 	}
-	for n := now.to; n < now.to+4; n++ {
-		if q.words(n, "instead", "of") || q.words(n, "rather", "than") || q.words(n, "not") {
-			return // what it is instead of is named
-		}
+	if q.contrasted(now) {
+		return
 	}
 	old := q.before(i, false)
 	if !old.literal {
@@ -642,6 +737,16 @@ func (q *reader) should(i int) {
 		}
 	}
 	q.add(old, now, edit.Should)
+}
+
+// contrasted reports whether it is said behind an operand what it stands instead of.
+func (q *reader) contrasted(o operand) bool {
+	for n := o.to; o.ok() && n < o.to+4; n++ {
+		if q.words(n, "instead", "of") || q.words(n, "rather", "than") || q.words(n, "not") {
+			return true
+		}
+	}
+	return false
 }
 
 // misspelled reads "typo in X, it says Y".
@@ -724,6 +829,38 @@ func (q *reader) sections() {
 	}
 	if now != "" && want != "" && now != want {
 		q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: now, New: want}}, Cue: edit.Should, Literal: true})
+	}
+}
+
+var (
+	wasLine  = labeled(`was|before|old|current|currently|actual|wrong|incorrect|original|existing`)
+	willLine = labeled(`now|after|new|expected|correct|corrected|suggested|suggestion|proposed|should be|fixed|correction`)
+)
+
+// labeled matches a line that begins with one of some words as its label.
+func labeled(words string) *regexp.Regexp {
+	return regexp.MustCompile(`(?mi)^[ \t]*(?:[-*][ \t]+)?[*_]{0,2}(?:` + words + `)(?: (?:text|version|line|wording|sentence|link|url|value))?[*_]{0,2}[ \t]*(?::[*_]{0,2}|=)[ \t]+(\S.*)$`)
+}
+
+// labels reads two lines that say which is the old text and which the new one: "Was: …", "Now: …".
+func (q *reader) labels() {
+	was, will := wasLine.FindAllStringSubmatch(q.src, 2), willLine.FindAllStringSubmatch(q.src, 2)
+	if len(was) == 1 && len(will) == 1 {
+		q.lines(was[0][1], will[0][1])
+	}
+	for _, m := range cueLine.FindAllStringSubmatch(q.src, 10) {
+		q.lines(m[1], m[2])
+	}
+}
+
+// cueLine matches two lines with what makes one of the other between them, on a line of its own.
+var cueLine = regexp.MustCompile(`(?mi)^[ \t]*(\S.*)\n+[ \t]*(?:(?:it |which |this )?(?:should|must|has to|needs to) (?:be|read|say)|->|→|=>)[ \t]*:?[ \t]*\n+[ \t]*(\S.*)$`)
+
+// lines reads two lines as they stand, or what they have in quotes.
+func (q *reader) lines(was, will string) {
+	if old, now := payload(was), payload(will); old != "" && now != "" && old != now && len(old)+len(now) < maxOperand &&
+		!slices.ContainsFunc(q.req.Readings, func(r edit.Reading) bool { return r.Pairs[0] == edit.Pair{Old: old, New: now} }) {
+		q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: old, New: now}}, Cue: edit.Arrow, Literal: true})
 	}
 }
 

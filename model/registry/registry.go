@@ -390,6 +390,13 @@ func (r *Registry) Priced(name string) bool {
 	return err == nil && (!over || m.Priced())
 }
 
+// Sees reports whether the named model reads pictures.
+func (r *Registry) Sees(name string) bool {
+	p, err := r.find(name)
+	m, ok := p.(*remote.Model)
+	return err == nil && ok && m.Sees()
+}
+
 func (r *Registry) find(name string) (provider, error) {
 	s := r.now.Load()
 	p, ok := s.models[s.name(name)]

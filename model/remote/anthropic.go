@@ -24,7 +24,8 @@ type (
 		Name    string          `json:"name,omitempty"`
 		Input   json.RawMessage `json:"input,omitempty"`
 		CallID  string          `json:"tool_use_id,omitempty"`
-		Content string          `json:"content,omitempty"`
+		Content any             `json:"content,omitempty"` // a text, or blocks
+		Source  map[string]any  `json:"source,omitempty"`  // of a picture
 		Failed  bool            `json:"is_error,omitempty"`
 		Cache   *anthropicMark  `json:"cache_control,omitempty"`
 
@@ -240,9 +241,13 @@ func (w messagesWire) body(r *Model, m *manners, c *model.Chat) map[string]any {
 		t := &c.Turns[i]
 		switch {
 		case t.Role == "tool":
-			b.put("user", anthropicBlock{
-				Type: "tool_result", CallID: plainID(t.CallID), Content: cmp.Or(t.Text, nothing), Failed: t.Failed,
-			})
+			text, picture := m.result(t)
+			var content any = text
+			if picture != nil {
+				content = []anthropicBlock{{Type: "text", Text: text}, {Type: "image",
+					Source: map[string]any{"type": "base64", "media_type": picture.Media, "data": picture.Data}}}
+			}
+			b.put("user", anthropicBlock{Type: "tool_result", CallID: plainID(t.CallID), Content: content, Failed: t.Failed})
 		case t.Role == "assistant":
 			for _, block := range w.assistant(r, t) {
 				b.put(t.Role, block)

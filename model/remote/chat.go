@@ -54,8 +54,17 @@ func (w chatWire) messages(r *Model, m *manners, c *model.Chat) []map[string]any
 	if system != "" && !m.user {
 		list, system = append(list, map[string]any{"role": "system", "content": system}), ""
 	}
+	var pictures []map[string]any // results of tools have none here: they follow as the user's, behind all of one answer
+	flush := func() {
+		if pictures != nil {
+			list, pictures = append(list, map[string]any{"role": "user", "content": pictures}), nil
+		}
+	}
 	for i := range c.Turns {
 		t := &c.Turns[i]
+		if t.Role != "tool" {
+			flush()
+		}
 		if t.Role == "user" && system != "" {
 			list = append(list, map[string]any{"role": "user", "content": system + "\n\n" + t.Text})
 			system = ""
@@ -63,8 +72,11 @@ func (w chatWire) messages(r *Model, m *manners, c *model.Chat) []map[string]any
 		}
 		switch {
 		case t.Role == "tool":
-			list = append(list, map[string]any{"role": "tool", "tool_call_id": t.CallID,
-				"content": cmp.Or(t.Text, nothing)}) // which a provider would miss
+			text, picture := m.result(t)
+			list = append(list, map[string]any{"role": "tool", "tool_call_id": t.CallID, "content": text})
+			if picture != nil {
+				pictures = append(pictures, map[string]any{"type": "image_url", "image_url": map[string]string{"url": dataURL(picture)}})
+			}
 		case t.Role == "assistant":
 			if message := w.assistant(r, m, t); message != nil {
 				list = append(list, message)
@@ -73,6 +85,7 @@ func (w chatWire) messages(r *Model, m *manners, c *model.Chat) []map[string]any
 			list = append(list, map[string]any{"role": t.Role, "content": t.Text})
 		}
 	}
+	flush()
 	return list
 }
 

@@ -25,6 +25,7 @@ type manners struct {
 	reasoning bool     // each turn with calls has to have a reasoning_content
 	signature bool     // each call has to have a signature of its thought
 	unkept    []string // kept fields that it refuses, sorted
+	blind     bool     // it takes no pictures
 }
 
 func (m *manners) leavesOut(name string) bool { return slices.Contains(m.without, name) }
@@ -95,6 +96,10 @@ func (l *learned) learn(e *reported, with manners, sent map[string]any, c *model
 		return false
 	}
 	m := l.manners
+	if !m.blind && refusesPictures(text, c) {
+		l.blind = true
+		return true
+	}
 	if !m.learn(e, text, sent) || same(m, with) {
 		return false
 	}
@@ -116,7 +121,7 @@ func (r *Model) Manners() string {
 		list = append(list, fmt.Sprintf("at most %d tokens of a reply", m.most))
 	}
 	for word, is := range map[string]bool{"in one piece": m.whole, "by Responses": m.responses && r.API == "",
-		"without system messages": m.user} {
+		"without system messages": m.user, "without pictures": m.blind} {
 		if is {
 			list = append(list, word)
 		}
@@ -127,7 +132,7 @@ func (r *Model) Manners() string {
 
 func same(a, b manners) bool {
 	return slices.Equal(a.without, b.without) && slices.Equal(a.unkept, b.unkept) && a.most == b.most && a.whole == b.whole &&
-		a.responses == b.responses && a.user == b.user && a.reasoning == b.reasoning && a.signature == b.signature
+		a.responses == b.responses && a.user == b.user && a.reasoning == b.reasoning && a.blind == b.blind && a.signature == b.signature
 }
 
 // learn takes in a refusal, and reports whether it says what is wanted otherwise.

@@ -37,7 +37,12 @@ func (w responsesWire) body(r *Model, m *manners, c *model.Chat) map[string]any 
 		t := &c.Turns[i]
 		switch {
 		case t.Role == "tool":
-			input = append(input, map[string]any{"type": "function_call_output", "call_id": t.CallID, "output": cmp.Or(t.Text, nothing)})
+			text, picture := m.result(t)
+			var output any = text
+			if picture != nil {
+				output = []any{map[string]string{"type": "input_text", "text": text}, map[string]string{"type": "input_image", "image_url": dataURL(picture)}}
+			}
+			input = append(input, map[string]any{"type": "function_call_output", "call_id": t.CallID, "output": output})
 		case t.Role == "assistant":
 			input = append(input, w.assistant(r, t)...)
 		case t.Text != "":

@@ -221,7 +221,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		url.Values{"siteUrl": {"https://tea.example.com"}, "exclude": {"extra/\n"},
 			"suggestions": {"on"}, "projectHour": {"7"}, "deflection": {"help@example.com"}, "pulls.author": {"Tea Bot <bot@tea.example>"},
 			"pulls.signOff": {"on"}, "pulls.title": {"docs({scope}): {title}"}, "pulls.body": {"For #1\r\n\r\n{report}\r\n"},
-			"pulls.reviewers": {"ann, codeowners"}, "pulls.draft": {"on"}},
+			"pulls.reviewers": {"ann, codeowners"}, "pulls.draft": {"on"}, "pulls.most": {"3"}},
 	)
 	if status != http.StatusSeeOther {
 		t.Fatalf("%d", status)
@@ -234,7 +234,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		t.Errorf("%+v, %v", p, err)
 	}
 	if want := (api.PullForm{Author: "Tea Bot <bot@tea.example>", SignOff: true, Title: "docs({scope}): {title}", Draft: true,
-		Body: "For #1\n\n{report}", Reviewers: "ann, codeowners"}); p.Pulls != want {
+		Body: "For #1\n\n{report}", Reviewers: "ann, codeowners", Most: 3}); p.Pulls != want {
 		t.Errorf("%+v", p.Pulls)
 	}
 	wants(t, b.Open(at), "--pull-title", "--sign-off", "Tea Bot &lt;bot@tea.example&gt;")

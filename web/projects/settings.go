@@ -112,6 +112,7 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 				"In place of the repository's template; {report} stands for what was done."),
 			f.text("pulls.author", "Author of commits", p.Pulls.Author,
 				"Name <name@example.com>. Default: the account of the GitHub App, if there is one."),
+			f.number("pulls.most", "Open pull requests of automations, at most", p.Pulls.Most, api.DefaultMostPulls),
 			f.check("pulls.signOff", "Sign commits off", "With the author's Signed-off-by, as the DCO asks.", p.Pulls.SignOff),
 			f.check("direct", "Commit directly",
 				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
@@ -309,7 +310,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	p.Options.RequireThreadKey, p.Options.Public = form.Get("requireThreadKey") == "on", form.Get("public") == "on"
 	p.Direct = form.Get("direct") == "on"
 	for name, to := range map[string]*int{"projectHour": &p.Limits.ProjectHour, "keyMonth": &p.Limits.KeyMonth,
-		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay, "proofOfWork": &p.Options.ProofOfWork} {
+		"orgHour": &p.Limits.OrgHour, "ipDay": &p.Limits.IPDay, "pulls.most": &p.Pulls.Most, "proofOfWork": &p.Options.ProofOfWork} {
 		if !form.Has(name) {
 			continue
 		}
@@ -463,6 +464,9 @@ func setCommand(p api.Project) string {
 		if limit.n != 0 {
 			flag("limit-"+limit.name, strconv.Itoa(limit.n))
 		}
+	}
+	if n := p.Pulls.Most; n != 0 {
+		flag("most-pulls", strconv.Itoa(n))
 	}
 	if n := p.Options.ProofOfWork; n != 0 {
 		flag("proof-of-work", strconv.Itoa(n))

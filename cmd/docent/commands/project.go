@@ -124,6 +124,7 @@ func pullFlags(cmd *cobra.Command, f *api.PullForm) {
 	flags.StringVar(&f.Body, "pull-body", "",
 		"text of pull requests in place of the repository's template; {report} stands for what was done")
 	flags.BoolVar(&f.Draft, "draft", false, "open pull requests as drafts")
+	flags.IntVar(&f.Most, "most-pulls", 0, "how many pull requests of the project's automations may be open at a time (10 if 0)")
 	flags.StringVar(&f.Reviewers, "reviewers", "",
 		"who is asked to review pull requests, separated by commas: accounts, teams as OWNER/TEAM, codeowners and code-authors")
 }

@@ -36,10 +36,15 @@ func (l languageModel) Window() int { return l.window }
 
 func (l languageModel) Priced() bool { return l.registry.Priced(l.name) }
 
+func (l languageModel) Sees() bool { return l.registry.Sees(l.name) }
+
 func (l languageModel) Chat(ctx context.Context, c agent.Chat) (agent.Reply, error) {
 	q := model.Chat{System: c.System, MaxTokens: c.MaxTokens, Key: c.Key}
 	for _, t := range c.Turns {
 		turn := model.Turn{Role: t.Role, Text: t.Text, CallID: t.CallID, Failed: t.Failed, Kept: t.Kept}
+		if t.Picture != nil {
+			turn.Picture = &model.Picture{Media: t.Picture.Media, Data: t.Picture.Data}
+		}
 		for _, call := range t.Calls {
 			turn.Calls = append(turn.Calls, model.Call(call))
 		}

@@ -39,6 +39,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.TimeZone = "Europe/Berlin"
 		want.Collect.Web.Prefix, want.Collect.Web.Sitemap = "/docs/", "none"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
+		want.Pulls.Most = 7
 		want.Pulls.Author, want.Pulls.Title = "D'oc <docs@example.com>", `docs({scope}): {title} "?"`
 		want.Pulls.Body, want.Pulls.Reviewers = "{report}\n{{x}}", "codeowners, octo-cat"
 		want.Label, want.Kind, want.Every = "docs", "", "6h"
