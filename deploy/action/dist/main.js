@@ -1124,11 +1124,13 @@ var Docent = class {
   #retries;
   #fetch;
   #readerToken;
+  #assistantKey;
   constructor(options) {
     if (!URL.canParse(options.server)) throw new TypeError(`server: ${JSON.stringify(options.server)} is not an address such as https://docent.example.com`);
     this.#retries = options.retries ?? 5;
     this.#fetch = options.fetch ?? ((request) => fetch(request));
     this.#readerToken = options.readerToken;
+    this.#assistantKey = options.assistantKey;
     this.api = createClient({
       baseUrl: options.server,
       credentials: "omit",
@@ -1138,6 +1140,7 @@ var Docent = class {
   }
   /** send returns an answer that is a success. It repeats what can be repeated without doing anything twice. */
   async #send(request) {
+    if (this.#assistantKey && request.url.includes("/discovery/")) request.headers.set("Authorization", `Bearer ${this.#assistantKey}`);
     const again = ["GET", "HEAD"].includes(request.method) || request.headers.has("Idempotency-Key");
     for (let tries = 0; ; ) {
       try {
