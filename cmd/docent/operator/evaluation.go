@@ -88,8 +88,7 @@ type AnswersParams struct {
 func (o *Service) evaluateAnswers(ctx context.Context, p AnswersParams, progress Progress) (
 	[][]router.EvaluatedAnswer, error) {
 	if o.server == nil {
-		return nil, fmt.Errorf("%w: start it with `docent serve`, or name a folder with --source, for which none is needed",
-			errNoServer)
+		return nil, fmt.Errorf("%w, or name a folder with --source, for which none is needed", errNoServer)
 	}
 	project, err := o.stores.Catalog.Project(ctx, p.Project)
 	if err != nil {
