@@ -165,8 +165,13 @@ func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from n
 	case version >= sessionless:
 		s.stateless.ServeHTTP(held, req)
 	case id != "" || req.Method != http.MethodPost:
-		s.continued(held, req, id)
-		if held.status == http.StatusNotFound && id != "" && req.Method != http.MethodDelete {
+		lasting := id != "" && req.Method != http.MethodDelete
+		lost := lasting && !s.sessions.has(id) // or another request is taking it up, and nothing is asked of it before that is done
+		if !lost {
+			s.continued(held, req, id)
+			lost = lasting && held.status == http.StatusNotFound
+		}
+		if lost {
 			if own, ok := s.resume(req, k, id, from); !ok {
 				refuseSession(w, own)
 				return
@@ -181,8 +186,12 @@ func (s *Servers) serve(w http.ResponseWriter, req *http.Request, k kind, from n
 			refuseSession(w, own)
 			return
 		}
-		defer func() { s.sessions.begun(w.Header().Get(sessionHeader), k, account) }()
-		s.begin(held, req, s.session(k))
+		name := s.session(k)
+		s.sessions.begun(name, k, account) // before the client can know its name
+		defer s.sessions.use(name, false)()
+		if s.begin(held, req, name); w.Header().Get(sessionHeader) == "" {
+			s.sessions.forget(name)
+		}
 	}
 	held.answer(message)
 }

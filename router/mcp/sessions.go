@@ -96,6 +96,13 @@ func (s *sessions) drop(have *session) {
 	have.account.Done()
 }
 
+// has reports whether a session has begun here and is not forgotten.
+func (s *sessions) has(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.all[name] != nil
+}
+
 // forget drops a session that has ended by itself.
 func (s *sessions) forget(name string) {
 	s.mu.Lock()
@@ -192,6 +199,7 @@ func (s *Servers) resume(req *http.Request, k kind, name string, from netip.Addr
 	if tell(s.http.ServeHTTP, name, ready) != http.StatusNotFound {
 		return false, true // another request has done it
 	}
+	s.sessions.forget(name) // as the library has
 	account, own, ok := s.sessions.room(from, s.Unlimited == nil || !s.Unlimited(from))
 	if !ok {
 		return own, false
@@ -200,9 +208,8 @@ func (s *Servers) resume(req *http.Request, k kind, name string, from netip.Addr
 	tell(func(w http.ResponseWriter, req *http.Request) { s.begin(w, req, name) }, "",
 		`{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{},"clientInfo":{"name":"resumed","version":""},"protocolVersion":`+
 			string(initialize)+`}}`)
-	s.sessions.forget(name) // as the library had
-	s.sessions.begun(name, k, account)
 	tell(s.http.ServeHTTP, name, ready)
+	s.sessions.begun(name, k, account)
 	return false, true
 }
 
