@@ -342,7 +342,7 @@ func (b *browser) sendTo(host, path string, form url.Values, headers ...string) 
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultTransport.RoundTrip(req)
+	res, err := b.client.Transport.RoundTrip(req)
 	if err != nil {
 		b.t.Fatal(err)
 	}

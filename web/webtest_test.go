@@ -191,7 +191,9 @@ func (h *fixture) browser() *browser {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &browser{h, &http.Client{Jar: jar,
+	transport := &http.Transport{} // that other tests' servers close no connections of
+	h.t.Cleanup(transport.CloseIdleConnections)
+	return &browser{h, &http.Client{Jar: jar, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 

@@ -82,7 +82,14 @@ func (h *Console) browse(in api.SignIn) *Visitor {
 	jar, _ := cookiejar.New(nil)
 	u, _ := url.Parse(h.URL)
 	jar.SetCookies(u, []*http.Cookie{{Name: "docent_session", Value: token, Path: "/"}})
-	return &Visitor{h, &http.Client{Jar: jar,
+	return h.visitor(jar)
+}
+
+// visitor has connections of its own: a server that another test closes would close the idle ones of all.
+func (h *Console) visitor(jar http.CookieJar) *Visitor {
+	transport := &http.Transport{}
+	h.T.Cleanup(transport.CloseIdleConnections)
+	return &Visitor{h, &http.Client{Jar: jar, Transport: transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
 }
 
@@ -90,8 +97,7 @@ func (h *Console) browse(in api.SignIn) *Visitor {
 func (h *Console) SignedIn(key string) *Visitor {
 	h.T.Helper()
 	jar, _ := cookiejar.New(nil)
-	b := &Visitor{h, &http.Client{Jar: jar,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	b := h.visitor(jar)
 	if status, page, _ := b.Send("/login", "/login", url.Values{"key": {key}}); status != http.StatusSeeOther {
 		h.T.Fatalf("sign in: %d\n%s", status, page)
 	}
