@@ -34,9 +34,9 @@ type Request struct {
 	// Setting is what the program says of itself through which the reader asks. It is quoted to a language model, and sets
 	// no rules.
 	Setting    string
-	Deflection string // address offered when the documentation does not answer; may be empty
+	Deflection string // address offered when the documentation does not answer; optional
 	Project    string // the documentation's name, for the model's instructions
-	Page       string // path of the page that the reader is on; may be empty
+	Page       string // path of the page that the reader is on; optional
 	// Search finds more passages for a language model that wants to look by itself. If nil, it cannot.
 	Search func(ctx context.Context, query string) ([]Found, error)
 	// ReadPage gives the text around a passage on its page, named by the index that a Delta cites it by, for a language

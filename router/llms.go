@@ -2,8 +2,6 @@ package router
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -78,7 +76,5 @@ func (s *Server) edition(x *exchange, address string) string {
 	for _, part := range x.project.Parts() {
 		commits += s.Documents.Commit(part.ID) + " "
 	}
-	sum := sha256.Sum256([]byte(s.Version + "\x00" + commits + "\x00" + string(settings) + "\x00" +
-		address))
-	return `"` + hex.EncodeToString(sum[:12]) + `"`
+	return gzipped.Tag([]byte(s.Version + "\x00" + commits + "\x00" + string(settings) + "\x00" + address))
 }

@@ -14,7 +14,7 @@ func (r Result) Markdown(link func(page string, line int) string) string {
 	var b strings.Builder
 	if len(r.Findings) == 0 {
 		fmt.Fprintf(&b, "### Documentation: nothing to change was found\n\nNo page says what this changes (%s looked at).\n",
-			count(r.Pages, "page"))
+			brief.Count(r.Pages, "page"))
 		r.rest(&b)
 		return b.String()
 	}
@@ -41,7 +41,7 @@ func (r Result) Markdown(link func(page string, line int) string) string {
 
 func (r Result) rest(b *strings.Builder) {
 	if r.More > 0 {
-		fmt.Fprintf(b, "\n%s less concerned.\n", count(r.More, "further page")+map[bool]string{true: " is", false: " are"}[r.More == 1])
+		fmt.Fprintf(b, "\n%s less concerned.\n", brief.Count(r.More, "further page")+map[bool]string{true: " is", false: " are"}[r.More == 1])
 	}
 	if r.Cut {
 		b.WriteString("\nThe change is larger than what is looked at: its end was left out.\n")
@@ -74,13 +74,6 @@ func (f Finding) markdown(b *strings.Builder, link func(string, int) string) {
 
 // code is a text as a code span, whatever it holds.
 func code(s string) string { return "`" + strings.ReplaceAll(brief.Line(s), "`", "'") + "`" }
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
-}
 
 // Text is the result for a terminal: a line for each place, as compilers write them.
 func (r Result) Text() string {

@@ -599,8 +599,7 @@ func (o *Correct) below(p Pair, at []located) (out []located) {
 		for i, h := range l.page.Headings {
 			named := slices.ContainsFunc(o.Anchors, func(a string) bool { return strings.EqualFold(a, h.Anchor) }) ||
 				slices.ContainsFunc(o.Sections, func(s string) bool { return strings.EqualFold(s, h.Text) && s != p.Old && s != p.New })
-			if named &&
-				pages.LineStart(l.page.Src, h.Span.Start) <= l.Start && l.End <= sectionEnd(l.page, i) {
+			if named && pages.LineStart(l.page.Src, h.Span.Start) <= l.Start && l.End <= sectionEnd(l.page, i) {
 				out = append(out, l)
 				break
 			}

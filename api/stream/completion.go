@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -58,7 +59,7 @@ func (e *Encoder) chunk(dst []byte, p *Part) []byte {
 			}{text, marks})
 			dst = c.event(dst, string(delta), "")
 		}
-		dst = c.event(dst, "{}", finishReason(p.Reason))
+		dst = c.event(dst, "{}", cmp.Or(p.Reason, "stop"))
 		if c.usage {
 			head, _, _ := bytes.Cut(c.head, []byte(`"choices":`))
 			dst = append(append(dst, head...), `"choices":[],"usage":`...)
@@ -82,13 +83,6 @@ func (c *completion) event(dst []byte, delta, reason string) []byte {
 	}
 	dst = append(dst, `,"finish_reason":`...)
 	return append(appendString(dst, reason), "}]}\n\n"...)
-}
-
-func finishReason(reason string) string {
-	if reason == "" {
-		return "stop"
-	}
-	return reason
 }
 
 // An Annotation says which page stands at a place of the text, in OpenAI's form.
@@ -232,7 +226,7 @@ func (w *Whole) Completion(model string, created time.Time, thread, key string) 
 	}
 	c := Completion{ID: "chatcmpl-" + w.Message, Object: "chat.completion", Created: created.Unix(), Model: model,
 		Choices: []completionChoice{{Message: completionMessage{Role: "assistant", Content: w.Text + list, Annotations: marks},
-			Reason: finishReason(w.End.Reason)}},
+			Reason: cmp.Or(w.End.Reason, "stop")}},
 		Usage: w.End.Usage.completion(), Metadata: map[string]string{"thread_id": thread}}
 	if key != "" {
 		c.Metadata["thread_key"] = key

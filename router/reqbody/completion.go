@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"docent/api/stream"
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -118,7 +118,7 @@ func (p *Problems) conversation(field string, v value, q *Question) {
 			q.Before = append(q.Before, model.Message{Role: who, Text: stream.Unlisted(said)})
 		}
 	}
-	q.Setting = upTo(strings.Join(setting, "\n\n"), maxSetting)
+	q.Setting = brief.Bytes(strings.Join(setting, "\n\n"), maxSetting, "")
 	q.Before = newest(q.Before)
 }
 
@@ -146,15 +146,4 @@ func newest(list []model.Message) []model.Message {
 		from--
 	}
 	return list[from:]
-}
-
-// upTo is the beginning of a text.
-func upTo(s string, most int) string {
-	if len(s) <= most {
-		return s
-	}
-	for most > 0 && !utf8.RuneStart(s[most]) {
-		most--
-	}
-	return s[:most]
 }

@@ -24,6 +24,7 @@ type Published struct {
 	Site bool   // readers are answered from it
 	Why  string // they are, or are not
 
+	files    map[string]string // by the addresses of their pages
 	withheld map[string]string // files of the site whose pages nobody is answered from, and why
 	key      string            // of what it was made of
 }
@@ -86,19 +87,12 @@ func (s *Reader) Answering(p api.Project) []search.Source {
 	return parts
 }
 
-// Files are the files of a project by the addresses of their pages on its published site.
+// Files are the files of a project by the addresses of their pages on its published site. Nobody changes them.
 func (s *Reader) Files(p api.Project) map[string]string {
-	m := s.Published(p)
-	if m == nil {
-		return nil
+	if m := s.Published(p); m != nil {
+		return m.files
 	}
-	out := make(map[string]string, len(m.Map.Rows))
-	for _, row := range m.Map.Rows {
-		if key := published.Key(row.URL); row.File != "" && !row.Doubtful() && out[key] == "" {
-			out[key] = row.File
-		}
-	}
-	return out
+	return nil
 }
 
 // Published is what is known of a project's site; nil if it was not read.
@@ -139,6 +133,7 @@ func (s *Reader) mapSite(p, web api.Project, commit string) (*Published, error) 
 	if m.Map, err = s.match(p, web, commit, own, files, address); err != nil {
 		return nil, fmt.Errorf("map the site of %s to its files: %w", p.ID, err)
 	}
+	m.files = m.Map.Files()
 	m.decide(p, own, files)
 	kept.at = m
 	return m, nil

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // A Shown is a page as an index has it.
@@ -97,7 +99,7 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 		}
 	}
 	c.Summary = fmt.Sprintf("%s on the site, %s; %d mapped, %d of the files publish nothing, %s generated",
-		count(c.Pages, "page"), count(c.Files, "file"), c.Mapped, len(c.Silent), count(len(c.Made), "page"))
+		brief.Count(c.Pages, "page"), brief.Count(c.Files, "file"), c.Mapped, len(c.Silent), brief.Count(len(c.Made), "page"))
 	return c
 }
 
@@ -113,11 +115,4 @@ func lacks(has, wants []string) (out []string) {
 		out = append(out, "#"+a)
 	}
 	return out
-}
-
-func count(n int, of string) string {
-	if n == 1 {
-		return "1 " + of
-	}
-	return fmt.Sprintf("%d %ss", n, of)
 }

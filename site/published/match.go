@@ -5,6 +5,7 @@ package published
 import (
 	"bytes"
 	"hash/maphash"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -55,7 +56,6 @@ func (r Row) Doubtful() bool { return r.File != "" && r.Sure < 0.75 }
 type Map struct {
 	Rows   []Row
 	byPage map[string]int
-	byKey  map[string]int
 }
 
 // Of is the row of a page.
@@ -67,13 +67,15 @@ func (m *Map) Of(page string) (Row, bool) {
 	return m.Rows[i], true
 }
 
-// At is the row of the page at an address.
-func (m *Map) At(address string) (Row, bool) {
-	i, ok := m.byKey[Key(address)]
-	if !ok {
-		return Row{}, false
+// Files are the files by the keys of their pages' addresses, but those that are in doubt.
+func (m *Map) Files() map[string]string {
+	out := make(map[string]string, len(m.Rows))
+	for _, row := range m.Rows {
+		if key := Key(row.URL); row.File != "" && !row.Doubtful() && out[key] == "" {
+			out[key] = row.File
+		}
 	}
-	return m.Rows[i], true
+	return out
 }
 
 // Key is what addresses of one page have in common: neither the host, which a site may have several of, nor what stands
@@ -97,13 +99,14 @@ func Key(address string) string {
 // Match maps pages to files: by where the link to edit a page leads, by the address that the generator's rule gives a
 // file, and what is left by its text. DocsDir is the folder of the files in the repository.
 func Match(pages []Page, files []File, docsDir string) Map {
-	m := Map{Rows: make([]Row, len(pages)), byPage: make(map[string]int, len(pages)), byKey: make(map[string]int, len(pages))}
+	m := Map{Rows: make([]Row, len(pages)), byPage: make(map[string]int, len(pages))}
 	byPath, byKey := make(map[string]int, len(files)), make(map[string]int, len(files))
 	taken := make([]bool, len(files))
 	for i, f := range files {
 		byPath[f.Path] = i
-		if first, ok := byKey[Key(f.URL)]; f.URL != "" && (!ok || files[first].Hidden && !f.Hidden) {
-			byKey[Key(f.URL)] = i
+		key := Key(f.URL)
+		if first, ok := byKey[key]; f.URL != "" && (!ok || files[first].Hidden && !f.Hidden) {
+			byKey[key] = i
 		}
 	}
 	for i, p := range pages {
@@ -118,9 +121,6 @@ func Match(pages []Page, files []File, docsDir string) Map {
 			row.File, taken[at] = files[at].Path, true
 		}
 		m.Rows[i], m.byPage[p.Path] = row, i
-		if _, again := m.byKey[Key(p.URL)]; !again {
-			m.byKey[Key(p.URL)] = i
-		}
 	}
 	m.byText(pages, files, taken)
 	return m
@@ -226,7 +226,7 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 // -1 if there is none. Before is the file of the page before.
 func likeliest(hits map[int]int, of int, before string, files []File, sizes []int, taken []bool) (at int, best, next float64) {
 	at = -1
-	for _, i := range sortedKeys(hits) {
+	for _, i := range slices.Sorted(maps.Keys(hits)) {
 		if taken[i] || hits[i]*10 < of {
 			continue
 		}
@@ -242,15 +242,6 @@ func likeliest(hits map[int]int, of int, before string, files []File, sizes []in
 		}
 	}
 	return at, best, next
-}
-
-func sortedKeys(m map[int]int) []int {
-	out := make([]int, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }
 
 // phrases are the hashes of three words in a row, whatever marks stand between them.

@@ -31,7 +31,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"asset": assets.Path,
 		"when":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"count": Count,
+		"count": brief.Count,
 		"dict":  dict,
 		"list":  func(values ...string) []string { return values },
 		"lower": strings.ToLower,
@@ -312,9 +312,6 @@ func render(text []byte) ([]byte, error) {
 	err := renderer.Convert(text, &b)
 	return b.Bytes(), err
 }
-
-// Count returns a number with its noun, as in "1 page" and "2 pages".
-func Count(n int, noun string) string { return brief.Count(n, noun) }
 
 // dict gives a template inside a template several values by name.
 func dict(pairs ...any) (map[string]any, error) {

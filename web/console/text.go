@@ -76,7 +76,7 @@ func WorstFirst(a, b Concern) int {
 // FormatBytes returns a number of bytes as people read it.
 func FormatBytes(n uint64) string {
 	if n < 1024 {
-		return Count(int(n), "byte")
+		return brief.Count(int(n), "byte")
 	}
 	value, units := float64(n)/1024, []string{"KiB", "MiB", "GiB", "TiB", "PiB"}
 	for value >= 1024 && len(units) > 1 {
@@ -90,7 +90,7 @@ func FormatSeconds(v float64) string {
 	d := time.Duration(v * float64(time.Second))
 	switch {
 	case d >= 48*time.Hour:
-		return Count(int(d/(24*time.Hour)), "day")
+		return brief.Count(int(d/(24*time.Hour)), "day")
 	case d >= time.Minute:
 		return d.Round(time.Minute).String()[:len(d.Round(time.Minute).String())-2] // without its "0s"
 	case d >= time.Second:

@@ -16,7 +16,6 @@ import (
 	"docent/internal/brief"
 	"docent/model"
 	"docent/search"
-	"docent/web/console"
 )
 
 type playgroundView struct {
@@ -121,7 +120,7 @@ func (c *tryColumn) Settings() string {
 		out = append(out, "model "+c.Model)
 	}
 	if n := len(c.Setup.Weights); n > 0 {
-		out = append(out, console.Count(n, "changed weight"))
+		out = append(out, brief.Count(n, "changed weight"))
 	} else {
 		out = append(out, "usual ranking")
 	}
@@ -288,7 +287,7 @@ func tryPartViews(parts []search.Part) []tryPartView {
 		case p.Kind == search.PartBoost:
 			v.Name = "Raised by its author"
 		case p.Kind == search.PartLinks:
-			v.Name = fmt.Sprintf("Linked from %s found", console.Count(p.Count, "other page"))
+			v.Name = fmt.Sprintf("Linked from %s found", brief.Count(p.Count, "other page"))
 		}
 		if v.Less {
 			v.Amount, v.Bar = "−"+scoreText(-p.Amount), barWidth(-p.Amount)

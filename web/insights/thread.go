@@ -188,10 +188,10 @@ func (s *handler) forget(v *console.Visit) error {
 	}
 	began, err := s.Eraser.Erase(v.Project.ID, caller, func(removed int, failed error) {
 		if failed != nil {
-			v.Audit("person-data.delete-failed", caller, console.Count(removed, "conversation")+" deleted before: "+failed.Error())
+			v.Audit("person-data.delete-failed", caller, brief.Count(removed, "conversation")+" deleted before: "+failed.Error())
 			return
 		}
-		v.Audit("person-data.deleted", caller, console.Count(removed, "conversation"))
+		v.Audit("person-data.deleted", caller, brief.Count(removed, "conversation"))
 	})
 	if err != nil {
 		return err

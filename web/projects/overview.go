@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/persistence/catalog"
 	"docent/web/console"
 )
@@ -231,7 +232,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 		}
 	}
 	if failed > 0 {
-		add(false, "/jobs?status=failed", "Review", "%s failed in the last 24 hours.", console.Count(failed, "job"))
+		add(false, "/jobs?status=failed", "Review", "%s failed in the last 24 hours.", brief.Count(failed, "job"))
 	}
 	now, then := o.Week, before
 	if enough := 20; min(now.Questions, then.Questions) >= enough && console.AnsweredPercent(now) <= console.AnsweredPercent(then)-10 {
@@ -243,7 +244,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 			now.Questions)
 	}
 	if c.DeadLinks > 0 {
-		add(false, "/sources", "Review", "The documentation has %s.", console.Count(c.DeadLinks, "dead link"))
+		add(false, "/sources", "Review", "The documentation has %s.", brief.Count(c.DeadLinks, "dead link"))
 	}
 	slices.SortStableFunc(o.Concerns, console.WorstFirst)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/internal/idn"
 	"docent/web/console"
 )
@@ -366,7 +367,7 @@ func (s *handler) changeSettings(v *console.Visit) error {
 	}
 	message := "The settings are stored."
 	if rereads && task.Read != nil {
-		message += " The documentation was read again: " + console.Count(task.Read.Pages, "page") + "."
+		message += " The documentation was read again: " + brief.Count(task.Read.Pages, "page") + "."
 	}
 	return v.Done(to+"/settings", message)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/web/console"
 )
 
@@ -151,7 +152,7 @@ func (s *handler) replayHook(v *console.Visit) error {
 		if n == 0 {
 			return "There is nothing to be sent again of then.", err
 		}
-		return console.Count(n, "event") + " on the way again.", err
+		return brief.Count(n, "event") + " on the way again.", err
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 	"docent/internal/health"
 	"docent/web/console"
 )
@@ -204,10 +205,10 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		add(true, "", "", "The catalogue does not answer: %s", st.Catalog.Error)
 	}
 	if n := st.Journal.Damaged; n > 0 {
-		add(true, "", "", "%s in the journal cannot be read: docent journal check says which.", console.Count(n, "stream"))
+		add(true, "", "", "%s in the journal cannot be read: docent journal check says which.", brief.Count(n, "stream"))
 	}
 	if n := len(st.Actors.Quarantined); n > 0 {
-		add(true, "#quarantine", "Review", "%s in quarantine.", console.Count(n, "job or thread"))
+		add(true, "#quarantine", "Review", "%s in quarantine.", brief.Count(n, "job or thread"))
 	}
 	for _, m := range st.Models {
 		if m.State != "closed" {
@@ -247,7 +248,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		add(false, "#backup", "Back up now", "No backups yet.")
 	case now.Sub(b.Made.Began) > oldBackup:
 		add(false, "#backup", "Make one", "The last backup is %s old.",
-			console.Count(int(now.Sub(b.Made.Began)/(24*time.Hour)), "day"))
+			brief.Count(int(now.Sub(b.Made.Began)/(24*time.Hour)), "day"))
 	}
 	slices.SortStableFunc(list, console.WorstFirst)
 	return list
@@ -259,7 +260,7 @@ func concernsOfNodes(c *health.Cluster, add func(bad bool, path, do, format stri
 		add(true, "", "", "This node has not reached the database for %s: it acts on nothing that it runs.", console.FormatSeconds(c.LastBeat))
 	}
 	if c.Without > 0 {
-		add(true, "", "", "%s of jobs and threads are run by no node.", console.Count(c.Without, "shard"))
+		add(true, "", "", "%s of jobs and threads are run by no node.", brief.Count(c.Without, "shard"))
 	}
 	for _, n := range c.Nodes {
 		if n.State == "silent" {

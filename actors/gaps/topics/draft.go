@@ -24,8 +24,8 @@ func Draft(t *Topic, near *Near, conversations string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Improve the documentation so that it answers these questions of readers about: %s.\n\n",
 		strings.Join(t.Words, ", "))
-	fmt.Fprintf(&b, "%s asked %s between %s and %s. The documentation did not answer well:\n\n", number(t.Askers, "reader"),
-		number(len(t.Questions), "question"), t.First.UTC().Format("2 January 2006"), t.Last.UTC().Format("2 January 2006"))
+	fmt.Fprintf(&b, "%s asked %s between %s and %s. The documentation did not answer well:\n\n", brief.Count(t.Askers, "reader"),
+		brief.Count(len(t.Questions), "question"), t.First.UTC().Format("2 January 2006"), t.Last.UTC().Format("2 January 2006"))
 	for _, w := range t.Wordings(maxQuoted) {
 		fmt.Fprintf(&b, "- %s (asked %s; %s)\n", quoted(w.Text), times(w.Times), w.Kind)
 	}
@@ -143,13 +143,6 @@ func line(text string) string {
 }
 
 func plain(text string) string { return strings.ToLower(brief.Line(text)) }
-
-func number(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
 
 func times(n int) string {
 	switch n {
