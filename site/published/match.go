@@ -169,8 +169,10 @@ func IsEdit(link string) bool {
 }
 
 const (
-	mostPhrases  = 3000 // of one text
-	leastPhrases = 12   // by which a text is told from another
+	mostPhrases  = 3000      // of one text
+	allPhrases   = 2_000_000 // of all files that are left
+	mostHolders  = 100       // files with one phrase: what more have tells none from another
+	leastPhrases = 12        // by which a text is told from another
 	leastAlike   = 0.5
 	clearly      = 0.1 // by which the likest file is ahead of the next one
 )
@@ -181,11 +183,19 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 	seed := maphash.MakeSeed()
 	holds := map[uint64][]int{} // files by phrase
 	sizes := make([]int, len(files))
+	passed := func(i int) bool { return taken[i] || files[i].Hidden || files[i].Text == nil }
+	left := 0
+	for i := range files {
+		if !passed(i) {
+			left++
+		}
+	}
+	most := min(mostPhrases, max(allPhrases/max(left, 1), leastPhrases))
 	for i, f := range files {
-		if taken[i] || f.Hidden || f.Text == nil {
+		if passed(i) {
 			continue
 		}
-		all := phrases(f.Text(), seed)
+		all := phrases(f.Text(), seed, most)
 		if sizes[i] = len(all); sizes[i] < leastPhrases {
 			continue
 		}
@@ -203,11 +213,13 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 			before = row.File
 			continue
 		}
-		all := phrases(pages[n].Text(), seed)
+		all := phrases(pages[n].Text(), seed, most)
 		hits := map[int]int{}
 		for h := range all {
-			for _, i := range holds[h] {
-				hits[i]++
+			if in := holds[h]; len(in) <= mostHolders {
+				for _, i := range in {
+					hits[i]++
+				}
 			}
 		}
 		at, best, next := likeliest(hits, len(all), before, files, sizes, taken)
@@ -244,8 +256,8 @@ func likeliest(hits map[int]int, of int, before string, files []File, sizes []in
 	return at, best, next
 }
 
-// phrases are the hashes of three words in a row, whatever marks stand between them.
-func phrases(text []byte, seed maphash.Seed) map[uint64]bool {
+// phrases are the hashes of the first three words in a row, so many, whatever marks stand between them.
+func phrases(text []byte, seed maphash.Seed, most int) map[uint64]bool {
 	out := map[uint64]bool{}
 	var last [3][]byte
 	n := 0
@@ -258,7 +270,7 @@ func phrases(text []byte, seed maphash.Seed) map[uint64]bool {
 			continue
 		}
 		out[maphash.Bytes(seed, bytes.ToLower(bytes.Join(last[:], []byte{' '})))] = true
-		if len(out) == mostPhrases {
+		if len(out) == most {
 			break
 		}
 	}

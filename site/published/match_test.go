@@ -75,3 +75,26 @@ func TestPagesAreMappedToTheirFiles(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+// What all files begin with tells none from another, and is not counted for each of them with each page.
+func TestFilesThatBeginAlikeAreToldApart(t *testing.T) {
+	t.Parallel()
+	var pages []published.Page
+	var files []published.File
+	for i := range 300 {
+		var b strings.Builder
+		b.WriteString(strings.Repeat("this notice stands on every single page of the whole set ", 2))
+		for n := range 100 {
+			fmt.Fprintf(&b, "word%dx%d ", i, n)
+		}
+		text := func() []byte { return []byte(b.String()) }
+		pages = append(pages, published.Page{Path: fmt.Sprintf("p%d.md", i), URL: fmt.Sprintf("https://acme.test/p%d", i), Text: text})
+		files = append(files, published.File{Path: fmt.Sprintf("f%d.md", i), Text: text})
+	}
+	m := published.Match(pages, files, "")
+	for i, row := range m.Rows {
+		if row.File != fmt.Sprintf("f%d.md", i) || row.Doubtful() {
+			t.Fatalf("%+v", row)
+		}
+	}
+}
