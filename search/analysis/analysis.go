@@ -5,6 +5,7 @@
 package analysis
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
@@ -107,10 +108,7 @@ func (s *stemmer) of(word string) string {
 	}
 	s.env.SetCurrent(plain)
 	s.stem(s.env)
-	stem := s.env.Current()
-	if stem == "" {
-		stem = word
-	}
+	stem := cmp.Or(s.env.Current(), word)
 	if s.single { // "adding" loses one d with its ending; "add" is the same word
 		if n := len(stem); n > 2 && stem[n-1] == stem[n-2] && strings.IndexByte("bdfgmnprt", stem[n-1]) >= 0 {
 			stem = stem[:n-1]
