@@ -22,6 +22,14 @@ func Everything(t testing.TB, why string) {
 	}
 }
 
+// NoRace skips a test in which the race detector would find nothing, and take many times as long to find it.
+func NoRace(t testing.TB, why string) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip(why + ": runs without the race detector alone")
+	}
+}
+
 // Peer skips a test with a real program of others, unless everything runs: then what is missing fails the test. It
 // answers with the path of the first of the files and programs needed; a name without a slash is looked for in PATH.
 func Peer(t testing.TB, what, script string, needed ...string) string {
