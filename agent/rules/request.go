@@ -685,27 +685,36 @@ func (q *reader) lastLiteral(from, to int) int {
 	return at
 }
 
-// instead reads "Y instead of X", and "it says X instead of Y".
-func (q *reader) instead(i, next int) {
-	first, second := q.before(i, false), q.behind(next)
+// ahead is the operand that "instead of" stands behind: one word without quotes, unless what was quoted or is code is meant.
+func (q *reader) ahead(i int, second operand) operand {
+	first := q.before(i, false)
 	if !first.ok() && i > 0 && q.toks[i-1].kind == word { // "use `x` in the list instead of `y`"
 		first = q.before(i, true)
 	}
-	if !first.literal && first.ok() {
-		run := first.from
-		first.texts, first.from = first.texts[len(first.texts)-1:], first.to-1
-		clause := max(0, i-9)
-		for k := clause; k < i; k++ {
-			if q.toks[k].ends() {
-				clause = k + 1
-			}
-		}
-		if lit := q.lastLiteral(clause, i); lit >= 0 && !codeWord(first.texts[0]) {
-			first = q.quote(lit)
-		} else if code := q.code(run, i); len(code) == 1 && second.ok() && codeWord(second.texts[0]) { // the acme/tide repository
-			first.texts = code
+	if first.literal || !first.ok() {
+		return first
+	}
+	run := first.from
+	first.texts, first.from = first.texts[len(first.texts)-1:], first.to-1
+	clause := max(0, i-9)
+	for k := clause; k < i; k++ {
+		if q.toks[k].ends() {
+			clause = k + 1
 		}
 	}
+	if lit := q.lastLiteral(clause, i); lit >= 0 && !codeWord(first.texts[0]) {
+		return q.quote(lit)
+	}
+	if code := q.code(run, i); len(code) == 1 && second.ok() && codeWord(second.texts[0]) { // the acme/tide repository
+		first.texts = code
+	}
+	return first
+}
+
+// instead reads "Y instead of X", and "it says X instead of Y".
+func (q *reader) instead(i, next int) {
+	second := q.behind(next)
+	first := q.ahead(i, second)
 	lead := first.from - 1
 	for q.gap(lead) {
 		lead--
