@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 var blanks = regexp.MustCompile(`\n{3,}`)
@@ -110,6 +111,7 @@ func TestWhatIsMadeOfAPageIsBounded(t *testing.T) {
 // Values that hold each other, or stand in many places, make no more of a page than files do, and a file is not read again
 // for each place that names it.
 func TestWhatValuesMakeOfAPageIsBounded(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	doubled, nested := ":a0: x\n", ".. |a0| replace:: x\n"
 	for i := range 24 {
 		doubled += fmt.Sprintf(":a%d: {a%d}{a%[2]d}\n", i+1, i)
