@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/mail"
 	"net/url"
 	"path"
@@ -15,9 +16,7 @@ import (
 // one way: the domain in lower case, the docs folder without slashes around it.
 func (p Project) WithDefaults() Project {
 	p.Domain = strings.ToLower(strings.TrimSpace(p.Domain))
-	if p.Host == "" {
-		p.Host = HostBuiltin
-	}
+	p.Host = cmp.Or(p.Host, HostBuiltin)
 	p.DocsDir = strings.TrimRight(p.DocsDir, "/")
 	for strings.HasPrefix(p.DocsDir, "./") {
 		p.DocsDir = strings.TrimLeft(p.DocsDir[2:], "/")

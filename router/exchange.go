@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -76,9 +77,7 @@ func (x *exchange) WriteHeader(status int) {
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.status = http.StatusOK
-	}
+	x.status = cmp.Or(x.status, http.StatusOK)
 	n, err := x.ResponseWriter.Write(b)
 	x.bytes += int64(n)
 	return n, err

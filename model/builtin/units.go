@@ -147,12 +147,7 @@ func advises(text string) bool {
 	if !strings.Contains(text, "`") {
 		return false
 	}
-	for _, sentence := range sentences(text) {
-		if advisesIn(sentence) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(sentences(text), advisesIn)
 }
 
 func advisesIn(sentence string) bool {

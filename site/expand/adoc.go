@@ -1,6 +1,7 @@
 package expand
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -467,9 +468,7 @@ func (r *plainReader) macro(name, target, shown string) (string, bool) {
 		return "[" + shown + "](" + r.linkTo(file) + fragment + ")", true
 	case "link":
 		shown, _, _ = strings.Cut(strings.TrimSuffix(shown, "^"), ",")
-		if shown == "" {
-			shown = target
-		}
+		shown = cmp.Or(shown, target)
 		return "[" + strings.TrimSuffix(strings.Trim(shown, `"`), "^") + "](" + target + ")", true
 	case "image":
 		alt, _, _ := strings.Cut(shown, ",")

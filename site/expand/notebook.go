@@ -2,6 +2,7 @@ package expand
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -31,13 +32,7 @@ func notebook(content []byte) []byte {
 	if formats.JSON(content, &doc) != nil {
 		return nil
 	}
-	lang := doc.Metadata.Language.Name
-	if lang == "" {
-		lang = doc.Metadata.Kernel.Language
-	}
-	if lang == "" {
-		lang = "python"
-	}
+	lang := cmp.Or(doc.Metadata.Language.Name, doc.Metadata.Kernel.Language, "python")
 	var out text
 	for _, cell := range doc.Cells {
 		source := joined(cell.Source)

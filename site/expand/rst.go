@@ -2,6 +2,7 @@ package expand
 
 import (
 	"bytes"
+	"cmp"
 	"path"
 	"regexp"
 	"strings"
@@ -447,9 +448,7 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 		if target == "" {
 			return shown
 		}
-		if shown == "" {
-			shown = target
-		}
+		shown = cmp.Or(shown, target)
 		return "[" + shown + "](" + target + ")"
 	case role == "":
 		return code(s) // as the default role is as a rule

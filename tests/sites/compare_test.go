@@ -33,6 +33,8 @@ type reading struct {
 	ids      map[string]bool // all of a published page
 	words    []string
 	file     string // of what was read from source
+	url      string // the same
+	hidden   bool   // no reader finds it by searching
 	redirect bool   // a published page that leads on
 }
 
@@ -227,7 +229,7 @@ func fromSource(t *testing.T, project api.Project, tree corpora.Tree) (pages map
 		if err != nil {
 			t.Fatal(err)
 		}
-		out := &reading{title: r.Title, file: r.Path}
+		out := &reading{title: r.Title, file: r.Path, url: r.URL("", ""), hidden: r.Hidden}
 		for _, s := range r.Sections {
 			if s.Heading != "" {
 				out.headings = append(out.headings, heading{s.Heading, []string{s.Anchor}})

@@ -228,10 +228,7 @@ func (s *Server) still(v *Visit) bool {
 
 // Audit writes into the log of the visit's organization who did what to what. A secret is no detail.
 func (v *Visit) Audit(action, object, detail string) {
-	org := v.Org
-	if org == "" {
-		org = api.DefaultOrg
-	}
+	org := cmp.Or(v.Org, api.DefaultOrg)
 	v.AuditIn(org, v.Project.ID, action, object, detail)
 }
 

@@ -2,6 +2,7 @@
 package need
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"strings"
@@ -54,9 +55,7 @@ func Installed(t testing.TB, what, script string, needed ...string) (first strin
 		if err != nil {
 			t.Skipf("%s is left out: there is no %s; %s installs it", what, name, script)
 		}
-		if first == "" {
-			first = path
-		}
+		first = cmp.Or(first, path)
 	}
 	return first
 }
