@@ -145,12 +145,7 @@ func advises(text string) bool {
 	if !strings.Contains(text, "`") {
 		return false
 	}
-	for _, sentence := range brief.Sentences(text) {
-		if advisesIn(sentence) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(brief.Sentences(text), advisesIn)
 }
 
 func advisesIn(sentence string) bool {

@@ -602,8 +602,7 @@ func (u *Update) count() {
 func onPage(r *page.Record, work func() error) func() error {
 	return func() error {
 		err := background.Guard(work)
-		var panicked *background.PanicError
-		if errors.As(err, &panicked) {
+		if _, ok := errors.AsType[*background.PanicError](err); ok {
 			return fmt.Errorf("page %s: %w", r.Path, err)
 		}
 		return err

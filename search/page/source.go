@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -10,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/search/sources/pdf"
 	"docent/site"
 	"docent/site/markup"
@@ -193,9 +195,7 @@ func readMarkup(r *Record, src *Source, content []byte) {
 	lead := ""
 	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
 		lead = p.Headings[0].Text
-		if r.Title == "" {
-			r.Title = lead
-		}
+		r.Title = cmp.Or(r.Title, lead)
 	}
 	sections := p.Sections(maxLevel)
 	for i := range sections {
@@ -341,6 +341,6 @@ func titleOfPath(p string) string {
 	if len(words) == 0 {
 		return base
 	}
-	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
+	words[0] = brief.Capital(words[0])
 	return strings.Join(words, " ")
 }
