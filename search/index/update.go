@@ -61,6 +61,7 @@ type Report struct {
 	LeftOut  int // files that could be pages, and that the site does not show
 	// The public URL of the documentation, and what says so. Both are empty if nobody does.
 	SiteURL, SiteURLFrom string
+	Title                string         // what the site's configuration calls the product
 	Warnings             []site.Warning // what of the site's configuration could not be read
 	Lost                 string         // the rule that leaves out a large part of all pages, if one does
 }
@@ -397,6 +398,10 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		u.withheld = err.Error()
 	}
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
+	if c := u.where.Config(); c != "" && u.project.Name == "" {
+		text, _ := u.readAny(ctx, c) // what cannot be read has been told
+		u.report.Title = titleOf(u.where.Kind, c, text)
+	}
 	if err := u.expand(ctx); err != nil {
 		return err
 	}
