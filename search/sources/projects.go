@@ -200,7 +200,7 @@ func pageFolders(pages []string) string {
 // documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
-	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
+	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS, a.ReaderSignIn = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS, b.ReaderSignIn
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
 	a.Widget, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.TimeZone, b.Pulls, b.Review, b.Handle
 	a.Label, a.Every, a.Sources, a.AnswersFrom = b.Label, b.Every, b.Sources, b.AnswersFrom

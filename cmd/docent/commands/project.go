@@ -85,6 +85,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
 	flags.StringVar(&p.ReaderJWKS, "reader-jwks", "",
 		"https address of the JSON Web Key Set whose ES256 keys sign reader tokens, for private documentation")
+	flags.StringVar(&p.ReaderSignIn, "reader-sign-in", "",
+		"https address where the site signs readers in who connect an MCP client to private documentation")
 	flags.Int64Var(&p.AppID, "app-id",
 		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")

@@ -215,8 +215,10 @@ func anchorOf(h, top *html.Node) string {
 	if n := first(h, named); n != nil {
 		return cmp.Or(attr(n, "id"), attr(n, "name"))
 	}
-	for _, n := range all(h, links) {
-		if id, ok := strings.CutPrefix(attr(n, "href"), "#"); ok && id != "" {
+	leading := all(h, links)
+	slices.SortStableFunc(leading, func(a, b *html.Node) int { return cmp.Compare(selfness(b), selfness(a)) })
+	for _, n := range leading {
+		if id, ok := strings.CutPrefix(attr(n, "href"), "#"); ok && id != "" && selfness(n) >= 0 {
 			return id
 		}
 	}
@@ -244,6 +246,17 @@ func anchorOf(h, top *html.Node) string {
 		}
 	}
 	return ""
+}
+
+// selfness is above 0 for a heading's link to itself, and below for one back to the table of contents.
+func selfness(n *html.Node) int {
+	switch {
+	case isSelfLink(n):
+		return 1
+	case slices.Contains(strings.Fields(attr(n, "class")), "toc-backref") || attr(n, "role") == "doc-backlink":
+		return -1
+	}
+	return 0
 }
 
 var (
