@@ -140,7 +140,11 @@ func (c *composition) judge(req *model.Request, q *query, question string, secti
 	var quoted []uint64
 	opening := OpeningOf(req.Question, req.History, req.Project)
 	if quotes := answersOpening(req, q, sections, opening); len(quotes) > 0 {
-		c.quotes, c.cards = written(q, quotes, sections, &quoted, maxSaid)
+		said := maxSaid
+		if opening == analysis.Install { // another page says how something else is
+			said = 1
+		}
+		c.quotes, c.cards = written(q, quotes, sections, &quoted, said)
 		c.verdict, c.opening = answered, opening
 		return answered
 	}
