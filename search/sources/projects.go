@@ -62,6 +62,9 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	if err == nil {
 		err = s.checkDocsDir(ctx, p, report.Commit)
 	}
+	if p.Name == "" {
+		p.Name = report.Title
+	}
 	if err == nil && s.asksForSignOff(ctx, p, report.Commit) {
 		open = strings.TrimSpace(open + " The repository's CONTRIBUTING file asks for commits that are signed off: give the project --author and --sign-off.")
 	}
