@@ -85,6 +85,9 @@ func openPages(t *testing.T, corpus string) (corpora.Tree, bool) {
 	}
 	pages, tree := os.DirFS(root), corpora.Tree{}
 	err := fs.WalkDir(pages, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && corpus == ourOwn && name == "measurements" {
+			return fs.SkipDir // they quote the questions
+		}
 		if err != nil || d.IsDir() {
 			return err
 		}

@@ -18,9 +18,9 @@ import (
 
 // The first lines of a site say how it is built: what is needed, the command, which part of a page is its text, what of
 // that is the theme's, which pages are the generator's own, and what is known to differ.
-func says(a *txtar.Archive) map[string]string {
+func says(text []byte) map[string]string {
 	out := map[string]string{}
-	for line := range strings.Lines(string(a.Comment)) {
+	for line := range strings.Lines(string(text)) {
 		if key, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && !strings.Contains(key, " ") {
 			out[key] = value
 		}
@@ -42,7 +42,7 @@ func TestSourceIsReadAsItsGeneratorPublishesIt(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := says(a)
+			s := says(a.Comment)
 			command := strings.Fields(s["build"])
 			program, err := exec.LookPath(command[0])
 			if err != nil {
@@ -95,12 +95,7 @@ func TestSourceIsReadAsItsGeneratorPublishesIt(t *testing.T) {
 			if string(of.Site.Kind) != s["kind"] || of.SiteURL != s["address"] {
 				t.Errorf("it is read as %s at %q, not %s at %q", of.Site.Kind, of.SiteURL, s["kind"], s["address"])
 			}
-			own := strings.Fields(s["generated"])
-			v := compare(published, read, func(at string) bool {
-				return slices.ContainsFunc(own, func(of string) bool {
-					return at == of || strings.HasSuffix(of, "*") && strings.HasPrefix(at, strings.TrimSuffix(of, "*"))
-				})
-			})
+			v := compare(published, read, oneOf(s["generated"]))
 			t.Log(v.row())
 			for _, said := range v.said {
 				if !strings.Contains(string(a.Comment), "known: "+said) {
@@ -114,44 +109,12 @@ func TestSourceIsReadAsItsGeneratorPublishesIt(t *testing.T) {
 	}
 }
 
-// What is read of a real repository is held against the site that was built of it or fetched: DOCENT_SITE names the
-// repository's folder, DOCENT_SITE_BUILT the site's, DOCENT_SITE_LOOK the content and, after a bar, what is none of it,
-// DOCENT_SITE_DIR the documentation's folder, DOCENT_SITE_OWN the beginnings of addresses of the generator's own pages.
-func TestRealRepository(t *testing.T) {
-	dir, out := os.Getenv("DOCENT_SITE"), os.Getenv("DOCENT_SITE_BUILT")
-	if dir == "" || out == "" {
-		t.Skip("no repository is named by DOCENT_SITE")
+// oneOf matches addresses of a list, in which * stands for the rest of one.
+func oneOf(list string) func(at string) bool {
+	own := strings.Fields(list)
+	return func(at string) bool {
+		return slices.ContainsFunc(own, func(of string) bool {
+			return at == of || strings.HasSuffix(of, "*") && strings.HasPrefix(at, strings.TrimSuffix(of, "*"))
+		})
 	}
-	tree := corpora.Tree{}
-	err := filepath.WalkDir(dir, func(name string, d os.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			if err == nil && (d.Name() == ".git" || d.Name() == "node_modules") {
-				return filepath.SkipDir
-			}
-			return err
-		}
-		rel, _ := filepath.Rel(dir, name)
-		tree[filepath.ToSlash(rel)], err = os.ReadFile(name)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	content, gone, _ := strings.Cut(os.Getenv("DOCENT_SITE_LOOK"), "|")
-	how, err := lookOf(content, gone)
-	if err != nil {
-		t.Fatal(err)
-	}
-	published, err := how.built(out)
-	if err != nil {
-		t.Fatal(err)
-	}
-	read, of := fromSource(t, api.Project{DocsDir: os.Getenv("DOCENT_SITE_DIR")}, tree)
-	v := compare(published, read, func(at string) bool {
-		return slices.ContainsFunc(strings.Fields(os.Getenv("DOCENT_SITE_OWN")), func(of string) bool { return strings.HasPrefix(at, of) })
-	})
-	for _, said := range v.said {
-		t.Log(said)
-	}
-	t.Logf("%s at %q: %s", of.Site.Kind, of.SiteURL, v.row())
 }
