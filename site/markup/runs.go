@@ -76,7 +76,9 @@ func (s *scanner) finish() {
 			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
 		}
 		if h.Custom {
-			slugs.take(h.Anchor)
+			if slugs.take(h.Anchor); p.Format == RST {
+				slugs.anchor(p, h.Text) // a title below a label has an identifier of its own as well
+			}
 		} else {
 			h.Anchor = slugs.anchor(p, h.Text)
 		}
