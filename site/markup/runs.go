@@ -75,11 +75,13 @@ func (s *scanner) finish() {
 		if h.Typeset = h.Text; strings.Contains(h.Text, "--") {
 			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
 		}
-		if h.Custom {
-			if slugs.take(h.Anchor); p.Format == RST {
-				slugs.anchor(p, h.Text) // a title below a label has an identifier of its own as well
-			}
-		} else {
+		switch {
+		case h.Custom && p.Format == RST: // a label is another identifier of its title
+			h.Anchor = slugs.anchor(p, h.Anchor)
+			slugs.anchor(p, h.Text)
+		case h.Custom:
+			slugs.take(h.Anchor)
+		default:
 			h.Anchor = slugs.anchor(p, h.Text)
 		}
 	}
