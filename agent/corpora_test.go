@@ -57,6 +57,7 @@ func stated(t *testing.T, body string) (n, files int) {
 }
 
 func TestARenameTouchesProseAloneAndCountsItRight(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	for _, c := range []struct{ set, from, to string }{
 		{"prometheus", "Alertmanager", "Alert Manager"}, {"prometheus", "Prometheus", "Zyxwv"},
 		{"mintlify", "Mintlify", "Zyxwv"}, {"mintlify", "navigation", "zyxwv"}, {"vite", "Vite", "Zyxwv"},
@@ -180,6 +181,7 @@ func canon(t *testing.T, files map[string]string, f, src string, roots []string)
 }
 
 func TestAMoveRewritesEveryLinkAndTheWayBackGivesTheSameBytes(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	roots := map[string][]string{"prometheus": {"/docs>"}, "mintlify": {"/>"}, "vite": {"/>docs"}}
 	for _, set := range sets {
 		t.Run(set, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -606,9 +607,7 @@ func (l *loop) call(ctx context.Context, c Call, cut bool) (text string, failed 
 	if err := l.bounds(); err != nil {
 		return "", false, nil, err
 	}
-	if text == "" {
-		text = "Done; there is nothing to show."
-	}
+	text = cmp.Or(text, "Done; there is nothing to show.")
 	return text, failed, res, nil
 }
 

@@ -110,10 +110,7 @@ func (c *conversation) bytes(turns []Turn) int {
 
 // estimate is how many tokens the conversation has, rather too many than too few.
 func (c *conversation) estimate() int {
-	ratio := c.ratio
-	if ratio == 0 {
-		ratio = 1.0 / 3
-	}
+	ratio := cmp.Or(c.ratio, 1.0/3)
 	return int(float64(c.bytes(c.render()))*ratio*1.05) + 50
 }
 
@@ -155,9 +152,7 @@ func (c *conversation) fit() bool {
 // shrink leaves out all that can be.
 func (c *conversation) shrink() {
 	c.left = max(c.left, len(c.turns)-1)
-	if c.cap == 0 {
-		c.cap = 16_000
-	}
+	c.cap = cmp.Or(c.cap, 16_000)
 	for c.cap /= 2; c.cap > 500 && c.estimate() > c.limit()*6/10; c.cap /= 2 {
 	}
 }

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,10 +42,7 @@ func (e *badArguments) Error() string { return e.text }
 // words.
 func arguments[A any](text string) (A, error) {
 	var a A
-	text = strings.TrimSpace(text)
-	if text == "" {
-		text = "{}"
-	}
+	text = cmp.Or(strings.TrimSpace(text), "{}")
 	text = unfenced(text)
 	if err := json.Unmarshal([]byte(text), &a); err != nil {
 		if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
@@ -660,9 +658,7 @@ func (l *loop) setTodos(_ context.Context, a todosArgs) (string, error) {
 		if content == "" {
 			return "", &badArguments{fmt.Sprintf("Todo %d has no content.", i+1)}
 		}
-		if t.Status == "" {
-			t.Status = "pending"
-		}
+		t.Status = cmp.Or(t.Status, "pending")
 		if !slices.Contains([]string{"pending", "in_progress", "completed", "cancelled"}, t.Status) {
 			return "", &badArguments{fmt.Sprintf("Todo %d: the status is pending, in_progress, completed or cancelled.", i+1)}
 		}
@@ -747,8 +743,7 @@ func (l *loop) failedChecks(faults []string) error {
 		what, output = check.Fails, strings.Join(faults, "\n")
 	}
 	err := l.ends("The result still failed the checks after %s: %s.", say.Count(l.limits.Repairs, "repair"), what)
-	var f *Failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*Failure](err); ok {
 		f.Output = output
 	}
 	return err

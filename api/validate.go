@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"net/mail"
 	"net/url"
 	"path"
@@ -15,9 +16,7 @@ import (
 // one way: the domain in lower case, the docs folder without slashes around it.
 func (p Project) WithDefaults() Project {
 	p.Domain = strings.ToLower(strings.TrimSpace(p.Domain))
-	if p.Host == "" {
-		p.Host = HostBuiltin
-	}
+	p.Host = cmp.Or(p.Host, HostBuiltin)
 	p.DocsDir = strings.TrimRight(p.DocsDir, "/")
 	for strings.HasPrefix(p.DocsDir, "./") {
 		p.DocsDir = strings.TrimLeft(p.DocsDir[2:], "/")
@@ -270,6 +269,9 @@ func (p *problems) secretNames(project Project) {
 		if i == MaxReaderSecrets || !ValidSecretFile(secret.File) || secret.ID == "" {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
+	}
+	if project.ReaderSignIn != "" && !validWebURL(project.ReaderSignIn) {
+		p.add("readerSignIn", "must be an https URL without credentials, such as https://docs.example.com/docent")
 	}
 	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
 		p.add("readerJwks", "must be an https URL without credentials, such as https://id.example.com/.well-known/jwks.json")

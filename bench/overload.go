@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,9 +46,7 @@ func (s Overload) Run(ctx context.Context) (Result, error) {
 	if s.For <= 0 || s.Calm <= 0 || s.After <= 0 || len(s.Questions) == 0 {
 		return Result{}, errors.New("an overload needs a time for each of its phases, and questions")
 	}
-	if s.Factor == 0 {
-		s.Factor = 2
-	}
+	s.Factor = cmp.Or(s.Factor, 2)
 	load := Streams{Target: s.Target, Questions: s.Questions, Scripted: s.Scripted, Parts: s.Parts}
 	find := load
 	find.Closed, find.For, find.Progress = true, s.Find, s.Progress

@@ -313,6 +313,7 @@ func copies(base, size int) []byte {
 }
 
 func TestPacksBeyondALimitAreRefusedBeforeTheyAreInflated(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	const kilo, mega = 1 << 10, 1 << 20
 	for _, c := range []struct {
 		name  string

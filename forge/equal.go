@@ -169,8 +169,7 @@ func (c proposal) sameAs(st *git.Store, head plumbing.Hash) (bool, error) {
 		}
 	}
 	tree, _, err := st.MergeTrees(at[0].Tree, at[1].Tree, of.Tree)
-	var conflict *failure.ConflictError
-	if errors.As(err, &conflict) {
+	if _, ok := errors.AsType[*failure.ConflictError](err); ok {
 		return false, nil
 	}
 	return tree == c.tree, notWhole(err)

@@ -305,10 +305,7 @@ func (s *session) bring(
 		}
 	}
 	if l != nil {
-		name := branch
-		if name == "" {
-			name = l.Base
-		}
+		name := cmp.Or(branch, l.Base)
 		head, ok := l.Heads[name]
 		if !ok && name != "" {
 			return "", plumbing.ZeroHash, remote.NoBranch(name)

@@ -155,8 +155,7 @@ func read(err error, h http.Header) answer {
 
 // refuseKey adds to a refusal what its error knows of the key or the reader token.
 func refuseKey(err error, h http.Header, a answer) answer {
-	var key *keyError
-	if errors.As(err, &key) {
+	if key, ok := errors.AsType[*keyError](err); ok {
 		if key.challenge != "" {
 			h.Set("WWW-Authenticate", `Bearer realm="docent", `+key.challenge)
 		}
@@ -178,8 +177,7 @@ func busy(err error) answer {
 
 // retryAfter is when somebody who was refused may come back.
 func retryAfter(err error) time.Duration {
-	var busy *api.BusyError
-	if errors.As(err, &busy) && busy.RetryAfter > 0 {
+	if busy, ok := errors.AsType[*api.BusyError](err); ok && busy.RetryAfter > 0 {
 		return busy.RetryAfter
 	}
 	return time.Second
@@ -265,6 +263,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		h.Del(name)
 	}
 	a := read(err, h)
+	s.OAuth.Challenge(h, a.status, req.URL.EscapedPath())
 	x.code = a.code
 	if taken := (*budgetError)(nil); errors.As(err, &taken) || err == errHead {
 		x.cutBody(req)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,6 +47,8 @@ type exchange struct {
 	key     api.Key
 	project api.Project
 	reader  *api.Reader // as a token says; nil without one
+	signed  string      // that token, if the reader has let a client in
+	bound   bool        // the key is for its project alone: a client has come by OAuth
 	job     api.JobID
 	thread  api.ThreadID
 
@@ -76,9 +79,7 @@ func (x *exchange) WriteHeader(status int) {
 }
 
 func (x *exchange) Write(b []byte) (int, error) {
-	if x.status == 0 {
-		x.status = http.StatusOK
-	}
+	x.status = cmp.Or(x.status, http.StatusOK)
 	n, err := x.ResponseWriter.Write(b)
 	x.bytes += int64(n)
 	return n, err

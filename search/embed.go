@@ -174,8 +174,7 @@ func (l *Library) embedAll(ctx context.Context) {
 			continue
 		}
 		pause := embedPause
-		var later *meaning.Later
-		if errors.As(err, &later) && later.After > 0 {
+		if later, ok := errors.AsType[*meaning.Later](err); ok && later.After > 0 {
 			pause = min(max(later.After, time.Second), embedPauseMost)
 		}
 		l.near.work.note(project, func(m *Meaning) { m.Problem, m.Again = err.Error(), time.Now().Add(pause) })

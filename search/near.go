@@ -326,8 +326,7 @@ const (
 )
 
 func whyNot(err error) string {
-	var later *meaning.Later
-	if errors.As(err, &later) {
+	if later, ok := errors.AsType[*meaning.Later](err); ok {
 		return degradedPart + later.Why
 	}
 	return degradedPart + meaning.Unavailable

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"net/url"
 	"path"
 	"regexp"
@@ -92,10 +93,7 @@ func (s *Site) LinkBase() (base string, ok bool) {
 		}
 		fallthrough
 	case api.SiteMintlify:
-		address := s.origin
-		if address == "" {
-			address = s.project.SiteURL
-		}
+		address := cmp.Or(s.origin, s.project.SiteURL)
 		if u, err := url.Parse(address); err == nil {
 			return strings.Trim(u.Path, "/"), true
 		}

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -125,9 +126,7 @@ func (s *Site) readFumadocs(read func(string) ([]byte, error)) {
 		if docs["files"] == nil {
 			continue
 		}
-		if dir == "" {
-			dir = "content/docs"
-		}
+		dir = cmp.Or(dir, "content/docs")
 		c := collection{folder: path.Join(s.docsDir, root, dir), file: file}
 		c.in, c.out = s.takes(file, "files", docs["files"])
 		s.dirs = append(s.dirs, c)

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"path"
 	"regexp"
 	"slices"
@@ -168,9 +169,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 		if list, ok := i.Domain.([]any); ok && len(list) > 0 {
 			domain = text(list[0])
 		}
-		if domain == "" {
-			domain = i.URL
-		}
+		domain = cmp.Or(domain, i.URL)
 		if domain != "" {
 			s.setOrigin(s.listing, "instances", "https://"+strings.TrimPrefix(domain, "https://"))
 			break
@@ -193,10 +192,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 			s.warn(s.listing, "the navigation of the version %s cannot be read", v.Name)
 			continue
 		}
-		below := v.Slug
-		if below == "" {
-			below = markup.Slug(v.Name)
-		}
+		below := cmp.Or(v.Slug, markup.Slug(v.Name))
 		if n == 0 { // the default one has no version in its addresses
 			below = ""
 		}

@@ -61,9 +61,7 @@ func (s *Site) readMkDocs(file string,
 			break
 		}
 		file = path.Join(path.Dir(file), above.Value)
-		if base == "" {
-			base = file
-		}
+		base = cmp.Or(base, file)
 	}
 	return doc, from, base
 }

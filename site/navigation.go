@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"math"
@@ -73,10 +74,7 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 	if formats.YAML(content, &doc) != nil {
 		return
 	}
-	dir := doc.DocsDir
-	if dir == "" {
-		dir = "docs"
-	}
+	dir := cmp.Or(doc.DocsDir, "docs")
 	n := 0
 	walkNav(doc.Nav, Place{}, func(page string, p Place) {
 		n++

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -164,10 +165,7 @@ func (d *decider) own(e *Entry) Decision {
 
 // outside reports that a file is not where the generator looks for pages.
 func (d *decider) outside(file string) Decision {
-	folder := d.content
-	if folder == "" {
-		folder = "the root"
-	}
+	folder := cmp.Or(d.content, "the root")
 	return Decision{Included, fmt.Sprintf("lies outside of %s, where %s has its pages", folder, generators[d.Kind]), file}
 }
 

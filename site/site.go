@@ -182,9 +182,7 @@ func Open(p api.Project, files []string, read func(string) ([]byte, error)) Site
 	s := Site{Kind: p.Site, docsDir: p.DocsDir, content: p.DocsDir, labels: map[string]string{}, project: p,
 		exclude: glob.NewList(p.Exclude...), include: glob.NewList(p.Include...)}
 	found, config := s.recognise(files, read)
-	if s.Kind == "" {
-		s.Kind = found
-	}
+	s.Kind = cmp.Or(s.Kind, found)
 	if config != "" && weight(config) > 0 {
 		s.config = config
 	}
@@ -501,10 +499,7 @@ func (s *Site) Crumbs(r Page, titles map[string]string) []string {
 	}
 	for ; dir != "." && dir != "/" && path.Join(s.docsDir, dir) != s.content &&
 		!strings.HasPrefix(dir, ".."); dir = path.Dir(dir) {
-		name := s.labels[dir]
-		if name == "" {
-			name = titles[dir]
-		}
+		name := cmp.Or(s.labels[dir], titles[dir])
 		if name != "" && name != r.Title {
 			out = append(out, name)
 		}

@@ -324,8 +324,7 @@ func (e *effect) patiently(ctx context.Context, what string, try func(context.Co
 			return err
 		}
 		pause := e.deps.Backoff(n)
-		var host *forge.HostError
-		if errors.As(err, &host) {
+		if host, ok := errors.AsType[*forge.HostError](err); ok {
 			pause = max(pause, host.After) // the host said for how long it wants to be left alone
 		}
 		if time.Since(began)+pause > e.deps.Patience {

@@ -722,10 +722,7 @@ func (s state) branchName(n int) string {
 	if s.joined != "" && n == s.number {
 		return s.joined
 	}
-	name := s.wish
-	if name == "" {
-		name = "docent/" + string(s.id)
-	}
+	name := cmp.Or(s.wish, "docent/"+string(s.id))
 	if n <= 1 {
 		return name
 	}

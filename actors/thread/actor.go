@@ -1,6 +1,7 @@
 package thread
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -394,10 +395,7 @@ func finish(log *stream.Log, end stream.Part) {
 }
 
 func finishPart(thread api.ThreadID, e Exchange) stream.Part {
-	reason := e.Reason
-	if reason == "" {
-		reason = "stop"
-	}
+	reason := cmp.Or(e.Reason, "stop")
 	p := stream.Part{Kind: stream.Finish, Message: string(e.Turn), Thread: string(thread), Reason: reason, Usage: e.Usage}
 	if e.FallbackFor != "" {
 		p.Model, p.Fallback = e.Model, true // which model should have answered is not for readers

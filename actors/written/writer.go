@@ -7,6 +7,7 @@
 package written
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -143,8 +144,7 @@ func (w *Writer) write(ctx context.Context, p api.Project) (time.Duration, error
 		}
 		return task.Done, noted
 	}
-	var later *model.Unavailable
-	if errors.As(err, &later) {
+	if later, ok := errors.AsType[*model.Unavailable](err); ok {
 		return later.After, err
 	}
 	return 0, err
@@ -216,10 +216,7 @@ func (w *Writer) ask(ctx context.Context, p api.Project, texts []search.SectionT
 // one has the questions of one section written and keeps them. One of which the model makes nothing keeps that.
 func (w *Writer) one(ctx context.Context, p api.Project, section *search.SectionText) error {
 	key := hex.EncodeToString(section.Key[:])
-	name := p.Name
-	if name == "" {
-		name = string(p.ID)
-	}
+	name := cmp.Or(p.Name, string(p.ID))
 	list, usage, err := questions.Write(ctx, w.Models, w.Model, name, section.Text, "questions."+key)
 	if err != nil && !questions.Final(err) {
 		return fmt.Errorf("questions of a section: %w", err)

@@ -2,6 +2,7 @@ package check
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,9 +109,7 @@ func (c *Commands) Check(ctx context.Context, project api.Project, files Files) 
 func (c *Commands) Kind() (sandbox.Kind, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.found == "" {
-		c.found = c.Sandbox
-	}
+	c.found = cmp.Or(c.found, c.Sandbox)
 	if c.found != "" {
 		return c.found, nil
 	}
@@ -215,10 +214,7 @@ func (c Command) run(ctx context.Context, box sandbox.Box) (string, error) {
 	if tasks <= 0 {
 		tasks = 1024
 	}
-	where := c.Path
-	if where == "" {
-		where = defaultPath
-	}
+	where := cmp.Or(c.Path, defaultPath)
 	dir := filepath.Join(box.Work, "repository")
 	if c.Folder != "" {
 		if workspace.CleanPath(c.Folder) != nil {

@@ -13,6 +13,7 @@ import (
 	"docent/agent/check"
 	"docent/agent/check/sandbox"
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 type fileSet map[string]string
@@ -28,6 +29,7 @@ func (f fileSet) List() []api.File {
 func (f fileSet) Read(p string) ([]byte, error) { return []byte(f[p]), nil }
 
 func TestACommandSeesTheFilesAndNothingOfTheService(t *testing.T) {
+	need.NoRace(t, "other processes do the work")
 	t.Setenv("DOCENT_MODEL_API_KEY", "sk-not-for-you")
 	for name, c := range map[string]struct {
 		command check.Command

@@ -22,6 +22,7 @@ import (
 	"docent/agent/check/sandbox"
 	"docent/api"
 	"docent/internal/race"
+	"docent/internal/testing/need"
 )
 
 // attackName is the argument with which this test binary plays code that somebody got into a repository.
@@ -446,6 +447,7 @@ func processesWith(t *testing.T, word string) (found []string) {
 
 // What a command starts ends with it, also what has left its process group and session, and whose parent is gone.
 func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
+	need.NoRace(t, "other processes do the work")
 	if _, err := exec.LookPath("setsid"); err != nil {
 		t.Skip("sessions are made with setsid")
 	}
@@ -480,6 +482,7 @@ func TestNothingThatACommandStartedOutlivesIt(t *testing.T) {
 
 // As a package, in a container and in Kubernetes, the server is no root.
 func TestAServerThatIsNotRootKeepsChecksApart(t *testing.T) {
+	need.NoRace(t, "other processes do the work")
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests are run so")
 	}

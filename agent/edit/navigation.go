@@ -1,6 +1,7 @@
 package edit
 
 import (
+	"cmp"
 	"path"
 
 	"docent/agent/pages"
@@ -102,9 +103,7 @@ func (o *NavEntry) Run(r *Run) error {
 	if err != nil {
 		return err
 	}
-	if where == "" {
-		where = "the top"
-	}
+	where = cmp.Or(where, "the top")
 	r.Did("Added %s to the navigation under %s", r.Site.Show(f), say.Quote(where))
 	r.headline("add %s to the navigation", r.Site.Show(f))
 	return nil

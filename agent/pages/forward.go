@@ -2,6 +2,7 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"regexp"
@@ -530,14 +531,10 @@ func (s *Site) Summary() string {
 	var try []string
 	switch kind {
 	case api.SiteMdBook:
-		if doc.Book.Src == "" {
-			doc.Book.Src = "src"
-		}
+		doc.Book.Src = cmp.Or(doc.Book.Src, "src")
 		try = []string{path.Join(dir, doc.Book.Src, "SUMMARY.md")}
 	case api.SiteGitBook:
-		if doc.Structure.Summary == "" {
-			doc.Structure.Summary = "SUMMARY.md"
-		}
+		doc.Structure.Summary = cmp.Or(doc.Structure.Summary, "SUMMARY.md")
 		try = []string{path.Join(dir, doc.Root, doc.Structure.Summary), path.Join(s.Files.DocsDir, "SUMMARY.md")}
 	}
 	for _, f := range try {

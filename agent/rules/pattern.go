@@ -116,12 +116,7 @@ func (n seqNode) match(p *parser, pos int, c captures, next func(int, captures) 
 }
 
 func (n altNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {
-	for _, a := range n {
-		if a.match(p, pos, c, next) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(n, func(a node) bool { return a.match(p, pos, c, next) })
 }
 
 func (n optNode) match(p *parser, pos int, c captures, next func(int, captures) bool) bool {

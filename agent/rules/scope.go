@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,9 +19,7 @@ func readScope(c captures, m *Memory) edit.Scope {
 	named := func(x capture) []edit.Place {
 		list := slices.Clone(x.places)
 		for i := range list {
-			if list[i].Name == "" {
-				list[i].Name = m.page
-			}
+			list[i].Name = cmp.Or(list[i].Name, m.page)
 		}
 		return list
 	}
@@ -30,9 +29,7 @@ func readScope(c captures, m *Memory) edit.Scope {
 		case "in":
 			s.In = append(s.In, named(x))
 		case "page":
-			if x.text == "" {
-				x.text = m.page
-			}
+			x.text = cmp.Or(x.text, m.page)
 			s.In = append(s.In, []edit.Place{{Name: x.text, Kind: edit.PagePlace}})
 		case "except":
 			s.Except = append(s.Except, named(x)...)

@@ -167,8 +167,7 @@ func (c *Client) AskStream(ctx context.Context, q Question) iter.Seq2[Part, erro
 
 // lost waits before the next connection. It returns the error if there shall be none.
 func (a *asking) lost(ctx context.Context, failures int, err error) error {
-	var reason *AnswerError
-	if errors.As(err, &reason) {
+	if _, ok := errors.AsType[*AnswerError](err); ok {
 		return err
 	}
 	if !a.accepted {

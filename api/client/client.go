@@ -170,8 +170,7 @@ var growing = backoff.Exponential(500*time.Millisecond, 10*time.Second)
 // pause waits before another try: at least as long as the server asked for.
 func pause(ctx context.Context, tries int, err error) error {
 	d := growing(tries)
-	var refused *Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*Error](err); ok {
 		d = max(d, min(refused.RetryAfter, longestPause))
 	}
 	return backoff.Sleep(ctx, d)

@@ -117,10 +117,7 @@ var linkText = strings.NewReplacer("[", `\[`, "]", `\]`, "\n", " ")
 func (l *listing) write(length int) (text string, marks []Annotation) {
 	var b strings.Builder
 	link := func(p *Part) string {
-		title := p.Title
-		if title == "" {
-			title = p.URL
-		}
+		title := cmp.Or(p.Title, p.URL)
 		return "[" + linkText.Replace(title) + "](" + p.URL + ")"
 	}
 	for i := range l.cited {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"cmp"
 	"strconv"
 	"unicode/utf8"
 )
@@ -178,10 +179,7 @@ func (e *Encoder) line(dst []byte, p *Part) []byte {
 		dst = append(dst, "}]\n"...)
 	case Finish:
 		e.remember(p)
-		reason := p.Reason
-		if reason == "" {
-			reason = "stop"
-		}
+		reason := cmp.Or(p.Reason, "stop")
 		dst = e.openLine(dst)
 		dst = e.closeLine(dst, reason, p.Usage)
 		// The hook of the page reads data (2) and annotations (8); the finish line itself keeps only what its client

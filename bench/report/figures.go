@@ -30,10 +30,12 @@ func (s Suite) Rewrite(page string) (string, error) {
 			text = s.summary()
 		case "load":
 			text = s.load()
+		case "example":
+			text = s.example()
 		case "nodes":
 			text = s.nodes()
 		default:
-			err = fmt.Errorf("there are no figures named %q; there are summary, load and nodes", m[2])
+			err = fmt.Errorf("there are no figures named %q; there are summary, load, example and nodes", m[2])
 		}
 		return m[1] + "\n" + text + "\n" + m[3]
 	})
@@ -111,7 +113,7 @@ func thousands(v float64) string {
 	return digits
 }
 
-// load is what the page on sizing shows: tables of streams, curves, and what follows from them for a site.
+// load is the whole of the suite: tables of streams, and curves.
 func (s Suite) load() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Measured on %s. The bare server is called limit; it refuses nobody. Where a server refuses, the other figures are those of the questions that it accepted.\n",
@@ -123,9 +125,8 @@ func (s Suite) load() string {
 	}
 	b.WriteString("\n### The curves\n")
 	for _, c := range s.curves() {
-		fmt.Fprintf(&b, "\n**%s.** %s\n\n![%s](/images/%s)\n", c.plot.Title, c.plot.About, c.plot.Title, c.file)
+		fmt.Fprintf(&b, "\n**%s.** %s\n\n![%s](%s)\n", c.plot.Title, c.plot.About, c.plot.Title, c.file)
 	}
-	b.WriteString(s.example())
 	return b.String()
 }
 
@@ -158,7 +159,7 @@ type curve struct {
 	plot plot
 }
 
-// curves are those of the page on sizing.
+// curves are those of the suite.
 func (s Suite) curves() (out []curve) {
 	for _, c := range []struct{ file, part, of, title string }{
 		{"load-processors.svg", "streams", "Processors busy on average", "Processors for streams"},
@@ -182,7 +183,7 @@ func (s Suite) curves() (out []curve) {
 	return out
 }
 
-// Curves are the drawings of the page on sizing, by the names of their files.
+// Curves are the drawings of the suite, by the names of their files.
 func (s Suite) Curves() map[string]string {
 	out := make(map[string]string)
 	for _, c := range s.curves() {
@@ -216,7 +217,7 @@ func (s Suite) example() string {
 		turn = max(turn, g.mid((*bench.Result).CPUPerRequest))
 	}
 	processors := rate * (turn + parts*part) / 1e6
-	return fmt.Sprintf("\n### A worked example\n\nA site has %.0f questions a minute at its busiest, and a model that writes answers of %.0f parts in %.0f seconds.\n\n",
+	return fmt.Sprintf("### A worked example\n\nA site has %.0f questions a minute at its busiest, and a model that writes answers of %.0f parts in %.0f seconds.\n\n",
 		questions, parts, seconds) +
 		fmt.Sprintf("- Open at the same time: %.0f questions ÷ 60 × %.0f s = **%.0f streams**.\n", questions, seconds, at) +
 		fmt.Sprintf("- Memory: %.0f MB at rest + %.0f × %.0f KB = **%.0f MB**.\n", idle, at, stream, idle+at*stream/1024) +

@@ -3,6 +3,7 @@ package retrieval
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -110,9 +111,7 @@ func judge(q Query, found []Found, took time.Duration) Outcome {
 		if !slices.Contains(q.Relevant, f.Path) {
 			continue
 		}
-		if o.Rank == 0 {
-			o.Rank = rank
-		}
+		o.Rank = cmp.Or(o.Rank, rank)
 		if rank <= 5 {
 			inFive++
 		}

@@ -60,8 +60,7 @@ func (e *ConflictError) Unwrap() error { return ErrMergeConflict }
 
 // Reason is what went wrong with a file, without its name.
 func Reason(err error) error {
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if pe, ok := errors.AsType[*fs.PathError](err); ok {
 		return pe.Err
 	}
 	return err

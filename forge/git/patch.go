@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -15,10 +16,7 @@ func (d Diff) String() string {
 }
 
 func (f FileDiff) write(b *strings.Builder) {
-	from := f.From
-	if from == "" {
-		from = f.Path
-	}
+	from := cmp.Or(f.From, f.Path)
 	before, after := QuotePath("a/"+from), QuotePath("b/"+f.Path)
 	fmt.Fprintf(b, "diff --git %s %s\n", before, after)
 	switch f.Status {

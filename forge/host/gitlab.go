@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -29,9 +30,7 @@ func (unlimited) Wait(context.Context) error { return nil }
 
 func (h *Hosts) gitlab(p api.Project) (*gitLab, error) {
 	web := strings.TrimSuffix(strings.TrimRight(p.HostURL, "/"), "/api/v4")
-	if web == "" {
-		web = "https://gitlab.com"
-	}
+	web = cmp.Or(web, "https://gitlab.com")
 	c, err := h.client(p, "GitLab", web+"/api/v4", func(header http.Header, secret string) {
 		header.Set("Private-Token", secret)
 	})

@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"regexp"
@@ -71,9 +72,7 @@ func (g *gitLab) note(number int, d *gitlab.Discussion, n *gitlab.Note) Comment 
 	case p == nil:
 	case p.NewLine != 0 || p.OldLine == 0: // a line that did not change has both numbers
 		c.Path, c.Line = p.NewPath, int(p.NewLine)
-		if c.Path == "" {
-			c.Path = p.OldPath
-		}
+		c.Path = cmp.Or(c.Path, p.OldPath)
 	default:
 		c.Path, c.Line, c.Old = p.OldPath, int(p.OldLine), true
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,12 +17,7 @@ func answered(err error, statuses ...int) bool {
 	if !errors.As(err, &e) {
 		return false
 	}
-	for _, s := range statuses {
-		if e.Status == s {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(statuses, func(s int) bool { return e.Status == s })
 }
 
 // said reports whether the host's own words hold one of these, whatever their case.
@@ -31,12 +27,7 @@ func said(err error, words ...string) bool {
 		return false
 	}
 	text := strings.ToLower(e.Words)
-	for _, w := range words {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // refusalOf sorts an answer that is no success by what can be done about it.

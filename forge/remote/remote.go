@@ -4,6 +4,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -169,9 +170,7 @@ func (localLoader) Load(ep *transport.Endpoint) (storer.Storer, error) {
 
 // sshAuth takes the private key from the environment variable, otherwise the agent, otherwise the usual key files.
 func sshAuth(user, key string) (transport.AuthMethod, error) {
-	if user == "" {
-		user = gitssh.DefaultUsername
-	}
+	user = cmp.Or(user, gitssh.DefaultUsername)
 	if key != "" {
 		auth, err := gitssh.NewPublicKeys(user, []byte(key+"\n"), "")
 		if err != nil {
@@ -432,8 +431,7 @@ func (r *Remote) failure(ctx context.Context, doing string, err error) error {
 			return fmt.Errorf("%w: %s: %s", failure.ErrMisconfigured, doing, text)
 		}
 	}
-	var unknown *net.DNSError
-	if errors.As(err, &unknown) && unknown.IsNotFound {
+	if unknown, ok := errors.AsType[*net.DNSError](err); ok && unknown.IsNotFound {
 		return fmt.Errorf("%w: %s: the host %q is not known", failure.ErrTemporary, doing, unknown.Name)
 	}
 	return fmt.Errorf("%w: %s: %s", failure.ErrTemporary, doing, text)

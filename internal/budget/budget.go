@@ -7,6 +7,7 @@
 package budget
 
 import (
+	"cmp"
 	"hash/maphash"
 	"net/netip"
 	"sync"
@@ -96,9 +97,7 @@ type Table struct {
 func New(percent int, pools map[Kind]Pool) *Table {
 	t := &Table{percent: percent, seed: maphash.MakeSeed()}
 	for k, p := range pools {
-		if p.Least == 0 {
-			p.Least = Least
-		}
+		p.Least = cmp.Or(p.Least, Least)
 		t.pools[k].Pool = p
 	}
 	for i := range t.shards {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"runtime"
+	"slices"
 )
 
 // OpenFilesPin says that a folder can be neither renamed nor removed while a file in it is open, and neither can that
@@ -50,10 +51,5 @@ func Exhausted(err error) bool {
 }
 
 func isAny[E error](err error, of []E) bool {
-	for _, e := range of {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of, func(e E) bool { return errors.Is(err, e) })
 }

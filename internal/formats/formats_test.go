@@ -11,6 +11,8 @@ import (
 
 	"github.com/pelletier/go-toml/v2"
 	"github.com/tailscale/hujson"
+
+	"docent/internal/testing/need"
 )
 
 // hostile is nested input of some megabytes, of which each form ended a process or kept it busy.
@@ -49,6 +51,7 @@ func aliases(n int) string {
 }
 
 func TestHostileNestingIsAnErrorAndNotTheEndOfTheProcess(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	refused := map[string]int{}
 	for name, src := range hostile() {

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -125,12 +126,7 @@ func kindOf(ip netip.Addr) int {
 }
 
 func (p Policy) allowed(ip netip.Addr) bool {
-	for _, a := range p.Allow {
-		if a.Contains(ip) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allow, func(a netip.Prefix) bool { return a.Contains(ip) })
 }
 
 // refused says why nothing is sent to an IP address; empty if it is.
@@ -196,8 +192,7 @@ func failure(err error) string {
 	case errors.As(err, &dns):
 		return "the name " + dns.Name + " leads nowhere"
 	}
-	var inner *url.Error
-	if errors.As(err, &inner) {
+	if inner, ok := errors.AsType[*url.Error](err); ok {
 		err = inner.Err // without the address, which may hold a token
 	}
 	return err.Error()

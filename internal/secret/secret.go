@@ -80,8 +80,7 @@ func readFile(path string) (string, error) {
 // withoutPath is an error of a file without its path: the operator knows the variable, and readers of errors are not to
 // know the machine.
 func withoutPath(err error) error {
-	var at *fs.PathError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
 		return at.Err
 	}
 	return err

@@ -97,6 +97,9 @@ func appendWords(out []word, text string) []word {
 			}
 			break
 		}
+		if analysis.Scheme(text, start, i) {
+			continue
+		}
 		out = append(out, word{text[start:i], start, i})
 		if n := len(out); n-before > 1 && out[n-2].end+1 == start && text[start-1] == ' ' {
 			if closed := analysis.Compound(out[n-2].text, text[start:i]); closed != "" {
@@ -277,7 +280,7 @@ var aliases = map[string]string{
 	"parameter": "param", "parameters": "param", "params": "param",
 	"javascript": "js", "typescript": "ts",
 	"images": "imag", "image": "imag", "picture": "imag", "pictures": "imag",
-	"several": "multipl", "kept": "keep", "retain": "keep", "retains": "keep", "retained": "keep", "retaining": "keep", "retention": "keep",
+	"several": "multipl", "retain": "keep", "retains": "keep", "retained": "keep", "retaining": "keep", "retention": "keep",
 	"url": "url", "urls": "url", "uri": "url", "postgresql": "postgr", "k8s": "kubernet",
 	"slowdown": "slow", "slowdowns": "slow", "speedup": "speed", "speedups": "speed", "cleanup": "clean", "warmup": "warm",
 }
@@ -290,7 +293,7 @@ func canonical(lower string) string {
 }
 
 func stem(lower string) string {
-	env := snowball.NewEnv(lower)
+	env := snowball.NewEnv(analysis.Regular(lower))
 	english.Stem(env)
 	return env.Current()
 }

@@ -305,12 +305,7 @@ func (f *fact) within(t *Text, first, last int) bool {
 	if t.has(f.term, first, last) || f.kind == name && t.has(termOf("", stem(f.text)), first, last) {
 		return true
 	}
-	for _, part := range f.dots {
-		if t.has(part, first, last) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.dots, func(part uint64) bool { return t.has(part, first, last) })
 }
 
 // fact reports whether the texts have a fact, and have it with what the claim says of it: a number belongs to what

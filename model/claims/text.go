@@ -123,12 +123,7 @@ func (t *Text) around(sentence int) (first, last int) {
 func hasWide(s string) bool { return strings.ContainsFunc(s, wide) }
 
 func wideDenies(s string) bool {
-	for _, n := range cjkNegations {
-		if strings.Contains(s, n) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(cjkNegations, func(n string) bool { return strings.Contains(s, n) })
 }
 
 // A denial finds the words that a sentence denies: the first one after each negation in its part of the sentence.

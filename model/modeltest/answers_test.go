@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"docent/internal/testing/need"
 	"docent/model"
 	"docent/model/modeltest"
 	"docent/model/registry"
@@ -169,6 +170,7 @@ func serve(t testing.TB, provider string, h http.Handler, change func(*registry.
 
 // Whatever a question comes with and searches find: prompt and answer fit the window together.
 func TestAnswersWithSearchesFitTheWindow(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	each(t, func(t *testing.T, provider string) {
 		for _, window := range []int{1600, 2500, 4000, 6000, 8000, 16_000, 64_000} {
 			long := strings.Repeat("The ferry to the island takes an hour and costs four coins. ", 4000)

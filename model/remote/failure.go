@@ -72,8 +72,7 @@ var (
 
 // clean is an error as it may be shown: without the key and the address, in one short line.
 func (r *Model) clean(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	s := err.Error()

@@ -131,9 +131,7 @@ const widestWindow = 200_000
 
 // KnownPrice reports whether it is published what the tokens of a model cost at this address.
 func KnownPrice(base, provider, name string) bool {
-	if base == "" {
-		base = publicURL[provider]
-	}
+	base = cmp.Or(base, publicURL[provider])
 	u, err := url.Parse(base)
 	k := lookUp(name)
 	return err == nil && k.price != (Price{}) && (!k.open || slices.Contains(k.by.hosts, u.Hostname()))

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -176,9 +177,7 @@ func (r *Model) postTo(ctx context.Context, x *exchange, address string, header 
 	defer resp.Body.Close()
 	page, _ := io.ReadAll(resp.Body) // what came of it may still say why
 	e := readProblem(resp.StatusCode, page)
-	if e.text == "" {
-		e.text = resp.Status
-	}
+	e.text = cmp.Or(e.text, resp.Status)
 	return nil, e
 }
 

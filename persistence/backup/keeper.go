@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -77,9 +78,7 @@ func NewKeeper(deps KeeperDeps) *Keeper {
 	if k.Now == nil {
 		k.Now = time.Now
 	}
-	if k.Folder == "" {
-		k.Folder = filepath.Clean(k.Data) + "-backups"
-	}
+	k.Folder = cmp.Or(k.Folder, filepath.Clean(k.Data)+"-backups")
 	if whole, err := filepath.Abs(k.Folder); err == nil {
 		k.Folder = whole
 	}

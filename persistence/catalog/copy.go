@@ -423,8 +423,7 @@ func (p *pgTables) insert(ctx context.Context, table string, columns []copiedCol
 		}
 		return row, nil
 	}))
-	var at *pgconn.PgError
-	if errors.As(err, &at) && at.Where != "" {
+	if at, ok := errors.AsType[*pgconn.PgError](err); ok && at.Where != "" {
 		err = fmt.Errorf("%w (%s)", err, at.Where)
 	}
 	return err

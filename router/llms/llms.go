@@ -28,10 +28,7 @@ type Pages interface {
 // Index writes llms.txt. Base is the address below which each page is as Markdown, without a slash at the end.
 func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) error {
 	var b strings.Builder
-	name := p.Name
-	if name == "" {
-		name = p.Domain
-	}
+	name := cmp.Or(p.Name, p.Domain)
 	fmt.Fprintf(&b, "# %s\n\n> The documentation at %s, a page a line.\n", brief.Line(name), p.Domain)
 	var others []search.PageInfo
 	var sections []string // in the order of the navigation, as far as it is known

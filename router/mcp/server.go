@@ -332,8 +332,7 @@ func (a *acting) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // failed is an error of the API as the model that called a tool reads it.
 func failed(err error) error {
-	var refused *client.Error
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*client.Error](err); ok {
 		text := refused.Message
 		for _, d := range refused.Details {
 			text += "\n" + d.Field + ": " + d.Message

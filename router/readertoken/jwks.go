@@ -60,8 +60,7 @@ func (f *fetcher) fetch(ctx context.Context, address string) ([]publicKey, error
 	req.Header.Set("Accept", "application/json")
 	res, err := f.http.Do(req)
 	if err != nil {
-		var at *url.Error
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[*url.Error](err); ok {
 			err = at.Err
 		}
 		return nil, fmt.Errorf("cannot be fetched: %w", err)

@@ -5,6 +5,7 @@
 package analysis
 
 import (
+	"cmp"
 	"strings"
 	"sync"
 	"unicode"
@@ -31,7 +32,7 @@ import (
 )
 
 // Version names the rules of this file. An index made by other rules is rebuilt.
-const Version = 5
+const Version = 6
 
 // Analyzer is the name under which Bleve knows our analyzer. Text is cut into terms by the scanner below, once,
 // for the index, for the lengths and for the closer look alike; what reaches Bleve is the terms with spaces between.
@@ -101,12 +102,13 @@ func (s *stemmer) of(word string) string {
 	if stem, ok := s.seen[word]; ok {
 		return stem
 	}
-	s.env.SetCurrent(word)
-	s.stem(s.env)
-	stem := s.env.Current()
-	if stem == "" {
-		stem = word
+	plain := word
+	if s.single {
+		plain = Regular(word)
 	}
+	s.env.SetCurrent(plain)
+	s.stem(s.env)
+	stem := cmp.Or(s.env.Current(), word)
 	if s.single { // "adding" loses one d with its ending; "add" is the same word
 		if n := len(stem); n > 2 && stem[n-1] == stem[n-2] && strings.IndexByte("bdfgmnprt", stem[n-1]) >= 0 {
 			stem = stem[:n-1]
@@ -182,6 +184,21 @@ func IsWord(r rune) bool {
 // joins reports whether a rune between two word runes keeps them in one name.
 func joins(r rune) bool { return r == '-' || r == '.' || r == '\'' || r == '’' || r == '@' }
 
+// nameEnd is where the name ends of which text[:end] holds the beginning.
+func nameEnd(text string, end int) int {
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if !IsWord(r) && joins(r) {
+			r, _ = utf8.DecodeRuneInString(text[end+size:])
+		}
+		if !IsWord(r) || isCJK(r) {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
 // Tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
 func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 	stem := a.stemmer(language)
@@ -197,23 +214,12 @@ func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 			i, at = a.bigrams(text, i, at, emit)
 			continue
 		}
-		start, end := i, i+size
-		for end < len(text) {
-			r, size := utf8.DecodeRuneInString(text[end:])
-			if IsWord(r) && !isCJK(r) {
-				end += size
-				continue
-			}
-			if joins(r) {
-				next, _ := utf8.DecodeRuneInString(text[end+size:])
-				if IsWord(next) && !isCJK(next) {
-					end += size
-					continue
-				}
-			}
-			break
-		}
+		start, end := i, nameEnd(text, i+size)
 		i = end
+		if Scheme(text, start, end) {
+			a.before = plainWord{}
+			continue
+		}
 		if end < len(text) && (text[end] == '+' || text[end] == '#') && end-start == 1 { // C++, C#
 			for i < len(text) && (text[i] == '+' || text[i] == '#') && i-end < 2 {
 				i++
@@ -352,6 +358,11 @@ func pluralOfCapitals(rest string, begin, at int) bool {
 		return false
 	}
 	return len(rest) == 2 || !isWordByte(rest[2])
+}
+
+// Scheme reports whether a word is the http or https that an address begins with: each page with a link would have the word.
+func Scheme(text string, start, end int) bool {
+	return strings.HasPrefix(text[end:], "://") && end-start <= len("https") && (text[start:end] == "http" || text[start:end] == "https")
 }
 
 // bigrams emits each two neighboring characters of a run of Chinese, Japanese or Korean text, which has no spaces.

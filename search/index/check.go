@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"slices"
@@ -74,9 +75,7 @@ func Examine(ctx context.Context, o Options, project api.Project, tree Tree, pro
 		Pages:    []CheckedPage{}, LeftOut: []LeftOut{}, DeadLinks: []DeadLink{},
 		Warnings: append([]site.Warning{}, u.report.Warnings...),
 	}
-	if c.Site == "" {
-		c.Site = api.SitePlain
-	}
+	c.Site = cmp.Or(c.Site, api.SitePlain)
 	taken := make(map[string]string) // pages by their URLs
 	parts := make(map[string][]*page.Record)
 	for _, r := range u.records {

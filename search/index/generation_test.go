@@ -4,11 +4,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"docent/internal/testing/need"
 	"docent/search/page"
 )
 
 // A page that has as many sections as its size allows is read back: it can't keep its project's index from opening.
 func TestAPageWithEverySectionThatItsSizeAllowsIsReadBack(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	dir := t.TempDir()
 	w, err := createLog(dir, "pages")
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // clustered makes vectors as texts have them: around subjects, with much in common, and in few of the directions that
@@ -80,6 +82,7 @@ func exactly(vectors [][]float32, q []float32, n int) []uint32 {
 // What lies nearest by the vectors is found by sketches and codes, whatever number of dimensions a model has, within 500
 // bytes a section.
 func TestTheNearestAreFoundWithinTheMemoryOfASection(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	for _, numbers := range []int{100, 384, 1536, 4096} {
 		t.Run(fmt.Sprint(numbers), func(t *testing.T) {
 			vectors := clustered(620, numbers, 1)

@@ -183,9 +183,7 @@ func (h *htmlReader) endHeading() {
 	case h.level > 0:
 		p := &h.passage
 		p.heading, p.level, p.anchor = text, h.level, h.anchor
-		if p.anchor == "" {
-			p.anchor = markup.Slug(text)
-		}
+		p.anchor = cmp.Or(p.anchor, markup.Slug(text))
 		for k := 2; k < h.level; k++ {
 			if h.trail[k] != "" {
 				p.trail = append(p.trail, h.trail[k])

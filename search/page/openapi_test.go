@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"docent/internal/testing/need"
 )
 
 // readAPI reads a document, and holds what is made of it, and the work, against what may be.
@@ -39,6 +41,7 @@ func itself(k int) string {
 }
 
 func TestASmallDescriptionOfAnAPITakesBoundedWork(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	for _, k := range []int{4, 10, 20} {
 		if pages := readAPI(t, "openapi.json", itself(k)); len(pages) != 3 || !strings.Contains(string(pages[1].Content), "`a.a`") {

@@ -11,6 +11,7 @@ import (
 
 	"docent/bench/corpora"
 	"docent/internal/cell"
+	"docent/internal/testing/need"
 )
 
 var rewrite = flag.Bool("update", false, "rewrite the golden files")
@@ -156,6 +157,7 @@ func countWords(texts ...string) map[string]int {
 // No word that a reader sees is lost, and none that a reader does not see is indexed: what is indexed of each page of a
 // real site lies between two slow readings, one that takes only what is surely seen and one that takes all that may be.
 func TestNothingVisibleIsLostAndNothingInvisibleIsIndexed(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	seen, pages := 0, realPages(t)
 	for name, src := range pages {
 		r := &Record{Path: name, Kind: KindPage}

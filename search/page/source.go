@@ -2,6 +2,7 @@ package page
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -194,9 +195,7 @@ func readMarkup(r *Record, src *Source, content []byte) {
 	lead := ""
 	if len(p.Headings) > 0 && p.Headings[0].Level == 1 {
 		lead = p.Headings[0].Text
-		if r.Title == "" {
-			r.Title = lead
-		}
+		r.Title = cmp.Or(r.Title, lead)
 	}
 	sections := p.Sections(maxLevel)
 	for i := range sections {

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -156,9 +157,7 @@ func onDisk(p api.Project, pages, siteURL string) api.Project {
 	}
 	p.Source, p.Kind, p.Branch = pages, api.SourceFiles, ""
 	p.Host, p.HostURL, p.TokenEnv, p.TokenFile, p.AppID = api.HostBuiltin, "", "", "", 0
-	if p.SiteURL == "" {
-		p.SiteURL = siteURL
-	}
+	p.SiteURL = cmp.Or(p.SiteURL, siteURL)
 	return p
 }
 

@@ -1,6 +1,7 @@
 package sources
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,9 +98,7 @@ func (s *Reader) state(p api.Project, f api.Source) Source {
 		if every := part.Interval(); every > 0 && f.Kind != api.SourceZip {
 			out.Next = c.At.Add(every)
 		}
-		if out.Error == "" {
-			out.Error = c.Error
-		}
+		out.Error = cmp.Or(out.Error, c.Error)
 	}
 	return out
 }

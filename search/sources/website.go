@@ -117,12 +117,10 @@ func siteFailure(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "it does not answer"
 	}
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return "it cannot be reached"
 	}
 	return err.Error()

@@ -2,6 +2,7 @@
 package anchor
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -239,10 +240,7 @@ type Toc struct {
 var tags = regexp.MustCompile(`</?[^>]*>`)
 
 func (t Toc) slug(text string) string {
-	separator := t.Separator
-	if separator == "" {
-		separator = "-"
-	}
+	separator := cmp.Or(t.Separator, "-")
 	if t.Pymdown {
 		return t.pymdownSlug(text, separator)
 	}

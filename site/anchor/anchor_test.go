@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/testing/need"
 	"docent/site/markup"
 )
 
 // The anchors of a page cost a number of steps that grows with its headings alone, by every rule, whatever the headings
 // are; and each is the one that trying all numbers in their order would find.
 func TestAnchorsOfManyEqualHeadingsTakeStepsInTheirNumber(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	const many = 3000
 	pages := map[string]func(i int) markup.Heading{
 		"equal":            func(int) markup.Heading { return markup.Heading{Text: "a"} },

@@ -2,6 +2,7 @@ package expand
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"strings"
 
@@ -31,13 +32,7 @@ func notebook(content []byte) []byte {
 	if formats.JSON(content, &doc) != nil {
 		return nil
 	}
-	lang := doc.Metadata.Language.Name
-	if lang == "" {
-		lang = doc.Metadata.Kernel.Language
-	}
-	if lang == "" {
-		lang = "python"
-	}
+	lang := cmp.Or(doc.Metadata.Language.Name, doc.Metadata.Kernel.Language, "python")
 	var out text
 	for _, cell := range doc.Cells {
 		source := joined(cell.Source)
@@ -57,11 +52,11 @@ func notebook(content []byte) []byte {
 				out.write(fence("", shown) + "\n\n")
 			}
 		}
-		if len(out.bytes) > mostMade {
+		if len(out) > mostMade {
 			break
 		}
 	}
-	return out.bytes
+	return out
 }
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")

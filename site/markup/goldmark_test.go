@@ -19,7 +19,7 @@ import (
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
 
-	"docent/internal/race"
+	"docent/internal/testing/need"
 	"docent/site/markup"
 )
 
@@ -93,9 +93,7 @@ func FuzzGoldmark(f *testing.F) {
 }
 
 func TestPlainMarkdownIsReadAsGoldmarkReadsIt(t *testing.T) {
-	if race.Enabled {
-		t.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

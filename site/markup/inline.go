@@ -270,12 +270,7 @@ func (s *scanner) interrupts(j, end, col int, near, outside bool) bool {
 
 func underline(b []byte) bool {
 	b = bytes.TrimRight(b, " \t")
-	for _, c := range b {
-		if c != b[0] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(b, func(c byte) bool { return c != b[0] })
 }
 
 // closeTicks finds the run of exactly n backticks that closes a code span, within its paragraph.

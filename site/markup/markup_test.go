@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/internal/race"
+	"docent/internal/testing/need"
 	"docent/site/markup"
 )
 
@@ -129,9 +129,7 @@ func sound(t testing.TB, p *markup.Page) {
 }
 
 func TestRealPagesKeepEveryPromise(t *testing.T) {
-	if race.Enabled {
-		t.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(t, "one goroutine computes for long")
 	// Faults that the pages really have.
 	real := map[string]bool{
 		"prometheus-docs/guides/contributing.md:226": true, // a fence without an end
@@ -216,9 +214,7 @@ func re(expr string) *regexp.Regexp {
 }
 
 func TestEveryLinkAndHeadingOfRealPagesIsFound(t *testing.T) {
-	if race.Enabled {
-		t.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(t, "one goroutine computes for long")
 	links, headings := 0, 0
 	for set, pages := range sets(t) {
 		for name, src := range pages {
@@ -253,9 +249,7 @@ func TestEveryLinkAndHeadingOfRealPagesIsFound(t *testing.T) {
 
 // Long hostile input: a scanner that looked back or ahead without bound would not finish.
 func TestHostileInputIsReadInLinearTime(t *testing.T) {
-	if race.Enabled {
-		t.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(t, "one goroutine computes for long")
 	for _, unit := range []string{
 		"[", "]", "![", "[a](", "[a](b[", "[a](b \"", "`", "` `` ``` ", "{", "}", "{{", "{`", "{'", "<", "<a ", "<a b=\"",
 		"<a b='", "<a {", "<!--", "&", "&#",

@@ -32,6 +32,9 @@ const (
 var templateText = []string{"text", "title", "label", "caption", "header", "heading", "summary", "content", "name",
 	"alt", "description"}
 
+// switches are values that are no text: {{< tabpane text=true >}}.
+var switches = map[string]bool{"true": true, "false": true}
+
 // Shortcodes of wide use whose first parameter is text, though it has no name.
 var positionalText = map[string]bool{"tab": true, "expand": true, "details": true, "kbd": true, "key": true,
 	"badge": true, "abbr": true, "tooltip": true,
@@ -265,7 +268,7 @@ func (p *parameters) text(name string) (text Span, term bool) {
 		switch {
 		case !ok:
 			for _, key := range templateText {
-				if v, ok := named[key]; ok {
+				if v, ok := named[key]; ok && !switches[string(p.src[v.Start:v.End])] {
 					return v, false
 				}
 			}

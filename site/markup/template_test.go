@@ -32,6 +32,7 @@ var templates = []struct{ name, page, index, shown string }{
 		"Use {{ name }}. And ."},
 	{"Liquid's include", "{% include note.html content=\"Mind it.\" %}", "Mind it.", "Mind it."},
 	{"Vue's values", "Version {{ version }} of {{ 'it' }}.", "Version of it.", "Version  of it."},
+	{"switches are no text", "a {{< tabpane text=true >}}{{% tab header=\"Docker\" %}}b{{% /tab %}}{{< /tabpane >}}", "a Dockerb", "a Dockerb"},
 	{"HTML comments", "a\n\n<!-- secret\n\n# Hidden\n-->\n\nb <!-- c -->d", "a\n\nb d", "a\n\n\nb d"},
 	{"MDX comments in Markdown", "a {/* secret\n\n# Hidden */}b {/* open", "a b {/* open", "a b {/* open"},
 	{"files that are taken in",

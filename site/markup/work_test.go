@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"docent/internal/race"
+	"docent/internal/testing/need"
 )
 
 // repeated are forms whose repetition once took time with the square of their number, or might.
@@ -27,9 +27,7 @@ var repeated = []struct{ before, again, then, after string }{
 }
 
 func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {
-	if race.Enabled {
-		t.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	for _, c := range repeated {
 		for _, name := range []string{"a.md", "a.mdx", "a.rst", "a.adoc"} {
@@ -40,9 +38,7 @@ func TestTwiceTheTextIsTwiceTheWork(t *testing.T) {
 
 // FuzzWork looks for forms whose work grows faster than their number.
 func FuzzWork(f *testing.F) {
-	if race.Enabled {
-		f.Skip("one goroutine computes for long: scripts/test-all runs it without the race detector")
-	}
+	need.NoRace(f, "one goroutine computes for long")
 	for _, c := range repeated {
 		f.Add(c.before, c.again, c.then, c.after, false)
 		f.Add(c.before, c.again, c.then, c.after, true)

@@ -228,10 +228,7 @@ func (s *Server) still(v *Visit) bool {
 
 // Audit writes into the log of the visit's organization who did what to what. A secret is no detail.
 func (v *Visit) Audit(action, object, detail string) {
-	org := v.Org
-	if org == "" {
-		org = api.DefaultOrg
-	}
+	org := cmp.Or(v.Org, api.DefaultOrg)
 	v.AuditIn(org, v.Project.ID, action, object, detail)
 }
 
@@ -278,6 +275,9 @@ func (v *Visit) SessionLines(all []api.SignIn) []SessionLine {
 	lines := make([]SessionLine, len(all))
 	for i, in := range all {
 		lines[i] = SessionLine{in, device(in.Agent), in.ID == v.Who.SignIn.ID}
+		if in.Kind == api.SessionOfClient {
+			lines[i].Device = in.Agent
+		}
 	}
 	return lines
 }

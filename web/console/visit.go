@@ -147,8 +147,7 @@ func (v *Visit) readForm() error {
 	}
 	v.Req.Body = http.MaxBytesReader(v.ResponseWriter, v.Req.Body, formBytes)
 	if err := v.Req.ParseForm(); err != nil {
-		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			return Invalid("body", "is larger than a form may be")
 		}
 		var broken net.Error // which names addresses of the server's

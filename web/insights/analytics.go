@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -206,12 +207,7 @@ func (a analyticsView) Most() []pageLine { return a.Cited[:min(maxLines, len(a.C
 
 // Timed reports whether the time until the first text is known of any question.
 func (a analyticsView) Timed() bool {
-	for _, d := range a.Days {
-		if d.Timed > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Days, func(d catalog.Day) bool { return d.Timed > 0 })
 }
 
 // analyticsCSV gives the numbers of one part of the page.

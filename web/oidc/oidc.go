@@ -206,8 +206,7 @@ func (p *Provider) Finish(ctx context.Context, redirect string, f Flow, answer u
 	oauth := p.oauth(described, redirect)
 	token, err := oauth.Exchange(ctx, answer.Get("code"), oauth2.VerifierOption(f.Verifier))
 	if err != nil {
-		var said *oauth2.RetrieveError
-		if errors.As(err, &said) && said.Response.StatusCode < 500 {
+		if said, ok := errors.AsType[*oauth2.RetrieveError](err); ok && said.Response.StatusCode < 500 {
 			return Identity{}, fmt.Errorf("%w: the provider does not take the code: %w", ErrRefused, err)
 		}
 		return Identity{}, fmt.Errorf("%w: exchange the code: %w", api.ErrUnavailable, err)

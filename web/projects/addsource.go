@@ -226,8 +226,7 @@ func (s *handler) uploadZip(v *console.Visit) error {
 		s.Log.Debug("an upload has the time of any form", "error", err)
 	}
 	task, err := s.Setup.Upload(v.Context(), v.Project.ID, source, v.File)
-	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		err = console.Invalid("zip", "is larger than a zip may be")
 	}
 	return s.addedSource(v, "source.upload", source.Label, task, err, fail)

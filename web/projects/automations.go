@@ -143,8 +143,7 @@ func (s *handler) createAutomation(v *console.Visit) error {
 	a.DailyCap, _ = strconv.Atoi(field("dailyCap"))
 	added, err := s.Automations.AddAutomation(v.Context(), a)
 	view := newAutomationView{Automation: a, Problems: console.Faults(err)}
-	var refused *api.StateError
-	if errors.As(err, &refused) && errors.Is(err, api.ErrConflict) {
+	if refused, ok := errors.AsType[*api.StateError](err); ok && errors.Is(err, api.ErrConflict) {
 		view.Problems["name"] = refused.Reason
 	}
 	if len(view.Problems) > 0 {

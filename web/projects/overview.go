@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -291,9 +292,7 @@ func newSpark(values []float64, most float64, texts []string) spark {
 			most = v
 		}
 	}
-	if most == 0 {
-		most = 1
-	}
+	most = cmp.Or(most, 1)
 	var line strings.Builder
 	for i, v := range values {
 		x := float64(i) * sparkWidth / float64(len(values)-1)

@@ -331,17 +331,14 @@ func (s *handler) lookAt(v *console.Visit, d draft, secret string) error {
 
 // checkDraft says what is wrong with a draft before anything is asked.
 func checkDraft(p api.Project, token bool) error {
-	if p.Domain == "" {
-		p.Domain = "docs"
-	}
+	p.Domain = cmp.Or(p.Domain, "docs")
 	if token {
 		p.TokenFile = string(p.ID) + ".00000000" // whatever it will be called
 	} else {
 		p.Host, p.HostURL = api.HostBuiltin, ""
 	}
 	err := p.WithDefaults().Validate()
-	var bad *api.InvalidError
-	if errors.As(err, &bad) { // what follows from the name is said of the name
+	if bad, ok := errors.AsType[*api.InvalidError](err); ok { // what follows from the name is said of the name
 		bad.Problems = slices.DeleteFunc(bad.Problems, func(p api.Problem) bool { return p.Field == "tokenFile" })
 		if len(bad.Problems) == 0 {
 			return nil

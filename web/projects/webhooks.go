@@ -77,8 +77,7 @@ func (s *handler) addHook(v *console.Visit) error {
 	}
 	w, secret, err := s.Webhooks.Add(v.Context(), v.Project.ID, view.URL, kinds)
 	view.Problems = console.Faults(err)
-	var refused *api.StateError
-	if errors.As(err, &refused) && errors.Is(err, api.ErrConflict) {
+	if refused, ok := errors.AsType[*api.StateError](err); ok && errors.Is(err, api.ErrConflict) {
 		view.Problems["url"] = refused.Reason
 	}
 	if len(view.Problems) > 0 {

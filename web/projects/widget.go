@@ -1,6 +1,7 @@
 package projects
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -152,9 +153,7 @@ func widgetTag(server, domain, key string) string {
 
 // widgetCommand is the command that gives a project's widget its looks.
 func widgetCommand(p api.Project) string {
-	if p.Widget.Accent == "" {
-		p.Widget.Accent = "#1f6f5c"
-	}
+	p.Widget.Accent = cmp.Or(p.Widget.Accent, "#1f6f5c")
 	text, err := json.Marshal(map[string]api.Widget{"widget": p.Widget})
 	if err != nil {
 		return err.Error() // strings alone: there is none

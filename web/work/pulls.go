@@ -341,8 +341,7 @@ func (s *handler) showConflict(v *console.Visit, p api.PullRequest, err error) e
 		return also
 	}
 	view.Conflict = forge.ErrMergeConflict.Error()
-	var files *forge.ConflictError
-	if errors.As(err, &files) {
+	if files, ok := errors.AsType[*forge.ConflictError](err); ok {
 		view.Conflict, view.Conflicts = files.Error(), files.Files
 	}
 	return s.renderPull(v, http.StatusConflict, view)

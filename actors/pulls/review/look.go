@@ -234,8 +234,7 @@ func (r *Reviewer) heard(ctx context.Context, project api.Project, review []host
 			read[i] = &said{}
 		default:
 			s, err := readApart(ctx, r.Cell, c.Body, handle)
-			var unreadable *cell.UnreadableError
-			if errors.As(err, &unreadable) {
+			if _, ok := errors.AsType[*cell.UnreadableError](err); ok {
 				r.metrics.comments.WithLabelValues("unreadable").Inc()
 				r.Log.Warn("a comment cannot be read", "project", project.ID, "comment", c.Link, "author", c.Author, "error", err)
 				continue

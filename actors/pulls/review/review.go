@@ -194,8 +194,7 @@ func (r *Reviewer) project(id api.ProjectID) func(context.Context, int) (time.Du
 // long as failed returns.
 func (r *Reviewer) failed(ctx context.Context, p api.ReviewPull, err error, attempt int) time.Duration {
 	rest := pause(attempt)
-	var said *failure.Error
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*failure.Error](err); ok {
 		rest = min(max(rest, said.After), maxBackoff)
 	}
 	if errors.Is(err, failure.ErrMisconfigured) && attempt > 1 {
@@ -212,8 +211,7 @@ func (r *Reviewer) failed(ctx context.Context, p api.ReviewPull, err error, atte
 
 // words is what a host has against a look.
 func words(err error) string {
-	var said *failure.Error
-	if errors.As(err, &said) {
+	if said, ok := errors.AsType[*failure.Error](err); ok {
 		return said.Say
 	}
 	return "the server's log has the reason"

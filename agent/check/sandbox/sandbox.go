@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
@@ -79,12 +80,7 @@ func (b Box) shown() []string {
 // Sees reports whether the program would see a path.
 func (b Box) Sees(path string) bool {
 	path = real(path)
-	for _, p := range b.shown() {
-		if within(real(p), path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.shown(), func(p string) bool { return within(real(p), path) })
 }
 
 // Problem says why the box may not be used as it is: something is to be seen that is not there or has to stay hidden.

@@ -45,7 +45,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -84,7 +84,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -116,7 +116,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -157,7 +157,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -188,7 +188,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -304,7 +304,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -1618,100 +1618,6 @@ export interface components {
             };
         };
         /**
-         * @description An event as webhooks get it. Fields are only added within a version.
-         * @example {
-         *       "type": "job.ended",
-         *       "version": 1,
-         *       "timestamp": "2026-11-23T10:13:00.102Z",
-         *       "data": {
-         *         "project": {
-         *           "id": "docs",
-         *           "domain": "docs.example.com"
-         *         },
-         *         "job": {
-         *           "id": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
-         *           "title": "Rename the setting",
-         *           "link": "https://docent.example.com/console/default/docs.example.com/jobs/job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
-         *           "status": "completed",
-         *           "outcome": "changed",
-         *           "message": "Renamed in 3 pages.",
-         *           "instruction": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
-         *         }
-         *       }
-         *     }
-         */
-        WebhookEvent: {
-            /** @enum {string} */
-            type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
-            /** @enum {integer} */
-            version: 1;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            timestamp: string;
-            data: components["schemas"]["WebhookData"];
-        };
-        /**
-         * @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes.
-         * @example {
-         *       "project": {
-         *         "id": "docs",
-         *         "domain": "docs.example.com"
-         *       },
-         *       "webhook": "whk_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
-         *     }
-         */
-        WebhookData: {
-            project: {
-                id: string;
-                domain: string;
-            };
-            job?: {
-                id: string;
-                title: string;
-                /** @description Of its page on the console. */
-                link?: string;
-                /**
-                 * @description Of `job.ended`.
-                 * @enum {string}
-                 */
-                status?: "completed" | "failed" | "cancelled";
-                /** @description Of `job.ended`, where it is completed. */
-                outcome?: string;
-                message?: string;
-                /** @description The id of the instruction that has ended. */
-                instruction?: string;
-                /** @description Instructions that the job goes on with. */
-                waiting?: number;
-            };
-            pullRequest?: {
-                link: string;
-                branch?: string;
-                /** @enum {string} */
-                state?: "open" | "merged" | "closed";
-            };
-            question?: {
-                /** @description Of the answer's message. */
-                id: string;
-                threadId: string;
-                text?: string;
-                /** @description That the reader was on. */
-                page?: string;
-                /** @enum {string} */
-                channel?: "web" | "api";
-                /** Format: date-time */
-                askedAt?: string;
-                /** @description Of the conversation's page on the console. */
-                link?: string;
-            };
-            rating?: {
-                comment?: string;
-            };
-            /** @description The webhook that is tested. */
-            webhook?: string;
-        };
-        /**
          * @example {
          *       "error": "there is no such job",
          *       "message": "there is no such job",
@@ -2141,15 +2047,10 @@ export interface components {
             content?: string | components["schemas"]["MessagePart"][] | null;
             parts?: components["schemas"]["MessagePart"][] | null;
         };
-        MessagePart: components["schemas"]["TextPart"] | components["schemas"]["OtherPart"];
-        TextPart: {
-            /** @constant */
-            type: "text";
-            text: string;
-        };
-        /** @description A part of any other type. It is passed over. */
-        OtherPart: {
+        /** @description Text, or a part of any other type, which is passed over. */
+        MessagePart: {
             type: string;
+            text?: string;
         };
         /**
          * @description The `data` of one server-sent event of an answer in version 2: a chunk of the UI message stream of chat SDK 5 and later. The last one
@@ -3360,21 +3261,6 @@ export interface components {
     };
     parameters: {
         /**
-         * @description The event. It is the same in every attempt.
-         * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
-         */
-        webhookId: string;
-        /**
-         * @description When the attempt was made, in seconds since 1970.
-         * @example 1795428780
-         */
-        webhookTimestamp: string;
-        /**
-         * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
-         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
-         */
-        webhookSignature: string;
-        /**
          * @description The id of the project.
          * @example docs
          */
@@ -3388,7 +3274,7 @@ export interface components {
          * @description The id of the job.
          * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
          */
-        jobId: string;
+        jobOfPath: string;
         /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
         dateFrom: string;
         /** @description Before this, in the same forms. */
@@ -3398,9 +3284,9 @@ export interface components {
         /** @description The `nextCursor` of the page before. */
         cursor: string;
         /** @description All feedback is `contextual`. */
-        feedbackSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
+        withSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
         /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-        feedbackStatus: string;
+        withStatus: string;
         /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
         fp: string;
         /** @description The thread's secret, where the project asks for it. */
@@ -3521,7 +3407,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3578,7 +3464,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3632,7 +3518,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3687,7 +3573,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3755,7 +3641,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3817,7 +3703,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3857,7 +3743,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -4137,7 +4023,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -4179,7 +4065,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -5602,9 +5488,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5650,9 +5536,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5698,9 +5584,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5746,9 +5632,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -7571,24 +7457,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7609,24 +7555,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7647,24 +7653,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7685,24 +7751,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7723,24 +7849,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7761,24 +7947,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7799,24 +8045,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {

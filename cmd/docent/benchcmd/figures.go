@@ -15,9 +15,10 @@ import (
 )
 
 // figurePages are the pages of the repository that show what the load suite has measured.
-var figurePages = []string{"README.md", "docs/operate/load.mdx", "docs/deploy/cluster.mdx"}
+var figurePages = []string{"README.md", "docs/operate/load.mdx", "docs/deploy/cluster.mdx",
+	curvesFolder + "/load-suite.md"}
 
-const curvesFolder = "docs/images"
+const curvesFolder = "docs/measurements"
 
 // newFiguresCommand writes the figures of the load suite into the pages that show them.
 func newFiguresCommand() *cobra.Command {

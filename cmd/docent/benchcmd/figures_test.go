@@ -30,7 +30,8 @@ func TestPagesShowTheFiguresOfTheResults(t *testing.T) {
 	if curves := len(made) - len(figurePages); curves != 6 {
 		t.Errorf("%d curves, not 6", curves)
 	}
-	for name, want := range map[string]string{"README.md": "| 1,000 | Docent |", "docs/operate/load.mdx": "A worked example"} {
+	for name, want := range map[string]string{"README.md": "| 1,000 | Docent |", "docs/operate/load.mdx": "A worked example",
+		curvesFolder + "/load-suite.md": "| 1000 streams, 200 parts 20ms apart | docent |"} {
 		if !strings.Contains(made[name], want) {
 			t.Errorf("%s lacks %q", name, want)
 		}

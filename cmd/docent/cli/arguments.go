@@ -61,8 +61,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 		return UnknownCommand(cmd, args[0])
 	}
 	hint := ""
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if !f.Hidden {

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -32,9 +33,7 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 				return err
 			}
 			p.ID, p.Source = "docs", cli.AbsoluteSource(p.Source)
-			if base == "" {
-				base = p.SiteURL
-			}
+			base = cmp.Or(base, p.SiteURL)
 			files, err := writeLLMS(cmd.Context(), prog, p, strings.TrimRight(base, "/"), to, cmd.ErrOrStderr())
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", brief.Count(files, "file"), to)

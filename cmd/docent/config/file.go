@@ -150,9 +150,7 @@ func unknownSetting(e toml.DecodeError, list *Problems) {
 		}
 		p.Fix = fmt.Sprintf("move %s into [%s]", last, other)
 	}
-	if p.Fix == "" {
-		p.Fix = "remove the line; `docent config` lists every setting"
-	}
+	p.Fix = cmp.Or(p.Fix, "remove the line; `docent config` lists every setting")
 }
 
 // tableNames are the tables of the file, those first that are meant more often.

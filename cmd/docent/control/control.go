@@ -110,8 +110,7 @@ func answer(w http.ResponseWriter, r *http.Request, run Run, log *slog.Logger) {
 	last := line{Result: result}
 	if err != nil {
 		last = line{Error: &Error{Message: err.Error()}}
-		var invalid *api.InvalidError
-		if errors.As(err, &invalid) {
+		if invalid, ok := errors.AsType[*api.InvalidError](err); ok {
 			last.Error.Problems = invalid.Problems
 		}
 		log.Warn("operator's command refused", "command", name, "error", err)

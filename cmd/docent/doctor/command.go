@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -106,10 +107,7 @@ func configFindings(r config.Report) (found []Finding) {
 		found = append(found, f)
 	}
 	if len(found) == 0 {
-		where := r.File
-		if where == "" {
-			where = "the environment and the flags; there is no file"
-		}
+		where := cmp.Or(r.File, "the environment and the flags; there is no file")
 		found = append(found, Fine("%s", where))
 	}
 	return found

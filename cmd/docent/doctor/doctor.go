@@ -7,6 +7,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -117,10 +118,7 @@ func NewReport(findings []Finding) Report {
 }
 
 func (c Check) within(ctx context.Context) []Finding {
-	limit := c.Limit
-	if limit == 0 {
-		limit = usualLimit
-	}
+	limit := cmp.Or(c.Limit, usualLimit)
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	done := make(chan []Finding, 1)
@@ -143,9 +141,7 @@ func (c Check) within(ctx context.Context) []Finding {
 		}
 	}
 	for i := range found {
-		if found[i].Check == "" {
-			found[i].Check = c.Name
-		}
+		found[i].Check = cmp.Or(found[i].Check, c.Name)
 	}
 	return found
 }

@@ -117,8 +117,7 @@ func AskModel(ctx context.Context, name string, m config.Model) Finding {
 
 // modelFailure says why a model could not be asked.
 func modelFailure(ctx context.Context, m config.Model, err error) Finding {
-	var later *model.Unavailable
-	if errors.As(err, &later) && later.Err != nil {
+	if later, ok := errors.AsType[*model.Unavailable](err); ok && later.Err != nil {
 		err = later.Err
 	}
 	var f *remote.Failure

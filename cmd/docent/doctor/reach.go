@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -90,8 +91,7 @@ func unreached(address string, err error) Finding {
 
 // cause is an error without the address that url.Error repeats.
 func cause(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
@@ -143,10 +143,7 @@ func Certificate(ctx context.Context, address string, now time.Time) Finding {
 	if err != nil || u.Scheme != "https" {
 		return Left("%s is not https", address)
 	}
-	port := u.Port()
-	if port == "" {
-		port = "443"
-	}
+	port := cmp.Or(u.Port(), "443")
 	// What is shown is judged below: a certificate that has expired is to be seen, not refused.
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))

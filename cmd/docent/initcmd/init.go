@@ -384,9 +384,7 @@ func (s *setUp) addProject(ctx context.Context) error {
 	progress, end := cli.ShowProgress(s.cmd.ErrOrStderr(), s.quietLog())
 	defer end()
 	p := s.project
-	if p.Host == "" {
-		p.Host = api.HostBuiltin
-	}
+	p.Host = cmp.Or(p.Host, api.HostBuiltin)
 	p = p.WithDefaults()
 	var there []api.Project
 	if used, err := datadir.Used(c.Data); err != nil {

@@ -133,8 +133,7 @@ func (j *inspected) report() (JournalReport, error) {
 		if err := understood(stream, rec); err != nil {
 			p := journalProblem{Bucket: "events", Stream: stream, Sequence: rec.Seq, Problem: err.Error(),
 				Advice: "its actor is quarantined and the rest works; it may have been written by a newer version of docent. `docent journal drop " + stream + "` takes it out"}
-			var at *persistent.RecoverError
-			if errors.As(err, &at) {
+			if at, ok := errors.AsType[*persistent.RecoverError](err); ok {
 				p.Sequence = at.Seq
 			}
 			found(p)

@@ -84,8 +84,7 @@ func CopyJournal(ctx context.Context, c config.Config, to string, alone bool) (_
 
 // withoutDSN is what went wrong with a connection, without what the error repeats of the address.
 func withoutDSN(err error) string {
-	var connecting *pgconn.ParseConfigError
-	if errors.As(err, &connecting) {
+	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		return "it is not a valid postgres:// URL"
 	}
 	return err.Error()

@@ -39,8 +39,7 @@ func hasJournal(data string) error {
 // openStopped opens the data directory of a server that is stopped.
 func openStopped(c config.Config, command string) (*datadir.Dir, error) {
 	dir, err := datadir.OpenUsed(c.Data, command, 10*time.Second)
-	var locked *datadir.LockedError
-	if errors.As(err, &locked) {
+	if _, ok := errors.AsType[*datadir.LockedError](err); ok {
 		return nil, fmt.Errorf("%w: stop the server first", err)
 	}
 	return dir, err

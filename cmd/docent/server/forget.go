@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,8 +89,6 @@ func (r *reply) Header() http.Header { return r.header }
 func (r *reply) WriteHeader(status int) { r.status = status }
 
 func (r *reply) Write(b []byte) (int, error) {
-	if r.status == 0 {
-		r.status = http.StatusOK
-	}
+	r.status = cmp.Or(r.status, http.StatusOK)
 	return r.text.Write(b)
 }

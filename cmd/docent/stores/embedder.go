@@ -84,8 +84,7 @@ func when(err error) error {
 		return nil
 	}
 	out := &meaning.Later{Why: meaning.Unavailable, Err: err}
-	var later *model.Unavailable
-	if errors.As(err, &later) {
+	if later, ok := errors.AsType[*model.Unavailable](err); ok {
 		out.After = later.After
 	}
 	var failure *remote.Failure

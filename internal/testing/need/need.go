@@ -2,6 +2,7 @@
 package need
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"strings"
@@ -19,6 +20,14 @@ func Everything(t testing.TB, why string) {
 	t.Helper()
 	if !All {
 		t.Skip(why + ": make test-all runs it")
+	}
+}
+
+// NoRace skips a test in which the race detector would find nothing, and take many times as long to find it.
+func NoRace(t testing.TB, why string) {
+	t.Helper()
+	if race.Enabled {
+		t.Skip(why + ": runs without the race detector alone")
 	}
 }
 
@@ -46,9 +55,7 @@ func Installed(t testing.TB, what, script string, needed ...string) (first strin
 		if err != nil {
 			t.Skipf("%s is left out: there is no %s; %s installs it", what, name, script)
 		}
-		if first == "" {
-			first = path
-		}
+		first = cmp.Or(first, path)
 	}
 	return first
 }

@@ -86,8 +86,7 @@ func (db *DB) Fail(doing string, err error) error {
 
 // passes reports whether the server or the way to it is what failed, and not the statement.
 func passes(err error) bool {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		// Connection exceptions, out of resources, operator intervention, serialization failures, read-only stand-by.
 		classes := []string{"08", "53", "57", "40", "25006"}
 		return slices.ContainsFunc(classes, func(class string) bool { return strings.HasPrefix(pg.Code, class) })

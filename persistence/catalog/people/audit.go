@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"sync"
@@ -62,9 +63,7 @@ func (s *Store) Audit(ctx context.Context, e api.AuditEntry) error {
 	e = e.Clean()
 	e.At = database.Stamp(s.db.Now())
 	e.ID = api.AuditID(api.NewID(api.AuditPrefix, s.audited.after(e.At)))
-	if e.Org == "" {
-		e.Org = api.DefaultOrg
-	}
+	e.Org = cmp.Or(e.Org, api.DefaultOrg)
 	body, err := database.EncodeBody(e)
 	if err != nil {
 		return err

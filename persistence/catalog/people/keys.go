@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -83,9 +84,7 @@ func (s *Store) AddKey(ctx context.Context, k api.Key, hash [32]byte) (api.Key, 
 				return database.NoProject(k.Project)
 			}
 		}
-		if k.Org == "" {
-			k.Org = api.DefaultOrg
-		}
+		k.Org = cmp.Or(k.Org, api.DefaultOrg)
 		return insertKey(ctx, tx, k, hash)
 	})
 	if err != nil {

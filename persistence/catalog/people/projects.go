@@ -1,6 +1,7 @@
 package people
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -55,9 +56,7 @@ func (r *projectRow) Decode() (api.Project, error) {
 func (s *Store) AddProject(ctx context.Context, p api.Project) (api.Project, error) {
 	p.Domain = idn.ASCII(p.Domain)
 	p = p.WithDefaults()
-	if p.Org == "" {
-		p.Org = api.DefaultOrg
-	}
+	p.Org = cmp.Or(p.Org, api.DefaultOrg)
 	if p.CreatedAt.IsZero() {
 		p.CreatedAt = s.db.Now()
 	}

@@ -347,8 +347,7 @@ const (
 )
 
 func code(err error) string {
-	var at *pgconn.PgError
-	if errors.As(err, &at) {
+	if at, ok := errors.AsType[*pgconn.PgError](err); ok {
 		return at.Code
 	}
 	return ""

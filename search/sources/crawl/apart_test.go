@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"docent/internal/cell"
+	"docent/internal/testing/need"
 )
 
 func gzipped(t *testing.T, text string) []byte {
@@ -28,6 +29,7 @@ func gzipped(t *testing.T, text string) []byte {
 }
 
 func TestASitemapThatRepeatsItselfIsOnePage(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	body := gzipped(t, "<urlset>"+strings.Repeat("<url><loc>/a</loc></url>", 500_000)+"</urlset>")
 	out, err := readSitemap(sitemapInput{body, Settings{Start: "https://docs.example.com/"}, 21_000})

@@ -1,6 +1,7 @@
 package crawl
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -139,10 +140,7 @@ func (s *scope) outside(u *url.URL) string {
 			return "has a path that goes round in circles"
 		}
 	}
-	rel := strings.Trim(u.Path, "/")
-	if rel == "" {
-		rel = "index"
-	}
+	rel := cmp.Or(strings.Trim(u.Path, "/"), "index")
 	if by := s.exclude.LastAsGit(rel); by != nil && !by.Keep {
 		return "--exclude " + by.Text
 	}

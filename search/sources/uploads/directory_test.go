@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/testing/need"
 )
 
 // directoryOf is a zip of nothing but a directory with so many entries, whose end says that there are others.
@@ -34,6 +35,7 @@ func directoryOf(entries int, said uint16) []byte {
 
 // The memory is counted that reading takes, whatever the zip says of itself.
 func TestAZipsDirectoryIsNotReadBeyondWhatAZipMayHold(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	for _, said := range []uint16{0, 100, 1_000_000 % 65536, 65535} {
 		packed := directoryOf(1_000_000, said)
 		var before, after runtime.MemStats
@@ -73,6 +75,7 @@ func zipOf(t testing.TB, files int) []byte {
 }
 
 func TestAZipOfAsManyFilesAsItMayHoldIsRead(t *testing.T) {
+	need.NoRace(t, "one goroutine computes for long")
 	t.Parallel()
 	packed := zipOf(t, 5000)
 	z, err := readZip(bytes.NewReader(packed), int64(len(packed)), 5000)

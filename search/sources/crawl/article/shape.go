@@ -223,14 +223,8 @@ func anchorOf(h, top *html.Node) string {
 		}
 	}
 	for n, up := h, 0; n.Parent != nil && n != top && up < 3; n, up = n.Parent, up+1 {
-		for s := n.NextSibling; s != nil && up < 2; s = s.NextSibling {
-			if s.Type != html.ElementNode {
-				continue
-			}
-			if id, ok := strings.CutPrefix(attr(s, "href"), "#"); ok && isSelfLink(s) && id != "" {
-				return id
-			}
-			break
+		if id := linkAfter(n); id != "" && up < 2 {
+			return id
 		}
 		for s := n.PrevSibling; s != nil; s = s.PrevSibling {
 			if s.Type == html.ElementNode && s.DataAtom != atom.A && s.DataAtom != atom.Span ||
@@ -246,6 +240,18 @@ func anchorOf(h, top *html.Node) string {
 		}
 	}
 	return ""
+}
+
+// linkAfter is the anchor that the element after n leads to, if it is a heading's link to itself.
+func linkAfter(n *html.Node) string {
+	s := n.NextSibling
+	for s != nil && s.Type != html.ElementNode {
+		s = s.NextSibling
+	}
+	if s == nil || !isSelfLink(s) || !strings.HasPrefix(attr(s, "href"), "#") {
+		return ""
+	}
+	return attr(s, "href")[1:]
 }
 
 // selfness is above 0 for a heading's link to itself, and below for one back to the table of contents.
