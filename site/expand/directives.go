@@ -58,7 +58,9 @@ func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool)
 }
 
 // literal is what stands between Liquid's tags raw and endraw.
-func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) { return text(m[1]), true }
+func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1]), true
+}
 
 func nothing(*expander, string, []string, map[string]any) (text, bool) { return nil, true }
 
