@@ -270,6 +270,9 @@ func (p *problems) secretNames(project Project) {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
 	}
+	if project.ReaderSignIn != "" && !validWebURL(project.ReaderSignIn) {
+		p.add("readerSignIn", "must be an https URL without credentials, such as https://docs.example.com/docent")
+	}
 	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
 		p.add("readerJwks", "must be an https URL without credentials, such as https://id.example.com/.well-known/jwks.json")
 	}

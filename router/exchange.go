@@ -48,6 +48,8 @@ type exchange struct {
 	key     api.Key
 	project api.Project
 	reader  *api.Reader // as a token says; nil without one
+	signed  string      // that token, if the reader has let a client in
+	bound   bool        // the key is for its project alone: a client has come by OAuth
 	job     api.JobID
 	thread  api.ThreadID
 

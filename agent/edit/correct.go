@@ -214,7 +214,7 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 			}
 			p = back
 		}
-		if len(at) == 0 || reading.Cue == Unsure && misspelled(Pair{p.New, p.Old}) { // what stands there is right
+		if len(at) == 0 || reading.Cue >= Should && misspelled(Pair{p.New, p.Old}) { // what stands there is right
 			continue
 		}
 		if reading.Cue == Unsure && o.stands(r, p.New, at) {
@@ -432,7 +432,9 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 		at = narrowed
 	}
 	if narrowed := o.below(p, at); len(narrowed) > 0 {
-		at = narrowed
+		if at = narrowed; oneEach(at) {
+			return at, ""
+		}
 	}
 	if near := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Near, l.page.Path) }); len(near) > 0 {
 		at = near
@@ -606,6 +608,15 @@ func (o *Correct) below(p Pair, at []located) (out []located) {
 		}
 	}
 	return out
+}
+
+// oneEach reports whether places stand each in a section of its own, on one page.
+func oneEach(at []located) bool {
+	seen := map[string]bool{}
+	for _, l := range at {
+		seen[headingOver(l.page, l.Start)] = true
+	}
+	return len(seen) == len(at) && countPages(at) == 1
 }
 
 // doubt says why it is not certain what is meant, and what could be said instead.

@@ -455,6 +455,7 @@ func lengths(now, old []string) []string {
 var (
 	changeVerbs = wordSet(`replace replaced replaces replacing change changed changes changing rename renamed renames renaming update updated updates updating correct corrected corrects correcting fix fixed fixes fixing
 		convert converted switch switched swap swapped tweak tweaked substitute substituted turn turned edit edited rewrite modify modified reword reworded amend amended adjust adjusted moved`)
+	leadsTo  = wordSet(`pointing points pointed leading leads linking links linked referring refers redirecting redirects redirected going goes due related relating according belonging`) // to what is there
 	modals   = wordSet(`should must shall could`)
 	states   = wordSet(`be read say says point link state refer spell spelled called use show`)
 	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed used mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
@@ -483,6 +484,9 @@ func (q *reader) at(i int) {
 		q.patch(t)
 	case t.kind == literalText:
 		q.arrowWithin(i)
+		if w := strings.Fields(t.text); len(w) == 2 && q.slipped && strings.EqualFold(w[0], strings.TrimRight(w[1], ".,")) { // typo: "the the"
+			q.add(q.quote(i), operand{texts: []string{w[0] + w[1][len(w[0]):]}, literal: true, from: i, to: i + 1}, edit.Should)
+		}
 	case t.kind != word:
 	case t.low == "typo" || t.low == "typos":
 		q.slipped = true
@@ -589,7 +593,7 @@ func (q *reader) between(i int) {
 		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
 			return // an arrow is read by itself
 		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
-			if now := q.behind(k + 1); !q.contrasted(now) {
+			if now := q.behind(k + 1); !q.contrasted(now) && !leadsTo[q.toks[k-1].low] {
 				q.add(q.among(i, k), now, edit.Verb)
 				q.next(now)
 			}
@@ -620,6 +624,9 @@ func (q *reader) among(from, to int) operand {
 	}
 	old := operand{from: from, to: to}
 	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several: the last one, if it is not one of a list
+		if rest := slices.IndexFunc(q.toks[from:end-1], func(t token) bool { return literalToken(t) && !pageFile(t.text) }); rest < 0 && literalToken(q.toks[end-1]) {
+			return q.quote(end - 1) // in `a.md`, "x" to "y"
+		}
 		if end-from > 1 && literalToken(q.toks[end-1]) && !slices.ContainsFunc(q.toks[from:end-1], func(t token) bool {
 			return t.is(",") || t.low == "and" || t.low == "or"
 		}) && !literalToken(q.toks[end-2]) {
@@ -627,17 +634,23 @@ func (q *reader) among(from, to int) operand {
 		}
 		return old
 	}
-	var code []string
 	for s := from; s < end && s < from+6; s++ {
 		old.texts = append(old.texts, q.run(s, end))
-		if w := bare(q.toks[s]); q.toks[s].kind == word && codeWord(w) {
-			code = append(code, w)
-		}
 	}
-	if len(code) == 1 { // "the aes_key file"
+	if code := q.code(from, min(end, from+6)); len(code) == 1 { // "the aes_key file"
 		old.texts = append(old.texts, code[0])
 	}
 	return old
+}
+
+// code are the words among some tokens that can only be meant as they are written.
+func (q *reader) code(from, to int) (out []string) {
+	for _, t := range q.toks[from:to] {
+		if w := bare(t); t.kind == word && codeWord(w) {
+			out = append(out, w)
+		}
+	}
+	return out
 }
 
 // beside reports whether a line ends beside a text in quotes or a colon: what belongs together may stand on several lines.
@@ -672,17 +685,43 @@ func (q *reader) lastLiteral(from, to int) int {
 	return at
 }
 
-// instead reads "Y instead of X", and "it says X instead of Y".
-func (q *reader) instead(i, next int) {
-	first, second := q.before(i, false), q.behind(next)
+// ahead is the operand that "instead of" stands behind: one word without quotes, unless what was quoted or is code is meant.
+func (q *reader) ahead(i int, second operand) operand {
+	first := q.before(i, false)
 	if !first.ok() && i > 0 && q.toks[i-1].kind == word { // "use `x` in the list instead of `y`"
 		first = q.before(i, true)
 	}
-	if !first.literal && first.ok() {
-		first.texts = first.texts[len(first.texts)-1:]
-		if lit := q.lastLiteral(max(0, i-9), i); lit >= 0 && !codeWord(first.texts[0]) {
-			first = q.quote(lit)
+	if first.literal || !first.ok() {
+		return first
+	}
+	run := first.from
+	first.texts, first.from = first.texts[len(first.texts)-1:], first.to-1
+	clause := max(0, i-9)
+	for k := clause; k < i; k++ {
+		if q.toks[k].ends() {
+			clause = k + 1
 		}
+	}
+	if lit := q.lastLiteral(clause, i); lit >= 0 && !codeWord(first.texts[0]) {
+		return q.quote(lit)
+	}
+	if code := q.code(run, i); len(code) == 1 && second.ok() && codeWord(second.texts[0]) { // the acme/tide repository
+		first.texts = code
+	}
+	return first
+}
+
+// instead reads "Y instead of X", and "it says X instead of Y".
+func (q *reader) instead(i, next int) {
+	second := q.behind(next)
+	first := q.ahead(i, second)
+	lead := first.from - 1
+	for q.gap(lead) {
+		lead--
+	}
+	if first.ok() && lead >= 0 && (q.toks[lead].low == "typo" || q.toks[lead].low == "typos") { // "typo: x instead of y"
+		q.add(first, second, edit.Should)
+		return
 	}
 	for k := first.to; k < i; k++ { // 'x' used instead of 'y'
 		if sayWords[q.toks[k].low] || q.toks[k].low == "is" || q.toks[k].low == "appears" {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"docent/model"
 	"docent/search/analysis"
@@ -56,6 +57,13 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 		return nil
 	}
 	var quoted []uint64
+	if kind == analysis.About { // a page that says what it is says it better than the first one
+		for i := range req.Passages {
+			if saysWhatItIs(req.Passages[i].Text, req.Project) {
+				return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, &quoted)}}
+			}
+		}
+	}
 	least := 0.75 // of what is shown it is said; else of its place alone
 	if opens[kind] == nil {
 		least = 1
@@ -91,6 +99,19 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 	return quotes
 }
 
+// saysWhatItIs reports whether a text begins with what a product is: "Kettle is a …".
+func saysWhatItIs(text, product string) bool {
+	rest, named := strings.ToLower(text[:min(len(text), 600)]), product != ""
+	for named {
+		if _, rest, named = strings.Cut(rest, strings.ToLower(product)); named && isA.MatchString(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+var isA = regexp.MustCompile("^[*_`]*(?:\\]\\([^)]*\\))?[*_`]* is (?:an?|the) ")
+
 // mostOpening is how many sections are quoted.
 const mostOpening = 2
 
@@ -100,6 +121,9 @@ func fromTheBeginning(q *query, s *section, budget int, quoted *[]uint64) *selec
 	for n := range c.units {
 		if c.used > 0 && c.used+c.units[n].words > budget {
 			break
+		}
+		if u := &c.units[n]; u.kind == prose && u.words < 4 && len(c.units) > 1 && !strings.ContainsAny(u.text, ".:!?。") {
+			continue // a button
 		}
 		c.take(n)
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"docent/internal/brief"
 )
 
 // A selection is what is quoted of one section.
@@ -224,7 +226,7 @@ func (q *query) shortenTo(s *section, u *unit, most int) string {
 	if u.words <= most {
 		return u.text
 	}
-	all := sentences(u.text)
+	all := brief.Sentences(u.text)
 	type scored struct {
 		at    int
 		score float64

@@ -105,7 +105,7 @@ func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 
 // help are the pages of the documentation that explain pages, by the beginnings of their templates' names.
 var help = map[string]string{
-	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "automation": "console/automations",
+	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "console/automations",
 	"automations": "console/automations", "connect": "console/webhooks", "conversations": "console/conversations",
 	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "console/webhooks", "job": "console/jobs",
 	"jobs": "console/jobs", "keys": "console/keys", "models": "deploy/models", "overview": "console/overview",

@@ -31,6 +31,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 			want.ReaderSecrets[i].File = fmt.Sprintf("docs.reader%02d", i)
 		}
 		want.ReaderJWKS = "https://id.example.com/.well-known/jwks.json"
+		want.ReaderSignIn = "https://docs.example.com/docent"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
 		want.Deflection, want.Site, want.AnswersFrom = "help@example.com", "hugo", api.FromSite
 		want.Options.PublicOrigins = "https://app.example.com,*"
