@@ -1774,6 +1774,8 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
+            /** @description E-mail or web address of people who help. */
+            contact?: string;
             /** @description A question in each line. */
             suggestions?: string;
             /**
