@@ -57,7 +57,7 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 		return nil
 	}
 	var quoted []uint64
-	if kind == analysis.About { // whoever says what it is says it better than the first page
+	if kind == analysis.About { // a page that says what it is says it better than the first one
 		for i := range req.Passages {
 			if saysWhatItIs(req.Passages[i].Text, req.Project) {
 				return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, &quoted)}}

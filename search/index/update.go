@@ -418,18 +418,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	u.nameUnread()
 	lasting := slices.Concat(u.where.Warnings(), u.broken)
 	u.broken = own
-	importers := make(map[string][]string)
-	for _, r := range u.records {
-		for _, p := range r.Imports {
-			p, ok := site.Relative(u.project.DocsDir, p)
-			if !ok {
-				continue
-			}
-			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
-				importers[p] = append(list, r.Path)
-			}
-		}
-	}
+	importers := u.importers()
 	var entries []site.Entry
 	var numbers []int
 	parts := make(map[string][]int) // of files that hold several pages
@@ -470,6 +459,23 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	u.standing.where, u.standing.until, u.standing.report = u.where, nextDate(entries, now), u.report
 	u.standing.report.Warnings = lasting
 	return nil
+}
+
+// importers are the files that take each file in.
+func (u *Update) importers() map[string][]string {
+	importers := make(map[string][]string)
+	for _, r := range u.records {
+		for _, p := range r.Imports {
+			p, ok := site.Relative(u.project.DocsDir, p)
+			if !ok {
+				continue
+			}
+			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
+				importers[p] = append(list, r.Path)
+			}
+		}
+	}
+	return importers
 }
 
 // lost says which rule of the generator leaves out more than a fifth of all Markdown files, if one does: it may not be
