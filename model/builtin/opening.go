@@ -57,11 +57,9 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 		return nil
 	}
 	var quoted []uint64
-	if kind == analysis.About { // a page that says what it is says it better than the first one
-		for i := range req.Passages {
-			if saysWhatItIs(req.Passages[i].Text, req.Project) {
-				return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, &quoted)}}
-			}
+	if kind == analysis.About {
+		if quotes = defining(req, q, sections, &quoted); len(quotes) > 0 {
+			return quotes
 		}
 	}
 	least := 0.75 // of what is shown it is said; else of its place alone
@@ -96,18 +94,34 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 			}
 		}
 	}
-	if len(quotes) == 0 && kind == analysis.License { // a sentence of any page may say it
-		for i, s := range sections {
-			for n := range s.units {
-				if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
-					c := newSelection(q, s, moreWords, &quoted)
-					c.take(n)
-					return []quote{{passage: i, chosen: c}}
-				}
+	if len(quotes) == 0 && kind == analysis.License {
+		return licensing(req, q, sections, &quoted)
+	}
+	return quotes
+}
+
+// defining quotes the section that says what the product is: it says it better than the first page.
+func defining(req *model.Request, q *query, sections []*section, quoted *[]uint64) []quote {
+	for i := range req.Passages {
+		if saysWhatItIs(req.Passages[i].Text, req.Project) {
+			return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, quoted)}}
+		}
+	}
+	return nil
+}
+
+// licensing quotes the sentence that says what license the product is under, of any page.
+func licensing(req *model.Request, q *query, sections []*section, quoted *[]uint64) []quote {
+	for i, s := range sections {
+		for n := range s.units {
+			if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
+				c := newSelection(q, s, moreWords, quoted)
+				c.take(n)
+				return []quote{{passage: i, chosen: c}}
 			}
 		}
 	}
-	return quotes
+	return nil
 }
 
 var (
