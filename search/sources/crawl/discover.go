@@ -74,10 +74,7 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 		if len(read) > 1 {
 			said = fmt.Sprintf("%s and %d more sitemaps", said, len(read)-1)
 		}
-		if method != "" {
-			method += " and "
-		}
-		method += fmt.Sprintf("%s (%d pages)", said, within)
+		method = strings.TrimPrefix(fmt.Sprintf("%s and %s (%d pages)", method, said, within), " and ")
 	}
 	if r.settings.Sitemap != "" && len(pages) == 0 {
 		return nil, "", fmt.Errorf("%s is no sitemap, or lists no page below %s%s", r.settings.Sitemap, r.scope.origin, r.scope.prefix)
