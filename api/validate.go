@@ -168,6 +168,9 @@ func (p *problems) widget(w Widget) {
 	oneOf("widget.language", w.Language, WidgetLanguages...)
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
+	if w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
+		p.add("widget.contact", "must be an e-mail address or an http or https URL")
+	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")
 	}

@@ -1014,6 +1014,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ag-ui/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask as clients of AG-UI do
+         * @description For CopilotKit and other clients of AG-UI: a run is a question, and its last message is what is asked. Messages before it are the conversation so far,
+         *     unless `threadId` is a thread's, which has its own. System messages and `context` are shown to a language model as context; they set no rules. The pages
+         *     that the answer cites are a list at the end of the text, and an event `CUSTOM` named `sources`. State, tools and unknown fields are passed over.
+         */
+        post: operations["runAgent"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightRun"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -1463,6 +1492,66 @@ export interface components {
             role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             content?: string | components["schemas"]["MessagePart"][] | null;
         };
+        RunInput: {
+            /** @description The client's own, or a thread's id: then the run continues that thread. */
+            threadId: string;
+            runId: string;
+            messages: components["schemas"]["RunMessage"][];
+            context?: {
+                description?: string | null;
+                value?: string | null;
+            }[] | null;
+            /** @description Other members are passed over. */
+            forwardedProps?: {
+                /** @description Who asks. Left out, it is `anonymous`. */
+                fp?: string | null;
+                /** @description The thread's secret, where the project asks for it. */
+                threadKey?: string | null;
+                retrievalPageSize?: number;
+                currentPath?: string | null;
+                filter?: components["schemas"]["Filter"];
+            } | null;
+        };
+        RunMessage: {
+            /** @enum {string} */
+            role: "activity" | "reasoning" | "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            /** @description Text, or parts as of `MessagePart`; of `activity` anything. */
+            content?: unknown;
+        };
+        /**
+         * @description The `data` of one server-sent event of AG-UI. `threadId` and `runId` are the client's; the thread's own id and the answer's are in `result`. A fault
+         *     after the first byte is a `RUN_ERROR`.
+         */
+        RunEvent: {
+            /** @enum {string} */
+            type: "RUN_STARTED" | "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "CUSTOM" | "RUN_FINISHED" | "RUN_ERROR";
+            threadId?: string;
+            runId?: string;
+            messageId?: string;
+            /** @enum {string} */
+            role?: "assistant" | "tool";
+            delta?: string;
+            toolCallId?: string;
+            /** @enum {string} */
+            toolCallName?: "search";
+            /** @description What a search has found as JSON. */
+            content?: string;
+            /** @enum {string} */
+            name?: "sources";
+            value?: {
+                url: string;
+                title: string;
+                excerpt?: string;
+            }[];
+            result?: {
+                messageId: components["schemas"]["MessageId"];
+                threadId?: components["schemas"]["ThreadId"];
+                threadKey?: string;
+            };
+            /** @enum {string} */
+            code?: "no_answer";
+            message?: string;
+        };
         /**
          * @example {
          *       "id": "docs.example.com",
@@ -1685,6 +1774,8 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
+            /** @description E-mail or web address of people who help. */
+            contact?: string;
             /** @description A question in each line. */
             suggestions?: string;
             /**
@@ -6285,6 +6376,121 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    runAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "threadId": "7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11",
+                 *       "runId": "1f0c9a7b",
+                 *       "messages": [
+                 *         {
+                 *           "id": "m1",
+                 *           "role": "user",
+                 *           "content": "How do I rotate a key?"
+                 *         }
+                 *       ],
+                 *       "tools": [],
+                 *       "context": [],
+                 *       "state": {},
+                 *       "forwardedProps": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunInput"];
+            };
+        };
+        responses: {
+            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Thread-Id": components["headers"]["X-Thread-Id"];
+                    "X-Thread-Key": components["headers"]["X-Thread-Key"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
+                    /**
+                     * @example data: {"type":"RUN_STARTED","threadId":"7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11","runId":"1f0c9a7b"}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_START","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","role":"assistant"}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","delta":"Make the new key first."}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_END","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *
+                     *     data: {"type":"RUN_FINISHED","threadId":"7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11","runId":"1f0c9a7b","result":{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrUnproven"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflightRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
             cookie?: never;
         };
         requestBody?: never;
