@@ -98,3 +98,24 @@ func TestFilesThatBeginAlikeAreToldApart(t *testing.T) {
 		}
 	}
 }
+
+// Versions of one page are as like: the words of their addresses tell them apart, and none is sure, the last one neither.
+func TestVersionsOfAPageAreInDoubt(t *testing.T) {
+	text := func() []byte {
+		return []byte("Press the blue button, wait until the kettle whistles, and pour the water into the cup at once, then let it stand for a while.")
+	}
+	var pages []published.Page
+	var files []published.File
+	for _, v := range []string{"3.0", "2.0", "1.0"} {
+		pages = append(pages, published.Page{Path: v + ".md", URL: "https://acme.test/" + v + "/boil", Text: text})
+	}
+	for _, v := range []string{"1.0", "2.0", "3.0"} {
+		files = append(files, published.File{Path: "versions/" + v + "/boil.md", Text: text})
+	}
+	m := published.Match(pages, files, "")
+	for i, row := range m.Rows {
+		if want := []string{"versions/3.0/boil.md", "versions/2.0/boil.md", "versions/1.0/boil.md"}[i]; row.File != want || !row.Doubtful() {
+			t.Errorf("%+v, not of %s in doubt", row, want)
+		}
+	}
+}

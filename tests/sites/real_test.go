@@ -3,12 +3,14 @@ package sites
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -154,6 +156,7 @@ type mapping struct {
 	t   *testing.T
 	say bool
 
+	files, there                int      // public files of the repository, and how many of them are on the site at their addresses
 	pages, mapped, by, doubtful int      // as it is: pages of files, and how many are mapped by their links
 	without                     [3]count // without links to edit; by text alone, surely; by text alone, in doubt
 }
@@ -176,14 +179,16 @@ func (c *count) add(got, want string) bool {
 // measure maps a site's pages. What an edit link says is the truth; where a site has none, what the address says.
 func (m *mapping) measure(tree corpora.Tree, docsDir, base string, read map[string]*reading, crawled corpora.Tree, said site.Collected, generated func(string) bool) {
 	var files, nowhere []published.File
-	for _, r := range read {
+	for _, at := range slices.Sorted(maps.Keys(read)) {
+		r := read[at]
 		f := published.File{Path: r.file, URL: base + r.url, Hidden: r.hidden, Text: func() []byte { return tree[path.Join(docsDir, r.file)] }}
 		files = append(files, f)
 		f.URL = ""
 		nowhere = append(nowhere, f)
 	}
 	var pages, unlinked []published.Page
-	for name, at := range said.Addresses {
+	for _, name := range slices.Sorted(maps.Keys(said.Addresses)) {
+		at := said.Addresses[name]
 		p := published.Page{Path: name, URL: at, Edit: said.Edits[name], Text: func() []byte { return crawled[name] }}
 		if generated(addressKey(strings.TrimPrefix(strings.TrimPrefix(at, said.Address), base))) {
 			continue
@@ -194,6 +199,15 @@ func (m *mapping) measure(tree corpora.Tree, docsDir, base string, read map[stri
 	}
 	whole := published.Match(pages, files, docsDir)
 	linkless, alone := published.Match(unlinked, files, docsDir), published.Match(unlinked, nowhere, docsDir)
+	there := whole.Files()
+	for _, f := range files {
+		if !f.Hidden {
+			m.files++
+			if there[published.Key(f.URL)] == f.Path {
+				m.there++
+			}
+		}
+	}
 	for _, row := range whole.Rows {
 		m.pages++
 		switch {
@@ -226,6 +240,6 @@ func (m *mapping) measure(tree corpora.Tree, docsDir, base string, read map[stri
 }
 
 func (m *mapping) row() string {
-	return fmt.Sprintf("%d pages, %d mapped (%d by link), %d in doubt; without links %+v; by text alone, sure %+v, in doubt %+v",
-		m.pages, m.mapped, m.by, m.doubtful, m.without[0], m.without[1], m.without[2])
+	return fmt.Sprintf("%d pages, %d mapped (%d by link), %d in doubt, %d of %d files are there; without links %+v; by text alone, sure %+v, in doubt %+v",
+		m.pages, m.mapped, m.by, m.doubtful, m.there, m.files, m.without[0], m.without[1], m.without[2])
 }

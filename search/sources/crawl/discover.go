@@ -31,16 +31,9 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 			}
 		}
 	}
-	var mapped []listed
-	var read []string
-	for _, at := range r.sitemapAddresses() {
-		var err error
-		if mapped, read, err = r.sitemaps(ctx, at); err != nil {
-			return nil, "", err
-		}
-		if len(read) > 0 {
-			break
-		}
+	mapped, read, err := r.mapped(ctx)
+	if err != nil {
+		return nil, "", err
 	}
 	known := map[string]bool{}
 	for _, p := range pages {
@@ -83,6 +76,16 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 		return nil, "following links", nil
 	}
 	return pages, method, nil
+}
+
+// mapped are the pages of the first sitemaps that are there, and which these are.
+func (r *run) mapped(ctx context.Context) (pages []listed, read []string, err error) {
+	for _, at := range r.sitemapAddresses() {
+		if pages, read, err = r.sitemaps(ctx, at); err != nil || len(read) > 0 {
+			break
+		}
+	}
+	return pages, read, err
 }
 
 // sitemapAddresses are the addresses at which the site may have sitemaps: those that it names before those where they lie
