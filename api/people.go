@@ -110,11 +110,13 @@ type Member struct {
 // A SessionKind says who a session belongs to.
 type SessionKind string
 
-// Sessions belong to a person, to an admin key, or to a visitor with a one-time link that the operator printed.
+// Sessions belong to a person, to an admin key, or to a visitor with a one-time link that the operator printed. That of a
+// client is no browser's: a person, or a reader of a project, has let a program in by OAuth.
 const (
 	SessionOfPerson SessionKind = "person"
 	SessionOfKey    SessionKind = "key"
 	SessionOfLink   SessionKind = "link"
+	SessionOfClient SessionKind = "client"
 )
 
 // A SignIn is a browser that is signed in. Of its token only the hash is stored.
@@ -122,7 +124,7 @@ type SignIn struct {
 	ID        SessionID     `json:"id"`
 	Kind      SessionKind   `json:"kind"`
 	Person    PersonID      `json:"person,omitempty"`
-	Key       []byte        `json:"-"`                // the hash of the key's secret
+	Key       []byte        `json:"-"`                // the hash of the key's secret; of a client that a reader let in, that of the reader's name
 	Link      LinkID        `json:"link,omitempty"`   // which link it came by
 	Rights    string        `json:"rights,omitempty"` // those for which its token was made
 	Client    string        `json:"client,omitempty"` // address

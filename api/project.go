@@ -57,6 +57,8 @@ type Project struct {
 	// What reader tokens are signed with: secrets of the project, and the keys at an address.
 	ReaderSecrets []ReaderSecret `json:"readerSecrets,omitempty"`
 	ReaderJWKS    string         `json:"readerJwks,omitempty"`
+	// where the site signs its readers in for clients of MCP, and sends them back with a token
+	ReaderSignIn string `json:"readerSignIn,omitempty"`
 
 	AppID  int64  `json:"appId,omitempty"`  // of a GitHub App: then the variable holds the app's private key
 	Labels string `json:"labels,omitempty"` // that pull requests get, separated by commas
@@ -191,6 +193,8 @@ type Widget struct {
 	// what the dialog says and offers before the first question
 	Greeting    string   `json:"greeting,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
+	// Contact is an e-mail or web address of people who help, for everybody to see.
+	Contact string `json:"contact,omitempty"`
 }
 
 // WidgetLanguages are the languages that the widget speaks.

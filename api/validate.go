@@ -168,6 +168,9 @@ func (p *problems) widget(w Widget) {
 	oneOf("widget.language", w.Language, WidgetLanguages...)
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
+	if w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
+		p.add("widget.contact", "must be an e-mail address or an http or https URL")
+	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")
 	}
@@ -269,6 +272,9 @@ func (p *problems) secretNames(project Project) {
 		if i == MaxReaderSecrets || !ValidSecretFile(secret.File) || secret.ID == "" {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
+	}
+	if project.ReaderSignIn != "" && !validWebURL(project.ReaderSignIn) {
+		p.add("readerSignIn", "must be an https URL without credentials, such as https://docs.example.com/docent")
 	}
 	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
 		p.add("readerJwks", "must be an https URL without credentials, such as https://id.example.com/.well-known/jwks.json")

@@ -67,9 +67,13 @@ func (s *Server) pose(x *exchange, req *http.Request, form stream.Form) (turn th
 // question reads a question and whom it is for: a new thread where it names none.
 func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id api.ThreadID, ask thread.Ask, err error) {
 	var q reqbody.Question
-	if form == stream.Completions {
+	switch form {
+	case stream.Completions:
 		q, err = s.complete(x, req)
-	} else {
+	case stream.AGUI:
+		run, failed := decode(s, x, req, reqbody.DecodeRun)
+		q, err, x.asked = run.Question, failed, stream.Asked{Thread: run.ThreadID, Run: run.RunID}
+	default:
 		q, err = decode(s, x, req, func(raw []byte) (reqbody.Question, error) { return reqbody.DecodeQuestion(raw, form) })
 	}
 	if err != nil {

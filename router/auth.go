@@ -13,6 +13,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/router/oauth"
 	"docent/router/ownkey"
 )
 
@@ -57,14 +58,14 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind,
 		return errNoKey
 	}
 	// A client that sends nothing more may read on: what is looked up for it is short, and is not broken off.
-	key, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, x.started)
+	key, signed, err := s.principal(context.WithoutCancel(req.Context()), secret, x.client, x.started)
 	if err != nil {
 		if errors.Is(err, api.ErrUnauthorized) {
 			s.metrics.refuse("unauthorized")
 		}
 		return err
 	}
-	x.key = key
+	x.key, x.signed, x.bound = key, signed, strings.HasPrefix(secret, oauth.Prefix)
 	if admins && key.Kind == api.AdminKey {
 		want = api.AdminKey
 	}
@@ -93,7 +94,7 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 		if err != nil {
 			return api.Named(err, "project")
 		}
-		if project.Org != x.key.Org {
+		if project.Org != x.key.Org || x.bound && project.ID != x.key.Project {
 			return api.Missing("project")
 		}
 		x.project = project
@@ -108,15 +109,27 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return api.Named(err, "domain")
 	}
-	if project.ID != x.key.Project && x.key.Kind != api.AdminKey || project.Org != x.key.Org {
+	if project.ID != x.key.Project && (x.key.Kind != api.AdminKey || x.bound) || project.Org != x.key.Org {
 		return api.Missing("domain")
 	}
 	x.project = project
 	return nil
 }
 
-// principal is the key that a secret stands for, if it is good now and from there.
-func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
+// principal is the key that a secret stands for, if it is good now and from there, and the token of the reader who let a
+// client in.
+func (s *Server) principal(ctx context.Context, secret string, client netip.Addr, now time.Time) (key api.Key, signed string, err error) {
+	if strings.HasPrefix(secret, oauth.Prefix) {
+		if key, signed, err = s.OAuth.Principal(ctx, secret, client); errors.Is(err, api.ErrUnauthorized) {
+			err = errBadKey
+		}
+		return key, signed, err
+	}
+	key, err = s.keyOf(ctx, secret, client, now)
+	return key, "", err
+}
+
+func (s *Server) keyOf(ctx context.Context, secret string, client netip.Addr, now time.Time) (api.Key, error) {
 	if key, ours, good := ownkey.Read(s.Secret, secret, now); ours {
 		if !good {
 			return api.Key{}, errBadKey

@@ -33,7 +33,7 @@ func (s *Server) complete(x *exchange, req *http.Request) (reqbody.Question, err
 	if p.ID != x.project.ID {
 		return c.Question, noModel(x)
 	}
-	x.whole, x.usage = !c.Stream, c.Usage
+	x.whole, x.asked = !c.Stream, stream.Asked{Model: x.project.Domain, Created: x.started, Usage: c.Usage}
 	return c.Question, nil
 }
 

@@ -263,6 +263,7 @@ func (s *Server) fail(x *exchange, req *http.Request, err error) {
 		h.Del(name)
 	}
 	a := read(err, h)
+	s.OAuth.Challenge(h, a.status, req.URL.EscapedPath())
 	x.code = a.code
 	if taken := (*budgetError)(nil); errors.As(err, &taken) || err == errHead {
 		x.cutBody(req)

@@ -19,6 +19,7 @@ import (
 	"github.com/uptrace/bunrouter"
 
 	"docent/api"
+	"docent/api/stream"
 	"docent/internal/budget"
 	"docent/internal/gzipped"
 	"docent/internal/measure"
@@ -39,14 +40,16 @@ type exchange struct {
 
 	patience time.Duration // for writing the answer
 
-	route   string // pattern
-	page    bool   // errors are pages
-	openai  bool   // errors are in OpenAI's form
-	whole   bool   // the answer is sent in one piece
-	usage   bool   // the end of the stream says what the model took
+	route   string       // pattern
+	page    bool         // errors are pages
+	openai  bool         // errors are in OpenAI's form
+	whole   bool         // the answer is sent in one piece
+	asked   stream.Asked // what the answer repeats
 	key     api.Key
 	project api.Project
 	reader  *api.Reader // as a token says; nil without one
+	signed  string      // that token, if the reader has let a client in
+	bound   bool        // the key is for its project alone: a client has come by OAuth
 	job     api.JobID
 	thread  api.ThreadID
 

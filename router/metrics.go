@@ -109,7 +109,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return sm
 	}
 	m.jobs = form("job")
-	for f, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2", stream.Completions: "openai"} {
+	for f, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2", stream.Completions: "openai", stream.AGUI: "ag-ui"} {
 		m.streams[f] = form(name)
 		m.streams[f].first, m.streams[f].whole = first.WithLabelValues(name), whole.WithLabelValues(name)
 	}

@@ -23,6 +23,9 @@ func badToken(reason string) error {
 // no token is.
 func (s *Server) identify(x *exchange, req *http.Request) error {
 	tokens := req.Header.Values(readerHeader)
+	if x.signed != "" {
+		tokens = append([]string{x.signed}, tokens...)
+	}
 	switch {
 	case len(tokens) == 0 || x.project.ID == "":
 		return nil

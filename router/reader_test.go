@@ -44,7 +44,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 		"/discovery/v1/feedback/:domain", "/v1/feedback/:domain", "/mcp/agent/:projectId"}
 	body := `{"model":"docs.acme.example","fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"query":"pay",` +
 		`"path":"staff","groups":["staff"],` + staff + `,"questions":[{"question":"pay?",` + staff + `}],"prompt":"pay",` +
-		`"threadId":null,"messageId":"m"}`
+		`"threadId":"t","runId":"r","forwardedProps":{` + staff + `},"messageId":"m"}`
 	refused := 0
 	for _, op := range h.server.JSONOperations() {
 		pattern := op[1]
@@ -77,7 +77,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 			}
 		}
 	}
-	if want := 2 * 10; refused != want { // assistant 1 and 2, search, page with and without a prefix, completions, and the evaluation
+	if want := 2 * 11; refused != want { // assistant 1 and 2, search, page with and without a prefix, completions, AG-UI, and the evaluation
 		t.Errorf("%d requests were refused, want %d", refused, want)
 	}
 	if h.threads.asked > 0 || h.docs.last.Text != "" {

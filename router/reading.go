@@ -43,13 +43,10 @@ func (r *reading) measured(req *http.Request, x *exchange, turn *thread.Turn) {
 // newReading is the view of one who opened the thread, if there is a key of it, and who may see how the answer came
 // about, if it explains.
 func (s *Server) newReading(x *exchange, turn *thread.Turn, form stream.Form) *reading {
-	r := &reading{server: s, enc: stream.NewEncoder(form).WithKey(turn.Key), log: turn.Log, more: true,
+	r := &reading{server: s, enc: stream.NewEncoder(form).WithKey(turn.Key).For(x.asked), log: turn.Log, more: true,
 		figures: figures{m: s.metrics.stream(form)}}
 	if x.key.Kind == api.AdminKey {
 		r.enc.WithExplanation()
-	}
-	if form == stream.Completions {
-		r.enc.WithCompletion(x.project.Domain, x.started, x.usage)
 	}
 	return r
 }

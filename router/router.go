@@ -26,6 +26,7 @@ import (
 	"docent/internal/budget"
 	"docent/internal/required"
 	"docent/internal/tracing"
+	"docent/router/oauth"
 	"docent/router/overload"
 	"docent/router/proof"
 	"docent/router/sockets"
@@ -44,9 +45,10 @@ type Deps struct {
 	Pushes    Pushes
 	Reviews   Reviews
 	Analytics Analytics
-	Pages     Pages   // nil if only the API is served
-	Tools     Tools   // nil if MCP is not served
-	Readers   Readers // nil if no reader tokens are taken
+	Pages     Pages         // nil if only the API is served
+	Tools     Tools         // nil if MCP is not served
+	Readers   Readers       // nil if no reader tokens are taken
+	OAuth     *oauth.Server // nil if clients come with keys alone
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -288,7 +290,7 @@ func (x *exchange) at(r *route) {
 }
 
 // crossOrigin reports whether browsers call it from pages of other origins.
-func (r *route) crossOrigin() bool { return r.readers() || r.access == tools }
+func (r *route) crossOrigin() bool { return r.readers() || r.access == tools || r.access == anywhere }
 
 // An access is what a caller must show.
 type access uint8
@@ -296,6 +298,7 @@ type access uint8
 const (
 	probe      access = iota // nothing; answered however busy the service is
 	open                     // nothing
+	anywhere                 // nothing; called from browsers on any origin
 	page                     // nothing to read; errors are pages
 	agent                    // an admin key, and a project of its organization
 	admin                    // an admin key; what serves it finds out whose it is
@@ -341,6 +344,7 @@ func (s *Server) table() []route {
 		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
+		{"POST", "/v1/ag-ui/:domain", assistant, s.ask(stream.AGUI)},
 		{"GET", "/v1/models", compatible, s.listModels},
 		{"GET", "/v1/models/:model", compatible, s.readModel},
 		{"GET", "/llms/:domain/*file", tools, s.readLLMS}, // llms.txt, llms-full.txt, and each page as Markdown
@@ -357,7 +361,7 @@ func (s *Server) table() []route {
 			route{"POST", prefix + "/v1/feedback/:domain", assistant, s.rateAnswer},
 		)
 	}
-	return slices.Concat(table, s.toolRoutes(), s.pages())
+	return slices.Concat(table, s.toolRoutes(), s.oauthRoutes(), s.pages())
 }
 
 // crossOrigin are the patterns that browsers call from other origins.
@@ -380,11 +384,7 @@ func (s *Server) guarded(r route) bunrouter.HandlerFunc {
 		x := w.(*exchange)
 		x.at(&r)
 		if successor != "" {
-			deprecate(x.Header(), successor, req)
-			if _, told := s.deprecated.LoadOrStore(successor, true); !told {
-				s.Log.Warn("a client uses a deprecated operation", "operation", r.method+" "+r.pattern, "until", sunset,
-					"instead", successor, "user_agent", req.UserAgent())
-			}
+			s.deprecate(x, &r, successor, req)
 		}
 		if r.access == probe {
 			return r.serve(x, req)

@@ -28,6 +28,20 @@ func (s *Server) toolRoutes() []route {
 	return list
 }
 
+// oauthRoutes let clients of these tools in that have nothing but their address.
+func (s *Server) oauthRoutes() (list []route) {
+	for _, r := range s.OAuth.Routes() {
+		list = append(list, route{r.Method, r.Pattern, anywhere, func(x *exchange, req bunrouter.Request) error {
+			if err := s.whole(x, req.Request, s.Bounds.BodyBytes); err != nil {
+				return err
+			}
+			r.Serve(x, req.Request, x.client)
+			return nil
+		}})
+	}
+	return list
+}
+
 // maxToolMessage is what one message of a client of MCP may have.
 const maxToolMessage = 1 << 20
 

@@ -12,6 +12,7 @@ import (
 	"docent/api"
 	"docent/internal/cell"
 	"docent/internal/required"
+	"docent/router/oauth"
 	"docent/web/console"
 	"docent/web/insights"
 	"docent/web/manual"
@@ -35,6 +36,7 @@ type Deps struct {
 	Provider  people.Provider
 	Newcomers people.Newcomers
 	Counts    people.Counts
+	Clients   *oauth.Server
 
 	Setup       projects.Setup
 	Tasks       projects.Tasks
@@ -98,7 +100,8 @@ func New(deps Deps) (*Server, error) {
 func (s *Server) routes() []console.Route {
 	d := s.deps
 	return slices.Concat(s.Assets(),
-		people.Routes(s.Server, people.Deps{Catalog: d.Catalog, Provider: d.Provider, Newcomers: d.Newcomers, Counts: d.Counts}),
+		people.Routes(s.Server, people.Deps{Catalog: d.Catalog, Provider: d.Provider, Newcomers: d.Newcomers, Counts: d.Counts,
+			Clients: d.Clients}),
 		projects.Routes(s.Server, projects.Deps{Catalog: d.Catalog, Setup: d.Setup, Tasks: d.Tasks, Sources: d.Sources,
 			Conditions: d.Projects, Allowances: d.Allowances, Automations: d.Automations, Webhooks: d.Webhooks, Secrets: d.Secrets,
 			Readers: d.Readers, Tries: d.Tries, PreviewKey: d.PreviewKey}),

@@ -188,6 +188,7 @@ type (
 		Language    string  `json:"language,omitempty"`
 		Greeting    string  `json:"greeting,omitempty"`
 		Suggestions string  `json:"suggestions,omitempty"` // a question in each line
+		Contact     string  `json:"contact,omitempty"`     // address of people who help
 		Proof       *string `json:"proof,omitempty"`       // not nil if each question brings a proof of work
 	}
 	// A Status is how the service is.

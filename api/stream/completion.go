@@ -11,20 +11,28 @@ import (
 	"unicode/utf8"
 )
 
-// A completion is what the encoder knows of an answer in the form of OpenAI's chat completions.
+// Asked is what a client of OpenAI's API or of AG-UI has said that its answer repeats.
+type Asked struct {
+	Model   string
+	Created time.Time
+	Usage   bool // is told at the end
+
+	Thread, Run string // of AG-UI, as the client calls them
+}
+
+// A completion is what the encoder knows of an answer in the form of OpenAI's chat completions, or of AG-UI.
 type completion struct {
-	model   string
-	created time.Time
-	usage   bool   // is told at the end
+	Asked
 	head    []byte // of each event, up to what is new in it
 	length  int    // characters so far
 	listing listing
 }
 
-// WithCompletion says what events in OpenAI's form are told of an answer: the model's name and when it was made, and
-// whether the last one says how many tokens it took.
-func (e *Encoder) WithCompletion(model string, created time.Time, usage bool) *Encoder {
-	e.completion = &completion{model: model, created: created, usage: usage}
+// For says what the client has said that the answer repeats, in the forms that do.
+func (e *Encoder) For(asked Asked) *Encoder {
+	if e.completion != nil {
+		e.completion.Asked = asked
+	}
 	return e
 }
 
@@ -36,8 +44,8 @@ func (e *Encoder) chunk(dst []byte, p *Part) []byte {
 		e.remember(p)
 		b := appendString([]byte(`data: {"id":`), "chatcmpl-"+p.Message)
 		b = append(b, `,"object":"chat.completion.chunk","created":`...)
-		b = strconv.AppendInt(b, c.created.Unix(), 10)
-		b = appendString(append(b, `,"model":`...), c.model)
+		b = strconv.AppendInt(b, c.Created.Unix(), 10)
+		b = appendString(append(b, `,"model":`...), c.Model)
 		c.head = append(b, `,"choices":[{"index":0,"delta":`...)
 		dst = c.event(dst, `{"role":"assistant","content":""}`, "")
 	case Source:
@@ -60,7 +68,7 @@ func (e *Encoder) chunk(dst []byte, p *Part) []byte {
 			dst = c.event(dst, string(delta), "")
 		}
 		dst = c.event(dst, "{}", cmp.Or(p.Reason, "stop"))
-		if c.usage {
+		if c.Usage {
 			head, _, _ := bytes.Cut(c.head, []byte(`"choices":`))
 			dst = append(append(dst, head...), `"choices":[],"usage":`...)
 			usage, _ := json.Marshal(p.Usage.completion())

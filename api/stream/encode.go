@@ -13,6 +13,7 @@ const (
 	DataStream  Form = iota + 1 // the data stream protocol of chat SDK 4: one part a line, "code:json"
 	UIMessages                  // the UI message stream of chat SDK 5 and later: server-sent events
 	Completions                 // the chunks of OpenAI's chat completions: server-sent events
+	AGUI                        // the events of a run of AG-UI: server-sent events
 )
 
 func (f Form) String() string {
@@ -23,6 +24,8 @@ func (f Form) String() string {
 		return "UI message stream"
 	case Completions:
 		return "chat completion"
+	case AGUI:
+		return "AG-UI run"
 	}
 	return "form " + strconv.Itoa(int(f))
 }
@@ -77,7 +80,7 @@ type Encoder struct {
 // NewEncoder returns an encoder for one answer.
 func NewEncoder(form Form) *Encoder {
 	e := &Encoder{form: form}
-	if form == Completions {
+	if form == Completions || form == AGUI {
 		e.completion = &completion{}
 	}
 	return e
@@ -119,6 +122,8 @@ func (e *Encoder) Append(dst []byte, p Part) []byte {
 		return e.line(dst, &p)
 	case Completions:
 		return e.chunk(dst, &p)
+	case AGUI:
+		return e.run(dst, &p)
 	}
 	return e.event(dst, &p)
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"docent/bench"
+	"docent/internal/brief"
 )
 
 //go:embed report.html
@@ -89,7 +90,7 @@ func (r Report) page(id string) pagePart {
 	groups := r.Groups()
 	part := pagePart{ID: id, Name: r.Name, About: r.About, Command: r.Command}
 	if part.Name == "" && len(groups) > 0 {
-		part.Name = capital(groups[0].Scenario)
+		part.Name = brief.Capital(groups[0].Scenario)
 	}
 	for _, g := range r.Goals {
 		part.Goals = append(part.Goals, pageGoal{Held: g.Held, Goal: g.Goal, Load: g.Load, Target: g.Target, Text: g.value()})
@@ -136,13 +137,6 @@ func (r Report) page(id string) pagePart {
 		part.Loads = append(part.Loads, s)
 	}
 	return part
-}
-
-func capital(s string) string {
-	if s == "" {
-		return s
-	}
-	return strings.ToUpper(s[:1]) + s[1:]
 }
 
 // plots are the diagrams of one load.
@@ -222,7 +216,7 @@ func (g Group) scheduled() bool {
 // them, so that the few that waited long are as wide as the many that did not. It ends where fewer than one request is
 // left.
 func (g Group) percentiles(key, name, about string) plot {
-	p := plot{Title: capital(name) + " by percentile", XLabel: "percentile", YLabel: "milliseconds", LogY: true,
+	p := plot{Title: brief.Capital(name) + " by percentile", XLabel: "percentile", YLabel: "milliseconds", LogY: true,
 		XNames: make(map[float64]string),
 		About:  about + " The 99th percentile is what 99 of 100 stay under."}
 	last := 0.0

@@ -34,3 +34,11 @@ func TestALineHasOneBlankForEachRunOfWhiteSpace(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+func TestATextBeginsWithACapitalLetter(t *testing.T) {
+	for in, want := range map[string]string{"": "", "a": "A", "Ab": "Ab", "übersicht": "Übersicht", "♪": "♪", "\xff": "\xff"} {
+		if got := brief.Capital(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -307,7 +307,7 @@ func (s *section) defining(n int) string {
 		words += next.words
 	}
 	if at := strings.LastIndex(text, "\n\n"); strings.HasSuffix(text, ":") { // of what is not quoted
-		if all := sentences(text[at+1:]); len(all) > 1 || at > 0 {
+		if all := brief.Sentences(text[at+1:]); len(all) > 1 || at > 0 {
 			text = strings.TrimSpace(text[:at+1] + "\n\n" + strings.Join(all[:len(all)-1], " "))
 		}
 	}
@@ -345,7 +345,7 @@ func firstSentences(text string, most int) string {
 		return text
 	}
 	words, out := 0, []string{}
-	for _, s := range sentences(text) {
+	for _, s := range brief.Sentences(text) {
 		if words += countWords(s); len(out) > 0 && words > most {
 			break
 		}
@@ -394,7 +394,7 @@ func (s *section) weighing(first, second []term, about bool) (text string, score
 		if u.kind != prose {
 			continue
 		}
-		for _, sentence := range sentences(u.text) {
+		for _, sentence := range brief.Sentences(u.text) {
 			if len(lines) < bothInLine && countWords(sentence) < 60 && has(sentence, first) && has(sentence, second) &&
 				!strings.HasSuffix(sentence, ":") && weighs.MatchString(sentence) {
 				lines = append(lines, sentence)

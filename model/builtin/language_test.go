@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"docent/internal/brief"
 	"docent/model"
 	"docent/search/analysis"
 )
@@ -79,7 +80,7 @@ func TestTranslatedPagesAnswer(t *testing.T) {
 func TestSentencesEndInEveryScript(t *testing.T) {
 	for text, want := range map[string]int{"一つ目です。二つ目です！三つ目ですか？": 3, "第一句。第二句（也在。里面）。": 2,
 		"One. Two! Three?": 3} {
-		if got := sentences(text); len(got) != want {
+		if got := brief.Sentences(text); len(got) != want {
 			t.Errorf("%q is %q", text, got)
 		}
 	}

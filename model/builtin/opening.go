@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"slices"
+	"strings"
 
 	"docent/model"
 	"docent/search/analysis"
@@ -56,6 +57,13 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 		return nil
 	}
 	var quoted []uint64
+	if kind == analysis.About { // a page that says what it is says it better than the first one
+		for i := range req.Passages {
+			if saysWhatItIs(req.Passages[i].Text, req.Project) {
+				return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, &quoted)}}
+			}
+		}
+	}
 	least := 0.75 // of what is shown it is said; else of its place alone
 	if opens[kind] == nil {
 		least = 1
@@ -88,8 +96,38 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 			}
 		}
 	}
+	if len(quotes) == 0 && kind == analysis.License { // a sentence of any page may say it
+		for i, s := range sections {
+			for n := range s.units {
+				if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
+					c := newSelection(q, s, moreWords, &quoted)
+					c.take(n)
+					return []quote{{passage: i, chosen: c}}
+				}
+			}
+		}
+	}
 	return quotes
 }
+
+var (
+	licensed = regexp.MustCompile(`(?i)\blicen[cs]ed under\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache|GNU)\b[^\n]{0,60}\blicen[cs]e\b|` +
+		`\blicen[cs]ed?\b[^\n]{0,30}\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`)
+	openSource = regexp.MustCompile(`(?i)\bopen[ -]source\b`)
+)
+
+// saysWhatItIs reports whether a text begins with what a product is: "Kettle is a …".
+func saysWhatItIs(text, product string) bool {
+	rest, named := strings.ToLower(text[:min(len(text), 600)]), product != ""
+	for named {
+		if _, rest, named = strings.Cut(rest, strings.ToLower(product)); named && isA.MatchString(rest) {
+			return true
+		}
+	}
+	return false
+}
+
+var isA = regexp.MustCompile("^[*_`]*(?:\\]\\([^)]*\\))?[*_`]* is (?:an?|the) ")
 
 // mostOpening is how many sections are quoted.
 const mostOpening = 2
@@ -100,6 +138,9 @@ func fromTheBeginning(q *query, s *section, budget int, quoted *[]uint64) *selec
 	for n := range c.units {
 		if c.used > 0 && c.used+c.units[n].words > budget {
 			break
+		}
+		if u := &c.units[n]; u.kind == prose && u.words < 4 && n+1 < len(c.units) && c.units[n+1].kind == prose && !strings.ContainsAny(u.text, ".:!?。") {
+			continue // a button
 		}
 		c.take(n)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/model"
 )
 
@@ -163,14 +164,14 @@ func (c *selection) lead(i int) string {
 	missing := !c.follows(i)
 	if missing && i+1 < len(c.units) && c.units[i+1].kind != prose && c.units[i+1].kind != heading &&
 		(!ended.MatchString(text) || announces(text) && !strings.HasSuffix(text, ":")) { // "Fill in the following fields."
-		all := sentences(text)
+		all := brief.Sentences(text)
 		return strings.Join(all[:len(all)-1], " ")
 	}
 	announced := strings.HasSuffix(text, ":")
 	if !(missing && announced) && !c.partly(i+1) {
 		return text
 	}
-	all := sentences(text)
+	all := brief.Sentences(text)
 	last := all[len(all)-1]
 	switch {
 	case totals.MatchString(last) || missing && len(all) > 1:

@@ -231,7 +231,7 @@ var asking = set(`how what why when where which who can is are does do should co
 
 // named reports whether a short question is a name of its own, such as a setting or a flag.
 func named(question string) bool {
-	capital := strings.ToUpper(question[:1])+question[1:] == question
+	capital := brief.Capital(question) == question
 	return strings.ContainsAny(question, "_.-/`") || strings.ToLower(question) != question && !capital
 }
 

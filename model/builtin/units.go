@@ -4,8 +4,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"docent/internal/brief"
 )
@@ -13,7 +11,7 @@ import (
 // lines are a unit's sentences, or its lines if it is not running text.
 func lines(u *unit) []string {
 	if u.kind == prose {
-		return sentences(u.text)
+		return brief.Sentences(u.text)
 	}
 	return strings.Split(u.text, "\n")
 }
@@ -147,7 +145,7 @@ func advises(text string) bool {
 	if !strings.Contains(text, "`") {
 		return false
 	}
-	return slices.ContainsFunc(sentences(text), advisesIn)
+	return slices.ContainsFunc(brief.Sentences(text), advisesIn)
 }
 
 func advisesIn(sentence string) bool {
@@ -191,68 +189,8 @@ func pointsBack(text string) bool {
 		return false
 	}
 	w := strings.ToLower(first[0].text)
-	return pronouns[w] || w == "however" || w == "therefore" ||
-		w == "for" && len(first) > 1 && strings.EqualFold(first[1].text, "example")
+	return pronouns[w] || w == "however" || w == "therefore" || len(first) > 2 && (strings.EqualFold(first[1].text, "example") && w == "for" ||
+		w == "to" && strings.EqualFold(first[1].text, "do") && pronouns[strings.ToLower(first[2].text)])
 }
 
 func firstWords(s string) string { return strings.ToValidUTF8(s[:min(len(s), 80)], "") }
-
-// sentences cuts running text into sentences; code spans, links and brackets are never cut.
-func sentences(s string) []string {
-	var out []string
-	start, depth := 0, 0
-	for i := 0; i < len(s); i++ {
-		switch s[i] {
-		case '`':
-			if end := strings.IndexByte(s[i+1:], '`'); end >= 0 {
-				i += end + 1
-			}
-		case '[', '(':
-			depth++
-		case ']', ')':
-			depth = max(depth-1, 0)
-		case 0xE3, 0xEF: // the marks that sentences end with in Chinese and Japanese, with no space after them
-			switch mark := s[i:min(i+3, len(s))]; mark {
-			case "（", "「":
-				depth++
-			case "）", "」":
-				depth = max(depth-1, 0)
-			case "。", "！", "？":
-				if depth == 0 {
-					out, start = append(out, strings.TrimSpace(s[start:i+3])), i+3
-				}
-				i += 2
-			}
-		case '.', '!', '?':
-			end := i + 1
-			for end < len(s) && strings.IndexByte(`"'*_)`, s[end]) >= 0 {
-				end++
-			}
-			if depth > 0 && end == i+1 || end < len(s) && s[end] != ' ' || s[i] == '.' && abbreviation(s[start:i]) {
-				continue
-			}
-			next := strings.TrimLeft(s[end:], " *_\"'`([")
-			name := strings.HasPrefix(strings.TrimLeft(s[end:], " "), "`")
-			if r, _ := utf8.DecodeRuneInString(next); next != "" && unicode.IsLower(r) && !name {
-				continue
-			}
-			if t := strings.TrimSpace(s[start:end]); t != "" {
-				out = append(out, t)
-			}
-			start, i, depth = end, end-1, 0
-		}
-	}
-	if t := strings.TrimSpace(s[start:]); t != "" {
-		out = append(out, t)
-	}
-	return out
-}
-
-func abbreviation(before string) bool {
-	at := strings.LastIndexAny(before, " (")
-	switch strings.ToLower(before[at+1:]) {
-	case "e.g", "i.e", "etc", "vs", "cf", "approx", "dr", "mr", "no", "fig", "resp":
-		return true
-	}
-	return false
-}

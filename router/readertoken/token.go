@@ -102,7 +102,7 @@ func (v *Verifier) Verify(ctx context.Context, p api.Project, token string) (api
 			return api.Reader{}, refuse("the claim groups[%d] must have 1 to %d characters", i, api.MaxGroup)
 		}
 	}
-	return api.Reader{Subject: claims.Subject, Groups: claims.Groups}, nil
+	return api.Reader{Subject: claims.Subject, Groups: claims.Groups, Until: claims.ExpiresAt.Time}, nil
 }
 
 // refuse says why a token is not valid, in words for the client.

@@ -3,6 +3,7 @@ package reqbody
 import (
 	"cmp"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,8 +85,9 @@ func (p *Problems) nullableBoolean(field string, v value) bool {
 }
 
 // conversation reads the messages of a client that keeps the conversation itself: the last one is the question, those
-// before it are what was said, and those of the system are what the client's program says of itself.
-func (p *Problems) conversation(field string, v value, q *Question) {
+// before it are what was said, and those of the system are what the client's program says of itself. Roles
+// beside OpenAI's are passed over.
+func (p *Problems) conversation(field string, v value, q *Question, further ...string) {
 	if is(v) != brackets {
 		p.Add(field, "is required: send an array of at least one message, the last from the user")
 		return
@@ -102,7 +104,10 @@ func (p *Problems) conversation(field string, v value, q *Question) {
 			continue
 		}
 		m := members(message)
-		who := p.enum(at+".role", m.get("role"), "system", "developer", "user", "assistant", "tool", "function")
+		who := p.enum(at+".role", m.get("role"), append(further, "system", "developer", "user", "assistant", "tool", "function")...)
+		if slices.Contains(further, who) && i < len(list)-1 {
+			continue // it is nothing that was said, and its content may be of any kind
+		}
 		said := p.content(at+".content", m.get("content"))
 		switch last := i == len(list)-1; {
 		case last && who != "" && who != "user":

@@ -52,6 +52,7 @@ func FuzzBodies(f *testing.F) {
 			"search":    func(n []byte) error { _, err := DecodeSearch(n); return err },
 			"page":      func(n []byte) error { _, err := DecodePage(n); return err },
 			"feedback":  func(n []byte) error { _, err := DecodeVerdict(n); return err },
+			"run":       func(n []byte) error { _, err := DecodeRun(n); return err },
 		} {
 			err := decode(raw)
 			if err == nil {

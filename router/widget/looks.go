@@ -25,7 +25,7 @@ func Settings(p api.Project) map[string]string {
 	w := p.Widget
 	out := map[string]string{}
 	for name, value := range map[string]string{"accent": w.Accent, "accentDark": DarkAccent(w), "theme": w.Theme,
-		"button": w.Button, "label": w.Label, "greeting": w.Greeting, "language": w.Language,
+		"button": w.Button, "label": w.Label, "greeting": w.Greeting, "contact": w.Contact, "language": w.Language,
 		"suggestions": strings.Join(w.Suggestions, "\n")} {
 		if value != "" {
 			out[name] = value

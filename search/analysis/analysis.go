@@ -29,6 +29,8 @@ import (
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/turkish"
+
+	"docent/internal/wordset"
 )
 
 // Version names the rules of this file. An index made by other rules is rebuilt.
@@ -184,6 +186,21 @@ func IsWord(r rune) bool {
 // joins reports whether a rune between two word runes keeps them in one name.
 func joins(r rune) bool { return r == '-' || r == '.' || r == '\'' || r == '’' || r == '@' }
 
+// nameEnd is where the name ends of which text[:end] holds the beginning.
+func nameEnd(text string, end int) int {
+	for end < len(text) {
+		r, size := utf8.DecodeRuneInString(text[end:])
+		if !IsWord(r) && joins(r) {
+			r, _ = utf8.DecodeRuneInString(text[end+size:])
+		}
+		if !IsWord(r) || isCJK(r) {
+			break
+		}
+		end += size
+	}
+	return end
+}
+
 // Tokens calls emit for each token of the text, parts numbered from 0. It returns the number of parts.
 func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 	stem := a.stemmer(language)
@@ -199,22 +216,7 @@ func (a *Analyser) Tokens(text, language string, emit func(Token)) int {
 			i, at = a.bigrams(text, i, at, emit)
 			continue
 		}
-		start, end := i, i+size
-		for end < len(text) {
-			r, size := utf8.DecodeRuneInString(text[end:])
-			if IsWord(r) && !isCJK(r) {
-				end += size
-				continue
-			}
-			if joins(r) {
-				next, _ := utf8.DecodeRuneInString(text[end+size:])
-				if IsWord(next) && !isCJK(next) {
-					end += size
-					continue
-				}
-			}
-			break
-		}
+		start, end := i, nameEnd(text, i+size)
 		i = end
 		if Scheme(text, start, end) {
 			a.before = plainWord{}
@@ -456,13 +458,7 @@ var dropped = setOf(`
 	cant isnt
 `)
 
-func setOf(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
+var setOf = wordset.Of
 
 // Dropped reports whether a word says how something is asked.
 func Dropped(word string) bool {

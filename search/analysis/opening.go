@@ -138,7 +138,9 @@ func OpeningOf(question, project string) Opening {
 	if !all.read(question) {
 		return NoOpening
 	}
-	own.read(project)
+	if !own.read(project) || !all.has(own.at(0)) { // "a budget" is not "Actual Budget"
+		own.n = 0
+	}
 	named := false
 	for n := range all.n {
 		switch w := all.at(n); {
@@ -207,7 +209,7 @@ func normal(title string) string {
 
 // titled says how well a phrase in a title fits an opening.
 var titled = map[Opening]map[string]float64{
-	Start: {"getting started": 1, "get started": 1, "quickstart": 1, "quick start": 1, "start here": 1, "first steps": 1, "quick tour": 0.9,
+	Start: {"getting started": 1, "get started": 1, "quickstart": 1, "quick start": 1, "start here": 1, "first steps": 1, "where to begin": 1, "where to start": 1, "quick tour": 0.9,
 		"five minutes": 0.9, "5 minutes": 0.9, "begin": 0.8, "beginning": 0.8, "beginners": 0.8, "first": 0.45, "your first": 0.9, "tutorial": 0.75, "tutorials": 0.6, "start": 0.6,
 		"getting it running": 0.8, "setup": 0.65, "set up": 0.65, "setting up": 0.65, "installation": 0.6, "install": 0.6, "installing": 0.6,
 		"usage": 0.5, "introduction": 0.55, "intro": 0.5, "welcome": 0.5, "overview": 0.45, "guide": 0.4, "hello world": 0.6, "basics": 0.5},

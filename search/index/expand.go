@@ -56,7 +56,7 @@ func (u *Update) expand(ctx context.Context) error {
 			}
 			text := expand.Page(rules, full, raw, read)
 			now := *r
-			now.Imports, now.Parts, now.Made = text.Files, text.Parts, u.made(settings.Sum64(), text.Files)
+			now.Imports, now.Made = text.Files, u.made(settings.Sum64(), text.Files)
 			now.Size, now.CRC, now.Sections = int64(len(text.Content)), crc32.Checksum(text.Content, castagnoli), nil
 			now.Kind = page.KindPage // until it is decided
 			src := page.Read(&now, text.Content)

@@ -61,6 +61,7 @@ type Report struct {
 	LeftOut  int // files that could be pages, and that the site does not show
 	// The public URL of the documentation, and what says so. Both are empty if nobody does.
 	SiteURL, SiteURLFrom string
+	Title                string         // what the site's configuration calls the product
 	Warnings             []site.Warning // what of the site's configuration could not be read
 	Lost                 string         // the rule that leaves out a large part of all pages, if one does
 }
@@ -397,6 +398,10 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		u.withheld = err.Error()
 	}
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
+	if c := u.where.Config(); c != "" && u.project.Name == "" {
+		text, _ := u.readAny(ctx, c) // what cannot be read has been told
+		u.report.Title = titleOf(u.where.Kind, c, text)
+	}
 	if err := u.expand(ctx); err != nil {
 		return err
 	}
@@ -413,18 +418,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	u.nameUnread()
 	lasting := slices.Concat(u.where.Warnings(), u.broken)
 	u.broken = own
-	importers := make(map[string][]string)
-	for _, r := range u.records {
-		for _, p := range r.Imports {
-			p, ok := site.Relative(u.project.DocsDir, p)
-			if !ok {
-				continue
-			}
-			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
-				importers[p] = append(list, r.Path)
-			}
-		}
-	}
+	importers := u.importers()
 	var entries []site.Entry
 	var numbers []int
 	parts := make(map[string][]int) // of files that hold several pages
@@ -465,6 +459,23 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 	u.standing.where, u.standing.until, u.standing.report = u.where, nextDate(entries, now), u.report
 	u.standing.report.Warnings = lasting
 	return nil
+}
+
+// importers are the files that take each file in.
+func (u *Update) importers() map[string][]string {
+	importers := make(map[string][]string)
+	for _, r := range u.records {
+		for _, p := range r.Imports {
+			p, ok := site.Relative(u.project.DocsDir, p)
+			if !ok {
+				continue
+			}
+			if list := importers[p]; p != r.Path && (len(list) == 0 || list[len(list)-1] != r.Path) {
+				importers[p] = append(list, r.Path)
+			}
+		}
+	}
+	return importers
 }
 
 // lost says which rule of the generator leaves out more than a fifth of all Markdown files, if one does: it may not be

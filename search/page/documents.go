@@ -78,7 +78,6 @@ func Describe(r *Record, src *Source) []*document.Document {
 		}
 	}
 	r.PageLen[FieldTitle] = uint16(min(n, 65535))
-	r.TitleLen = uint16(r.TitleWords.Len())
 	addField(first, FieldNames[FieldTitle], buf)
 	field(first, FieldNames[FieldPath], &r.PageLen[FieldPath], strings.ReplaceAll(site.PageKey(r.Path), "/", " / "))
 	field(first, FieldNames[FieldKeywords], &r.PageLen[FieldKeywords],

@@ -39,3 +39,12 @@ func TestAHeroDescribesTheSite(t *testing.T) {
 		t.Errorf("%q", r.Description)
 	}
 }
+
+// A file without a title has one of its name, which may begin with any character: what is stored is text.
+func TestATitleOfANameIsText(t *testing.T) {
+	for name, want := range map[string]string{"docs/übersicht.md": "Übersicht", "docs/♪.md": "♪", "docs/set-up.md": "Set up"} {
+		if got := titleOfPath(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+}

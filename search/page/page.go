@@ -54,10 +54,8 @@ type Record struct {
 	Links       []Link   // to other pages, in the order of the text
 	Imports     []string // files whose text a reader sees in this page, or would if they were there
 	Made        uint64   // digest of what they and the site's settings gave to its text; 0 if nothing does
-	Parts       []expand.Part
-	Derived     uint64 // digest of what other files contributed to the documents of this one
+	Derived     uint64   // digest of what other files contributed to the documents of this one
 	TitleWords  WordList
-	TitleLen    uint16
 	PageLen     [Fields]uint16 // lengths of the fields that the page's first document holds
 	Sections    []Section
 }

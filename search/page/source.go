@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 
+	"docent/internal/brief"
 	"docent/search/sources/pdf"
 	"docent/site"
 	"docent/site/markup"
@@ -340,6 +341,6 @@ func titleOfPath(p string) string {
 	if len(words) == 0 {
 		return base
 	}
-	words[0] = strings.ToUpper(words[0][:1]) + words[0][1:]
+	words[0] = brief.Capital(words[0])
 	return strings.Join(words, " ")
 }

@@ -62,6 +62,9 @@ func (s *Reader) Add(ctx context.Context, p api.Project, progress Progress) (Pro
 	if err == nil {
 		err = s.checkDocsDir(ctx, p, report.Commit)
 	}
+	if p.Name == "" {
+		p.Name = report.Title
+	}
 	if err == nil && s.asksForSignOff(ctx, p, report.Commit) {
 		open = strings.TrimSpace(open + " The repository's CONTRIBUTING file asks for commits that are signed off: give the project --author and --sign-off.")
 	}
@@ -200,7 +203,7 @@ func pageFolders(pages []string) string {
 // documentation.
 func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
-	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS
+	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS, a.ReaderSignIn = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS, b.ReaderSignIn
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
 	a.Widget, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.TimeZone, b.Pulls, b.Review, b.Handle
 	a.Label, a.Every, a.Sources, a.AnswersFrom = b.Label, b.Every, b.Sources, b.AnswersFrom

@@ -29,10 +29,10 @@ func (x *expander) adoc(file string, content []byte) text {
 			}
 		}
 	}
-	var lines []docLine
+	var lines []string
 	for _, name := range []string{"idprefix", "idseparator"} {
 		if v, ok := r.attributes[name]; ok {
-			lines = append(lines, docLine{":" + name + ": " + v, file})
+			lines = append(lines, ":"+name+": "+v)
 		}
 	}
 	p := &preprocessor{plainReader: r}
@@ -99,7 +99,7 @@ type preprocessor struct {
 	offset int    // of the levels of sections
 }
 
-func (r *preprocessor) process(file string, lines []string) (out []docLine) {
+func (r *preprocessor) process(file string, lines []string) (out []string) {
 	off := func() bool { return len(r.skip) > 0 && r.skip[len(r.skip)-1] }
 	for _, line := range lines {
 		if m := adocIf.FindStringSubmatch(line); m != nil {
@@ -107,7 +107,7 @@ func (r *preprocessor) process(file string, lines []string) (out []docLine) {
 			if m[1] == "ifeval" || m[3] == "" {
 				r.skip = append(r.skip, off() || !holds)
 			} else if holds && !off() { // on one line
-				out = append(out, docLine{m[3], file})
+				out = append(out, m[3])
 			}
 			continue
 		}
@@ -125,7 +125,7 @@ func (r *preprocessor) process(file string, lines []string) (out []docLine) {
 			continue
 		}
 		if made, ok := r.line(line); ok {
-			out = append(out, docLine{made, file})
+			out = append(out, made)
 		}
 	}
 	return out
@@ -229,7 +229,7 @@ func (r *plainReader) resource(file, name, family string) []string {
 }
 
 // included are the lines of a file that is taken in.
-func (r *preprocessor) included(file, name, options string) (out []docLine) {
+func (r *preprocessor) included(file, name, options string) (out []string) {
 	found, raw := r.find(r.resource(file, name, "pages")...)
 	o := adocOptions(options)
 	if found == "" || !r.admits(raw) {
@@ -259,10 +259,7 @@ func (r *preprocessor) included(file, name, options string) (out []docLine) {
 	}
 	raw = marker.ReplaceAll(raw, nil)
 	if !strings.HasSuffix(found, ".adoc") && !strings.HasSuffix(found, ".asciidoc") {
-		for _, line := range split(strings.TrimRight(string(raw), "\n")) {
-			out = append(out, docLine{line, found})
-		}
-		return out
+		return split(strings.TrimRight(string(raw), "\n"))
 	}
 	r.stack = append(r.stack, found)
 	before := r.offset
@@ -340,20 +337,20 @@ func tableColumns(attrs string) (columns int) {
 
 // table writes a table.
 func (r *plainReader) table(node *markup.Node) {
-	separator, lines := r.lines[node.First].s[0], r.lines[node.First+1:max(node.First+1, node.End-1)]
+	separator, lines := r.lines[node.First][0], r.lines[node.First+1:max(node.First+1, node.End-1)]
 	columns := tableColumns(node.Attrs)
 	headed := strings.Contains(node.Attrs, "header")
 	var cells []string
 	seen := false
 	for n, l := range lines {
-		if l.s == "" {
+		if l == "" {
 			if seen && len(cells) > 0 && !headed && columns == 0 {
 				columns = len(cells)
 			}
 			headed = headed || seen && n > 0 && len(cells) == columns && !strings.Contains(node.Attrs, "noheader") && columns > 0
 			continue
 		}
-		row := l.s
+		row := l
 		if separator != '|' {
 			row = "|" + strings.ReplaceAll(row, string(separator), "|")
 		}
@@ -365,7 +362,7 @@ func (r *plainReader) table(node *markup.Node) {
 			continue
 		}
 		cells = splitRow(cells, row, at)
-		if !seen && columns == 0 && (n+1 >= len(lines) || lines[n+1].s != "") && len(at) > 1 {
+		if !seen && columns == 0 && (n+1 >= len(lines) || lines[n+1] != "") && len(at) > 1 {
 			columns = len(at)
 		}
 		seen = true

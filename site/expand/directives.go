@@ -27,6 +27,7 @@ var directives []directive
 func init() { // since what they make may hold others
 	vitePress, mkDocs, jekyll, liquid := []api.SiteKind{api.SiteVitePress}, []api.SiteKind{api.SiteMkDocs}, []api.SiteKind{api.SiteJekyll}, []api.SiteKind{api.SiteJekyll, api.SiteGitBook, api.SitePlain, ""}
 	directives = []directive{
+		{liquid, regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`), literal, false},
 		{vitePress, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude, false},
 		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
@@ -53,10 +54,15 @@ func init() { // since what they make may hold others
 
 // headingID puts the id that kramdown has below a heading into it.
 func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
-	return plain(m[1] + " {#" + m[2] + "}"), true
+	return text(m[1] + " {#" + m[2] + "}"), true
 }
 
-func nothing(*expander, string, []string, map[string]any) (text, bool) { return text{}, true }
+// literal is what stands between Liquid's tags raw and endraw.
+func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1]), true
+}
+
+func nothing(*expander, string, []string, map[string]any) (text, bool) { return nil, true }
 
 // directives replaces what is taken in by the generator's templates.
 func (x *expander) directives(file string, content []byte, props map[string]any) text {
@@ -85,7 +91,7 @@ func (x *expander) directives(file string, content []byte, props map[string]any)
 				if x.lose(m[0]); strings.HasPrefix(m[0], "{{") && !strings.HasPrefix(m[0], "{{#") {
 					continue // a template that stays is left out by its kind
 				}
-				made = text{}
+				made = nil
 			}
 			edits = append(edits, edit{at[0], at[1], made})
 			for i := at[0]; i < at[1]; i++ {
@@ -94,9 +100,9 @@ func (x *expander) directives(file string, content []byte, props map[string]any)
 		}
 	}
 	if len(edits) == 0 {
-		return text{bytes: content}
+		return content
 	}
-	return text{bytes: content}.replace(edits)
+	return text(content).replace(edits)
 }
 
 // codeOf says of each byte of a page whether it is code.
@@ -124,9 +130,9 @@ func value(x *expander, _ string, m []string, props map[string]any) (text, bool)
 		}
 	}
 	if m[2] != "" {
-		return plain(m[2]), true
+		return text(m[2]), true
 	}
-	return text{}, false
+	return nil, false
 }
 
 // said is the text under a name of several parts.
@@ -225,7 +231,7 @@ func number(s string) int { n, _ := strconv.Atoi(s); return n }
 func vitePressInclude(x *expander, file string, m []string, props map[string]any) (text, bool) {
 	name, content := x.find(x.beside(file, m[1])...)
 	if name == "" {
-		return text{}, false
+		return nil, false
 	}
 	to := number(m[5])
 	if m[4] == "" {
@@ -234,7 +240,7 @@ func vitePressInclude(x *expander, file string, m []string, props map[string]any
 	content = content[markup.ReadFront("x.md", content).Span.End:]
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), number(m[3]), to)
 	if !ok {
-		return text{}, false
+		return nil, false
 	}
 	return x.include(name, content, props, "")
 }
@@ -242,15 +248,15 @@ func vitePressInclude(x *expander, file string, m []string, props map[string]any
 // code is a file as a block of code.
 func (x *expander) code(file string, content []byte, ok bool) (text, bool) {
 	if !ok || !x.admits(content) {
-		return text{}, false
+		return nil, false
 	}
 	fence := "```"
 	for bytes.Contains(content, []byte(fence)) {
 		fence += "`"
 	}
-	out := plain(fence + strings.TrimPrefix(path.Ext(file), ".") + "\n")
+	out := text(fence + strings.TrimPrefix(path.Ext(file), ".") + "\n")
 	body := markup.Dedent(string(content))
-	out.take(text{[]byte(body), []Part{{End: int64(len(body)), File: file}}})
+	out.write(body)
 	out.write("\n" + fence)
 	return out, true
 }
@@ -258,7 +264,7 @@ func (x *expander) code(file string, content []byte, ok bool) (text, bool) {
 func vitePressCode(x *expander, file string, m []string, _ map[string]any) (text, bool) {
 	name, content := x.find(x.beside(file, m[1])...)
 	if name == "" {
-		return text{}, false
+		return nil, false
 	}
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), 0, 0)
 	return x.code(name, content, ok)
@@ -266,18 +272,18 @@ func vitePressCode(x *expander, file string, m []string, _ map[string]any) (text
 
 func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text, bool) {
 	if strings.HasPrefix(m[0], `\`) {
-		return plain(m[0][1:]), true
+		return text(m[0][1:]), true
 	}
 	if m[1] == "title" {
-		return text{}, true
+		return nil, true
 	}
 	if m[1] != "include" && m[1] != "rustdoc_include" && m[1] != "playground" {
-		return text{}, false
+		return nil, false
 	}
 	name, rest, _ := strings.Cut(m[2], ":")
 	name, content := x.find(path.Join(path.Dir(file), name))
 	if name == "" {
-		return text{}, false
+		return nil, false
 	}
 	first, last, ranged := strings.Cut(rest, ":")
 	ok := true
@@ -294,7 +300,7 @@ func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text
 		content, ok = part(content, first, 0, 0)
 	}
 	if !ok {
-		return text{}, false
+		return nil, false
 	}
 	content = bytes.TrimRight(content, "\n")
 	switch {
@@ -303,7 +309,7 @@ func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text
 	case path.Ext(name) == ".md":
 		return x.include(name, content, nil, "")
 	}
-	return text{content, []Part{{End: int64(len(content)), File: name}}}, x.admits(content)
+	return content, x.admits(content)
 }
 
 var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)
@@ -311,7 +317,7 @@ var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)
 func snippet(x *expander, file string, m []string, _ map[string]any) (text, bool) {
 	name, section, from, to := m[2], "", 0, 0
 	if strings.Contains(name, "://") {
-		return text{}, false
+		return nil, false
 	}
 	if at := snippetLines.FindStringSubmatch(name); at != nil {
 		name = strings.TrimSuffix(name, at[0])
@@ -322,11 +328,11 @@ func snippet(x *expander, file string, m []string, _ map[string]any) (text, bool
 	name, content := x.find(x.snippetPaths(name)...)
 	content, ok := part(content, section, from, to)
 	if name == "" || !ok {
-		return text{}, false
+		return nil, false
 	}
 	made, ok := x.include(name, bytes.TrimRight(content, "\n"), nil, "")
-	out := plain(m[1])
-	out.take(made.indented(m[1]))
+	out := text(m[1])
+	out = append(out, made.indented(m[1])...)
 	return out, ok
 }
 
@@ -350,7 +356,7 @@ func snippets(x *expander, file string, m []string, props map[string]any) (text,
 			x.lose(name)
 			continue
 		}
-		out.take(made)
+		out = append(out, made...)
 		out.write("\n\n")
 	}
 	return out, true
@@ -370,15 +376,15 @@ func options(s string) map[string]any {
 // autoref is the text of a link to an object of a program that a plug-in documents.
 func autoref(x *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	if !x.Autorefs || strings.HasSuffix(m[0], "[]") && !strings.Contains(m[1], ".") {
-		return plain(m[0]), true
+		return text(m[0]), true
 	}
-	return plain(m[1]), true
+	return text(m[1]), true
 }
 
 func includeMarkdown(x *expander, file string, m []string, _ map[string]any) (text, bool) {
 	name, content := x.find(x.beside(file, m[1])...)
 	if name == "" {
-		return text{}, false
+		return nil, false
 	}
 	if len(m) > 2 {
 		o := options(m[2])
@@ -399,7 +405,7 @@ func liquidInclude(x *expander, file string, m []string, props map[string]any) (
 	}
 	name, content := x.find(names...)
 	if name == "" {
-		return text{}, false
+		return nil, false
 	}
 	given := options(m[3])
 	for key, v := range given { // {{ x }} and include.x within the parameters are values themselves
@@ -433,11 +439,11 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 				}
 			}
 		}
-		return text{}, false
+		return nil, false
 	}
 	name, content := x.find(x.beside(file, first)...)
 	if name == "" || first == "" {
-		return text{}, false
+		return nil, false
 	}
 	if lang, ok := o["code"].(string); ok && lang == "true" || !markdown(name) {
 		return x.code(name, content, true)
@@ -449,7 +455,7 @@ func shortcode(x *expander, file string, m []string, _ map[string]any) (text, bo
 func figure(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	o := options(m[1])
 	said := func(key string) string { s, _ := o[key].(string); return s }
-	return plain("![" + said("alt") + "](" + said("src") + ") " + strings.TrimSpace(said("title")+" "+said("caption")+" "+said("attr"))), true
+	return text("![" + said("alt") + "](" + said("src") + ") " + strings.TrimSpace(said("title")+" "+said("caption")+" "+said("attr"))), true
 }
 
 func markdown(name string) bool {
@@ -461,14 +467,14 @@ func gitBookTag(_ *expander, _ string, m []string, _ map[string]any) (text, bool
 	switch m[1] {
 	case "tab", "code":
 		if title, ok := o["title"].(string); ok {
-			return plain("\n**" + title + "**\n"), true
+			return text("\n**" + title + "**\n"), true
 		}
 	case "embed":
 		if to, ok := o["url"].(string); ok {
-			return plain("<" + to + ">"), true
+			return text("<" + to + ">"), true
 		}
 	}
-	return text{}, true
+	return nil, true
 }
 
 func wikiLink(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
@@ -477,11 +483,11 @@ func wikiLink(_ *expander, _ string, m []string, _ map[string]any) (text, bool) 
 		to = m[2]
 	}
 	if strings.Contains(to, ":") {
-		return plain(shown), true
+		return text(shown), true
 	}
 	name, anchor, _ := strings.Cut(strings.TrimSpace(to), "#")
 	if anchor != "" {
 		anchor = "#" + anchor
 	}
-	return plain("[" + shown + "](" + strings.ReplaceAll(name, " ", "-") + anchor + ")"), true
+	return text("[" + shown + "](" + strings.ReplaceAll(name, " ", "-") + anchor + ")"), true
 }

@@ -36,17 +36,9 @@ type Rules struct {
 	Autorefs bool
 }
 
-// A Part is a stretch of a text that another file holds.
-type Part struct {
-	_          struct{} `cbor:",toarray"`
-	Start, End int64
-	File       string
-}
-
 // A Text is a page as its generator builds it.
 type Text struct {
 	Content []byte
-	Parts   []Part   // a later one may lie within an earlier one
 	Files   []string // that were looked for, each once
 	Left    []string // what could not be expanded, as it is written
 	// the page's front matter has no line that opens it
@@ -67,7 +59,7 @@ var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
-	if Markup(name) || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
+	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
 	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)
@@ -84,7 +76,7 @@ func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, 
 		content = append([]byte("---\n"), content...)
 	}
 	made := x.file(file, content, nil, "")
-	return Text{Content: made.bytes, Parts: made.parts, Files: x.files, Left: x.left, Unopened: open}
+	return Text{Content: made, Files: x.files, Left: x.left, Unopened: open}
 }
 
 type expander struct {
@@ -98,23 +90,10 @@ type expander struct {
 	front map[string]any
 }
 
-// A text is what was made so far, with what other files gave to it.
-type text struct {
-	bytes []byte
-	parts []Part
-}
+// A text is what was made so far.
+type text []byte
 
-func (t *text) write(s string) { t.bytes = append(t.bytes, s...) }
-
-// take adds what another file gave.
-func (t *text) take(of text) {
-	at := int64(len(t.bytes))
-	for _, p := range of.parts {
-		p.Start, p.End = p.Start+at, p.End+at
-		t.parts = append(t.parts, p)
-	}
-	t.bytes = append(t.bytes, of.bytes...)
-}
+func (t *text) write(s string) { *t = append(*t, s...) }
 
 // lose notes what could not be expanded.
 func (x *expander) lose(written string) {
@@ -140,9 +119,9 @@ func (x *expander) gives(n int) bool {
 // value is a text in the place of a name that stands for it.
 func (x *expander) value(s string) (text, bool) {
 	if !x.gives(len(s)) {
-		return text{}, false
+		return nil, false
 	}
-	return plain(s), true
+	return text(s), true
 }
 
 // load reads a file, if not too many were read.
@@ -201,12 +180,11 @@ func (x *expander) beside(from, name string) []string {
 // include is the text of a file that another one takes in, expanded if it is a page's.
 func (x *expander) include(file string, content []byte, props map[string]any, children string) (text, bool) {
 	if !x.admits(content) {
-		return text{}, false
+		return nil, false
 	}
 	made := x.file(file, content, props, children)
-	x.made += len(made.bytes)
-	whole := Part{Start: 0, End: int64(len(made.bytes)), File: file}
-	return text{made.bytes, append([]Part{whole}, made.parts...)}, x.made <= mostMade
+	x.made += len(made)
+	return made, x.made <= mostMade
 }
 
 // file expands a file; of one that is taken in, its front matter is no text.
@@ -225,9 +203,9 @@ func (x *expander) file(name string, content []byte, props map[string]any, child
 	case ".adoc", ".asciidoc":
 		return x.adoc(name, content)
 	case ".ipynb":
-		return text{bytes: notebook(content)}
+		return notebook(content)
 	case ".org":
-		return text{bytes: org(content)}
+		return org(content)
 	}
 	made := x.directives(name, content, props)
 	if x.Kind == api.SiteSphinx {
@@ -251,7 +229,7 @@ func isMDX(name string, kind api.SiteKind) bool {
 	return ext == ".mdx" || ext == ".md" && kind == api.SiteDocusaurus
 }
 
-// replace makes a text of another one, with some of its stretches replaced. What other files gave keeps its file.
+// replace makes a text of another one, with some of its stretches replaced.
 func (t text) replace(edits []edit) text {
 	slices.SortStableFunc(edits, func(a, b edit) int {
 		if a.start != b.start {
@@ -260,33 +238,15 @@ func (t text) replace(edits []edit) text {
 		return b.end - a.end
 	})
 	var out text
-	var moved []move
 	at := 0
 	for _, e := range edits {
 		if e.start < at {
 			continue
 		}
-		moved = append(moved, move{at, e.start, len(out.bytes)})
-		out.bytes = append(out.bytes, t.bytes[at:e.start]...)
-		out.take(e.new)
+		out = append(append(out, t[at:e.start]...), e.new...)
 		at = e.end
 	}
-	moved = append(moved, move{at, len(t.bytes), len(out.bytes)})
-	out.bytes = append(out.bytes, t.bytes[at:]...)
-	place := func(p int64) int64 {
-		i, _ := slices.BinarySearchFunc(moved, int(p), func(m move, p int) int { return m.end - p })
-		if i == len(moved) {
-			return int64(len(out.bytes))
-		}
-		return int64(moved[i].to + max(0, int(p)-moved[i].start))
-	}
-	var parts []Part
-	for _, p := range t.parts {
-		p.Start, p.End = place(p.Start), place(p.End)
-		parts = append(parts, p)
-	}
-	out.parts = append(parts, out.parts...)
-	return out
+	return append(out, t[at:]...)
 }
 
 // An edit puts a text in the place of a stretch.
@@ -295,20 +255,15 @@ type edit struct {
 	new        text
 }
 
-// A move is where a stretch that stays goes.
-type move struct{ start, end, to int }
-
-func plain(s string) text { return text{bytes: []byte(s)} }
-
 // indented is a text whose further lines have the indentation of the line that takes it in.
 func (t text) indented(in string) text {
-	if in == "" || len(t.bytes) == 0 {
+	if in == "" || len(t) == 0 {
 		return t
 	}
 	var edits []edit
-	for i, c := range t.bytes[:len(t.bytes)-1] {
-		if c == '\n' && t.bytes[i+1] != '\n' {
-			edits = append(edits, edit{i + 1, i + 1, plain(in)})
+	for i, c := range t[:len(t)-1] {
+		if c == '\n' && t[i+1] != '\n' {
+			edits = append(edits, edit{i + 1, i + 1, text(in)})
 		}
 	}
 	return t.replace(edits)

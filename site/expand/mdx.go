@@ -32,23 +32,23 @@ type module struct {
 
 // mdx replaces imported parts, constants and properties by what they hold.
 func (x *expander) mdx(file string, src text, props map[string]any, children string) text {
-	p := markup.Parse("x.mdx", src.bytes)
+	p := markup.Parse("x.mdx", src)
 	m := x.module(file, p)
 	var edits []edit
 	for _, at := range m.expressions(p) {
-		made, ok := m.expression(x, string(src.bytes[at.Start:at.End]), props, children)
+		made, ok := m.expression(x, string(src[at.Start:at.End]), props, children)
 		if !ok {
-			x.lose("{" + string(src.bytes[at.Start:at.End]) + "}")
+			x.lose("{" + string(src[at.Start:at.End]) + "}")
 		}
 		edits = append(edits, edit{at.Start - 1, at.End + 1, made})
 	}
 	for _, at := range p.Scripts {
 		if isModule(p, at) {
-			edits = append(edits, edit{at.Start, at.End, text{}})
+			edits = append(edits, edit{at.Start, at.End, nil})
 		}
 	}
-	for _, at := range language.FindAllIndex(src.bytes, -1) {
-		edits = append(edits, edit{at[0], at[1] - 1, text{}})
+	for _, at := range language.FindAllIndex(src, -1) {
+		edits = append(edits, edit{at[0], at[1] - 1, nil})
 	}
 	for i := range p.Tags {
 		if e, ok := m.tag(x, p, i, props); ok {
@@ -189,7 +189,7 @@ func bindings(clause string) map[string]string {
 func (m *module) expression(x *expander, code string, props map[string]any, children string) (text, bool) {
 	code = strings.TrimSpace(code)
 	if code == "" {
-		return text{}, true
+		return nil, true
 	}
 	if code == "children" || code == "props.children" {
 		return x.value(children)
@@ -197,13 +197,13 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 	if file, ok := m.raw[code]; ok {
 		raw, err := x.load(file)
 		made, ok := x.code(file, raw, err == nil)
-		out := plain("\n\n")
-		out.take(made)
+		out := text("\n\n")
+		out = append(out, made...)
 		out.write("\n\n")
 		return out, ok
 	}
 	if !name.MatchString(code) {
-		return text{}, false
+		return nil, false
 	}
 	for prefix, values := range map[string]map[string]any{"": m.values, "props.": props, "frontMatter.": x.front, "frontmatter.": x.front} {
 		if rest, ok := strings.CutPrefix(code, prefix); ok {
@@ -215,7 +215,7 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 	if s, ok := said(props, code); ok {
 		return x.value(s)
 	}
-	return text{}, false
+	return nil, false
 }
 
 // shows are the attributes that readers see something of.
@@ -243,7 +243,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	}
 	if !ok {
 		drop := t.Self && m.local[t.Name] && !slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return slices.Contains(shows, a.Name) })
-		return edit{t.Span.Start, t.Span.End, text{}}, drop
+		return edit{t.Span.Start, t.Span.End, nil}, drop
 	}
 	given := map[string]any{}
 	for _, a := range t.Attrs {
@@ -255,7 +255,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 			if v, _ := script.Literal(of); v != nil {
 				given[a.Name] = v
 			} else if made, ok := m.expression(x, of, props, ""); ok {
-				given[a.Name] = string(made.bytes)
+				given[a.Name] = string(made)
 			}
 		}
 	}
@@ -263,11 +263,11 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	made, ok := x.include(file, bytes.TrimSpace(raw), given, inner)
 	if err != nil || !ok {
 		x.lose(string(p.Src[t.Span.Start:t.Span.End]))
-		return edit{t.Span.Start, end, text{}}, true
+		return edit{t.Span.Start, end, nil}, true
 	}
 	if t.Span.Start == 0 || p.Src[t.Span.Start-1] == '\n' || p.Src[t.Span.Start-1] == '>' {
-		out := plain("\n\n")
-		out.take(made)
+		out := text("\n\n")
+		out = append(out, made...)
 		out.write("\n\n")
 		made = out
 	}
@@ -276,10 +276,10 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 
 // headings makes headings of tags that have an anchor.
 func (x *expander) headings(src text) text {
-	if !bytes.Contains(src.bytes, []byte("<h")) {
+	if !bytes.Contains(src, []byte("<h")) {
 		return src
 	}
-	return src.replace(headingTags(markup.Parse("x.md", src.bytes)))
+	return src.replace(headingTags(markup.Parse("x.md", src)))
 }
 
 func headingTags(p *markup.Page) (edits []edit) {
@@ -292,7 +292,7 @@ func headingTags(p *markup.Page) (edits []edit) {
 		for _, a := range t.Attrs {
 			if id := string(p.Src[a.Value.Start:a.Value.End]); a.Name == "id" && a.Kind == "string" && id != "" && !strings.Contains(inner, "\n") {
 				edits = append(edits, edit{t.Span.Start, end.End,
-					plain("\n" + strings.Repeat("#", int(t.Name[1]-'0')) + " " + inner + " {#" + id + "}\n")})
+					text("\n" + strings.Repeat("#", int(t.Name[1]-'0')) + " " + inner + " {#" + id + "}\n")})
 			}
 		}
 	}

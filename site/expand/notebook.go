@@ -52,11 +52,11 @@ func notebook(content []byte) []byte {
 				out.write(fence("", shown) + "\n\n")
 			}
 		}
-		if len(out.bytes) > mostMade {
+		if len(out) > mostMade {
 			break
 		}
 	}
-	return out.bytes
+	return out
 }
 
 var ansi = regexp.MustCompile("\x1b\\[[0-9;]*[A-Za-z]")

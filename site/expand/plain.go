@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"strings"
 
+	"docent/internal/wordset"
 	"docent/site/markup"
 )
-
-// A docLine is a line with the file that it is from.
-type docLine struct{ s, file string }
 
 // A plainReader makes Markdown of a page in reStructuredText or AsciiDoc, of the blocks that site/markup finds in it.
 type plainReader struct {
 	*expander
 	file  string
-	lines []docLine
+	lines []string
 	page  *markup.Page
 	out   text
 
@@ -41,10 +39,10 @@ type openItem struct {
 }
 
 // read writes the blocks of lines.
-func (r *plainReader) read(name string, lines []docLine) {
+func (r *plainReader) read(name string, lines []string) {
 	var src bytes.Buffer
 	for _, l := range lines {
-		src.WriteString(l.s + "\n")
+		src.WriteString(l + "\n")
 	}
 	r.lines, r.page, r.slugs = lines, markup.Parse(name, src.Bytes()), map[string]bool{}
 	isRST := r.page.Format == markup.RST
@@ -79,7 +77,7 @@ func (r *plainReader) read(name string, lines []docLine) {
 			r.write(n, strings.Trim(string(r.page.Src[n.Text.Start:n.Text.End]), "\n"))
 		}
 	}
-	if len(r.out.bytes) > 0 {
+	if len(r.out) > 0 {
 		r.out.write("\n")
 	}
 }
@@ -144,12 +142,11 @@ func (r *plainReader) put(n *markup.Node, in, mark, s string, kind byte) {
 	if len(in) > 200 || !r.gives(len(in)*strings.Count(s, "\n")) {
 		in = ""
 	}
-	if len(r.out.bytes) > 0 {
+	if len(r.out) > 0 {
 		if r.out.write("\n"); !(r.bare || kind != 0 && r.last == kind) {
 			r.out.write("\n")
 		}
 	}
-	at := len(r.out.bytes)
 	r.out.write(in + mark)
 	below := "\n" + in + strings.Repeat(" ", len(mark))
 	for i, line := range strings.Split(s, "\n") {
@@ -161,15 +158,6 @@ func (r *plainReader) put(n *markup.Node, in, mark, s string, kind byte) {
 		r.out.write(line)
 	}
 	r.last, r.bare = kind, mark != "" && s == ""
-	file := r.lines[n.First].file
-	if file == r.file {
-		return
-	}
-	if parts := r.out.parts; len(parts) > 0 && parts[len(parts)-1].File == file && int(parts[len(parts)-1].End) >= at-2 {
-		parts[len(parts)-1].End = int64(len(r.out.bytes))
-		return
-	}
-	r.out.parts = append(r.out.parts, Part{Start: int64(at), End: int64(len(r.out.bytes)), File: file})
 }
 
 // note puts the kind of an admonition before its first paragraph.
@@ -263,10 +251,4 @@ func code(s string) string {
 // worded is a label as words.
 func worded(label string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(label) }
 
-func words(list string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		out[w] = true
-	}
-	return out
-}
+var words = wordset.Of

@@ -45,7 +45,7 @@ func (r *plainReader) define() {
 		case markup.NodeSubstitution:
 			r.subs[n.Mark] = strings.Join(strings.Fields(r.source(n.Text)), " ")
 		case markup.NodeDirective:
-			if name, ok := strings.CutPrefix(strings.TrimSpace(r.lines[n.First].s), ".. |"); ok { // an image
+			if name, ok := strings.CutPrefix(strings.TrimSpace(r.lines[n.First]), ".. |"); ok { // an image
 				name, _, _ = strings.Cut(name, "|")
 				r.subs[name] = directiveOptions(r.lines, n)["alt"]
 			}
@@ -69,14 +69,10 @@ func (r *plainReader) define() {
 }
 
 // gather are the lines of a file, with those of the files that it takes in where it names them.
-func (r *plainReader) gather(file string, lines []string) (out []docLine) {
-	own := make([]docLine, len(lines))
-	for i := range lines {
-		own[i] = docLine{lines[i], file}
-	}
+func (r *plainReader) gather(file string, lines []string) (out []string) {
 	src, at := strings.Join(lines, "\n"), 0
 	if !strings.Contains(src, "include::") {
-		return own
+		return lines
 	}
 	p := markup.Parse("x.rst", []byte(src))
 	for i := range p.Nodes {
@@ -84,27 +80,27 @@ func (r *plainReader) gather(file string, lines []string) (out []docLine) {
 		if n.Kind != markup.NodeDirective || n.First < at || n.Mark != "include" && n.Mark != "literalinclude" && n.Mark != "mdinclude" {
 			continue
 		}
-		out = append(out, own[at:n.First]...)
+		out = append(out, lines[at:n.First]...)
 		in := strings.Repeat(" ", n.Col)
-		for _, l := range r.included(file, n.Mark, src[n.Text.Start:n.Text.End], directiveOptions(own, n)) {
-			if l.s != "" && r.gives(len(in)) {
-				l.s = in + l.s
+		for _, l := range r.included(file, n.Mark, src[n.Text.Start:n.Text.End], directiveOptions(lines, n)) {
+			if l != "" && r.gives(len(in)) {
+				l = in + l
 			}
 			out = append(out, l)
 		}
-		out = append(out, docLine{"", file})
+		out = append(out, "")
 		at = n.End
 	}
-	return append(out, own[at:]...)
+	return append(out, lines[at:]...)
 }
 
 var rstOption = regexp.MustCompile(`^\s*:([\w-]+):(?:\s+(.*))?$`)
 
 // directiveOptions are those of a directive.
-func directiveOptions(lines []docLine, n *markup.Node) map[string]string {
+func directiveOptions(lines []string, n *markup.Node) map[string]string {
 	out := map[string]string{}
 	for _, line := range lines[n.Options[0]:n.Options[1]] {
-		if m := rstOption.FindStringSubmatch(line.s); m != nil {
+		if m := rstOption.FindStringSubmatch(line); m != nil {
 			out[m[1]] = m[2]
 		}
 	}
@@ -112,7 +108,7 @@ func directiveOptions(lines []docLine, n *markup.Node) map[string]string {
 }
 
 // included are the lines of a file that is taken in.
-func (r *plainReader) included(file, name, argument string, opts map[string]string) (out []docLine) {
+func (r *plainReader) included(file, name, argument string, opts map[string]string) (out []string) {
 	names := []string{path.Join(path.Dir(file), argument)}
 	if strings.HasPrefix(argument, "/") {
 		names = []string{path.Join(r.Root, argument)}
@@ -144,7 +140,7 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 		as, raw = "code-block:: "+strings.TrimPrefix(path.Ext(found), "."), []byte(markup.Dedent(string(raw)))
 	case path.Ext(found) == ".md":
 		made, ok := r.include(found, raw, nil, "")
-		if as, raw = "raw:: markdown", made.bytes; !ok {
+		if as, raw = "raw:: markdown", made; !ok {
 			r.lose(argument)
 		}
 	default:
@@ -152,12 +148,12 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 		defer func() { r.stack = r.stack[:len(r.stack)-1] }()
 		return r.gather(found, split(string(raw)))
 	}
-	out = append(out, docLine{".. " + as, found}, docLine{"", found})
+	out = append(out, ".. "+as, "")
 	for _, line := range split(strings.Trim(string(raw), "\n")) {
 		if line != "" {
 			line = "   " + line
 		}
-		out = append(out, docLine{line, found})
+		out = append(out, line)
 	}
 	return out
 }
@@ -215,15 +211,13 @@ var (
 func (r *plainReader) directive(n *markup.Node) {
 	name, argument := n.Mark, r.source(n.Text)
 	opts := directiveOptions(r.lines, n)
-	content := func() (lines []string) {
-		for _, l := range r.lines[max(n.Options[1], n.First+1):n.End] {
-			lines = append(lines, l.s)
-		}
+	content := func() []string {
+		lines := r.lines[max(n.Options[1], n.First+1):n.End]
 		r.skip = n.End
 		return strings.Split(strings.Trim(markup.Dedent(strings.Join(lines, "\n")), "\n"), "\n")
 	}
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(r.lines[n.First].s), ".. |"):
+	case strings.HasPrefix(strings.TrimSpace(r.lines[n.First]), ".. |"):
 		r.skip = n.End
 	case name == "raw" && argument == "markdown":
 		r.write(n, strings.Join(content(), "\n"))
@@ -315,7 +309,7 @@ var csvCell = regexp.MustCompile(`(?:^|,)\s*(?:"((?:[^"]|"")*)"|([^,"]*))`)
 func (r *plainReader) drawn(n *markup.Node) {
 	var lines []string
 	for _, l := range r.lines[n.First:n.End] {
-		lines = append(lines, l.s[min(n.Col, len(l.s)):])
+		lines = append(lines, l[min(n.Col, len(l)):])
 	}
 	border := lines[0]
 	grid := border[0] == '+'
@@ -489,8 +483,8 @@ var (
 func (x *expander) myst(file string, of text) text {
 	r := &plainReader{expander: x}
 	var edits []edit
-	for _, at := range mystFence.FindAllSubmatchIndex(of.bytes, -1) {
-		get := func(n int) string { return string(of.bytes[at[2*n]:at[2*n+1]]) }
+	for _, at := range mystFence.FindAllSubmatchIndex(of, -1) {
+		get := func(n int) string { return string(of[at[2*n]:at[2*n+1]]) }
 		name, argument, content := get(3), get(4), mystOption.ReplaceAllString(get(5), "")
 		var made text
 		title, isNote := rstNotes[name]
@@ -498,25 +492,29 @@ func (x *expander) myst(file string, of text) text {
 		case rstGone[name]:
 		case name == "eval-rst":
 			made = x.ofRST(file, content)
+		case name == "include" && strings.EqualFold(path.Ext(argument), ".md"):
+			if found, raw := x.find(path.Join(path.Dir(file), strings.TrimSpace(argument))); found != "" {
+				made, _ = x.include(found, raw, nil, "")
+			}
 		case name == "include", name == "literalinclude", name == "math", name == "image", name == "figure", name == "list-table", name == "csv-table":
-			made = x.ofRST(file, ".. "+name+":: "+argument+"\n"+string(plain("   "+get(5)).indented("   ").bytes))
+			made = x.ofRST(file, ".. "+name+":: "+argument+"\n"+string(text("   "+get(5)).indented("   ")))
 		case markup.IsCodeDirective(name) || name == "code-cell":
-			made = plain(fence(strings.TrimSpace(argument), content) + "\n\n")
+			made = text(fence(strings.TrimSpace(argument), content) + "\n\n")
 		case isNote && title != "":
-			made = plain("**" + title + ":** " + argument + "\n\n" + content + "\n")
+			made = text("**" + title + ":** " + argument + "\n\n" + content + "\n")
 		case argument != "":
-			made = plain("**" + argument + "**\n\n" + content + "\n")
+			made = text("**" + argument + "**\n\n" + content + "\n")
 		default:
-			made = plain(content)
+			made = text(content)
 		}
 		edits = append(edits, edit{at[0], at[1], made})
 	}
-	for _, at := range mystLabel.FindAllIndex(of.bytes, -1) {
-		edits = append(edits, edit{at[0], at[1], text{}})
+	for _, at := range mystLabel.FindAllIndex(of, -1) {
+		edits = append(edits, edit{at[0], at[1], nil})
 	}
-	for _, at := range mystRole.FindAllSubmatchIndex(of.bytes, -1) {
-		made := r.interpreted(string(of.bytes[at[2]:at[3]]), string(of.bytes[at[4]:at[5]]), false)
-		edits = append(edits, edit{at[0], at[1], plain(made)})
+	for _, at := range mystRole.FindAllSubmatchIndex(of, -1) {
+		made := r.interpreted(string(of[at[2]:at[3]]), string(of[at[4]:at[5]]), false)
+		edits = append(edits, edit{at[0], at[1], text(made)})
 	}
 	if len(edits) == 0 {
 		return of

@@ -178,7 +178,8 @@ const (
 )
 
 // byText maps the pages that are left to the files that are left, each to the likest. If two are as like, it is the one
-// in the folder of the page before, since sites list what belongs together side by side.
+// whose path has more words of the page's address, such as a version, or else the one in the folder of the page before,
+// since sites list what belongs together side by side.
 func (m *Map) byText(pages []Page, files []File, taken []bool) {
 	seed := maphash.MakeSeed()
 	holds := map[uint64][]int{} // files by phrase
@@ -222,7 +223,7 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 				}
 			}
 		}
-		at, best, next := likeliest(hits, len(all), before, files, sizes, taken)
+		at, best, next := likeliest(hits, len(all), pages[n].URL, before, files, sizes, taken)
 		if at < 0 || best < leastAlike {
 			continue
 		}
@@ -234,26 +235,43 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 	}
 }
 
-// likeliest is the file that has most of a page's phrases, how much of the file these are, and the same of the next one;
-// -1 if there is none. Before is the file of the page before.
-func likeliest(hits map[int]int, of int, before string, files []File, sizes []int, taken []bool) (at int, best, next float64) {
+// likeliest is the file that has most of a page's phrases, how much of the file these are, and the same of the next one,
+// were it taken or not; -1 if there is none. Before is the file of the page before.
+func likeliest(hits map[int]int, of int, address, before string, files []File, sizes []int, taken []bool) (at int, best, next float64) {
 	at = -1
+	named, beside := 0, false
+	words := wordsOf(address)
 	for _, i := range slices.Sorted(maps.Keys(hits)) {
+		score := float64(hits[i]) / float64(sizes[i])
 		if taken[i] || hits[i]*10 < of {
+			next = max(next, score)
 			continue
 		}
-		score := float64(hits[i]) / float64(sizes[i])
-		beside := before != "" && path.Dir(files[i].Path) == path.Dir(before)
+		has, there := 0, before != "" && path.Dir(files[i].Path) == path.Dir(before)
+		for word := range wordsOf(files[i].Path) {
+			if words[word] {
+				has++
+			}
+		}
+		nearer := has > named || has == named && there && !beside
 		switch {
-		case score > best+clearly || at < 0 || score >= best-clearly && beside && path.Dir(files[at].Path) != path.Dir(before):
-			at, best, next = i, score, max(best, next)
-		case score > best:
-			at, best, next = i, score, best
+		case at < 0 || score > best+clearly || score >= best-clearly && nearer,
+			score > best && has == named && there == beside:
+			at, best, next, named, beside = i, score, max(best, next), has, there
 		default:
 			next = max(next, score)
 		}
 	}
 	return at, best, next
+}
+
+// wordsOf are the words of a path, among which are numbers of versions.
+func wordsOf(p string) map[string]bool {
+	out := map[string]bool{}
+	for word := range strings.FieldsFuncSeq(strings.ToLower(p), func(r rune) bool { return r == '/' || r == '-' || r == '_' || r == ' ' }) {
+		out[word] = true
+	}
+	return out
 }
 
 // phrases are the hashes of the first three words in a row, so many, whatever marks stand between them.

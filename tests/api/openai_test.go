@@ -13,11 +13,12 @@ import (
 	"docent/tests/harness"
 )
 
-// TestOpenAIsClientsAsk drives the packages that people already have, for Node.js and Go. scripts/install-clients installs them.
-func TestOpenAIsClientsAsk(t *testing.T) {
+// TestPublishedClientsAsk drives the packages that people already have: OpenAI's for Node.js and Go, and AG-UI's, which CopilotKit uses.
+// scripts/install-clients installs them.
+func TestPublishedClientsAsk(t *testing.T) {
 	t.Parallel()
 	const clients = "../testdata/clients"
-	need.Installed(t, "OpenAI's clients", "scripts/install-clients", clients+"/node_modules/openai", clients+"/node_modules/.bin/openai-go")
+	need.Installed(t, "published clients", "scripts/install-clients", clients+"/node_modules/openai", clients+"/node_modules/@ag-ui/client", clients+"/node_modules/.bin/openai-go")
 	server, _, harbour, slow := harness.NewChatServer(t, 40, 60)
 	settings, err := json.Marshal(map[string]any{"url": server.URL, "key": harbour.Assistant, "domain": harbour.Domain,
 		"slow": map[string]string{"domain": slow.Domain, "key": slow.Assistant}})
@@ -28,17 +29,18 @@ func TestOpenAIsClientsAsk(t *testing.T) {
 	defer cancel()
 	for name, cmd := range map[string]*exec.Cmd{
 		"Node.js": exec.CommandContext(ctx, "node", "openai.mjs"),
+		"AG-UI":   exec.CommandContext(ctx, "node", "agui.mjs"),
 		"Go":      exec.CommandContext(ctx, "node_modules/.bin/openai-go", server.URL, harbour.Assistant, harbour.Domain),
 	} {
 		cmd.Dir = clients
-		cmd.Env = append(os.Environ(), "DOCENT_OPENAI="+string(settings))
+		cmd.Env = append(os.Environ(), "DOCENT_OPENAI="+string(settings), "DOCENT_AGUI="+string(settings))
 		var problems, wrong bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &problems, &wrong
 		if err := cmd.Run(); err != nil {
 			t.Fatalf("%s: %v\n%s", name, err, wrong.String())
 		}
 		if problems.Len() > 0 {
-			t.Errorf("the client for %s is not served as it should be:\n%s", name, problems.String())
+			t.Errorf("the client %s is not served as it should be:\n%s", name, problems.String())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -63,7 +64,7 @@ func realSite(t *testing.T, s map[string]string, dir, out string) []string {
 	read, of := fromSource(t, api.Project{DocsDir: s["docs-dir"]}, tree)
 	v := compare(shown, read, generated)
 
-	crawled, said := crawl(t, out, s["base"])
+	crawled, said := crawl(t, out, s["base"], s["start"])
 	pages, _ := fromSource(t, api.Project{Site: api.SiteCollected}, crawled)
 	byAddress := map[string]*reading{}
 	for _, r := range pages {
@@ -76,10 +77,13 @@ func realSite(t *testing.T, s map[string]string, dir, out string) []string {
 		t.Log("by the site:\n" + strings.Join(w.said, "\n"))
 	}
 	m := mapping{say: say, t: t}
-	m.measure(tree, s["docs-dir"], s["base"], read, crawled, said, generated)
+	m.measure(tree, s["docs-dir"], s["base"], read, crawled, said, func(at string) bool { return generated(at) || shown[at] != nil && shown[at].bare })
 	kind := fmt.Sprintf("%s (%s)", s["repository"], of.Site.Kind)
 	return []string{kind + " source: " + v.row(), kind + " site: " + w.row(), kind + " map: " + m.row()}
 }
+
+// origins are those of a sitemap's addresses: where the site is really published.
+var origins = regexp.MustCompile(`(<loc>|Sitemap: )https?://[^/<\s]+`)
 
 func inFolder(t *testing.T, dir string) corpora.Tree {
 	t.Helper()
@@ -101,8 +105,8 @@ func inFolder(t *testing.T, dir string) corpora.Tree {
 	return tree
 }
 
-// crawl reads a built site as a static host serves it, below a base.
-func crawl(t *testing.T, dir, base string) (pages corpora.Tree, said site.Collected) {
+// crawl reads a built site as a static host serves it, below a base, from where it starts.
+func crawl(t *testing.T, dir, base, start string) (pages corpora.Tree, said site.Collected) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		below, ok := strings.CutPrefix(path.Clean(r.URL.Path), base)
@@ -121,6 +125,9 @@ func crawl(t *testing.T, dir, base string) (pages corpora.Tree, said site.Collec
 			http.NotFound(w, r)
 			return
 		}
+		if path.Ext(name) == ".xml" || path.Base(name) == "robots.txt" {
+			body = origins.ReplaceAll(body, []byte("${1}http://"+r.Host))
+		}
 		if path.Ext(name) == ".html" {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		}
@@ -130,7 +137,7 @@ func crawl(t *testing.T, dir, base string) (pages corpora.Tree, said site.Collec
 	to := t.TempDir()
 	at := website.Place{Pages: filepath.Join(to, "pages"), State: to}
 	report, err := website.New(website.Options{Pause: -1, Cell: cell.InProcess(website.Kinds()...)}).Crawl(t.Context(),
-		website.Settings{Start: server.URL + base + "/", AllowPrivate: true}, at, func(string, int, int) {})
+		website.Settings{Start: server.URL + base + "/" + start, AllowPrivate: true}, at, func(string, int, int) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,7 +38,7 @@ var mayImport = []folder{
 	{"model", "builtin questions rewrite", "api internal search site"},
 	{"actors", "gaps gaps/topics job job/startjob pulls/review reports thread",
 		"agent api forge internal model persistence search"},
-	{"router", "widget", "actors api forge internal model persistence search"},
+	{"router", "oauth widget", "actors api forge internal model persistence search"},
 	{"web", "", "actors api docs forge internal model persistence router search site"},
 	{"cmd", "", "actors agent api bench deploy docs forge internal model persistence router search site web"},
 	{"tests", "", "actors api bench cmd internal model persistence search"},

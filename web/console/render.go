@@ -100,12 +100,20 @@ func (p page) May(role string) bool {
 	return p.visit.Who.Role(p.visit.Org).AtLeast(api.Role(role))
 }
 
+// Here returns the address to which a visitor comes back who signs in first, with what it asks for.
+func (p page) Here() string {
+	if p.visit == nil {
+		return p.Path
+	}
+	return p.visit.page()
+}
+
 // Side reports whether the page has a menu beside it.
 func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 
 // help are the pages of the documentation that explain pages, by the beginnings of their templates' names.
 var help = map[string]string{
-	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "automation": "console/automations",
+	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "console/automations",
 	"automations": "console/automations", "connect": "console/webhooks", "conversations": "console/conversations",
 	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "console/webhooks", "job": "console/jobs",
 	"jobs": "console/jobs", "keys": "console/keys", "models": "deploy/models", "overview": "console/overview",

@@ -275,6 +275,9 @@ func (v *Visit) SessionLines(all []api.SignIn) []SessionLine {
 	lines := make([]SessionLine, len(all))
 	for i, in := range all {
 		lines[i] = SessionLine{in, device(in.Agent), in.ID == v.Who.SignIn.ID}
+		if in.Kind == api.SessionOfClient {
+			lines[i].Device = in.Agent
+		}
 	}
 	return lines
 }

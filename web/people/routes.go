@@ -4,6 +4,7 @@ package people
 import (
 	"time"
 
+	"docent/router/oauth"
 	"docent/web/console"
 	"docent/web/password"
 )
@@ -17,6 +18,8 @@ type Deps struct {
 	Newcomers Newcomers
 	// Counts counts the attempts to sign in on several nodes. A single node counts in memory if it is nil.
 	Counts Counts
+	// Clients lets clients of MCP in. Nobody is asked for them if it is nil.
+	Clients *oauth.Server
 }
 
 type handler struct {
@@ -43,6 +46,10 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get("/invite/:token", console.Anybody, h.showInvitation),
 		console.Post("/invite/:token", console.Anybody, h.acceptInvitation),
 		console.Post("/invite/:token/provider", console.Anybody, h.joinWithProvider),
+
+		// Whom a client is to act for: who is signed in, or a reader whom the site knows
+		console.Get(oauth.AuthorizePath, console.Anybody, h.showAuthorize),
+		console.Post(oauth.AuthorizePath+"/decide", console.Anybody, h.decide),
 
 		// Everyone who is signed in
 		console.Get(accountPath, console.SignedIn, h.showAccount),

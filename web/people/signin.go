@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/internal/background"
 	"docent/persistence/catalog"
+	"docent/router/oauth"
 	"docent/web/console"
 )
 
@@ -25,7 +26,7 @@ func local(next string) string {
 		strings.ContainsFunc(next, func(r rune) bool { return r == '\\' || r < ' ' }) {
 		return "/console"
 	}
-	for _, ours := range []string{"/pulls/", "/invite/", "/console/"} {
+	for _, ours := range []string{"/pulls/", "/invite/", "/console/", oauth.AuthorizePath} {
 		if strings.HasPrefix(u.Path, ours) {
 			return (&url.URL{Path: u.Path, RawQuery: u.RawQuery}).String()
 		}

@@ -3,6 +3,7 @@ package projects
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -213,6 +214,8 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 			"Optional. Pages in browsers beside the site's own, separated by commas, such as https://app.example.com; * for all."),
 		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
 			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),
+		f.text("readerSignIn", "Sign-in of readers", p.ReaderSignIn,
+			"Optional. The https address of your site where readers sign in to connect an editor or a chat to private pages, over MCP."),
 	}}
 }
 
@@ -290,6 +293,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("model", &p.Model)
 	set("deflection", &p.Deflection)
 	set("readerJwks", &p.ReaderJWKS)
+	set("readerSignIn", &p.ReaderSignIn)
 	set("labels", &p.Labels)
 	set("pulls.title", &p.Pulls.Title)
 	set("pulls.reviewers", &p.Pulls.Reviewers)
@@ -333,9 +337,7 @@ func (s *handler) changeSettings(v *console.Visit) error {
 	if more := console.Faults(p.Validate()); len(more) > 0 {
 		problems = more
 	}
-	for name, text := range wrong {
-		problems[name] = text
-	}
+	maps.Copy(problems, wrong)
 	if len(problems) > 0 {
 		return s.settingsPage(v, http.StatusBadRequest, form, problems, "")
 	}
@@ -394,6 +396,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("model", a.Model != b.Model)
 	differ("deflection", a.Deflection != b.Deflection)
 	differ("readerJwks", a.ReaderJWKS != b.ReaderJWKS)
+	differ("readerSignIn", a.ReaderSignIn != b.ReaderSignIn)
 	differ("options", a.Options != b.Options)
 	differ("labels", a.Labels != b.Labels)
 	differ("pulls", a.Pulls != b.Pulls)

@@ -79,6 +79,8 @@ func widgetFields(w api.Widget) []console.Field {
 		{Name: "greeting", Label: "Greeting", Value: w.Greeting, Hint: "What the dialog says before the first question."},
 		{Name: "suggestions", Label: "Suggested questions", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
 			Hint: "One in each line, at most six."},
+		{Name: "contact", Label: "Contact", Value: w.Contact,
+			Hint: "An email address or URL of people who help, after the last answer. An email begins with the conversation. Everybody sees it."},
 	}
 }
 
@@ -86,7 +88,8 @@ func widgetFields(w api.Widget) []console.Field {
 func filledIn(p api.Project, form url.Values) (api.Project, map[string]string) {
 	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	p.Widget = api.Widget{Accent: text("accent"), AccentDark: text("accentDark"), Theme: text("theme"), Button: text("button"),
-		Label: text("label"), Language: text("language"), Greeting: text("greeting"), Suggestions: console.Lines(form.Get("suggestions"))}
+		Label: text("label"), Language: text("language"), Greeting: text("greeting"), Suggestions: console.Lines(form.Get("suggestions")),
+		Contact: text("contact")}
 	p = p.WithDefaults()
 	problems := map[string]string{}
 	for name, problem := range console.Faults(p.Validate()) {

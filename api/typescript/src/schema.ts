@@ -45,7 +45,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -84,7 +84,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -116,7 +116,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -157,7 +157,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -188,7 +188,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -304,7 +304,7 @@ export interface paths {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -1014,6 +1014,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/ag-ui/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask as clients of AG-UI do
+         * @description For CopilotKit and other clients of AG-UI: a run is a question, and its last message is what is asked. Messages before it are the conversation so far,
+         *     unless `threadId` is a thread's, which has its own. System messages and `context` are shown to a language model as context; they set no rules. The pages
+         *     that the answer cites are a list at the end of the text, and an event `CUSTOM` named `sources`. State, tools and unknown fields are passed over.
+         */
+        post: operations["runAgent"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightRun"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/models": {
         parameters: {
             query?: never;
@@ -1463,6 +1492,66 @@ export interface components {
             role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             content?: string | components["schemas"]["MessagePart"][] | null;
         };
+        RunInput: {
+            /** @description The client's own, or a thread's id: then the run continues that thread. */
+            threadId: string;
+            runId: string;
+            messages: components["schemas"]["RunMessage"][];
+            context?: {
+                description?: string | null;
+                value?: string | null;
+            }[] | null;
+            /** @description Other members are passed over. */
+            forwardedProps?: {
+                /** @description Who asks. Left out, it is `anonymous`. */
+                fp?: string | null;
+                /** @description The thread's secret, where the project asks for it. */
+                threadKey?: string | null;
+                retrievalPageSize?: number;
+                currentPath?: string | null;
+                filter?: components["schemas"]["Filter"];
+            } | null;
+        };
+        RunMessage: {
+            /** @enum {string} */
+            role: "activity" | "reasoning" | "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            /** @description Text, or parts as of `MessagePart`; of `activity` anything. */
+            content?: unknown;
+        };
+        /**
+         * @description The `data` of one server-sent event of AG-UI. `threadId` and `runId` are the client's; the thread's own id and the answer's are in `result`. A fault
+         *     after the first byte is a `RUN_ERROR`.
+         */
+        RunEvent: {
+            /** @enum {string} */
+            type: "RUN_STARTED" | "TEXT_MESSAGE_START" | "TEXT_MESSAGE_CONTENT" | "TEXT_MESSAGE_END" | "TOOL_CALL_START" | "TOOL_CALL_ARGS" | "TOOL_CALL_END" | "TOOL_CALL_RESULT" | "CUSTOM" | "RUN_FINISHED" | "RUN_ERROR";
+            threadId?: string;
+            runId?: string;
+            messageId?: string;
+            /** @enum {string} */
+            role?: "assistant" | "tool";
+            delta?: string;
+            toolCallId?: string;
+            /** @enum {string} */
+            toolCallName?: "search";
+            /** @description What a search has found as JSON. */
+            content?: string;
+            /** @enum {string} */
+            name?: "sources";
+            value?: {
+                url: string;
+                title: string;
+                excerpt?: string;
+            }[];
+            result?: {
+                messageId: components["schemas"]["MessageId"];
+                threadId?: components["schemas"]["ThreadId"];
+                threadKey?: string;
+            };
+            /** @enum {string} */
+            code?: "no_answer";
+            message?: string;
+        };
         /**
          * @example {
          *       "id": "docs.example.com",
@@ -1618,100 +1707,6 @@ export interface components {
             };
         };
         /**
-         * @description An event as webhooks get it. Fields are only added within a version.
-         * @example {
-         *       "type": "job.ended",
-         *       "version": 1,
-         *       "timestamp": "2026-11-23T10:13:00.102Z",
-         *       "data": {
-         *         "project": {
-         *           "id": "docs",
-         *           "domain": "docs.example.com"
-         *         },
-         *         "job": {
-         *           "id": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
-         *           "title": "Rename the setting",
-         *           "link": "https://docent.example.com/console/default/docs.example.com/jobs/job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT",
-         *           "status": "completed",
-         *           "outcome": "changed",
-         *           "message": "Renamed in 3 pages.",
-         *           "instruction": "job_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
-         *         }
-         *       }
-         *     }
-         */
-        WebhookEvent: {
-            /** @enum {string} */
-            type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
-            /** @enum {integer} */
-            version: 1;
-            /**
-             * Format: date-time
-             * @description When it happened.
-             */
-            timestamp: string;
-            data: components["schemas"]["WebhookData"];
-        };
-        /**
-         * @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes.
-         * @example {
-         *       "project": {
-         *         "id": "docs",
-         *         "domain": "docs.example.com"
-         *       },
-         *       "webhook": "whk_0VYp0gyhLwbDbABvKJz17ymq6NJWxT"
-         *     }
-         */
-        WebhookData: {
-            project: {
-                id: string;
-                domain: string;
-            };
-            job?: {
-                id: string;
-                title: string;
-                /** @description Of its page on the console. */
-                link?: string;
-                /**
-                 * @description Of `job.ended`.
-                 * @enum {string}
-                 */
-                status?: "completed" | "failed" | "cancelled";
-                /** @description Of `job.ended`, where it is completed. */
-                outcome?: string;
-                message?: string;
-                /** @description The id of the instruction that has ended. */
-                instruction?: string;
-                /** @description Instructions that the job goes on with. */
-                waiting?: number;
-            };
-            pullRequest?: {
-                link: string;
-                branch?: string;
-                /** @enum {string} */
-                state?: "open" | "merged" | "closed";
-            };
-            question?: {
-                /** @description Of the answer's message. */
-                id: string;
-                threadId: string;
-                text?: string;
-                /** @description That the reader was on. */
-                page?: string;
-                /** @enum {string} */
-                channel?: "web" | "api";
-                /** Format: date-time */
-                askedAt?: string;
-                /** @description Of the conversation's page on the console. */
-                link?: string;
-            };
-            rating?: {
-                comment?: string;
-            };
-            /** @description The webhook that is tested. */
-            webhook?: string;
-        };
-        /**
          * @example {
          *       "error": "there is no such job",
          *       "message": "there is no such job",
@@ -1779,6 +1774,8 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
+            /** @description E-mail or web address of people who help. */
+            contact?: string;
             /** @description A question in each line. */
             suggestions?: string;
             /**
@@ -2141,15 +2138,10 @@ export interface components {
             content?: string | components["schemas"]["MessagePart"][] | null;
             parts?: components["schemas"]["MessagePart"][] | null;
         };
-        MessagePart: components["schemas"]["TextPart"] | components["schemas"]["OtherPart"];
-        TextPart: {
-            /** @constant */
-            type: "text";
-            text: string;
-        };
-        /** @description A part of any other type. It is passed over. */
-        OtherPart: {
+        /** @description Text, or a part of any other type, which is passed over. */
+        MessagePart: {
             type: string;
+            text?: string;
         };
         /**
          * @description The `data` of one server-sent event of an answer in version 2: a chunk of the UI message stream of chat SDK 5 and later. The last one
@@ -3360,21 +3352,6 @@ export interface components {
     };
     parameters: {
         /**
-         * @description The event. It is the same in every attempt.
-         * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
-         */
-        webhookId: string;
-        /**
-         * @description When the attempt was made, in seconds since 1970.
-         * @example 1795428780
-         */
-        webhookTimestamp: string;
-        /**
-         * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
-         * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
-         */
-        webhookSignature: string;
-        /**
          * @description The id of the project.
          * @example docs
          */
@@ -3388,7 +3365,7 @@ export interface components {
          * @description The id of the job.
          * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
          */
-        jobId: string;
+        jobOfPath: string;
         /** @description Not before this: RFC 3339, or YYYY-MM-DD for the beginning of a day in UTC. */
         dateFrom: string;
         /** @description Before this, in the same forms. */
@@ -3398,9 +3375,9 @@ export interface components {
         /** @description The `nextCursor` of the page before. */
         cursor: string;
         /** @description All feedback is `contextual`. */
-        feedbackSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
+        withSource: "code_snippet" | "contextual" | "agent" | "thumbs_only";
         /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-        feedbackStatus: string;
+        withStatus: string;
         /** @description Who asked. Left out, it is `anonymous` for a thread's id, and that chat's own reader for a chat's id. */
         fp: string;
         /** @description The thread's secret, where the project asks for it. */
@@ -3521,7 +3498,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3578,7 +3555,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3632,7 +3609,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3687,7 +3664,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3755,7 +3732,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3817,7 +3794,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -3857,7 +3834,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -4137,7 +4114,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -4179,7 +4156,7 @@ export interface operations {
                  * @description The id of the job.
                  * @example job_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8
                  */
-                id: components["parameters"]["jobId"];
+                id: components["parameters"]["jobOfPath"];
             };
             cookie?: never;
         };
@@ -5602,9 +5579,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5650,9 +5627,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5698,9 +5675,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -5746,9 +5723,9 @@ export interface operations {
                 /** @description Before this, in the same forms. */
                 dateTo?: components["parameters"]["dateTo"];
                 /** @description All feedback is `contextual`. */
-                source?: components["parameters"]["feedbackSource"];
+                source?: components["parameters"]["withSource"];
                 /** @description A list separated by commas of pending, in_progress, resolved, dismissed. All feedback is `pending`. */
-                status?: components["parameters"]["feedbackStatus"];
+                status?: components["parameters"]["withStatus"];
                 /** @description How many entries at most. */
                 limit?: components["parameters"]["limit"];
                 /** @description The `nextCursor` of the page before. */
@@ -6399,6 +6376,121 @@ export interface operations {
             query?: never;
             header?: never;
             path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    runAgent: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "threadId": "7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11",
+                 *       "runId": "1f0c9a7b",
+                 *       "messages": [
+                 *         {
+                 *           "id": "m1",
+                 *           "role": "user",
+                 *           "content": "How do I rotate a key?"
+                 *         }
+                 *       ],
+                 *       "tools": [],
+                 *       "context": [],
+                 *       "state": {},
+                 *       "forwardedProps": {}
+                 *     }
+                 */
+                "application/json": components["schemas"]["RunInput"];
+            };
+        };
+        responses: {
+            /** @description The answer. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Thread-Id": components["headers"]["X-Thread-Id"];
+                    "X-Thread-Key": components["headers"]["X-Thread-Key"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WholeAnswer"];
+                    /**
+                     * @example data: {"type":"RUN_STARTED","threadId":"7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11","runId":"1f0c9a7b"}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_START","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","role":"assistant"}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_CONTENT","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","delta":"Make the new key first."}
+                     *
+                     *     data: {"type":"TEXT_MESSAGE_END","messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}
+                     *
+                     *     data: {"type":"RUN_FINISHED","threadId":"7d1c1a35-0f6d-4b7e-9a53-0f3d0f1f3c11","runId":"1f0c9a7b","result":{"messageId":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","threadId":"thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"}}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["ForbiddenOrUnproven"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflightRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
             cookie?: never;
         };
         requestBody?: never;
@@ -7571,24 +7663,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7609,24 +7761,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7647,24 +7859,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7685,24 +7957,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7723,24 +8055,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7761,24 +8153,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {
@@ -7799,24 +8251,84 @@ export interface operations {
                  * @description The event. It is the same in every attempt.
                  * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
                  */
-                "webhook-id": components["parameters"]["webhookId"];
+                "webhook-id": string;
                 /**
                  * @description When the attempt was made, in seconds since 1970.
                  * @example 1795428780
                  */
-                "webhook-timestamp": components["parameters"]["webhookTimestamp"];
+                "webhook-timestamp": string;
                 /**
                  * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
                  * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
                  */
-                "webhook-signature": components["parameters"]["webhookSignature"];
+                "webhook-signature": string;
             };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["WebhookEvent"];
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
             };
         };
         responses: {

@@ -30,10 +30,8 @@ func newProjectCommand(prog cli.Program) *cobra.Command {
 		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk",
 		SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Run(cmd, operator.OpProjectRemove, operator.ProjectParams{ID: api.ProjectID(gone)}, nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
+			return o.Do(cmd, operator.OpProjectRemove, operator.ProjectParams{ID: api.ProjectID(gone)},
+				map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
 		},
 	}
 	cli.Named(remove, &gone, "id", "the project's NAME", false)
@@ -54,7 +52,7 @@ func newProjectCommand(prog cli.Program) *cobra.Command {
 func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags := cmd.Flags()
 	flags.StringVar(&p.Domain, "domain", "", "name of the project in assistant URLs, for instance docs.example.com")
-	flags.StringVar(&p.Name, "title", "", "name shown to people")
+	flags.StringVar(&p.Name, "title", "", "what answers call the product (when it is added, what the site's configuration calls it)")
 	flags.StringVar(&p.Name, "name", "", "as --title, for scripts of earlier versions")
 	_ = flags.MarkHidden("name") // it is there
 	flags.StringVar(&p.Source, "source", "",
@@ -85,6 +83,8 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"environment variable that holds the code host's token, or NAME where NAME_FILE names a file that does")
 	flags.StringVar(&p.ReaderJWKS, "reader-jwks", "",
 		"https address of the JSON Web Key Set whose ES256 keys sign reader tokens, for private documentation")
+	flags.StringVar(&p.ReaderSignIn, "reader-sign-in", "",
+		"https address where the site signs readers in who connect an MCP client to private documentation")
 	flags.Int64Var(&p.AppID, "app-id",
 		0, "id of a GitHub App; --token-env then names the variable with the app's private key")
 	flags.StringVar(&p.Labels, "labels", "", "labels for the pull requests, separated by commas")
@@ -268,6 +268,9 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 		return cli.PrintJSON(out, p)
 	}
 	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	if p.Name != "" {
+		fmt.Fprintf(out, "Answers call it %s; --title says otherwise.\n", p.Name)
+	}
 	if p.Address != "" {
 		fmt.Fprintf(out, "Readers find the pages at %s (%s).\n", p.Address, p.AddressFrom)
 	}

@@ -16,7 +16,9 @@ import (
 	"docent/persistence/catalog"
 	"docent/persistence/quota"
 	"docent/router"
+	"docent/router/oauth"
 	"docent/router/ownkey"
+	"docent/router/readertoken"
 	"docent/search/sources"
 	"docent/web"
 	"docent/web/oidc"
@@ -26,11 +28,15 @@ import (
 
 // newPages builds the pages over the packages below.
 func (a *Server) newPages(secret []byte) (*web.Server, error) {
+	c := a.config
+	a.readerTokens = readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, a.Log)
+	a.clients = oauth.New(oauth.Deps{Catalog: a.Stores.Catalog, Readers: a.readerTokens, Policy: c.Targets(), Secret: secret,
+		PublicURL: c.PublicURL, Now: c.Now})
 	a.closers = append(a.closers, func() error { a.Operator.Wait(); return nil })
 	deps := web.Deps{
 		Catalog: a.Stores.Catalog, Pulls: a.Stores.Hub, Projects: conditions{a}, Allowances: allowances{a},
 		Threads: a.System.Threads(), Jobs: a.System.Jobs(), Work: a.starter,
-		Log: a.Log, Now: a.config.Now, Version: build.Get().Version, Secret: secret, PublicURL: a.config.PublicURL,
+		Log: a.Log, Now: a.config.Now, Version: build.Get().Version, Secret: secret, PublicURL: a.config.PublicURL, Clients: a.clients,
 		Cell:       a.Stores.Cells.Pages.Do,
 		PreviewKey: func(p api.Project, now time.Time) string { return ownkey.Preview(secret, p, now) },
 	}

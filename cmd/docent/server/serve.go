@@ -56,6 +56,7 @@ import (
 	"docent/router"
 	forwarding "docent/router/forward"
 	"docent/router/mcp"
+	"docent/router/oauth"
 	"docent/router/readertoken"
 	"docent/router/reqbody"
 	"docent/search"
@@ -195,10 +196,12 @@ type Server struct {
 	probes   doctor.Probes
 	tracer   *tracing.Tracer // nil while there are no traces
 
-	drained   func(context.Context, *http.Server, net.Listener)                  // ends the edge
-	counts    people.Counts                                                      // what all nodes count; nil if this server counts by itself
-	usedProof func(context.Context, string, time.Duration) (bool, func(), error) // the same of solutions
-	warmed    chan struct{}                                                      // closed once the indexes are open
+	drained      func(context.Context, *http.Server, net.Listener)                  // ends the edge
+	counts       people.Counts                                                      // what all nodes count; nil if this server counts by itself
+	usedProof    func(context.Context, string, time.Duration) (bool, func(), error) // the same of solutions
+	readerTokens *readertoken.Verifier
+	clients      *oauth.Server // nil without a public address that tokens may be sent to
+	warmed       chan struct{} // closed once the indexes are open
 
 	automations *automation.Runner
 	starter     startjob.Starter // gives instructions to jobs from pages
@@ -338,7 +341,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
 		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
-		Tools: a.tools, Readers: readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, log), UsedProof: a.usedProof,
+		Tools: a.tools, Readers: a.readerTokens, OAuth: a.clients, UsedProof: a.usedProof,
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.StrictTransport(), Limits: c.Limits, TrustedProxies: config.Prefixes(c.TrustedProxies), MetricsFrom: config.Prefixes(c.MetricsFrom),
 		ClientShare: c.MaxClientShare, Unlimited: config.Prefixes(c.Unlimited),

@@ -416,6 +416,51 @@ func TestAOneTimeLinkWorksOnce(t *testing.T) {
 	})
 }
 
+func TestATokenIsReplacedOnce(t *testing.T) {
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		clock := catalogtest.NewClock()
+		c := p.Open(catalog.Options{Now: clock.Now})
+		now, end := clock.Now(), clock.Now().Add(90*24*time.Hour)
+		made := catalogtest.Must(c.AddSession(t.Context(), api.SignIn{Kind: api.SessionOfClient, Key: make([]byte, 32), CreatedAt: now,
+			ExpiresAt: now.Add(time.Minute), Idle: time.Hour}, [32]byte{1}))(t)
+		var several sync.WaitGroup
+		errs := make([]error, 5)
+		for i := range errs {
+			several.Go(func() { errs[i] = c.ReplaceToken(t.Context(), [32]byte{1}, [32]byte{byte(10 + i)}, end) })
+		}
+		several.Wait()
+		winner := -1
+		for i, err := range errs {
+			switch {
+			case err == nil && winner < 0:
+				winner = i
+			case !errors.Is(err, api.ErrNotFound):
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		if winner < 0 {
+			t.Fatal("nobody replaced it")
+		}
+		next := [32]byte{byte(10 + winner)}
+		clock.Add(time.Minute)
+		if in, err := c.SessionByHash(t.Context(), next); err != nil || in.ID != made.ID || !in.Live(clock.Now()) {
+			t.Errorf("the session is %+v, %v", in, err)
+		}
+		if _, err := c.SessionByHash(t.Context(), [32]byte{1}); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("the token before finds it after a minute: %v", err)
+		}
+		if all := catalogtest.Must(c.Sessions(t.Context(), api.SessionQuery{Links: true}))(t); len(all) > 0 {
+			t.Errorf("it is listed as the operator's: %+v", all)
+		}
+		if err := c.EndSession(t.Context(), made.ID); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.ReplaceToken(t.Context(), next, [32]byte{99}, end); !errors.Is(err, api.ErrNotFound) {
+			t.Errorf("after its end: %v", err)
+		}
+	})
+}
+
 func TestTheAuditLogIsReadInPages(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		clock := catalogtest.NewClock()

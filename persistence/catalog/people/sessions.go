@@ -216,6 +216,32 @@ func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byt
 	return renewed && err == nil, err
 }
 
+// ReplaceToken gives the session that has one token another, and says when it ends then. It fails with api.ErrNotFound if
+// no session that goes on has the token: of two who bring it at the same time, one is late. What came with the token
+// before is good for some seconds more.
+func (s *Store) ReplaceToken(ctx context.Context, before, after [32]byte, expires time.Time) error {
+	now := s.db.Now()
+	err := s.db.Change(ctx, "replace a token", func(ctx context.Context, tx bun.Tx) error {
+		var row sessionRow
+		err := database.Lock(ctx, tx.NewSelect().Model(&row).Where("hash = ?", before[:]).Where("ended_at = 0").
+			Where("expires_at > ?", now.UnixMilli()), fmt.Errorf("session: %w", api.ErrNotFound))
+		if err != nil {
+			return err
+		}
+		if err := database.CheckRow(&row); err != nil {
+			return err
+		}
+		row.OldHash, row.Hash, row.RenewedAt, row.ExpiresAt = row.Hash, after[:], now.UnixMilli(), expires.UnixMilli()
+		database.SetChecksum(&row)
+		_, err = tx.NewUpdate().Model(&row).Column("hash", "old_hash", "renewed_at", "expires_at", "checksum").WherePK().Exec(ctx)
+		return err
+	})
+	if err == nil {
+		s.db.Forget(lookSessions)
+	}
+	return err
+}
+
 // seen is when sessions and their people were last seen, as far as it is not written yet.
 type seen struct {
 	mu       sync.Mutex

@@ -73,7 +73,7 @@ class DocentAssistant extends HTMLElement {
     const server = (d.server ?? new URL(source || location.href).origin).replace(/\/+$/, "");
     return { server, domain: d.domain ?? location.host, key: d.key ?? "", version: d.version ?? "", language: d.language ?? "",
       theme: d.theme ?? "", history: d.history !== undefined && d.history !== "false", user: d.user ?? "",
-      greeting: d.greeting ?? "", suggestions: (d.suggestions ?? "").split("\n").map((s) => s.trim()).filter(Boolean), proof: d.proof !== undefined,
+      greeting: d.greeting ?? "", contact: d.contact ?? "", suggestions: (d.suggestions ?? "").split("\n").map((s) => s.trim()).filter(Boolean), proof: d.proof !== undefined,
       readerToken: async (fresh) => (typeof this.readerToken === "function" ? await this.readerToken({ fresh }) : this.readerToken ?? d.readerToken) || "" };
   }
 

@@ -128,7 +128,7 @@ function Dialog({ api, store, words, opener }: Props) {
     <dialog ref={dialog} part="dialog" lang={words.language} dir={words.direction} aria-label={t.title} onClose={() => { store.open = false; }}
       onClick={(event) => {
         const link = event.target instanceof Element ? event.target.closest("a") : null;
-        if (link?.href && !link.target && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) {
+        if (link?.href && !link.target && link.protocol !== "mailto:" && !event.ctrlKey && !event.metaKey && !event.shiftKey && !event.altKey) {
           event.preventDefault();
           follow(link.href);
         } else if (event.target === dialog.current && outside(event, dialog.current!)) close();
@@ -355,6 +355,15 @@ function Thumb({ down }: { down?: boolean }) {
   );
 }
 
+/** toPeople leads to those who help where the documentation does not: a page, or a mail that begins with the conversation. */
+function toPeople({ api, chat }: Conversation) {
+  const at = api.config.contact.trim();
+  if (!at || at.includes("/")) return at && safeURL(at);
+  const said = chat.turns.map((turn) => `> ${turn.question}\n\n${turn.text}`).join("\n\n");
+  const bounded = (text: string, most: number) => encodeURIComponent([...text].slice(0, most).join("").replace(/\p{Cs}/gu, "")); // mail programs take some 2,000 characters
+  return `mailto:${encodeURIComponent(at).replace("%40", "@")}?subject=${bounded(chat.turns.at(-1)!.question, 100)}&body=${bounded(`\n\n${said}`, 700)}`;
+}
+
 function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Strings; last: boolean }) {
   const [why, setWhy] = useState<string>();
   const [thanked, setThanked] = useState(false);
@@ -363,6 +372,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
   const down = useRef<HTMLButtonElement>(null);
   useEffect(() => { reason.current?.focus(); }, [why === undefined]);
   useLayoutEffect(() => { copy.current?.replaceChildren(copyButton(() => turn.text, t)); }, [turn.text]);
+  const contact = last ? toPeople(talk) : "";
   const rated = useRef(Promise.resolve()); // ratings are sent one after the other: the last one holds
   const rate = (rating: "up" | "down", comment?: string) => {
     rated.current = rated.current.then(() => talk.rate(turn, rating, comment)).then(() => setThanked(rating === "up" || comment !== undefined), () => {});
@@ -378,6 +388,7 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
         ) : null}
         {turn.text ? <span ref={copy} /> : null}
         {last && talk.chat.threadId ? <button type="button" onClick={() => talk.again()}>{turn.state === "failed" ? t.retry : t.again}</button> : null}
+        {last && contact ? <a class="contact" href={contact} target={contact.startsWith("mailto:") ? undefined : "_blank"} rel="noopener">{t.contact}</a> : null}
         {last && !talk.chat.threadId && turn.state !== "done" ? <button type="button" onClick={() => { talk.chat.turns.pop(); talk.ask(turn.question, turn.about); }}>{t.retry}</button> : null}
         <span class="dim" role="status">{thanked ? t.thanks : ""}</span>
       </div>

@@ -6,7 +6,7 @@ export const en = {
   searching: "Searching…", found: "{0} results", nothing: "Nothing was found. Ask a question instead.", writing: "Writing…", reconnecting: "Reconnecting…",
   stopped: "Stopped.", failed: "The connection failed. Try again.", retry: "Try again", notice: "Answers are generated from the documentation and can be wrong.",
   earlier: "Earlier conversations", forget: "Remove them from this browser", about: "About the selected text",
-  more: "See also ({0})",
+  more: "See also ({0})", contact: "Contact a person",
 };
 export type Strings = typeof en;
 

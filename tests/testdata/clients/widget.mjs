@@ -55,7 +55,7 @@ async function accessible(name, page) {
 // A reader on a screen.
 {
   const name = "a screen";
-  const { context, page, loaded } = await visit(name, {});
+  const { context, page, loaded } = await visit(name, {}, { "data-contact": "help@harbour.example" });
   await page.getByRole("button", { name: "Ask the documentation" }).waitFor();
   const more = loaded.filter((url) => ![page.url(), `${server}/widget/v1.js`, `${server}/widget/settings/${domain}`].includes(url));
   check("before it is used, only the loader and the project's settings are there", more.length === 0, more);
@@ -79,6 +79,8 @@ async function accessible(name, page) {
   const answer = page.locator("article .answer").last();
   check("the answer", (await answer.textContent()).includes("harbour moor"), await answer.textContent());
   check("the source leads to the page", (await page.locator(".sources a").first().getAttribute("href"))?.includes("/guides/mooring"), await page.locator(".sources a").first().getAttribute("href"));
+  const mail = await page.getByRole("link", { name: "Contact a person" }).getAttribute("href");
+  check("a person is asked with the conversation", mail.startsWith("mailto:help@harbour.example?subject=moor%20boat&body=") && decodeURIComponent(mail).includes("harbour moor"), mail);
   await accessible(`${name}, answered`, page);
   await page.getByRole("button", { name: "Not helpful" }).click();
   await page.getByRole("button", { name: "Not helpful", pressed: true }).waitFor(); // it is stored: its answer comes before that of the comment
@@ -370,6 +372,7 @@ for (const way of ["closed", "reloaded"]) {
   check("the preview has the colour", yellow === "rgb(255, 204, 0),rgb(0, 0, 0)", yellow);
   await accessible("console, a pale colour", page);
   await page.getByLabel("Colour", { exact: true }).fill("#1f6f5c");
+  await page.getByLabel("Contact").fill("help@harbour.example");
   await page.getByLabel("Greeting").fill("Welcome <aboard>");
   await page.waitForFunction(() => document.querySelector("docent-assistant")?.dataset.greeting === "Welcome <aboard>" && !document.querySelector("#preview .warn"));
   await ahoy.click();

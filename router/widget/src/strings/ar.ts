@@ -33,4 +33,5 @@ export default {
   forget: "إزالتها من هذا المتصفح",
   about: "عن النص المحدد",
   more: "اطّلع أيضًا ({0})",
+  contact: "تواصل مع شخص",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "Aus diesem Browser löschen",
   about: "Zum markierten Text",
   more: "Siehe auch ({0})",
+  contact: "Eine Person fragen",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "Quitarlas de este navegador",
   about: "Sobre el texto seleccionado",
   more: "Véase también ({0})",
+  contact: "Contactar con una persona",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "Les supprimer de ce navigateur",
   about: "Sur le texte sélectionné",
   more: "Voir aussi ({0})",
+  contact: "Contacter une personne",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "Rimuovile da questo browser",
   about: "Sul testo selezionato",
   more: "Vedi anche ({0})",
+  contact: "Contatta una persona",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "このブラウザーから削除",
   about: "選択したテキストについて",
   more: "関連項目（{0}）",
+  contact: "担当者に問い合わせる",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "Remover deste navegador",
   about: "Sobre o texto selecionado",
   more: "Veja também ({0})",
+  contact: "Falar com uma pessoa",
 } satisfies Strings;

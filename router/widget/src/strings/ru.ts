@@ -33,4 +33,5 @@ export default {
   forget: "Удалить из этого браузера",
   about: "О выделенном тексте",
   more: "См. также ({0})",
+  contact: "Написать человеку",
 } satisfies Strings;

@@ -33,4 +33,5 @@ export default {
   forget: "从此浏览器中删除",
   about: "关于所选文本",
   more: "另请参阅（{0}）",
+  contact: "联系人工支持",
 } satisfies Strings;

@@ -69,9 +69,9 @@ func Read(content []byte, at *url.URL, ours func(*url.URL) bool) (Article, error
 	if n := first(doc, htmlElement); n != nil {
 		a.Language = brief.Bytes(strings.TrimSpace(attr(n, "lang")), 35, "")
 	}
-	a.Title, a.Trail = brief.Bytes(titleOf(doc), maxTitle, ""), trailOf(doc)
 	scripts := first(doc, scriptElement) != nil
 	top, by := mainPart(doc, at)
+	a.Title, a.Trail = brief.Bytes(titleOf(doc, top), maxTitle, ""), trailOf(doc)
 	shape(top, base, ours)
 	if n := first(top, anyHeading); n != nil && by == "readability" && n.DataAtom == atom.H2 && headingOf(n) == a.Title {
 		drop(n) // which makes all headings ones of level 2 and below
@@ -216,10 +216,11 @@ func meta(doc *html.Node, names ...string) string {
 // besideTitle separates a page's title from the site's.
 var besideTitle = regexp.MustCompile(`\s+[|•·—–-]\s+|\s+::\s+`)
 
-// titleOf is the page's first heading of level 1, otherwise the title of the document without the site's name.
-func titleOf(doc *html.Node) string {
-	for _, n := range all(doc, heading1) {
-		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) {
+// titleOf is the page's first heading of level 1, in its text before elsewhere, where the site's name may be one; otherwise
+// the title of the document without the site's name.
+func titleOf(doc, top *html.Node) string {
+	for _, n := range append(all(top, heading1), all(doc, heading1)...) {
+		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) && !(within(n, top, atom.Header) && first(n, links) != nil) {
 			if said := headingText(n); said != "" {
 				return said
 			}

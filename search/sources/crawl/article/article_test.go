@@ -47,6 +47,16 @@ b = 2</code></pre></div></td></tr></table></div><dl><dt>Term</dt><dd><p>What it 
 			<div class="highlight-python3 notranslate"><div class="highlight"><pre><span></span><span class="kn">import</span> os
 </pre></div></div><dl class="py function"><dt class="sig sig-object py" id="os.getenv"><span class="sig-name">os.getenv</span>(<em>key</em>)<a class="headerlink" href="#os.getenv">¶</a></dt><dd><p>Reads it.</p></dd></dl></section></section></div></div></div></body>`,
 			"Set up", "## First {#first}\n\n```python3\nimport os\n```\n\n#### `os.getenv(key)` {#os.getenv}\n\nReads it.\n"},
+		{"docutils with a table of contents", `<body><header><h1><a href="/">Acme</a></h1></header><div role="main"><section id="set-up"><h1>Set up<a class="headerlink" href="#set-up">¶</a></h1><section id="first">
+			<h2><a class="toc-backref" href="#id2" role="doc-backlink">First</a><a class="headerlink" href="#first">¶</a></h2><p>Text.</p></section></section></div></body>`,
+			"Set up", "## First {#first}\n\nText.\n"},
+		{"code in a note", `<main><h1>Set up</h1><div class="admonition note"><p class="admonition-title">Note</p><p>Run</p><pre>a
+
+# b
+c</pre><ul><li><p>or</p><pre>d
+# e</pre></li></ul></div><ul><li><div class="admonition tip"><pre>f
+# g</pre></div></li></ul></main>`,
+			"Set up", "> **Note**\n> \n> Run\n> \n> ```\n> a\n> \n> # b\n> c\n> ```\n> \n> - or\n>   \n>   ```\n>   d\n>   # e\n>   ```\n\n- > **Tip**\n  > \n  > ```\n  > f\n  > # g\n  > ```\n"},
 		{"Starlight", `<body><main><div class="content-panel"><h1 id="_top">Set up</h1></div><div class="content-panel"><div class="sl-markdown-content"><div class="sl-heading-wrapper level-h2"><h2 id="first">First</h2><a class="sl-anchor-link" href="#first"><span class="sr-only">Section titled “First”</span></a></div>
 			<aside aria-label="Tip" class="starlight-aside starlight-aside--tip"><p class="starlight-aside__title" aria-hidden="true"><svg/>Tip</p><div class="starlight-aside__content"><p>Do.</p></div></aside>
 			<div class="expressive-code"><figure class="frame"><figcaption class="header"><span class="title">a.js</span></figcaption><pre data-language="js"><code><div class="ec-line"><div class="code">let a</div></div><div class="ec-line"><div class="code">  = 1</div></div></code></pre><div class="copy"><button></button></div></figure></div>

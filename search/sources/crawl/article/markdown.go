@@ -3,8 +3,10 @@ package article
 import (
 	"bytes"
 	"encoding/hex"
+	"regexp"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
@@ -20,6 +22,7 @@ func markdown(top *html.Node) ([]byte, error) {
 		table.NewTablePlugin(table.WithHeaderPromotion(true), table.WithSkipEmptyRows(true),
 			table.WithNewlineBehavior(table.NewlineBehaviorPreserve),
 			table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal))))
+	conv.Register.RendererFor("blockquote", converter.TagTypeBlock, quote, converter.PriorityEarly)
 	out, err := conv.ConvertNode(top)
 	if err != nil {
 		return nil, err
@@ -38,4 +41,22 @@ func markdown(top *html.Node) ([]byte, error) {
 		lines[i] = line
 	}
 	return append(bytes.Join(lines, []byte("\n")), '\n'), nil
+}
+
+var manyLines = regexp.MustCompile(`\n{3,}`)
+
+// quote writes a quotation. The converter's own writer leaves the lines of code in it outside: it ends them otherwise than
+// lines of text.
+func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	var inner bytes.Buffer
+	ctx.RenderChildNodes(ctx, &inner, n)
+	content := manyLines.ReplaceAllLiteral(bytes.TrimSpace(inner.Bytes()), []byte("\n\n"))
+	if len(content) == 0 {
+		return converter.RenderSuccess
+	}
+	const sign = "> "
+	content = bytes.ReplaceAll(content, []byte("\n"), []byte("\n"+sign))
+	content = bytes.ReplaceAll(content, marker.BytesMarkerCodeBlockNewline, append(marker.BytesMarkerCodeBlockNewline[:3:3], sign...))
+	_, _ = w.WriteString("\n\n" + sign + string(content) + "\n\n")
+	return converter.RenderSuccess
 }

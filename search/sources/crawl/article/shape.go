@@ -215,20 +215,16 @@ func anchorOf(h, top *html.Node) string {
 	if n := first(h, named); n != nil {
 		return cmp.Or(attr(n, "id"), attr(n, "name"))
 	}
-	for _, n := range all(h, links) {
-		if id, ok := strings.CutPrefix(attr(n, "href"), "#"); ok && id != "" {
+	leading := all(h, links)
+	slices.SortStableFunc(leading, func(a, b *html.Node) int { return cmp.Compare(selfness(b), selfness(a)) })
+	for _, n := range leading {
+		if id, ok := strings.CutPrefix(attr(n, "href"), "#"); ok && id != "" && selfness(n) >= 0 {
 			return id
 		}
 	}
 	for n, up := h, 0; n.Parent != nil && n != top && up < 3; n, up = n.Parent, up+1 {
-		for s := n.NextSibling; s != nil && up < 2; s = s.NextSibling {
-			if s.Type != html.ElementNode {
-				continue
-			}
-			if id, ok := strings.CutPrefix(attr(s, "href"), "#"); ok && isSelfLink(s) && id != "" {
-				return id
-			}
-			break
+		if id := linkAfter(n); id != "" && up < 2 {
+			return id
 		}
 		for s := n.PrevSibling; s != nil; s = s.PrevSibling {
 			if s.Type == html.ElementNode && s.DataAtom != atom.A && s.DataAtom != atom.Span ||
@@ -244,6 +240,29 @@ func anchorOf(h, top *html.Node) string {
 		}
 	}
 	return ""
+}
+
+// linkAfter is the anchor that the element after n leads to, if it is a heading's link to itself.
+func linkAfter(n *html.Node) string {
+	s := n.NextSibling
+	for s != nil && s.Type != html.ElementNode {
+		s = s.NextSibling
+	}
+	if s == nil || !isSelfLink(s) || !strings.HasPrefix(attr(s, "href"), "#") {
+		return ""
+	}
+	return attr(s, "href")[1:]
+}
+
+// selfness is above 0 for a heading's link to itself, and below for one back to the table of contents.
+func selfness(n *html.Node) int {
+	switch {
+	case isSelfLink(n):
+		return 1
+	case slices.Contains(strings.Fields(attr(n, "class")), "toc-backref") || attr(n, "role") == "doc-backlink":
+		return -1
+	}
+	return 0
 }
 
 var (
