@@ -84,7 +84,7 @@ var builds = []build{
 		"modules/ROOT/pages/guides/flows.adoc": "= Flows\n\nBack to xref:index.adoc[].\n\n== Part two\n\nText.\n", "modules/ROOT/pages/guides/old.adoc": "= Old\n\nText.\n"},
 		[]string{"move modules/ROOT/pages/guides/flows.adoc to modules/ROOT/pages/privacy/data.adoc", "delete page modules/ROOT/pages/guides/old.adoc",
 			`change heading "Part two" to "Part three" in modules/ROOT/pages/privacy/data.adoc`},
-		true, map[string]string{"acme/index.html": "privacy/data.html#_part_three", "acme/guides/flows.html": "../privacy/data.html"}},
+		true, map[string]string{"acme/index.html": "privacy/data.html#_part_two", "acme/guides/flows.html": "../privacy/data.html"}},
 }
 
 // Real builds of small sites pass before and after each kind of edit.

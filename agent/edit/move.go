@@ -63,12 +63,13 @@ func (o *Move) Run(r *Run) error {
 			return err
 		}
 	}
-	if nav == nil || nav.MkDocs {
-		if err := r.forward(from, to, was); err != nil {
-			return err
-		}
+	if err := r.moveInPrograms(namings, id, sidebar, from, to); err != nil { // namings say where they stood before
+		return err
 	}
-	return r.moveInPrograms(namings, id, sidebar, from, to)
+	if nav == nil || nav.MkDocs {
+		return r.forward(from, to, was)
+	}
+	return nil
 }
 
 // folderName is a name as it would be that of a folder.

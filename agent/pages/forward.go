@@ -159,7 +159,11 @@ func (s *Site) inProgram(config, plugin, what, entry, was, is string) (Forward, 
 	}
 	text := func(address string) string { return script.Quote(strings.TrimSuffix(s.onSite(address), "/"), quote) }
 	out := entered(src, from+m[1], fmt.Sprintf(entry, text(was), text(is)))
-	if len(script.Texts(string(out))) != len(script.Texts(string(src)))+2 {
+	texts := 2
+	if plugin == "" { // the name of a property is none
+		texts = 1
+	}
+	if len(script.Texts(string(out))) != len(script.Texts(string(src)))+texts {
 		return why, nil
 	}
 	return Forward{File: config, Content: out, From: s.onSite(was), To: s.onSite(is)}, nil
