@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,9 +91,7 @@ func (m *memTree) ReadAt(_ context.Context, commit, p string) ([]byte, error) {
 func (m *memTree) commit(t testing.TB, res agent.Result) {
 	t.Helper()
 	next := map[string]string{}
-	for p, c := range m.commits[m.at] {
-		next[p] = c
-	}
+	maps.Copy(next, m.commits[m.at])
 	for _, c := range res.Changes {
 		if c.Delete {
 			if _, ok := next[c.Path]; !ok {

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 )
@@ -73,9 +74,7 @@ func TestReferencesOfEveryGeneratorFollowAMove(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{}
-			for f, text := range c.files {
-				files[f] = text
-			}
+			maps.Copy(files, c.files)
 			if c.from != "" {
 				files[c.in] = c.from
 			}
@@ -215,9 +214,7 @@ func TestAMoveLeavesARedirectOfTheGenerator(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{c.from: "# Data flows\n", "z.md": "# Z\n"}
-			for f, text := range c.files {
-				files[f] = text
-			}
+			maps.Copy(files, c.files)
 			switch c.in {
 			case "":
 			case c.to:
@@ -267,9 +264,7 @@ func TestANewPageIsListed(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			files := map[string]string{c.in: c.was}
-			for f, text := range c.files {
-				files[f] = text
-			}
+			maps.Copy(files, c.files)
 			j := newJob(t, files)
 			res := j.must(c.prompt)
 			if got := j.tree.files()[c.in]; got != c.is {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,9 +69,7 @@ func (r collected) carryOut(t *testing.T, repository string) (became, said strin
 		return "asked", res.Message
 	}
 	now := map[string]string{}
-	for f, c := range before {
-		now[f] = c
-	}
+	maps.Copy(now, before)
 	for _, c := range res.Changes {
 		now[c.Path] = string(c.Content)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -121,9 +122,7 @@ func wordy(more map[string]string) *memTree {
 		tree.files[fmt.Sprintf("other%02d.md", i)] = fmt.Sprintf("# Topic number%c%c\n\nThe widget%c turns the lever%c while the engine%c hums.\n",
 			'a'+i%26, 'a'+i/26, 'a'+i%26, 'b'+i%24, 'c'+i%23)
 	}
-	for name, text := range more {
-		tree.files[name] = text
-	}
+	maps.Copy(tree.files, more)
 	return tree
 }
 

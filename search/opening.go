@@ -88,7 +88,7 @@ func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 		fit = max(fit, kind.Fit(title))
 	}
 	o := opener{page: p, section: s.firstOf[p], fit: fit}
-	for n := s.firstOf[p]; n < s.firstOf[p+1] && s.front(r); n++ {
+	for n := s.firstOf[p]; n < s.firstOf[p+1] && (fit >= leastOpening || s.front(r)); n++ {
 		if sec := s.sections[n]; sec.Heading != "" && sec.Level < 4 {
 			if f := ofHeading * kind.Fit(sec.Heading); f > o.fit {
 				o.section, o.fit = n, f

@@ -244,11 +244,9 @@ func (s *Site) shownByJekyll(r Page) string {
 				}
 			}
 			title := cmp.Or(r.Slug, strings.TrimSuffix(m[2], path.Ext(m[2])))
-			for key, value := range map[string]string{":title": title, ":slug": title, ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),
+			maps.Copy(names, map[string]string{":title": title, ":slug": title, ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),
 				":year": at.Format("2006"), ":month": at.Format("01"), ":day": at.Format("02"), ":i_month": at.Format("1"), ":i_day": at.Format("2"),
-				":short_year": at.Format("06"), ":y_day": fmt.Sprintf("%03d", at.YearDay())} {
-				names[key] = value
-			}
+				":short_year": at.Format("06"), ":y_day": fmt.Sprintf("%03d", at.YearDay())})
 		}
 	case kind != "":
 		template = cmp.Or(template, text(j.collections[kind]["permalink"]), "/:collection/:path"+suffix)

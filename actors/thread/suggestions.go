@@ -10,6 +10,7 @@ import (
 
 	"docent/api/stream"
 	"docent/internal/brief"
+	"docent/internal/wordset"
 	"docent/model"
 	"docent/search"
 )
@@ -174,13 +175,7 @@ func isEnglish(question string) bool {
 	return false
 }
 
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
+var set = wordset.Of
 
 var (
 	questionWords = set("how what when where which who why")

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"docent/internal/brief"
+	"docent/internal/wordset"
 	"docent/site"
 )
 
@@ -352,12 +353,6 @@ func (x *Index) topics(code []File, message string) []topic {
 }
 
 // common are words of files and commit messages that tell no page from others.
-var common = map[string]bool{}
-
-func init() {
-	for w := range strings.FieldsSeq("src pkg lib internal cmd main app core common util utils types mod init the and for not " +
-		"add added adds remove removed fix fixed support allow make use using change changed update updated new feature commit " +
-		"author merge pull branch docs doc documentation") {
-		common[w] = true
-	}
-}
+var common = wordset.Of("src pkg lib internal cmd main app core common util utils types mod init the and for not " +
+	"add added adds remove removed fix fixed support allow make use using change changed update updated new feature commit " +
+	"author merge pull branch docs doc documentation")

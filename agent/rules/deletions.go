@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"docent/agent/workspace"
+	"docent/internal/wordset"
 )
 
 // Deletions are what an instruction says about deleting.
@@ -46,13 +47,7 @@ var (
 	wholes      = wordSet(`docs documentation site website repository repo project here disk`)
 )
 
-func wordSet(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
+var wordSet = wordset.Of
 
 func isName(t token) bool {
 	return t.kind == literalText && !strings.Contains(t.text, "\n") || t.kind == word && workspace.PathLike(t.text)

@@ -800,8 +800,8 @@ func (q *reader) misspelled(i int) {
 			says = k
 		}
 	}
-	if len(lits) == 2 && says > 0 {
-		q.add(q.quote(lits[1]), q.quote(lits[0]), edit.Unsure)
+	if len(lits) == 2 && says > 0 && !modals[q.toks[says-1].low] {
+		q.add(q.quote(lits[1]), q.quote(lits[0]), edit.Should)
 	}
 }
 
@@ -851,6 +851,7 @@ func (q *reader) sections() {
 		return h[6] >= 0 && !nowLabel.MatchString(q.src[h[6]:h[7]]) && !wantLabel.MatchString(q.src[h[6]:h[7]])
 	})
 	var now, want string
+	var quotedNow, loose bool
 	for i, h := range heads {
 		end := len(q.src)
 		if i+1 < len(heads) {
@@ -862,11 +863,13 @@ func (q *reader) sections() {
 		case body == "" || len(body) > 2*maxOperand:
 		case wantLabel.MatchString(title) && want == "":
 			want = payload(body)
+			loose = want == body && slices.ContainsFunc(lex(body), literalToken)
 		case nowLabel.MatchString(title) && now == "":
 			now = payload(body)
+			quotedNow = now != body
 		}
 	}
-	if now != "" && want != "" && now != want {
+	if now != "" && want != "" && now != want && !(quotedNow && loose) { // a sentence about it is not what should stand there
 		q.req.Readings = append(q.req.Readings, edit.Reading{Pairs: []edit.Pair{{Old: now, New: want}}, Cue: edit.Should, Literal: true})
 	}
 }

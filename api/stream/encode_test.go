@@ -250,7 +250,7 @@ func TestEmptyFieldsAreLeftOut(t *testing.T) {
 }
 
 func TestStringsAreTheirJSON(t *testing.T) {
-	for r := rune(0); r < 0x3000; r++ {
+	for r := range rune(0x3000) {
 		checkString(t, "a"+string(r)+"b")
 	}
 	for _, s := range []string{"", "\xff", "a\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xe2\x80", "\xe2\x80\xa8",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/cgi"
 	"net/http/httptest"
@@ -178,9 +179,7 @@ func (s *StandIn) serve(w http.ResponseWriter, r *http.Request, git http.Handler
 	case f.Drop:
 		panic(http.ErrAbortHandler)
 	default:
-		for k, v := range f.Header {
-			w.Header()[k] = v
-		}
+		maps.Copy(w.Header(), f.Header)
 		w.Header().Set("Content-Type", "application/json; charset=utf-8")
 		w.WriteHeader(f.Status)
 		io.WriteString(w, f.Body)

@@ -3,6 +3,7 @@ package forgetest
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -288,12 +289,10 @@ func (s *StandIn) githubPull(p *StandInPull, long bool) map[string]any {
 		out["merged_at"] = created
 	}
 	if long {
-		for k, v := range map[string]any{"merged": p.State == api.PullMerged, "mergeable": true, "mergeable_state": "clean",
+		maps.Copy(out, map[string]any{"merged": p.State == api.PullMerged, "mergeable": true, "mergeable_state": "clean",
 			"merged_by": nil, "comments": 0,
 			"review_comments": 0, "maintainer_can_modify": false, "commits": 1, "additions": 1, "deletions": 1,
-			"changed_files": 1} {
-			out[k] = v
-		}
+			"changed_files": 1})
 	}
 	return out
 }

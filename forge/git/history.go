@@ -43,12 +43,7 @@ func (s *Store) Contains(head, want plumbing.Hash) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, h := range list {
-		if h == want {
-			return true, nil
-		}
-	}
-	return false, nil
+	return slices.Contains(list, want), nil
 }
 
 // MergeBase is the newest commit that two commits have in common. If the history is cut off before one, it is

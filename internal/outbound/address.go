@@ -103,10 +103,8 @@ func plain(ip netip.Addr) netip.Addr {
 }
 
 func kindOf(ip netip.Addr) int {
-	for _, m := range metadata {
-		if ip == m {
-			return never
-		}
+	if slices.Contains(metadata, ip) {
+		return never
 	}
 	switch {
 	case ip.IsLoopback():

@@ -20,7 +20,8 @@ var (
 	// statesDefault matches "| default = 1m", "**Default:** `dist`", "defaults to 5", "The default port is 5" and
 	// "(default 5)", up to the value.
 	statesDefault = regexp.MustCompile("(?i)\\bdefault(?:s? value)?[*_`\"]*\\s*(?:=|:|is\\b)[*_`\"\\s]*[^|)\\]*_`\"\\s]|" +
-		"\\bdefault(?:s|ed|ing) to [`\"]*[^\\s`\"]|\\bdefault (?:`?[\\w.-]+`? ){1,3}is [`\"\\d]|\\(defaults?\\s[^)]")
+		"\\bdefault(?:s|ed|ing) to [`\"]*[^\\s`\"]|\\bdefault (?:`?[\\w.-]+`? ){1,3}is [`\"\\d]|\\(defaults?\\s[^)]|" +
+		"^\\W*by default\\b[^.]{0,60}?[\\s`\"(]\\d|[—–] defaults? [`\"]*[^\\s`\"]")
 	aroundSetting = set("default defaults value values setting settings option options parameter parameters")
 )
 

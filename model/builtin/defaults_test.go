@@ -27,7 +27,10 @@ func TestADefaultIsAnsweredByWhatStatesIt(t *testing.T) {
 			"`--scrape-interval`: how often targets are scraped (default 1m)"},
 		"a sentence": {"Targets", "How often is up to you. The scrape interval defaults to 1m." + filler,
 			"defaults to 1m"},
-		"another sentence": {"Targets", "The default scrape interval is 1 minute." + filler, "is 1 minute"},
+		"another sentence":               {"Targets", "The default scrape interval is 1 minute." + filler, "is 1 minute"},
+		"a sentence that begins with it": {"Scrape interval", "By default, targets are asked every `1m`." + filler, "every `1m`"},
+		"a dash": {"Flags", "- `--scrape-interval`: how often targets are scraped — default 1m\n" +
+			strings.Repeat("- `--other`: another flag that does something else\n", 20), "scraped — default 1m"},
 		"a column of a table": {"Settings", settings(20) + "| `scrape_interval` | `1m` | how often |\n",
 			"| Setting | Default | What it is |\n| --- | --- | --- |\n| `scrape_interval` | `1m` | how often |"},
 		"a small table, whole": {"Settings", "| Setting | Default |\n| --- | --- |\n| `scrape_interval` | 1m |" +

@@ -96,8 +96,25 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 			}
 		}
 	}
+	if len(quotes) == 0 && kind == analysis.License { // a sentence of any page may say it
+		for i, s := range sections {
+			for n := range s.units {
+				if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
+					c := newSelection(q, s, moreWords, &quoted)
+					c.take(n)
+					return []quote{{passage: i, chosen: c}}
+				}
+			}
+		}
+	}
 	return quotes
 }
+
+var (
+	licensed = regexp.MustCompile(`(?i)\blicen[cs]ed under\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache|GNU)\b[^\n]{0,60}\blicen[cs]e\b|` +
+		`\blicen[cs]ed?\b[^\n]{0,30}\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`)
+	openSource = regexp.MustCompile(`(?i)\bopen[ -]source\b`)
+)
 
 // saysWhatItIs reports whether a text begins with what a product is: "Kettle is a …".
 func saysWhatItIs(text, product string) bool {
@@ -122,7 +139,7 @@ func fromTheBeginning(q *query, s *section, budget int, quoted *[]uint64) *selec
 		if c.used > 0 && c.used+c.units[n].words > budget {
 			break
 		}
-		if u := &c.units[n]; u.kind == prose && u.words < 4 && len(c.units) > 1 && !strings.ContainsAny(u.text, ".:!?。") {
+		if u := &c.units[n]; u.kind == prose && u.words < 4 && n+1 < len(c.units) && c.units[n+1].kind == prose && !strings.ContainsAny(u.text, ".:!?。") {
 			continue // a button
 		}
 		c.take(n)

@@ -60,7 +60,26 @@ func pick(q *query, s *section, budget int, quoted *[]uint64) *selection {
 	if i := c.advice(); i >= 0 && !q.whatIs {
 		c.takeWhole(i)
 	}
+	c.goOn(lead)
 	return c
+}
+
+// goOn takes what comes after a section's first sentence if nothing but that is taken: "There are a number of things to
+// check." says nothing by itself.
+func (c *selection) goOn(lead int) {
+	if c.q.whatIs || lead < 0 || c.units[lead].words > shortLead/2 {
+		return
+	}
+	for i, taken := range c.taken {
+		if taken != (i == lead) && c.units[i].kind != heading {
+			return
+		}
+	}
+	for i := lead + 1; i < len(c.units) && c.units[i].kind == prose && c.used < c.budget/2; i++ {
+		if !strings.HasSuffix(c.units[i].text, ":") {
+			c.take(i)
+		}
+	}
 }
 
 // any reports whether something is taken.

@@ -11,6 +11,7 @@ import (
 	snowball "github.com/blevesearch/snowballstem"
 	"github.com/blevesearch/snowballstem/english"
 
+	"docent/internal/wordset"
 	"docent/search/analysis"
 )
 
@@ -28,13 +29,7 @@ var stopWords = set(
 // pronouns point back at something said before.
 var pronouns = set(`it its they them their this that these those one ones he she his her same there`)
 
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
+var set = wordset.Of
 
 // verbs are words for what is done, with what they make with a particle: "set up" is read as one word.
 func verbs(words string) map[string]bool {

@@ -4,15 +4,11 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"docent/internal/wordset"
 )
 
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
+var set = wordset.Of
 
 // functional are words that say nothing by themselves: those of grammar in the languages that documentation is written
 // in most, and those that English explanations are made of whatever they explain.

@@ -3,6 +3,7 @@ package modeltest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,9 +98,7 @@ func chatEvents(delta func(turn int) []fields, call func(turn, n int) fields) fu
 		for n, c := range calls {
 			piece := fields{"index": n, "id": callID(turn, n), "type": "function", "function": fields{"name": c.Name, "arguments": ""}}
 			if call != nil {
-				for k, v := range call(turn, n) {
-					piece[k] = v
-				}
+				maps.Copy(piece, call(turn, n))
 			}
 			chunk(fields{"tool_calls": []any{piece}}, nil)
 			for _, part := range chops(c.Arguments) {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -158,7 +159,10 @@ func (s *Server) fromSite(w http.ResponseWriter, req *http.Request, _ netip.Addr
 	}
 	k.Reader = form.Get("token")
 	if _, err := s.Readers.Verify(req.Context(), r.Project, k.Reader); err != nil {
-		refuse(w, refused{"access_denied", reason(err)})
+		if errors.Is(err, api.ErrUnauthorized) {
+			err = refused{"access_denied", err.Error()}
+		}
+		refuse(w, err)
 		return
 	}
 	h := w.Header()

@@ -1,6 +1,7 @@
 package oauth
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -130,7 +131,7 @@ func (c Client) takes(redirect string) bool {
 		}
 		named, err := url.Parse(r)
 		return err == nil && asked.Scheme == "http" && named.Scheme == "http" && loopback(asked) && loopback(named) &&
-			asked.Hostname() == named.Hostname() && asked.EscapedPath() == named.EscapedPath() && asked.RawQuery == named.RawQuery
+			asked.Hostname() == named.Hostname() && cmp.Or(asked.EscapedPath(), "/") == cmp.Or(named.EscapedPath(), "/") && asked.RawQuery == named.RawQuery
 	})
 }
 

@@ -82,9 +82,9 @@ func TestPeopleAreSentOnlyWhereAClientHasSaid(t *testing.T) {
 			t.Errorf("%q: %v", at, got)
 		}
 	}
-	c := Client{Redirects: []string{"https://a.example.com/back", "http://127.0.0.1/back?x=1", "http://localhost:3/back"}}
+	c := Client{Redirects: []string{"https://a.example.com/back", "http://127.0.0.1/back?x=1", "http://localhost:3/back", "http://localhost"}}
 	for at, want := range map[string]bool{"https://a.example.com/back": true, "http://127.0.0.1:4000/back?x=1": true,
-		"http://localhost:4000/back": true, "https://a.example.com/back/": false, "https://a.example.com/back?x": false,
+		"http://localhost:4000/back": true, "http://localhost:4000/": true, "https://a.example.com/back/": false, "https://a.example.com/back?x": false,
 		"https://a.example.com:444/back": false, "https://A.example.com/back": false, "http://127.0.0.1:4000/back": false,
 		"http://[::1]:4000/back?x=1": false, "https://localhost:4000/back": false, "https://a.example.com.evil.example/back": false} {
 		if got := c.takes(at); got != want {

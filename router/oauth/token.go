@@ -260,12 +260,3 @@ func (s *Server) machine(req *http.Request, form url.Values, from netip.Addr) (m
 	}
 	return s.access(grant{Project: p.ID, Agent: agent, Scopes: scopes, Key: hash[:]}, s.Now().Add(accessLife)), nil
 }
-
-// reason is what a refusal of a reader's token says.
-func reason(err error) string {
-	var state *api.StateError
-	if errors.As(err, &state) {
-		return state.Reason
-	}
-	return "the reader's token cannot be verified now"
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -80,12 +81,8 @@ func TestWhatIsChangedInASolutionIsRefused(t *testing.T) {
 		"signature": {"signature": other.Signature}, "challenge": {"challenge": other.Challenge, "signature": other.Signature},
 	} {
 		sent := map[string]any{}
-		for k, v := range is {
-			sent[k] = v
-		}
-		for k, v := range change {
-			sent[k] = v
-		}
+		maps.Copy(sent, is)
+		maps.Copy(sent, change)
 		text, err := json.Marshal(sent)
 		if err != nil {
 			t.Fatal(err)

@@ -10,15 +10,15 @@ const Languages = 1
 
 // alternatives are kinds of words of which a question is about one.
 var alternatives = []map[string]bool{
-	set("windows macos mac osx linux ubuntu debian fedora android ios docker kubernetes freebsd"),
-	set(`c# python go golang javascript js typescript ts java rust ruby php kotlin swift csharp bash shell powershell curl
+	setOf("windows macos mac osx linux ubuntu debian fedora android ios docker kubernetes freebsd"),
+	setOf(`c# python go golang javascript js typescript ts java rust ruby php kotlin swift csharp bash shell powershell curl
 		perl scala elixir dart`),
-	set("yaml yml json toml xml ini hcl"),
-	set("npm yarn pnpm bun deno pip uv poetry conda cargo brew homebrew apt dnf choco scoop winget"),
-	set("react vue svelte angular solid preact lit nextjs nuxt astro remix"),
-	set("github gitlab bitbucket gitea netlify vercel cloudflare aws azure gcp heroku render"),
-	set("chrome firefox safari edge"),
-	set("mysql postgres postgresql sqlite mariadb mongodb redis"),
+	setOf("yaml yml json toml xml ini hcl"),
+	setOf("npm yarn pnpm bun deno pip uv poetry conda cargo brew homebrew apt dnf choco scoop winget"),
+	setOf("react vue svelte angular solid preact lit nextjs nuxt astro remix"),
+	setOf("github gitlab bitbucket gitea netlify vercel cloudflare aws azure gcp heroku render"),
+	setOf("chrome firefox safari edge"),
+	setOf("mysql postgres postgresql sqlite mariadb mongodb redis"),
 }
 
 // spellings are how names are shown and compared that are written in several ways.
@@ -62,12 +62,4 @@ func Alternative(w string) (kind int, name string) {
 		}
 	}
 	return 0, ""
-}
-
-func set(words string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
 }

@@ -29,6 +29,8 @@ import (
 	"github.com/blevesearch/snowballstem/spanish"
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/turkish"
+
+	"docent/internal/wordset"
 )
 
 // Version names the rules of this file. An index made by other rules is rebuilt.
@@ -456,13 +458,7 @@ var dropped = setOf(`
 	cant isnt
 `)
 
-func setOf(words string) map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		m[w] = true
-	}
-	return m
-}
+var setOf = wordset.Of
 
 // Dropped reports whether a word says how something is asked.
 func Dropped(word string) bool {

@@ -59,7 +59,7 @@ var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
-	if Markup(name) || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
+	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
 	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strings"
 
+	"docent/internal/wordset"
 	"docent/site/markup"
 )
 
@@ -250,10 +251,4 @@ func code(s string) string {
 // worded is a label as words.
 func worded(label string) string { return strings.NewReplacer("-", " ", "_", " ").Replace(label) }
 
-func words(list string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		out[w] = true
-	}
-	return out
-}
+var words = wordset.Of

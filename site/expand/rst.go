@@ -492,6 +492,10 @@ func (x *expander) myst(file string, of text) text {
 		case rstGone[name]:
 		case name == "eval-rst":
 			made = x.ofRST(file, content)
+		case name == "include" && strings.EqualFold(path.Ext(argument), ".md"):
+			if found, raw := x.find(path.Join(path.Dir(file), strings.TrimSpace(argument))); found != "" {
+				made, _ = x.include(found, raw, nil, "")
+			}
 		case name == "include", name == "literalinclude", name == "math", name == "image", name == "figure", name == "list-table", name == "csv-table":
 			made = x.ofRST(file, ".. "+name+":: "+argument+"\n"+string(text("   "+get(5)).indented("   ")))
 		case markup.IsCodeDirective(name) || name == "code-cell":

@@ -355,6 +355,7 @@ func TestHeadingsSayTheirOwnIDsAsEachGeneratorWritesThem(t *testing.T) {
 		"## Set up {#start}":       {Text: "Set up", Anchor: "start", Custom: true},
 		"## Set up {: #start .x }": {Text: "Set up", Anchor: "start", Custom: true},
 		"## Set up {/* #start */}": {Text: "Set up", Anchor: "start", Custom: true},
+		"## Set up \\{#start\\}":   {Text: "Set up", Anchor: "start", Custom: true},
 		"## Set up %{#start}%":     {Text: "Set up", Anchor: "start", Custom: true},
 		"## Set up [#start]":       {Text: "Set up", Anchor: "start", Custom: true},
 		"## Set up [#start] ##":    {Text: "Set up", Anchor: "start", Custom: true},

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/width"
+
+	"docent/internal/wordset"
 )
 
 // A plainLine is a line of a page in reStructuredText or AsciiDoc.
@@ -75,13 +77,7 @@ var (
 // IsCodeDirective tells a directive that holds code by its name.
 func IsCodeDirective(name string) bool { return rstCode[name] }
 
-func wordSet(list string) map[string]bool {
-	out := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		out[w] = true
-	}
-	return out
-}
+var wordSet = wordset.Of
 
 func (r *rst) read() {
 	r.lines, r.top, r.label = r.plainLines(r.p.Body.Start), true, -1

@@ -75,9 +75,13 @@ func (s *scanner) finish() {
 		if h.Typeset = h.Text; strings.Contains(h.Text, "--") {
 			h.Typeset = p.render(h.Inner, rendering{fences: true, dashes: true})
 		}
-		if h.Custom {
+		switch {
+		case h.Custom && p.Format == RST: // a label is another identifier of its title
+			h.Anchor = slugs.anchor(p, h.Anchor)
+			slugs.anchor(p, h.Text)
+		case h.Custom:
 			slugs.take(h.Anchor)
-		} else {
+		default:
 			h.Anchor = slugs.anchor(p, h.Text)
 		}
 	}

@@ -619,9 +619,9 @@ func (s *scanner) atx(i, end int) int {
 }
 
 // customID finds an explicit id. %{#id}% is how translated sites of VitePress write it, as others take braces for
-// values; [#id] is how Nextra and Fumadocs do. A number there is that of an issue.
+// values, or write them behind backslashes; [#id] is how Nextra and Fumadocs do. A number there is that of an issue.
 var customID = regexp.MustCompile(
-	`[ \t]*(?:%\{#([^\s{}]+)\}%|\{:?[ \t]*#([^\s{}]+)(?:[ \t]+[^{}]*)?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\}|` +
+	`[ \t]*(?:%\{#([^\s{}]+)\}%|\\?\{:?[ \t]*#([^\s{}\\]+)(?:[ \t]+[^{}]*)?\\?\}|\{/\*[ \t]*#([^\s{}]+)[ \t]*\*/\}|` +
 		`[ \t]\[#([^\s\[\]\d][^\s\[\]]*)\])[ \t]*$`)
 
 func (s *scanner) heading(i, n, end int) {

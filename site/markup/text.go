@@ -66,8 +66,9 @@ func (s slugger) anchor(p *Page, text string) string {
 			return id
 		}
 	case AsciiDoc:
-		if base, join = asciidoctorID(text, p.idPrefix, p.idSeparator), p.idSeparator; s[base] == 0 {
-			s[base] = 1 // the next one is the second
+		base, join = asciidoctorID(text, p.idPrefix, p.idSeparator), p.idSeparator
+		_, taken := s[base]
+		if s[base] = max(s[base], 1); !taken { // the next one is the second
 			return base
 		}
 	default:

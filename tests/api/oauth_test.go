@@ -293,6 +293,16 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	if !strings.Contains(page, "Sign in to the console") || strings.Contains(page, "Allow") {
 		t.Errorf("a stranger is shown\n%s", page)
 	}
+	// Who signs in first comes back to the request.
+	m := regexp.MustCompile(`href="(/login[?][^"]+)"`).FindStringSubmatch(page)
+	if m == nil {
+		t.Fatalf("nothing leads to the sign-in:\n%s", page)
+	}
+	_, page = l.browser().do(http.MethodGet, l.URL+html.UnescapeString(m[1]), nil)
+	if next := `name="next" value="` + html.EscapeString(strings.TrimPrefix(l.address(client, readers), l.URL)); !strings.Contains(
+		strings.ReplaceAll(page, "&#43;", "+"), next) {
+		t.Errorf("the sign-in does not lead to %s\n%s", next, page)
+	}
 	res, page = vera.do(http.MethodGet, l.address(client, readers), nil)
 	if !strings.Contains(res.Header.Get("Content-Security-Policy"), "frame-ancestors 'none'") || !strings.Contains(page, "Editor") ||
 		!strings.Contains(page, "on your own machine") {

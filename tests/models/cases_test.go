@@ -89,7 +89,9 @@ var sourceCases = []sourceCase{
 		titles: map[string]string{"Set-up-the-server.md": "Set up the server", "Network-Ports.md": "Network Ports"}, reads: map[string]string{"Home.md": `\[the ports\]\(\S*/Network-Ports\)`}},
 	{dir: "C24-lfs-symlink", no: []string{"big.md"}},
 	{dir: "C26-language", found: map[string]string{"¿Qué es AGIOne?": "index.md"}},
-	{dir: "C27-error-message"},
+	{dir: "C27-error-message", found: map[string]string{"> acme-docs@1.0.0 build\n> next build\n\nCreating an optimized production build ...\nFailed to compile.\n\n./node_modules/acme/nav.js\n" +
+		"TypeError: (intermediate value) is not iterable\n    at Object.<anonymous> (/app/nav.js:12:7)\n    at Module._compile (node:internal/modules/cjs/loader:1256:14)\n" +
+		"    at node:internal/main/run_main_module:23:47\nnpm ERR! code ELIFECYCLE": "troubleshooting.md#build-fails-with-is-not-iterable"}},
 	{dir: "C30-vitepress-include", at: map[string]string{"packages/core/src/setup.md": "https://docs.acme.test/core/setup"}, raw: `@include|<<<|Internal title|#region`,
 		asked: map[string]string{"How many projects may a workspace hold?": "40"}, found: map[string]string{"/parcels fields": "endpoints.md"},
 		reads: map[string]string{"endpoints.md": "lantern", "index.md": "40 projects"}, no: []string{"parts/"}},

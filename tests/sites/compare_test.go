@@ -101,7 +101,7 @@ func (l look) page(src []byte) (*reading, error) {
 		return &reading{redirect: true}, nil
 	}
 	content := cascadia.Query(doc, l.content)
-	if content == nil {
+	if content == nil || untranslated(doc) {
 		return nil, nil
 	}
 	for _, n := range cascadia.QueryAll(content, l.gone) {
@@ -150,6 +150,12 @@ func (l look) page(src []byte) (*reading, error) {
 	}
 	r.words = wordsOf(textOf(content))
 	return r, nil
+}
+
+// untranslated reports whether a page stands where its translation would, in the language that it is written in.
+func untranslated(doc *html.Node) bool {
+	main, whole := cascadia.Query(doc, cascadia.MustCompile("main[lang]")), cascadia.Query(doc, cascadia.MustCompile("html[lang]"))
+	return main != nil && whole != nil && attr(main, "lang") != attr(whole, "lang")
 }
 
 func attr(n *html.Node, key string) string {

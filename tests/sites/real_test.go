@@ -83,7 +83,7 @@ func realSite(t *testing.T, s map[string]string, dir, out string) []string {
 }
 
 // origins are those of a sitemap's addresses: where the site is really published.
-var origins = regexp.MustCompile(`<loc>https?://[^/<]+`)
+var origins = regexp.MustCompile(`(<loc>|Sitemap: )https?://[^/<\s]+`)
 
 func inFolder(t *testing.T, dir string) corpora.Tree {
 	t.Helper()
@@ -125,8 +125,8 @@ func crawl(t *testing.T, dir, base, start string) (pages corpora.Tree, said site
 			http.NotFound(w, r)
 			return
 		}
-		if path.Ext(name) == ".xml" {
-			body = origins.ReplaceAll(body, []byte("<loc>http://"+r.Host))
+		if path.Ext(name) == ".xml" || path.Base(name) == "robots.txt" {
+			body = origins.ReplaceAll(body, []byte("${1}http://"+r.Host))
 		}
 		if path.Ext(name) == ".html" {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"errors"
+	"maps"
 	"strings"
 
 	"docent/api"
@@ -55,9 +56,7 @@ func Faults(err error) map[string]string {
 // PlaceFaults puts the problems at their fields and returns those that belong to none of them.
 func PlaceFaults(fields []Field, problems map[string]string) (others []string) {
 	left := map[string]string{}
-	for name, text := range problems {
-		left[name] = text
-	}
+	maps.Copy(left, problems)
 	for i, f := range fields {
 		if text, ok := left[f.Name]; ok {
 			fields[i].Fault = text

@@ -100,6 +100,14 @@ func (p page) May(role string) bool {
 	return p.visit.Who.Role(p.visit.Org).AtLeast(api.Role(role))
 }
 
+// Here returns the address to which a visitor comes back who signs in first, with what it asks for.
+func (p page) Here() string {
+	if p.visit == nil {
+		return p.Path
+	}
+	return p.visit.page()
+}
+
 // Side reports whether the page has a menu beside it.
 func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 

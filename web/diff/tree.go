@@ -23,7 +23,7 @@ func Tree(paths []string) []*Node {
 	folders := map[*Node]map[string]*Node{root: {}}
 	for i, path := range paths {
 		at, rest := root, path
-		for depth := 0; depth < maxDepth; depth++ {
+		for range maxDepth {
 			name, below, more := strings.Cut(rest, "/")
 			if !more {
 				break

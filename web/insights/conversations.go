@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -67,10 +68,8 @@ func conversationFilter(v *console.Visit) (q catalog.ConversationQuery, shown ma
 		}
 	}
 	keep := func(name string, among ...string) {
-		for _, value := range among {
-			if shown[name] == value {
-				return
-			}
+		if slices.Contains(among, shown[name]) {
+			return
 		}
 		delete(shown, name)
 	}

@@ -117,9 +117,6 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // Name is what the provider is called on pages.
 func (p *Provider) Name() string { return cmp.Or(p.config.Name, "single sign-on") }
 
-// Issuer is the name of the provider in what it signs.
-func (p *Provider) Issuer() string { return p.config.Issuer }
-
 // describe is the provider's description. Those who need it at the same time share one request.
 func (p *Provider) describe(ctx context.Context) (*oidc.Provider, error) {
 	for {

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -161,10 +162,8 @@ func Problem(password, email, name string) string {
 	case strings.Trim(password, password[:1]) == "":
 		return "must not be one character again and again"
 	}
-	for _, c := range common {
-		if lower == c {
-			return "is one of those that are tried first: choose another one"
-		}
+	if slices.Contains(common, lower) {
+		return "is one of those that are tried first: choose another one"
 	}
 	return ""
 }

@@ -3,6 +3,7 @@ package projects
 import (
 	"cmp"
 	"errors"
+	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -336,9 +337,7 @@ func (s *handler) changeSettings(v *console.Visit) error {
 	if more := console.Faults(p.Validate()); len(more) > 0 {
 		problems = more
 	}
-	for name, text := range wrong {
-		problems[name] = text
-	}
+	maps.Copy(problems, wrong)
 	if len(problems) > 0 {
 		return s.settingsPage(v, http.StatusBadRequest, form, problems, "")
 	}

@@ -88,6 +88,14 @@ func (o *Operator) MakesDataDir(cmd *cobra.Command) (string, error) {
 	return filepath.Abs(c.Data)
 }
 
+// Do performs one operation that has nothing to show, and says that it was done.
+func (o *Operator) Do(cmd *cobra.Command, name string, params, object any, format string, args ...any) error {
+	if err := o.Run(cmd, name, params, nil); err != nil {
+		return err
+	}
+	return o.Did(cmd, object, format, args...)
+}
+
 // Did says what was done where there is nothing else to show.
 func (o *Operator) Did(cmd *cobra.Command, object any, format string, args ...any) error {
 	if o.JSON {

@@ -86,11 +86,8 @@ func newAutomationCommand(prog cli.Program) *cobra.Command {
 		Use: "remove NAME|ID", Short: "Remove an automation; its jobs and pull requests stay", Args: cobra.ExactArgs(1),
 		SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Run(cmd, operator.OpAutomationRemove, operator.AutomationParams{Project: api.ProjectID(project), ID: args[0]},
-				nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{"removed": args[0]}, "automation %s is removed", args[0])
+			p := operator.AutomationParams{Project: api.ProjectID(project), ID: args[0]}
+			return o.Do(cmd, operator.OpAutomationRemove, p, map[string]string{"removed": args[0]}, "automation %s is removed", args[0])
 		},
 	}
 	remove.Flags().StringVar(&project, "project", "", "project, where several have one of that name")

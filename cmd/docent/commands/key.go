@@ -74,10 +74,8 @@ func newKeyCommand(prog cli.Program) *cobra.Command {
 		Use: "revoke ID", Short: "Revoke a key; the next request with it is refused", Args: cobra.ExactArgs(1),
 		SuggestFor: []string{"remove", "delete"},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := o.Run(cmd, operator.OpKeyRevoke, operator.KeyParams{ID: api.KeyID(args[0])}, nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{"revoked": args[0]}, "key %s is revoked", args[0])
+			return o.Do(cmd, operator.OpKeyRevoke, operator.KeyParams{ID: api.KeyID(args[0])},
+				map[string]string{"revoked": args[0]}, "key %s is revoked", args[0])
 		},
 	})
 	cmd.AddCommand(newKeyRotateCommand(o))

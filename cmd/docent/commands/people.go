@@ -62,10 +62,7 @@ func newPersonCommand(prog cli.Program) *cobra.Command {
 					p.Role = api.Role(args[1])
 				}
 				change(&p)
-				if err := o.Run(cmd, op, p, nil); err != nil {
-					return err
-				}
-				return o.Did(cmd, map[string]string{"done": op, "email": p.Email}, format, p.Email, p.Role)
+				return o.Do(cmd, op, p, map[string]string{"done": op, "email": p.Email}, format, p.Email, p.Role)
 			}}
 	}
 	none := func(*operator.PersonParams) {}
@@ -111,14 +108,11 @@ func newPersonOperatorCommand(o *cli.Operator) *cobra.Command {
 			"No role makes an operator.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := operator.PersonParams{Email: api.CleanEmail(args[0]), Operator: !off}
-			if err := o.Run(cmd, operator.OpPersonMake, p, nil); err != nil {
-				return err
-			}
 			format := "%s is now an operator of the server"
 			if off {
 				format = "%s is not an operator of the server any more"
 			}
-			return o.Did(cmd, map[string]string{"done": operator.OpPersonMake, "email": p.Email}, format, p.Email)
+			return o.Do(cmd, operator.OpPersonMake, p, map[string]string{"done": operator.OpPersonMake, "email": p.Email}, format, p.Email)
 		}}
 	cmd.Flags().BoolVar(&off, "off", false, "take it away")
 	return cmd

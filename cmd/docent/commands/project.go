@@ -30,10 +30,8 @@ func newProjectCommand(prog cli.Program) *cobra.Command {
 		Use: "remove NAME", Short: "Remove a project, its keys and its index; jobs, threads and its repository stay on disk",
 		SuggestFor: []string{"delete", "rm"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := o.Run(cmd, operator.OpProjectRemove, operator.ProjectParams{ID: api.ProjectID(gone)}, nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
+			return o.Do(cmd, operator.OpProjectRemove, operator.ProjectParams{ID: api.ProjectID(gone)},
+				map[string]string{"removed": gone}, "project %s is removed, with its keys and its index", gone)
 		},
 	}
 	cli.Named(remove, &gone, "id", "the project's NAME", false)

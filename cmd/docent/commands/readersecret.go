@@ -43,10 +43,8 @@ func newReaderSecretCommand(prog cli.Program) *cobra.Command {
 		SuggestFor: []string{"remove", "delete", "revoke"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := operator.ReaderSecretParams{Project: api.ProjectID(args[0]), ID: args[1]}
-			if err := o.Run(cmd, operator.OpReaderSecretRetire, p, nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{"retired": args[1]}, "reader secret %s is retired", args[1])
+			return o.Do(cmd, operator.OpReaderSecretRetire, p, map[string]string{"retired": args[1]},
+				"reader secret %s is retired", args[1])
 		},
 	}
 	cmd.AddCommand(create, list, retire)

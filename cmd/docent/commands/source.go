@@ -31,10 +31,8 @@ func newSourceCommand(prog cli.Program) *cobra.Command {
 			SuggestFor: []string{"delete", "rm"},
 			RunE: func(cmd *cobra.Command, args []string) error {
 				p := operator.SourceParams{ID: api.ProjectID(args[0]), Name: args[1]}
-				if err := o.Run(cmd, operator.OpSourceRemove, p, nil); err != nil {
-					return err
-				}
-				return o.Did(cmd, map[string]string{"removed": args[1]}, "the source %s of %s is removed", args[1], args[0])
+				return o.Do(cmd, operator.OpSourceRemove, p, map[string]string{"removed": args[1]},
+					"the source %s of %s is removed", args[1], args[0])
 			},
 		},
 		&cobra.Command{

@@ -89,10 +89,7 @@ func webhookAction(o *cli.Operator, use, short, done, op string, p operator.Webh
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.ID = args[0]
-			if err := o.Run(cmd, op, p, nil); err != nil {
-				return err
-			}
-			return o.Did(cmd, map[string]string{done: p.ID}, "webhook %s is %s", p.ID, done)
+			return o.Do(cmd, op, p, map[string]string{done: p.ID}, "webhook %s is %s", p.ID, done)
 		},
 	}
 }

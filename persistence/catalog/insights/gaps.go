@@ -98,14 +98,6 @@ func (s *Store) ChangeGap(ctx context.Context, project api.ProjectID, id api.Gap
 	return g, err
 }
 
-// ForgetGap lets a topic be as if nobody had acted on it.
-func (s *Store) ForgetGap(ctx context.Context, project api.ProjectID, id api.GapID) error {
-	return s.db.Change(ctx, "forget a gap", func(ctx context.Context, tx bun.Tx) error {
-		res, err := tx.NewDelete().Model((*gapRow)(nil)).Where("id = ?", id).Where("project_id = ?", project).Exec(ctx)
-		return database.Changed(res, err, noGap(id))
-	})
-}
-
 // Gap finds a topic that somebody acted on.
 func (s *Store) Gap(ctx context.Context, project api.ProjectID, id api.GapID) (api.Gap, error) {
 	if !database.Askable(string(id)) {

@@ -152,14 +152,5 @@ func TestGapsAreKeptOnceAndChangeOneAfterTheOther(t *testing.T) {
 		if list := catalogtest.Must(c.Gaps(ctx, "", api.GapMerged, api.GapJob))(t); len(list) != 1 {
 			t.Errorf("of all projects: %+v", list)
 		}
-		if err := c.ForgetGap(ctx, "blog", kept.ID); !errors.Is(err, api.ErrNotFound) {
-			t.Errorf("another project forgets it: %v", err)
-		}
-		if err := c.ForgetGap(ctx, "docs", kept.ID); err != nil {
-			t.Error(err)
-		}
-		if list := catalogtest.Must(c.Gaps(ctx, "docs"))(t); len(list) != 0 {
-			t.Errorf("after it was forgotten: %+v", list)
-		}
 	})
 }

@@ -225,12 +225,6 @@ func (s *Store) OpenAsk(ctx context.Context, id string) (api.ReviewAsk, error) {
 		"instruction from a comment")
 }
 
-// Asks are the newest instructions from the comments of a pull request, newest first.
-func (s *Store) Asks(ctx context.Context, project api.ProjectID, number, limit int) ([]api.ReviewAsk, error) {
-	return database.List[api.ReviewAsk, askRow](ctx, s.db, s.db.Read.NewSelect().Where("project_id = ?", project).
-		Where("number = ?", number).Order("id DESC").Limit(int64(limit)), "instructions from comments")
-}
-
 // SaveAsk stores how far an instruction from comments has come.
 func (s *Store) SaveAsk(ctx context.Context, a api.ReviewAsk) error {
 	row, err := newAskRow(a)

@@ -855,3 +855,22 @@ func TestAnAddressTellsTheVersionOfItsPage(t *testing.T) {
 		}
 	}
 }
+
+// A site that names sitemaps which are not there has others where they lie mostly.
+func TestASitemapIsFoundThoughAnotherOneIsNamed(t *testing.T) {
+	t.Parallel()
+	site := newSite(t, map[string]string{
+		"/robots.txt":        "User-agent: *\nSitemap: SITE/old/sitemap.xml\n",
+		"/sitemap-index.xml": `<urlset><url><loc>SITE/a</loc></url><url><loc>SITE/b</loc></url></urlset>`,
+		"/":                  page("Home", "<p>x</p>"), "/a": page("A", "<p>One.</p>"), "/b": page("B", "<p>One.</p>"),
+	})
+	site.set(func() {
+		site.header["/robots.txt"] = http.Header{"Content-Type": {"text/plain"}}
+		site.header["/sitemap-index.xml"] = http.Header{"Content-Type": {"application/xml"}}
+	})
+	r := newReading(t, quick())
+	if got := r.crawl(Settings{Start: site.URL}); !strings.Contains(got.Method, "/sitemap-index.xml") {
+		t.Errorf("%+v", got)
+	}
+	wantNames(t, r.names(), "a.md", "b.md", "index.md")
+}

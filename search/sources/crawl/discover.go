@@ -31,9 +31,16 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 			}
 		}
 	}
-	mapped, read, err := r.sitemaps(ctx, r.sitemapAddresses())
-	if err != nil {
-		return nil, "", err
+	var mapped []listed
+	var read []string
+	for _, at := range r.sitemapAddresses() {
+		var err error
+		if mapped, read, err = r.sitemaps(ctx, at); err != nil {
+			return nil, "", err
+		}
+		if len(read) > 0 {
+			break
+		}
 	}
 	known := map[string]bool{}
 	for _, p := range pages {
@@ -81,19 +88,17 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 	return pages, method, nil
 }
 
-// sitemapAddresses are the addresses at which the site may have sitemaps.
-func (r *run) sitemapAddresses() []string {
+// sitemapAddresses are the addresses at which the site may have sitemaps: those that it names before those where they lie
+// mostly, since what it names need not be there.
+func (r *run) sitemapAddresses() [][]string {
 	if r.settings.Sitemap != "" {
-		return []string{r.settings.Sitemap}
+		return [][]string{{r.settings.Sitemap}}
 	}
-	if len(r.listedMaps) > 0 {
-		return r.listedMaps
-	}
-	var out []string
+	var mostly []string
 	for _, dir := range r.roots() {
-		out = append(out, dir+"sitemap.xml", dir+"sitemap_index.xml")
+		mostly = append(mostly, dir+"sitemap.xml", dir+"sitemap_index.xml", dir+"sitemap-index.xml")
 	}
-	return out
+	return [][]string{r.listedMaps, mostly}
 }
 
 // roots are the folders that may hold files about the site: that of the prefix, and the host's.

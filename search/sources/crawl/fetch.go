@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -159,9 +160,7 @@ func (r *run) once(ctx context.Context, u *url.URL, conditions http.Header, limi
 	}
 	req.Header.Set("User-Agent", agent)
 	req.Header.Set("Accept", "text/html,application/xhtml+xml;q=0.9,text/markdown;q=0.8,text/plain;q=0.7,*/*;q=0.1")
-	for key, values := range conditions {
-		req.Header[key] = values
-	}
+	maps.Copy(req.Header, conditions)
 	client := r.crawler.public
 	if r.settings.AllowPrivate {
 		client = r.crawler.private

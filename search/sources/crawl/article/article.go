@@ -220,7 +220,7 @@ var besideTitle = regexp.MustCompile(`\s+[|•·—–-]\s+|\s+::\s+`)
 // the title of the document without the site's name.
 func titleOf(doc, top *html.Node) string {
 	for _, n := range append(all(top, heading1), all(doc, heading1)...) {
-		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) {
+		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) && !(within(n, top, atom.Header) && first(n, links) != nil) {
 			if said := headingText(n); said != "" {
 				return said
 			}
