@@ -23,7 +23,7 @@ import (
 type MismatchError struct{ Reason string }
 
 func (e *MismatchError) Error() string {
-	return "the journal and the catalogue do not belong together: " + e.Reason
+	return "the journal and the catalog do not belong together: " + e.Reason
 }
 
 // disagreement says why the two cannot be used together; empty if they can. After a restore, the listings may have
@@ -31,24 +31,24 @@ func (e *MismatchError) Error() string {
 func disagreement(j journal.Identity, c catalog.Identity, restored bool) string {
 	switch {
 	case c.Journal != "" && c.Journal != j.ID && j.Catalog == "" && j.Position == 0:
-		return fmt.Sprintf("the journal is new, and the catalogue works with one that it has seen up to position %d",
+		return fmt.Sprintf("the journal is new, and the catalog works with one that it has seen up to position %d",
 			c.Position)
 	case c.Journal != "" && c.Journal != j.ID:
-		return fmt.Sprintf("the catalogue works with another journal, which it has seen up to position %d; "+
+		return fmt.Sprintf("the catalog works with another journal, which it has seen up to position %d; "+
 			"this one ends at position %d", c.Position, j.Position)
 	case j.Catalog != "" && j.Catalog != c.ID && c.Journal == "" && c.Position == 0:
-		return fmt.Sprintf("the catalogue is new, and the journal, which ends at position %d, works with another one",
+		return fmt.Sprintf("the catalog is new, and the journal, which ends at position %d, works with another one",
 			j.Position)
 	case j.Catalog != "" && j.Catalog != c.ID:
-		return fmt.Sprintf("the journal, which ends at position %d, works with another catalogue", j.Position)
+		return fmt.Sprintf("the journal, which ends at position %d, works with another catalog", j.Position)
 	case c.Position > j.Position && !restored:
-		return fmt.Sprintf("the journal ends at position %d, and the catalogue has seen it up to position %d: "+
+		return fmt.Sprintf("the journal ends at position %d, and the catalog has seen it up to position %d: "+
 			"it is an older copy, or its last %d events are lost", j.Position, c.Position, c.Position-j.Position)
 	case j.Revision > c.Revision:
-		return fmt.Sprintf("the catalogue is an older copy: its last %d changes of keys, projects, pull requests and the "+
+		return fmt.Sprintf("the catalog is an older copy: its last %d changes of keys, projects, pull requests and the "+
 			"like, of which the journal has heard, are lost", j.Revision-c.Revision)
 	case j.Seen > c.Position && !c.Partial:
-		return fmt.Sprintf("the catalogue is an older copy, or a new one: it has seen the journal up to position %d, "+
+		return fmt.Sprintf("the catalog is an older copy, or a new one: it has seen the journal up to position %d, "+
 			"and the journal has heard that it had seen position %d", c.Position, j.Seen)
 	}
 	return ""
@@ -122,7 +122,7 @@ func bind(ctx context.Context, j journal.Store, c *catalog.Catalog, is journal.I
 				return nil, err
 			}
 			if has.Journal != is.ID {
-				return nil, &MismatchError{"another process has just made the catalogue work with another journal"}
+				return nil, &MismatchError{"another process has just made the catalog work with another journal"}
 			}
 		}
 	}
@@ -166,7 +166,7 @@ func hear(j journal.Store, c *catalog.Catalog, is journal.Identity, stop <-chan 
 		case err == nil:
 			is = next
 		case !errors.Is(err, api.ErrShuttingDown):
-			c.Log.Warn("the journal does not know yet of the catalogue's last changes", "error", err)
+			c.Log.Warn("the journal does not know yet of the catalog's last changes", "error", err)
 		}
 	}
 }

@@ -117,7 +117,7 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 			j.Catalog, j.Revision = "",
 				0
 		}, false, ""},
-		"restored, the catalogue copied later": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 60 }, true,
+		"restored, the catalog copied later": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 60 }, true,
 			""},
 		"the journal new": {func(j *journal.Identity,
 			c *catalog.Identity) {
@@ -133,24 +133,24 @@ func TestStoresThatDoNotBelongTogetherAreToldApart(t *testing.T) {
 		}, false, "another journal"},
 		"the journal's end lost": {func(j *journal.Identity, c *catalog.Identity) { j.Position = 52 }, false,
 			"last 3 events"},
-		"the catalogue new": {func(j *journal.Identity,
+		"the catalog new": {func(j *journal.Identity,
 			c *catalog.Identity) {
 			*c = catalog.Identity{ID: "d"}
-		}, false, "the catalogue is new"},
-		"the catalogue new after an upgrade": {func(j *journal.Identity, c *catalog.Identity) {
+		}, false, "the catalog is new"},
+		"the catalog new after an upgrade": {func(j *journal.Identity, c *catalog.Identity) {
 			j.Catalog, *c = "",
 				catalog.Identity{ID: "d"}
 		}, false, "older copy"},
-		"the catalogue another one's": {func(j *journal.Identity, c *catalog.Identity) {
+		"the catalog another one's": {func(j *journal.Identity, c *catalog.Identity) {
 			*c = catalog.Identity{ID: "d", Journal: "j", Position: 57}
-		}, false, "another catalogue"},
-		"the catalogue without its last change": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, false,
+		}, false, "another catalog"},
+		"the catalog without its last change": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, false,
 			"last 2 changes"},
-		"the catalogue an older copy": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 49 }, false,
+		"the catalog an older copy": {func(j *journal.Identity, c *catalog.Identity) { c.Position = 49 }, false,
 			"position 49"},
-		"restored, the catalogue older": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, true,
+		"restored, the catalog older": {func(j *journal.Identity, c *catalog.Identity) { c.Revision = 3 }, true,
 			"last 2 changes"},
-		"restored, the catalogue another one's": {func(j *journal.Identity, c *catalog.Identity) { c.Journal = "k" }, true,
+		"restored, the catalog another one's": {func(j *journal.Identity, c *catalog.Identity) { c.Journal = "k" }, true,
 			"another journal"},
 	} {
 		j, c := j, c
@@ -242,7 +242,7 @@ func TestAStoreIsNotTakenForANewOne(t *testing.T) {
 
 		exec(t, dsn, "UPDATE stores SET position = position - 1 WHERE name = 'catalog'")
 		c = openCatalog(t, dsn) // which has not heard of it
-		refused("a catalogue without its last change", j, "last 1 changes")
+		refused("a catalog without its last change", j, "last 1 changes")
 		if err := Adopt(t.Context(), j, c); err != nil {
 			t.Fatal(err)
 		}

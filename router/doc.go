@@ -20,8 +20,12 @@
 // # What is where
 //
 // A file for each resource, and one for each thing that all requests pass: the exchange, keys, quotas, errors. Handlers
-// share one Server and one exchange. A question is admitted by pose in assistant.go. What stands by itself is a package
-// below: forward, llms, mcp, overload, ownkey, proof, readertoken, reqbody, sockets, widget.
+// share one Server and one exchange. What stands by itself is a package below: deprecated, forward, llms, mcp, oauth,
+// overload, ownkey, proof, readertoken, reqbody, sockets, widget.
+//
+// A question passes guarded (router.go: a place among requests, early refusal, key, project), then pose (assistant.go):
+// open (budgets.go: a place among streams), proven (proofofwork.go) and enter (limits.go: queue, quotas); then its
+// thread decides (actors/thread/state.go, ask). The console's questions come in at Put (assistant.go).
 //
 // The routes are in router.go on one screen; api/openapi/openapi.yaml describes them completely, and the tests of this
 // package hold every request and response against it.

@@ -10,4 +10,7 @@
 // logs and counts it; then console's guard, which finds out the visitor, the project, and whether a form is from a page
 // of ours; then the handler of its page, which reads and acts through the interfaces in ports.go and renders a
 // template.
+//
+// A form's values become a resource of package api, whose Validate says what is wrong; what only stores can tell is asked
+// in cmd/docent/operator (checkSettings), and console.Faults puts each fault beside its field.
 package web

@@ -87,7 +87,7 @@ func concerns(push api.Push, repository, branch string) bool {
 		(branch == push.Branch || branch == "" && push.Default)
 }
 
-// Delivered remembers the last delivery to a project's webhook: one that was signed with its secret in the catalogue, one
+// Delivered remembers the last delivery to a project's webhook: one that was signed with its secret in the catalog, one
 // that was refused in memory, since anybody can send these.
 func (r *Runner) Delivered(ctx context.Context, project api.ProjectID, d api.Delivery) {
 	d.At = r.Now()

@@ -92,7 +92,7 @@ func (r *Runner) acceptDue(ctx context.Context) (time.Duration, error) {
 				Key: string(au.ID) + " at " + au.Next.UTC().Format(time.RFC3339)}, schedule)
 		}
 		if err != nil && !errors.Is(err, api.ErrNotFound) && ctx.Err() == nil {
-			r.Log.Warn("an automation waits for the catalogue", "project", au.Project, "automation", au.ID, "error", err)
+			r.Log.Warn("an automation waits for the catalog", "project", au.Project, "automation", au.ID, "error", err)
 		}
 		if au.Cron != "" {
 			wait = min(wait, max(next.Sub(now), time.Millisecond))
@@ -115,7 +115,7 @@ func (r *Runner) Accept(ctx context.Context, run api.AutomationRun, change func(
 	return nil
 }
 
-// beginPending begins the runs that the catalogue has as accepted, each on the node that runs the automation's last job,
+// beginPending begins the runs that the catalog has as accepted, each on the node that runs the automation's last job,
 // which it may be a follow-up of. Where a run is carried out by two nodes because the job moves, the journal gives it to
 // one job.
 func (r *Runner) beginPending(ctx context.Context) error {

@@ -26,7 +26,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// A clockwork is a Runner with a clock that the test sets, on a real catalogue, and with stand-ins for jobs and
+// A clockwork is a Runner with a clock that the test sets, on a real catalog, and with stand-ins for jobs and
 // repository.
 type clockwork struct {
 	*Runner
@@ -188,7 +188,7 @@ func (c *clockwork) pending() {
 	c.tasks.Run(c.t.Context())
 }
 
-// startClockwork opens a catalogue with a project; the clock stands at 10:00 on a Saturday.
+// startClockwork opens a catalog with a project; the clock stands at 10:00 on a Saturday.
 func startClockwork(t *testing.T) *clockwork {
 	t.Helper()
 	store, err := catalog.Open(t.Context(), catalogtest.SQLite(t),
@@ -209,7 +209,7 @@ func startClockwork(t *testing.T) *clockwork {
 	return c
 }
 
-// restart is a new process on the same catalogue and journal.
+// restart is a new process on the same catalog and journal.
 func (c *clockwork) restart() {
 	c.tasks = tasktest.Queue{}
 	r, err := New(Deps{Owns: cluster.Single{}.Owns, Tasks: &c.tasks, Catalog: c.catalog, Jobs: c, Claims: c, Documentation: c, Code: c, Updates: c, IDs: new(api.IDs),

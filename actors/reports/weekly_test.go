@@ -22,7 +22,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// figures are what a catalogue and the topics would say.
+// figures are what a catalog and the topics would say.
 type stub struct {
 	*catalog.Catalog
 	totals   insights.QuestionTotals
@@ -64,7 +64,7 @@ type house struct {
 	journal *journal.Journal
 
 	tasks   tasktest.Queue
-	setting sync.Mutex // the catalogue looks at the clock by itself now and then
+	setting sync.Mutex // the catalog looks at the clock by itself now and then
 	now     time.Time  // set by the test alone
 }
 

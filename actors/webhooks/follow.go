@@ -87,7 +87,7 @@ func (f *follower) begin(ctx context.Context) error {
 		}
 		pos = last
 	} else if trimmed := f.Events.Trimmed(); pos < trimmed {
-		f.Log.Warn("the catalogue is older than the journal: events in between may not be told to webhooks",
+		f.Log.Warn("the catalog is older than the journal: events in between may not be told to webhooks",
 			"events", pos, "trimmed", trimmed)
 	}
 	f.began, f.reached, f.stored = true, pos, pos

@@ -133,7 +133,7 @@ type house struct {
 	late    bool // events are made when the test says so
 }
 
-// broken is a catalogue that fails to store attempts as often as a test says.
+// broken is a catalog that fails to store attempts as often as a test says.
 type broken struct {
 	*catalog.Catalog
 	mu   sync.Mutex

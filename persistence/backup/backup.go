@@ -109,7 +109,7 @@ func Make(
 			return err
 		}
 		if from.Catalog != nil {
-			progress("copying the catalogue", 0, 0)
+			progress("copying the catalog", 0, 0)
 			path := filepath.Join(part, datadir.Catalog)
 			if err := from.Catalog(ctx, path); err != nil {
 				return err
@@ -121,7 +121,7 @@ func Make(
 			report.CatalogBytes = st.Size()
 		} else {
 			report.Notes = append(report.Notes,
-				"the catalogue is on PostgreSQL and not in the backup: run pg_dump now, after this")
+				"the catalog is on PostgreSQL and not in the backup: run pg_dump now, after this")
 		}
 		var err error
 		repositories, err = readRepositories(filepath.Join(data, datadir.Repos), filepath.Join(part, datadir.Repos))

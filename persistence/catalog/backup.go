@@ -15,7 +15,7 @@ import (
 // there in full or not at all.
 func (c *Catalog) Backup(ctx context.Context, path string) error {
 	if c.Path == "" {
-		return errors.New("the catalogue is on PostgreSQL: back it up with pg_dump")
+		return errors.New("the catalog is on PostgreSQL: back it up with pg_dump")
 	}
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("back up %s: %s is there already", c.Name, path)

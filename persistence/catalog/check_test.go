@@ -83,7 +83,7 @@ func TestADamagedRowIsRefusedAndTheOthersServed(t *testing.T) {
 		c := p.Open(catalog.Options{Stale: time.Nanosecond})
 		key, pull := withOneOfEach(t, c)
 		if found := catalogtest.Problems(t, c); len(found) != 0 {
-			t.Fatalf("in an undamaged catalogue: %v", found)
+			t.Fatalf("in an undamaged catalog: %v", found)
 		}
 		set := func(statement string, args ...any) {
 			t.Helper()

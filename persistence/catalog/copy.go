@@ -28,7 +28,7 @@ type CopiedTable struct {
 type OccupiedError struct{ Table string }
 
 func (e *OccupiedError) Error() string {
-	return "the catalogue to copy to is in use: its table " + e.Table + " holds other rows than the one to copy from"
+	return "the catalog to copy to is in use: its table " + e.Table + " holds other rows than the one to copy from"
 }
 
 // CopyToPostgres copies a SQLite catalog into one on PostgreSQL that was just made (Open), within a transaction, and

@@ -15,7 +15,7 @@ import (
 
 // A catalog goes to PostgreSQL and back, and every row arrives as it was: those that carry checksums, those of the
 // listings, and what each store knows of the other.
-func TestACopiedCatalogueIsTheSameThereAndBack(t *testing.T) {
+func TestACopiedCatalogIsTheSameThereAndBack(t *testing.T) {
 	t.Parallel()
 	target := catalogtest.Place{T: t, DSN: catalogtest.Postgres(t)}
 	from := catalogtest.Place{T: t, DSN: "sqlite:" + filepath.Join(t.TempDir(), "catalog.db")}.Open(catalog.Options{})
@@ -93,9 +93,9 @@ func TestACopiedCatalogueIsTheSameThereAndBack(t *testing.T) {
 	catalogtest.AddProject(t, there, "news")
 	var occupied *catalog.OccupiedError
 	if err := inTx(toPostgres); !errors.As(err, &occupied) {
-		t.Errorf("copied over a catalogue that holds something else: %v", err)
+		t.Errorf("copied over a catalog that holds something else: %v", err)
 	}
 	if err := inTx(fromPostgres); !errors.As(err, &occupied) {
-		t.Errorf("copied over a catalogue that holds something else: %v", err)
+		t.Errorf("copied over a catalog that holds something else: %v", err)
 	}
 }

@@ -52,7 +52,7 @@ func (j *Journal) Identity() Identity {
 func (j *Journal) Remember(is Identity) error {
 	err := j.do(func(c *commit) error { return c.put(c.tx.Bucket(bucketMeta), metaIdentity, is.encode()) })
 	if err != nil {
-		return fmt.Errorf("remember the catalogue in the journal: %w", err)
+		return fmt.Errorf("remember the catalog in the journal: %w", err)
 	}
 	j.known.Store(&is)
 	return nil

@@ -314,7 +314,7 @@ func (c *composed) startCaddy() (authority string) {
 }
 
 // checkComposed has the services of compose.yaml work together: readers are answered through the proxy over TLS, the
-// catalogue is in PostgreSQL with a password that stands in files only, and the health check tells when the database is
+// catalog is in PostgreSQL with a password that stands in files only, and the health check tells when the database is
 // gone.
 func checkComposed(t *testing.T, image *containerImage) {
 	project, err := readCompose(t, "../../deploy/compose/compose.yaml")
@@ -366,7 +366,7 @@ func checkComposed(t *testing.T, image *containerImage) {
 	}
 	var status health.Status
 	if err := json.Unmarshal([]byte(c.docent.docent("status", "--json")), &status); err != nil || !status.Catalog.Postgres {
-		t.Errorf("the catalogue is not in PostgreSQL: %v %+v", err, status.Catalog)
+		t.Errorf("the catalog is not in PostgreSQL: %v %+v", err, status.Catalog)
 	}
 	c.stopPostgres()
 	// A check gives up after some seconds, even if the machine stood still for them: the next one tells.

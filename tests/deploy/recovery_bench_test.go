@@ -99,7 +99,7 @@ func environmentNumber(b *testing.B, name string) int {
 
 // fillDataDirectory makes the data directory of a server that was killed: so many threads at rest, so many jobs with
 // work to do. What one real thread and one real job left in the journal is written again under other names, and the
-// catalogue has come to know all of it.
+// catalog has come to know all of it.
 func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 	p := harness.NewProject(b, data, "widgets", harness.WriteFiles(b, map[string]string{
 		"index.md": "# Widgets\n\nA widget counts what passes by. Reset a widget with the red button.\n"}))
@@ -207,7 +207,7 @@ func fillDataDirectory(b *testing.B, data string, threads, jobs int) {
 		}, log),
 		stores.Catalog.NewThreadProjector(threadSource,
 			func(context.Context, string, uint64) (api.ThreadRow, bool, error) {
-				return api.ThreadRow{}, false, nil // a million questions in the catalogue are not what is measured
+				return api.ThreadRow{}, false, nil // a million questions in the catalog are not what is measured
 			}, log),
 	} {
 		following.Go(func() { projector.Run(caughtUp) })

@@ -30,8 +30,8 @@ import (
 // A released is a data directory as an earlier version left it, unpacked: scripts/make-released-data made it.
 type released struct {
 	data  string
-	flags []string // by which its catalogue is found
-	db    *sql.DB  // its catalogue
+	flags []string // by which its catalog is found
+	db    *sql.DB  // its catalog
 
 	// What it holds, besides the project harbour with a folder that is no longer there.
 	Made             string
@@ -146,7 +146,7 @@ func (r *released) loadDump(t *testing.T) {
 	}
 }
 
-// contents are the schema of the catalogue, and what each of its tables holds.
+// contents are the schema of the catalog, and what each of its tables holds.
 func (r *released) contents(t *testing.T) map[string]string {
 	t.Helper()
 	rows, err := r.db.QueryContext(t.Context(), r.tableList)
@@ -402,7 +402,7 @@ func TestWebhooksOfReportsOfOlderDataGoOn(t *testing.T) {
 	})
 }
 
-// TestAFailedMigrationChangesNothing has the catalogue's migration fail at its last steps: the catalogue is as it was, the
+// TestAFailedMigrationChangesNothing has the catalog's migration fail at its last steps: the catalog is as it was, the
 // version before may go on, and so may this one when the obstacle is gone.
 func TestAFailedMigrationChangesNothing(t *testing.T) {
 	eachReleased(t, func(t *testing.T, r *released) {
@@ -420,7 +420,7 @@ func TestAFailedMigrationChangesNothing(t *testing.T) {
 			t.Fatalf("%s, %v", out, err)
 		}
 		if after := r.contents(t); !maps.Equal(before, after) {
-			t.Errorf("the catalogue was\n%v\nand is\n%v", before, after)
+			t.Errorf("the catalog was\n%v\nand is\n%v", before, after)
 		}
 		if w, err := datadir.ReadFormat(r.data); err != nil || w != was {
 			t.Errorf("the directory says of itself %+v, %v", w, err)

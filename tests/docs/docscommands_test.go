@@ -103,7 +103,7 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"examples/react-chat/README.md", "xdg-open ", "it opens a browser; TestExamplePagesInABrowser has one"},
 	{"docs/operate/evaluation.mdx", "docent eval make", "it needs rated answers; TestScripts makes a file of them and asks it"},
 	{"docs/operate/troubleshooting.mdx", "docent journal adopt",
-		"a journal and a catalogue that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
+		"a journal and a catalog that belong together are not adopted; TestNoStoreIsTakenForANewOne adopts others"},
 }
 
 // otherLanguages are the blocks that are no commands, and what holds them to the truth.

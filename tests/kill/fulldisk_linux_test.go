@@ -75,7 +75,7 @@ func (b ballast) drop() {
 	}
 }
 
-// TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalogue, the indexes
+// TestADiskThatFillsUpUnderLoad gives the server a small disk of its own, for the journal, the catalog, the indexes
 // and the repositories, and fills it to the last block, again and again, while clients create jobs, follow up and ask.
 func TestADiskThatFillsUpUnderLoad(t *testing.T) {
 	harness.SkipShort(t)

@@ -16,7 +16,7 @@ import (
 	"docent/tests/harness"
 )
 
-// TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalogue, nothing, an empty file and
+// TestNoStoreIsTakenForANewOne puts in the place of the journal, and then of the catalog, nothing, an empty file and
 // an older copy. The server refuses to start and says why; what was acknowledged is there when the right one is put
 // back.
 func TestNoStoreIsTakenForANewOne(t *testing.T) {
@@ -119,13 +119,13 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 	}
 	refused("an empty journal", func() { put(datadir.Journal, []byte{}) }, "journal.db is missing or empty")
 	refused("an older journal", func() { put(datadir.Journal, older[datadir.Journal]) }, "events are lost")
-	refused("no catalogue", func() { put("catalog.db", nil) }, "catalog.db is missing or empty")
+	refused("no catalog", func() { put("catalog.db", nil) }, "catalog.db is missing or empty")
 	if _, err := harness.TryDocent(t, "project", "list", "--data", data); err == nil ||
 		!strings.Contains(err.Error(), "missing or empty") {
-		t.Errorf("a command without the catalogue: %v", err)
+		t.Errorf("a command without the catalog: %v", err)
 	}
-	refused("an empty catalogue", func() { put("catalog.db", []byte{}) }, "catalog.db is missing or empty")
-	refused("an older catalogue", func() { put("catalog.db", older["catalog.db"]) }, "the catalogue is an older copy")
+	refused("an empty catalog", func() { put("catalog.db", []byte{}) }, "catalog.db is missing or empty")
+	refused("an older catalog", func() { put("catalog.db", older["catalog.db"]) }, "the catalog is an older copy")
 
 	for _, name := range stores {
 		put(name, newest[name])
@@ -154,17 +154,17 @@ func TestNoStoreIsTakenForANewOne(t *testing.T) {
 	listed("after a job in the new journal")
 	server.Stop()
 
-	// Nor one of the catalogue: the jobs are in the journal.
+	// Nor one of the catalog: the jobs are in the journal.
 	for _, name := range stores[1:] {
 		put(name, nil)
 	}
 	harness.Docent(t, "journal", "adopt", "--data", data, "--yes")
 	p = harness.NewProject(t, data, "harbour", harness.WriteFiles(t, harness.Harbour), harness.Unlimited...)
 	server.Start()
-	listed("with a new catalogue")
+	listed("with a new catalog")
 }
 
-// TestADatabaseServesOneDataDirectory points a second data directory at the catalogue of a first one.
+// TestADatabaseServesOneDataDirectory points a second data directory at the catalog of a first one.
 func TestADatabaseServesOneDataDirectory(t *testing.T) {
 	t.Parallel()
 	shared := "sqlite:" + filepath.Join(t.TempDir(), "shared.db")
@@ -183,7 +183,7 @@ func TestADatabaseServesOneDataDirectory(t *testing.T) {
 	if _, err := harness.TryDocent(t, "project", "list", "--data", second, "--catalog-dsn", shared); err == nil {
 		t.Error("a command on a second directory works")
 	}
-	harness.NewServer(t, second).Stop() // with a catalogue of its own
+	harness.NewServer(t, second).Stop() // with a catalog of its own
 	if _, err := harness.TryDocent(t, "serve", "--data", second, "--catalog-dsn", shared, "--listen",
 		"127.0.0.1:0"); err == nil || !strings.Contains(err.Error(), "works with another") {
 		t.Errorf("a server on a second directory with a journal: %v", err)

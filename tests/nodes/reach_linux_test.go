@@ -105,7 +105,7 @@ func TestANodeWhoseAddressIsNotItsOwnIsRefused(t *testing.T) {
 // TestReadyMeansThatWritesAreTaken has the database refuse writes, as after a failover to a replica.
 func TestReadyMeansThatWritesAreTaken(t *testing.T) {
 	t.Parallel()
-	for _, many := range []int{1, 2} { // a server of its own, with the catalogue alone in the database, and nodes
+	for _, many := range []int{1, 2} { // a server of its own, with the catalog alone in the database, and nodes
 		t.Run(fmt.Sprint(many), func(t *testing.T) {
 			db := harness.NewDatabase(t, "127.0.0.1", false, false)
 			var l *harness.Nodes

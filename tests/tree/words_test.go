@@ -23,6 +23,7 @@ var forbidden = []struct{ word, write string }{
 	{`(the|our) houses?`, "the server, the program"},
 	{`rooms|(this|each|every|another) room`, "package"},
 	{`(empty|nil|zero|none|false|also) where`, "if: where is for places"},
+	{`catalogues?`, "catalog"},
 	{`where (nil|zero|empty|there (is|are) no)`, "if: where is for places"},
 }
 
@@ -31,7 +32,7 @@ var forbiddenInPages = []struct{ word, write string }{
 	{`may be empty`, "optional"},
 	{`taken? back`, "undone, revoked"},
 	{`good for nothing`, "no longer works"},
-	{`colours?|behaviours?|catalogues?|favour\w*|recognis\w+|authoris\w+`, "in American spelling"},
+	{`colours?|behaviours?|favour\w*|recognis\w+|authoris\w+`, "in American spelling"},
 	{`e-mail`, "email"},
 	{`store the`, "save"},
 	{`look at (it|them)`, "review"},

@@ -202,7 +202,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		add(true, "", "", "The journal cannot be written to: the disk is full, read-only or broken. Nothing new is accepted.")
 	}
 	if st.Catalog.Error != "" {
-		add(true, "", "", "The catalogue does not answer: %s", st.Catalog.Error)
+		add(true, "", "", "The catalog does not answer: %s", st.Catalog.Error)
 	}
 	if n := st.Journal.Damaged; n > 0 {
 		add(true, "", "", "%s in the journal cannot be read: docent journal check says which.", brief.Count(n, "stream"))

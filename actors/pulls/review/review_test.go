@@ -30,7 +30,7 @@ import (
 // errCrash is what everything fails with once the process has ended.
 var errCrash = errors.New("the process has ended")
 
-// A world is what outlives a process: a catalogue, jobs with their journal, and a code host. Its clock stands unless it
+// A world is what outlives a process: a catalog, jobs with their journal, and a code host. Its clock stands unless it
 // is set. The process ends at the crash-th call to any of these, before or after the call has acted.
 type world struct {
 	t       *testing.T
@@ -41,7 +41,7 @@ type world struct {
 	mu     sync.Mutex
 	at     time.Time
 	rows   map[api.JobID]*api.JobRow
-	known  map[int]bool // pull requests that the catalogue was asked about
+	known  map[int]bool // pull requests that the catalog was asked about
 	logs   map[api.JobID][]job.Entry
 	claims map[string]journal.Claim
 	given  []job.FollowUp

@@ -14,9 +14,9 @@ import (
 func newAdoptCommand(o *cli.Operator) *cobra.Command {
 	var yes bool
 	cmd := &cobra.Command{
-		Use: "adopt", Short: "Use a journal and a catalogue that do not belong together; the server must be stopped",
+		Use: "adopt", Short: "Use a journal and a catalog that do not belong together; the server must be stopped",
 		Args: cobra.NoArgs,
-		Long: "Use the journal and the catalogue of the data directory as they are, although one of them is missing, an older copy,\n" +
+		Long: "Use the journal and the catalog of the data directory as they are, although one of them is missing, an older copy,\n" +
 			"or from another data directory. Where there is a backup of both, restore that instead. The server must be stopped.\n\n" +
 			"The listings are rebuilt from the journal. Jobs and questions that they list and the journal does not know are first\n" +
 			"written to a file in the folder set-aside of the data directory. Without --yes nothing is changed: the command says what\n" +
@@ -48,13 +48,13 @@ func newAdoptCommand(o *cli.Operator) *cobra.Command {
 
 func printAdoption(out io.Writer, a operator.Adoption) error {
 	if a.Reason == "" {
-		_, err := fmt.Fprintln(out, "the journal and the catalogue belong together")
+		_, err := fmt.Fprintln(out, "the journal and the catalog belong together")
 		return err
 	}
 	fmt.Fprintln(out, a.Reason)
 	fmt.Fprintf(out, "%d listed jobs and questions are not in the journal\n", a.Listed)
 	if a.Adopted {
-		fmt.Fprintln(out, "the journal and the catalogue belong together now; the listings are rebuilt when the server starts")
+		fmt.Fprintln(out, "the journal and the catalog belong together now; the listings are rebuilt when the server starts")
 	}
 	if a.Kept != "" {
 		fmt.Fprintf(out, "what was listed alone stands in %s, a row a line\n", a.Kept)

@@ -26,7 +26,7 @@ func newBackupCommand(prog cli.Program) *cobra.Command {
 				return err
 			}
 			return cli.Show(o, cmd, operator.OpBackup, operator.BackupParams{Dir: dir}, func(w io.Writer, r backup.Report) error {
-				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalogue (%d bytes), %d repositories (%d files)\n",
+				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalog (%d bytes), %d repositories (%d files)\n",
 					dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, r.Files)
 				_, err := fmt.Fprintln(w, strings.Join(r.Notes, "\n"))
 				return err

@@ -12,10 +12,10 @@ import (
 
 func newCatalogCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "catalog", Short: "Check and rebuild the catalogue"}
+	cmd := &cobra.Command{Use: "catalog", Short: "Check and rebuild the catalog"}
 	cli.OperatorFlags(cmd, o)
 	cmd.AddCommand(&cobra.Command{
-		Use: "check", Short: "Check everything that only the catalogue holds, and report damage; the server may run",
+		Use: "check", Short: "Check everything that only the catalog holds, and report damage; the server may run",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var r operator.CatalogReport
@@ -34,7 +34,7 @@ func newCatalogCommand(prog cli.Program) *cobra.Command {
 				fmt.Fprintf(out, "%s: %d rows with checksums\n", r.Catalog, r.Rows)
 			}
 			if r.Found > 0 {
-				return fmt.Errorf("wrong in the catalogue: %d", r.Found)
+				return fmt.Errorf("wrong in the catalog: %d", r.Found)
 			}
 			if !o.JSON {
 				fmt.Fprintln(out, "nothing is wrong")

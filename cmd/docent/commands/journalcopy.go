@@ -15,9 +15,9 @@ func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
 	var to string
 	var alone bool
 	cmd := &cobra.Command{
-		Use: "copy --to postgres|bbolt", Short: "Copy the journal and the catalogue to PostgreSQL, or back; all servers must be stopped",
+		Use: "copy --to postgres|bbolt", Short: "Copy the journal and the catalog to PostgreSQL, or back; all servers must be stopped",
 		Args: cobra.NoArgs,
-		Long: "Copy what a single server keeps in its data directory, the journal and the catalogue, into the PostgreSQL database of\n" +
+		Long: "Copy what a single server keeps in its data directory, the journal and the catalog, into the PostgreSQL database of\n" +
 			"catalog_dsn, where several nodes share it; or, with --to bbolt, from there into a data directory. All servers must be stopped.\n\n" +
 			"Everything keeps its place: events their positions and sequence numbers, listings and webhooks the positions that they have\n" +
 			"come to. What was copied is read back and compared, event by event and row by row, before it counts. Where the copy breaks\n" +
@@ -42,7 +42,7 @@ func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "where to copy to: postgres or bbolt")
-	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalogue where it is: it is on PostgreSQL before and after")
+	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalog where it is: it is on PostgreSQL before and after")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }
@@ -58,7 +58,7 @@ func printCopied(out io.Writer, d operator.JournalCopied) error {
 	fmt.Fprintf(out, "journal: %d streams, %d events, %d snapshots, %d pending, %d idempotency keys, up to position %d: the same in %s\n",
 		d.Journal.Streams, d.Journal.Events, d.Journal.Snapshots, d.Journal.Pending, d.Journal.Claims, d.Journal.Position, d.To)
 	if len(d.Catalog) > 0 {
-		fmt.Fprintf(out, "catalogue: %d rows in %d tables: the same\n", rows, len(d.Catalog))
+		fmt.Fprintf(out, "catalog: %d rows in %d tables: the same\n", rows, len(d.Catalog))
 	}
 	if len(d.Host) > 0 {
 		fmt.Fprintf(out, "built-in host: %d repositories: the same\n", len(d.Host))

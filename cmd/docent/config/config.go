@@ -300,7 +300,7 @@ func Read(path string, environ func(string) (string, bool), flags *pflag.FlagSet
 // catalogEnv is the variable of the setting catalog_dsn. It may hold a password, and so may be given as secrets are.
 const catalogEnv = EnvPrefix + "CATALOG_DSN"
 
-// resolveCatalog finds the catalogue's address where no setting has it.
+// resolveCatalog finds the catalog's address where no setting has it.
 func (c *Config) resolveCatalog(environ secret.Environ) error {
 	if c.CatalogDSN != "" {
 		return nil

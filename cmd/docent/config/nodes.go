@@ -39,7 +39,7 @@ func (c *Config) checkNodes(list *Problems) {
 		return
 	}
 	if !strings.HasPrefix(c.CatalogDSN, "postgres") {
-		list.add("journal", "postgres keeps the journal in the catalogue's database: set catalog_dsn to postgres://…")
+		list.add("journal", "postgres keeps the journal in the catalog's database: set catalog_dsn to postgres://…")
 	}
 	if slices.ContainsFunc(c.NodeSecrets(), func(s string) bool { return len(s) < LeastNodeSecret }) {
 		list.add("journal", "%s is shorter than %d bytes: make one with openssl rand -base64 32", NodeSecretEnv, LeastNodeSecret)
@@ -74,7 +74,7 @@ func unspecified(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// DatabaseDSN is the address of the catalogue's database, as it is given now.
+// DatabaseDSN is the address of the catalog's database, as it is given now.
 func (c *Config) DatabaseDSN() string {
 	if c.CatalogSecret != nil {
 		return c.CatalogSecret.Value()

@@ -161,7 +161,7 @@ func examineHere(ctx context.Context, c config.Config, offline bool) []Finding {
 	found = append(found, journalFileFinding(dir.File(datadir.Journal)))
 	stores, err := stores.Open(ctx, dir, c, slog.New(slog.DiscardHandler))
 	if err != nil {
-		return append(found, inCheck("catalogue", Wrong("docent catalog check and docent journal check say more; docent backup copies can be restored", "the stores cannot be opened: %v", err)))
+		return append(found, inCheck("catalog", Wrong("docent catalog check and docent journal check say more; docent backup copies can be restored", "the stores cannot be opened: %v", err)))
 	}
 	defer stores.Close()
 	return append(found, Inside{Stores: stores, Offline: offline}.Examine(ctx)...)

@@ -46,7 +46,7 @@ func (o Inside) Examine(ctx context.Context) []Finding {
 		{Name: "source", Run: o.sourceFindings},
 		{Name: "pull requests", Run: o.pullFindings},
 		One("backup", func(context.Context) Finding { return o.backupFinding(time.Now()) }),
-		{Name: "catalogue", Run: o.catalogFindings},
+		{Name: "catalog", Run: o.catalogFindings},
 		{Name: "nodes", Run: o.nodeFindings},
 	}
 	if len(c.Checks) > 0 {

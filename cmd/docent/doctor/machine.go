@@ -135,7 +135,7 @@ func kindOf(kind, path string) Finding {
 	case slices.Contains([]string{"tmpfs", "ramfs"}, kind):
 		return Doubt("move the data directory to a disk", "%s is in memory (%s): all of it is gone when the machine stops", path, kind)
 	case slices.Contains([]string{"nfs", "smb", "cifs", "smb2", "9p", "ceph", "afs"}, kind):
-		return Wrong("move the data directory to a disk of this machine", "%s is on a network (%s), whose locks and syncs do not hold what the journal and the catalogue need", path, kind)
+		return Wrong("move the data directory to a disk of this machine", "%s is on a network (%s), whose locks and syncs do not hold what the journal and the catalog need", path, kind)
 	case kind == "fuse":
 		return Doubt("move the data directory to a disk of this machine", "%s is on a file system in user space (fuse): whether its locks and syncs hold, nobody says", path)
 	case kind == "overlayfs":

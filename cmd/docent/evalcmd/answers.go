@@ -249,7 +249,7 @@ func whole(s *string) string {
 }
 
 // modelSettings are what a server that is run for an evaluation takes over from the configuration: what has to do with
-// answers. It touches nothing else that the file names: no catalogue, no backups.
+// answers. It touches nothing else that the file names: no catalog, no backups.
 var modelSettings = []string{"default_model", "models", "model_aliases", "embeddings", "turn_timeout"}
 
 // serve runs a server on the folder, in a directory of its own.

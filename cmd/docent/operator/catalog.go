@@ -15,7 +15,7 @@ type CatalogRebuilt struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// rebuildCatalog rebuilds what the catalogue copies from the journal.
+// rebuildCatalog rebuilds what the catalog copies from the journal.
 func (o *Service) rebuildCatalog(ctx context.Context, _ struct{}) (CatalogRebuilt, error) {
 	began := time.Now()
 	var r CatalogRebuilt
@@ -38,7 +38,7 @@ func (o *Service) rebuildCatalog(ctx context.Context, _ struct{}) (CatalogRebuil
 }
 
 type (
-	// CatalogReport is what a check of the catalogue found.
+	// CatalogReport is what a check of the catalog found.
 	CatalogReport struct {
 		Catalog  string           `json:"catalog"`
 		Rows     int              `json:"rows"`
@@ -51,7 +51,7 @@ type (
 		Problem string `json:"problem"`
 		Advice  string `json:"advice"`
 	}
-	// RowParams name a row of the catalogue.
+	// RowParams name a row of the catalog.
 	RowParams struct {
 		Table string `json:"table"`
 		Row   string `json:"row"`

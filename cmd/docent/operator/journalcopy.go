@@ -29,7 +29,7 @@ type JournalCopied struct {
 	To      string                `json:"to"`
 	Already bool                  `json:"alreadyThere"` // the journal: an earlier copy is complete
 	Journal journal.Contained     `json:"journal"`
-	Catalog []catalog.CopiedTable `json:"catalog,omitempty"`      // empty if the catalogue stays where it is
+	Catalog []catalog.CopiedTable `json:"catalog,omitempty"`      // empty if the catalog stays where it is
 	Host    []forge.Moved         `json:"repositories,omitempty"` // of the built-in host
 	Notes   []string              `json:"notes,omitempty"`
 }
@@ -41,10 +41,10 @@ type journalCopy struct {
 	dsn    string // of PostgreSQL
 	log    *slog.Logger
 	done   JournalCopied
-	alone  bool // without the catalogue
+	alone  bool // without the catalog
 }
 
-// CopyJournal copies the journal and, unless alone is set, the catalogue into PostgreSQL or back. All servers must be stopped.
+// CopyJournal copies the journal and, unless alone is set, the catalog into PostgreSQL or back. All servers must be stopped.
 func CopyJournal(ctx context.Context, c config.Config, to string, alone bool) (_ JournalCopied, err error) {
 	k := &journalCopy{config: c, dsn: c.CatalogDSN, log: slog.New(slog.DiscardHandler), alone: alone}
 	if !strings.HasPrefix(k.dsn, "postgres") {
@@ -64,7 +64,7 @@ func CopyJournal(ctx context.Context, c config.Config, to string, alone bool) (_
 		if err != nil {
 			return k.done, err
 		}
-		k.alone = size == 0 // the catalogue is on PostgreSQL already
+		k.alone = size == 0 // the catalog is on PostgreSQL already
 	}
 	conn, err := pgx.Connect(ctx, k.dsn)
 	if err != nil {
@@ -108,11 +108,11 @@ func nobodyServes(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// openBoth opens the catalogue and the journal on PostgreSQL, which makes the tables where there are none.
+// openBoth opens the catalog and the journal on PostgreSQL, which makes the tables where there are none.
 func (k *journalCopy) openBoth(ctx context.Context) (*catalog.Catalog, *postgres.Journal, error) {
 	cat, err := catalog.Open(ctx, k.dsn, stores.CatalogOptions(k.config, k.log))
 	if err != nil {
-		return nil, nil, fmt.Errorf("open the catalogue: %w", err)
+		return nil, nil, fmt.Errorf("open the catalog: %w", err)
 	}
 	j, err := postgres.Open(ctx, k.dsn, postgres.Options{Log: k.log, Now: k.config.Now, Application: "docent journal copy"})
 	if err != nil {
@@ -130,7 +130,7 @@ func paired(ctx context.Context, which string, j journal.Store, c *catalog.Catal
 	return err
 }
 
-// toPostgres copies journal and catalogue in one transaction: both are there in the end, or neither.
+// toPostgres copies journal and catalog in one transaction: both are there in the end, or neither.
 func (k *journalCopy) toPostgres(ctx context.Context, conn *pgx.Conn) (err error) {
 	if err := hasJournal(k.dir.Path); err != nil {
 		return err
@@ -148,7 +148,7 @@ func (k *journalCopy) toPostgres(ctx context.Context, conn *pgx.Conn) (err error
 	from := target
 	if !k.alone {
 		if from, err = catalog.Open(ctx, "sqlite:"+k.dir.File(datadir.Catalog), stores.CatalogOptions(k.config, k.log)); err != nil {
-			return fmt.Errorf("open the catalogue to copy from: %w", err)
+			return fmt.Errorf("open the catalog to copy from: %w", err)
 		}
 		defer func() { err = errors.Join(err, from.Close()) }()
 	}
@@ -211,7 +211,7 @@ func (k *journalCopy) hosted(ctx context.Context, on *catalog.Catalog,
 	return err
 }
 
-// sourcePaired opens the journal as a server would, and looks whether it is the catalogue's.
+// sourcePaired opens the journal as a server would, and looks whether it is the catalog's.
 func (k *journalCopy) sourcePaired(ctx context.Context, path string, c *catalog.Catalog) error {
 	j, err := journal.Open(path, journal.Options{Log: k.log})
 	if err != nil {
@@ -236,7 +236,7 @@ func (k *journalCopy) differs(err error) error {
 	return fmt.Errorf("the copy of the journal differs, and was thrown away: %w", err)
 }
 
-// toFile copies the catalogue first: a catalogue without its journal is refused at the start, and is found to be the
+// toFile copies the catalog first: a catalog without its journal is refused at the start, and is found to be the
 // same when this is run again.
 func (k *journalCopy) toFile(ctx context.Context, conn *pgx.Conn) (err error) {
 	path := k.dir.File(datadir.Journal)
@@ -258,7 +258,7 @@ func (k *journalCopy) toFile(ctx context.Context, conn *pgx.Conn) (err error) {
 	k.done.Notes = append(k.done.Notes,
 		"Secrets that were entered in the console and uploads stay in the database: copy the folders secrets and sources from the first "+
 			"node's data directory, or enter and upload them again.",
-		`Next: set journal = "bbolt", take catalog_dsn out unless the catalogue stays there, and start the server.`)
+		`Next: set journal = "bbolt", take catalog_dsn out unless the catalog stays there, and start the server.`)
 	return k.hosted(ctx, from, func(ctx context.Context, dir string, projects []api.Project, store *shared.Store, o forge.Options) (
 		[]forge.Moved, error) {
 		return forge.FromShared(ctx, store, dir, projects, o)
@@ -271,7 +271,7 @@ func (k *journalCopy) frozenToFile(ctx context.Context, tx pgx.Tx, path string) 
 	if err != nil {
 		return err
 	}
-	if k.done.Already = size > 0; k.done.Already { // before the catalogue is touched
+	if k.done.Already = size > 0; k.done.Already { // before the catalog is touched
 		if err := k.compareFile(path, contents); err != nil {
 			return err
 		}
@@ -279,7 +279,7 @@ func (k *journalCopy) frozenToFile(ctx context.Context, tx pgx.Tx, path string) 
 	if !k.alone {
 		to, err := catalog.Open(ctx, "sqlite:"+k.dir.File(datadir.Catalog), stores.CatalogOptions(k.config, k.log))
 		if err != nil {
-			return fmt.Errorf("open the catalogue to copy to: %w", err)
+			return fmt.Errorf("open the catalog to copy to: %w", err)
 		}
 		k.done.Catalog, err = catalog.CopyFromPostgres(ctx, tx, to)
 		if err := errors.Join(err, to.Close()); err != nil {

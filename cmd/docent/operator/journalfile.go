@@ -174,7 +174,7 @@ type Adoption struct {
 	Adopted bool   `json:"adopted"`
 }
 
-// Adopt has a journal and a catalogue that do not belong together used together. Unless yes is set, it changes nothing and
+// Adopt has a journal and a catalog that do not belong together used together. Unless yes is set, it changes nothing and
 // only says what is wrong.
 func Adopt(ctx context.Context, c config.Config, yes bool) (done Adoption, err error) {
 	if _, err := os.Stat(c.Data); err != nil {
@@ -189,7 +189,7 @@ func Adopt(ctx context.Context, c config.Config, yes bool) (done Adoption, err e
 		for _, missing := range []struct {
 			path string
 			what string
-		}{{dir.File(datadir.Journal), "the journal"}, {stores.CatalogFile(stores.CatalogDSN(dir, c)), "the catalogue"}} {
+		}{{dir.File(datadir.Journal), "the journal"}, {stores.CatalogFile(stores.CatalogDSN(dir, c)), "the catalog"}} {
 			if missing.path == "" {
 				continue
 			}
@@ -208,7 +208,7 @@ func Adopt(ctx context.Context, c config.Config, yes bool) (done Adoption, err e
 	log := slog.New(slog.DiscardHandler)
 	cat, err := catalog.Open(ctx, stores.CatalogDSN(dir, c), stores.CatalogOptions(c, log))
 	if err != nil {
-		return done, fmt.Errorf("open the catalogue: %w", err)
+		return done, fmt.Errorf("open the catalog: %w", err)
 	}
 	defer func() { err = errors.Join(err, cat.Close()) }()
 	j, err := journal.Open(dir.File(datadir.Journal), journal.Options{Log: log})

@@ -68,7 +68,7 @@ func (a *Server) Status() (health.Status, error) {
 	return s, a.measured(&s)
 }
 
-// catalogStatus says what can be said of the catalogue: a database that does not answer hides no other figure.
+// catalogStatus says what can be said of the catalog: a database that does not answer hides no other figure.
 func (a *Server) catalogStatus() (c health.Catalog) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -85,7 +85,7 @@ func (a *Server) catalogStatus() (c health.Catalog) {
 	return c
 }
 
-// collectedStatus says how the collected sources stand; of none if the catalogue does not answer, which is told.
+// collectedStatus says how the collected sources stand; of none if the catalog does not answer, which is told.
 func (a *Server) collectedStatus() (out []health.Source) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// A Listing is a copy in the catalogue of what the journal has, which follows it while it runs.
+// A Listing is a copy in the catalog of what the journal has, which follows it while it runs.
 type Listing struct {
 	*catalog.Projector
 	End func() // ends its following, once it runs no more

@@ -21,7 +21,7 @@ import (
 	"docent/persistence/journal"
 )
 
-// CatalogDSN names the catalogue of a data directory.
+// CatalogDSN names the catalog of a data directory.
 func CatalogDSN(dir *datadir.Dir, c config.Config) string {
 	if c.CatalogDSN != "" {
 		return c.CatalogDSN
@@ -29,7 +29,7 @@ func CatalogDSN(dir *datadir.Dir, c config.Config) string {
 	return "sqlite:" + dir.File(datadir.Catalog)
 }
 
-// CatalogOptions are how the settings have the catalogue opened.
+// CatalogOptions are how the settings have the catalog opened.
 func CatalogOptions(c config.Config, log *slog.Logger) catalog.Options {
 	o := catalog.Options{Log: log, Now: c.Now, Nodes: c.Shared(), Journal: c.Shared()}
 	if c.CatalogSecret != nil {
@@ -42,7 +42,7 @@ func CatalogOptions(c config.Config, log *slog.Logger) catalog.Options {
 	return o
 }
 
-// CatalogFile is the catalogue's file; empty if it is on PostgreSQL.
+// CatalogFile is the catalog's file; empty if it is on PostgreSQL.
 func CatalogFile(dsn string) string {
 	path, ok := strings.CutPrefix(dsn, "sqlite:")
 	if !ok {
@@ -72,7 +72,7 @@ func whatNow(dir *datadir.Dir, err error) error {
 	return fmt.Errorf("%w. Put both back from the same backup; or, to go on with what is there, look at what `docent journal adopt --data %s` says", err, dir.Path)
 }
 
-// catalogInPlace refuses a journal beside which the catalogue's file is missing or empty, before a new one is made in
+// catalogInPlace refuses a journal beside which the catalog's file is missing or empty, before a new one is made in
 // its place.
 func catalogInPlace(dir *datadir.Dir, dsn string) error {
 	file := CatalogFile(dsn)
@@ -88,10 +88,10 @@ func catalogInPlace(dir *datadir.Dir, dsn string) error {
 		return err
 	}
 	return whatNow(dir, &persistence.MismatchError{Reason: fmt.Sprintf(
-		"there is a journal, and the catalogue's file %s is missing or empty", file)})
+		"there is a journal, and the catalog's file %s is missing or empty", file)})
 }
 
-// journalInPlace refuses a catalogue that has worked with a journal which is not there, before a new one is made in
+// journalInPlace refuses a catalog that has worked with a journal which is not there, before a new one is made in
 // its place.
 func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) error {
 	size, err := FileSize(dir.File(datadir.Journal))
@@ -107,7 +107,7 @@ func journalInPlace(ctx context.Context, dir *datadir.Dir, c *catalog.Catalog) e
 		dir.File(datadir.Journal), c, seen)})
 }
 
-// Pair makes sure that the journal and the catalogue of a data directory belong together; restored says whether they
+// Pair makes sure that the journal and the catalog of a data directory belong together; restored says whether they
 // were put back from a backup.
 func Pair(ctx context.Context, dir *datadir.Dir, j journal.Store, c *catalog.Catalog) (end func(), err error) {
 	restored := false

@@ -1,4 +1,4 @@
-// Package stores opens what a data directory holds, for a server and for commands where none runs: the catalogue, the journal, the
+// Package stores opens what a data directory holds, for a server and for commands where none runs: the catalog, the journal, the
 // repositories, the indexes, and the secrets.
 package stores
 
@@ -30,7 +30,7 @@ import (
 	"docent/search/sources/uploads"
 )
 
-// Stores are what an operator's command and the server both need: the catalogue, the repositories and the indexes.
+// Stores are what an operator's command and the server both need: the catalog, the repositories and the indexes.
 type Stores struct {
 	Config  config.Config
 	Dir     *datadir.Dir
@@ -67,9 +67,9 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 		return s, err
 	}
 	if s.Catalog, err = catalog.Open(ctx, dsn, CatalogOptions(c, log)); err != nil {
-		return s, fmt.Errorf("open the catalogue: %w", err)
+		return s, fmt.Errorf("open the catalog: %w", err)
 	}
-	// Not before the catalogue's migration: where that fails, the version before can go on.
+	// Not before the catalog's migration: where that fails, the version before can go on.
 	if err := datadir.Mark(dir.Path, build.Get().Version); disk.Full(err) {
 		log.Warn("no room to note the format of the data directory: do not start an older version on it", "error", err)
 	} else if err != nil {

@@ -45,7 +45,7 @@ func identify(ctx context.Context, db bun.IDB) error {
 func (db *DB) Identity(ctx context.Context) (is Identity, err error) {
 	var rows []storeRow
 	if err := db.Read.NewSelect().Model(&rows).Scan(ctx); err != nil {
-		return is, db.Fail("read the catalogue's identity", err)
+		return is, db.Fail("read the catalog's identity", err)
 	}
 	for _, r := range rows {
 		switch r.Name {
@@ -56,7 +56,7 @@ func (db *DB) Identity(ctx context.Context) (is Identity, err error) {
 		}
 	}
 	if is.ID == "" {
-		return is, fmt.Errorf("read the catalogue's identity: %w: %s has none", ErrCorrupt, db.Name)
+		return is, fmt.Errorf("read the catalog's identity: %w: %s has none", ErrCorrupt, db.Name)
 	}
 	if is.Journal == "" {
 		var reset int

@@ -42,19 +42,19 @@ func (db *DB) open(ctx context.Context, dsn string, o Options, steps []Step) err
 	if strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://") {
 		return db.openPostgres(ctx, dsn, o, steps)
 	}
-	return errors.New("a catalogue's DSN begins with sqlite: or postgres://") // it may hold a password: not shown
+	return errors.New("a catalog's DSN begins with sqlite: or postgres://") // it may hold a password: not shown
 }
 
 func (db *DB) openSQLite(ctx context.Context, path string, o Options, steps []Step) error {
 	path = strings.TrimPrefix(path, "//")
 	if path == "" || strings.HasPrefix(path, ":memory:") {
-		return errors.New("a SQLite catalogue is a file: sqlite:PATH")
+		return errors.New("a SQLite catalog is a file: sqlite:PATH")
 	}
 	path, err := filepath.Abs(path)
 	if err != nil {
-		return fmt.Errorf("open the catalogue: %w", err)
+		return fmt.Errorf("open the catalog: %w", err)
 	}
-	db.Name, db.Path = "the catalogue "+path, path
+	db.Name, db.Path = "the catalog "+path, path
 	size, err := prepareFile(path)
 	if err != nil {
 		return fmt.Errorf("open %s: %w", db.Name, err)
@@ -159,10 +159,10 @@ func (db *DB) openPostgres(ctx context.Context, dsn string, o Options, steps []S
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		// The parser's error repeats parts of the DSN, and if the DSN is malformed it cannot know which is the password.
-		return errors.New("the catalogue's DSN is not a valid postgres:// URL")
+		return errors.New("the catalog's DSN is not a valid postgres:// URL")
 	}
 	server := net.JoinHostPort(config.Host, strconv.Itoa(int(config.Port)))
-	db.Name = "the catalogue " + config.Database + " on PostgreSQL at " + server
+	db.Name = "the catalog " + config.Database + " on PostgreSQL at " + server
 	// bun writes values into the statement, so hardly a statement comes twice: preparing each would fill the server's
 	// memory.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
@@ -353,7 +353,7 @@ func (db *DB) migrate(ctx context.Context, dialect schema.Dialect, types columnT
 		return db.Fail("migrate", err)
 	}
 	if !group.IsZero() {
-		db.Log.Info("catalogue migrated", "catalog", db.Name, "migrations", group.Migrations.String())
+		db.Log.Info("catalog migrated", "catalog", db.Name, "migrations", group.Migrations.String())
 	}
 	for _, told := range done {
 		told(db)

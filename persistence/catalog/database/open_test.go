@@ -98,7 +98,7 @@ func TestSecretIsMadeOnce(t *testing.T) {
 			t.Error("two secrets are the same")
 		}
 		if again := catalogtest.Must(p.Open(catalog.Options{}).Secret(t.Context(), "cookie"))(t); string(again) != secrets[0] {
-			t.Error("the secret is another one after the catalogue was opened again")
+			t.Error("the secret is another one after the catalog was opened again")
 		}
 	})
 }
@@ -118,7 +118,7 @@ func TestErrorsNeverShowThePassword(t *testing.T) {
 	} {
 		_, err := catalog.Open(t.Context(), dsn, catalog.Options{})
 		if err == nil {
-			t.Errorf("a catalogue was opened")
+			t.Errorf("a catalog was opened")
 			continue
 		}
 		for e := err; e != nil; e = errors.Unwrap(e) {

@@ -124,6 +124,6 @@ func TestAListingIsNotStoredBeyondTheJournalsEnd(t *testing.T) {
 		t.Errorf("webhooks go on: %v", err)
 	}
 	if is := catalogtest.Must(c.Identity(t.Context()))(t); is.Position != 1 {
-		t.Errorf("the catalogue says that it has seen position %d", is.Position)
+		t.Errorf("the catalog says that it has seen position %d", is.Position)
 	}
 }

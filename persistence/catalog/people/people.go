@@ -224,7 +224,7 @@ func (s *Store) withRoles(ctx context.Context, rows []personRow) ([]api.Person, 
 	for i := range rows {
 		p, err := rows[i].Decode()
 		if err != nil {
-			s.db.Log.Error("a row of the catalogue is left out", "catalog", s.db.Name, "error", err)
+			s.db.Log.Error("a row of the catalog is left out", "catalog", s.db.Name, "error", err)
 			continue
 		}
 		if seen, ok := s.seen.person(p.ID); ok && (p.SeenAt == nil || seen.After(*p.SeenAt)) {
@@ -244,7 +244,7 @@ func (s *Store) withRoles(ctx context.Context, rows []personRow) ([]api.Person, 
 	first := make([]int64, len(out))
 	for i := range members {
 		if err := database.CheckRow(&members[i]); err != nil {
-			s.db.Log.Error("a row of the catalogue is left out", "catalog", s.db.Name, "error", err)
+			s.db.Log.Error("a row of the catalog is left out", "catalog", s.db.Name, "error", err)
 			continue
 		}
 		n := at[members[i].Person]

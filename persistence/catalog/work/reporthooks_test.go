@@ -128,7 +128,7 @@ func TestWebhooksOfReportsBecomeOutgoingOnes(t *testing.T) {
 			t.Errorf("the other webhook is at %d", w.State.Position)
 		}
 		if found := catalogtest.Problems(t, c); len(found) != 0 {
-			t.Errorf("the catalogue has problems: %v", found)
+			t.Errorf("the catalog has problems: %v", found)
 		}
 	})
 }

@@ -176,7 +176,7 @@ func reopening(t *testing.T, s *subject) {
 	}
 	s.append(journal.Append{Stream: "thread/b", Events: []journal.Event{{Type: "thread.empty.1"}}})
 	id := s.j.Identity()
-	id.Catalog, id.Revision = "catalogue", 7
+	id.Catalog, id.Revision = "catalog", 7
 	if err := s.j.Remember(id); err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func reopening(t *testing.T, s *subject) {
 		if st := s.j.Stats(); s.j.Position() != 4 || st.Position != 4 || st.Pending != 1 || st.Down {
 			t.Fatalf("%+v", st)
 		}
-		if is := s.j.Identity(); is.ID == "" || is.ID != id.ID || is.Catalog != "catalogue" || is.Revision != 7 || is.Position != 4 {
+		if is := s.j.Identity(); is.ID == "" || is.ID != id.ID || is.Catalog != "catalog" || is.Revision != 7 || is.Position != 4 {
 			t.Fatalf("%+v", is)
 		}
 		s.reopen()

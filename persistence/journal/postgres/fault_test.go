@@ -936,7 +936,7 @@ func TestANodeEndsWhereAFailoverHasLostCommits(t *testing.T) {
 				t.Errorf("the new node is at %d of %d", got, want)
 			}
 			if seen := again.Identity().Seen; seen != 0 {
-				t.Errorf("the catalogue is to have seen position %d, which it may have lost", seen)
+				t.Errorf("the catalog is to have seen position %d, which it may have lost", seen)
 			}
 			if len(ends) > 0 {
 				t.Error("the end is told twice")

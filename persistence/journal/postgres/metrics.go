@@ -120,7 +120,7 @@ func (j *Journal) Identity() journal.Identity {
 			Scan(&position, &is.Catalog, &revision)
 	})
 	if err != nil {
-		j.log.Warn("what the journal knows of the catalogue cannot be read", "journal", j.name, "error", err)
+		j.log.Warn("what the journal knows of the catalog cannot be read", "journal", j.name, "error", err)
 		return is
 	}
 	j.advance(uint64(position))
@@ -130,7 +130,7 @@ func (j *Journal) Identity() journal.Identity {
 
 // Remember is journal.Journal.Remember. The nodes hear of the catalog's changes at different times: the last counts.
 func (j *Journal) Remember(is journal.Identity) error {
-	err := j.read("remember the catalogue in the journal", func(ctx context.Context) error {
+	err := j.read("remember the catalog in the journal", func(ctx context.Context) error {
 		conn, err := j.reads.Acquire(ctx)
 		if err != nil {
 			return err
