@@ -193,7 +193,7 @@ type Widget struct {
 	// what the dialog says and offers before the first question
 	Greeting    string   `json:"greeting,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
-	// Contact is an e-mail or web address of people who help, for everybody to see.
+	// Contact is an email or web address of people who help, for everybody to see.
 	Contact string `json:"contact,omitempty"`
 }
 

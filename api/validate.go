@@ -3,6 +3,7 @@ package api
 import (
 	"cmp"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"path"
 	"regexp"
@@ -77,7 +78,7 @@ func (p Project) Validate() error {
 	}
 	out.place(p)
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
-		out.add("deflection", "must be an e-mail address or an http or https URL")
+		out.add("deflection", "must be an email address or an http or https URL")
 	}
 	out.widget(p.Widget)
 	if _, err := time.LoadLocation(p.TimeZone); err != nil || p.TimeZone == "Local" { // of the server: that tells nobody anything
@@ -169,7 +170,7 @@ func (p *problems) widget(w Widget) {
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
 	if w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
-		p.add("widget.contact", "must be an e-mail address or an http or https URL")
+		p.add("widget.contact", "must be an email address or an http or https URL")
 	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")
@@ -273,7 +274,7 @@ func (p *problems) secretNames(project Project) {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
 	}
-	if project.ReaderSignIn != "" && !validWebURL(project.ReaderSignIn) {
+	if project.ReaderSignIn != "" && !validPrivateURL(project.ReaderSignIn) {
 		p.add("readerSignIn", "must be an https URL without credentials, such as https://docs.example.com/docent")
 	}
 	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
@@ -377,6 +378,18 @@ func validWebURL(s string) bool {
 	u, err := url.Parse(s)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != "" && u.User == nil &&
 		!strings.ContainsFunc(s, unicode.IsSpace)
+}
+
+// validPrivateURL reports whether what goes to or comes from an address is read by nobody on the way.
+func validPrivateURL(s string) bool {
+	u, err := url.Parse(s)
+	return err == nil && validWebURL(s) && (u.Scheme == "https" || Loopback(u))
+}
+
+// Loopback reports whether an address is of the machine itself.
+func Loopback(u *url.URL) bool {
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Unmap().IsLoopback() || u.Hostname() == "localhost"
 }
 
 func validMail(s string) bool {

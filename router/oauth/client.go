@@ -107,15 +107,9 @@ func redirectable(text string) bool {
 	case "https":
 		return u.Hostname() != ""
 	case "http":
-		return loopback(u)
+		return api.Loopback(u)
 	}
 	return strings.Contains(u.Scheme, ".") || slices.Contains(programs, u.Scheme)
-}
-
-// loopback reports whether an address is of the machine itself.
-func loopback(u *url.URL) bool {
-	ip, err := netip.ParseAddr(u.Hostname())
-	return err == nil && ip.Unmap().IsLoopback() || u.Hostname() == "localhost"
 }
 
 // takes reports whether a client may have people sent to an address: one that it has named, to the letter. On the
@@ -130,7 +124,7 @@ func (c Client) takes(redirect string) bool {
 			return true
 		}
 		named, err := url.Parse(r)
-		return err == nil && asked.Scheme == "http" && named.Scheme == "http" && loopback(asked) && loopback(named) &&
+		return err == nil && asked.Scheme == "http" && named.Scheme == "http" && api.Loopback(asked) && api.Loopback(named) &&
 			asked.Hostname() == named.Hostname() && cmp.Or(asked.EscapedPath(), "/") == cmp.Or(named.EscapedPath(), "/") && asked.RawQuery == named.RawQuery
 	})
 }

@@ -67,7 +67,7 @@ type Server struct {
 // New returns a server; nil if the public address is not one at which tokens may be sent: https, or this machine.
 func New(d Deps) *Server {
 	at, err := url.Parse(d.PublicURL)
-	if err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && loopback(at)) {
+	if err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && api.Loopback(at)) {
 		return nil
 	}
 	if d.Now == nil {

@@ -9,7 +9,7 @@ export interface Config {
   history: boolean; // conversations stay in this browser
   user: string; // the site's id of who asks; anonymous where empty
   greeting: string; // what the dialog says before the first question
-  contact: string; // e-mail or web address of people who help; empty for none
+  contact: string; // email or web address of people who help; empty for none
   suggestions: string[]; // questions that it offers there
   /** Who the reader is, as the site's server signs it; empty for nobody. Fresh is whether the token before was refused. */
   readerToken: (fresh: boolean) => Promise<string>;
