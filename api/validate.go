@@ -78,7 +78,7 @@ func (p Project) Validate() error {
 	}
 	out.place(p)
 	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
-		out.add("deflection", "must be an email address or an http or https URL of at most %d bytes", maxAddress)
+		out.add("deflection", "must be an email address or an http or https URL")
 	}
 	out.widget(p.Widget)
 	if _, err := time.LoadLocation(p.TimeZone); err != nil || p.TimeZone == "Local" { // of the server: that tells nobody anything
@@ -170,7 +170,7 @@ func (p *problems) widget(w Widget) {
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
 	if len(w.Contact) > maxAddress || w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
-		p.add("widget.contact", "must be an email address or an http or https URL")
+		p.add("widget.contact", "must be an email address or an http or https URL of at most %d bytes", maxAddress)
 	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")

@@ -66,6 +66,9 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind,
 		return err
 	}
 	x.key, x.signed, x.bound = key, signed, strings.HasPrefix(secret, oauth.Prefix)
+	if x.bound && !forTools(x.route, key.Kind) {
+		return &keyError{kind: api.ErrForbidden, reason: "this access is to the tools of one project alone: other operations need an API key"}
+	}
 	if admins && key.Kind == api.AdminKey {
 		want = api.AdminKey
 	}
@@ -84,6 +87,15 @@ func (s *Server) authorise(x *exchange, req bunrouter.Request, want api.KeyKind,
 	}
 	s.Catalog.TouchKey(key.ID, x.started)
 	return nil
+}
+
+// forTools reports whether an operation is the tools of a kind of key, or what they call themselves: a client that has come
+// by OAuth gets no other.
+func forTools(route string, kind api.KeyKind) bool {
+	if kind == api.AdminKey {
+		return strings.HasPrefix(route, "/mcp/agent/") || strings.HasPrefix(route, "/v2/agent/")
+	}
+	return route == "/mcp/:domain" || strings.HasPrefix(route, "/discovery/")
 }
 
 // findProject finds the project that an operation is about. One of another organization is answered like an
@@ -109,7 +121,7 @@ func (s *Server) findProject(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return api.Named(err, "domain")
 	}
-	if project.ID != x.key.Project && (x.key.Kind != api.AdminKey || x.bound) || project.Org != x.key.Org {
+	if project.ID != x.key.Project && x.key.Kind != api.AdminKey || project.Org != x.key.Org {
 		return api.Missing("domain")
 	}
 	x.project = project

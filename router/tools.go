@@ -35,8 +35,7 @@ func (s *Server) oauthRoutes() (list []route) {
 			if err := s.whole(x, req.Request, s.Bounds.BodyBytes); err != nil {
 				return err
 			}
-			r.Serve(x, req.Request, x.client)
-			return nil
+			return r.Serve(x, req.Request, x.client)
 		}})
 	}
 	return list

@@ -62,7 +62,7 @@ func (s *Server) updateStatus(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return api.Named(err, "update")
 	}
-	if project.Org != x.key.Org || x.bound && project.ID != x.key.Project {
+	if project.Org != x.key.Org {
 		return api.Missing("update")
 	}
 	x.project = project

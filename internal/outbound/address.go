@@ -169,8 +169,8 @@ func (p Policy) Transport(resolver *net.Resolver) *http.Transport {
 	}
 }
 
-// newClient makes single requests: redirects are not followed, and no connection is kept.
-func (p Policy) newClient(resolver *net.Resolver) *http.Client {
+// Client makes single requests: redirects are not followed, and no connection is kept.
+func (p Policy) Client(resolver *net.Resolver, timeout time.Duration) *http.Client {
 	transport := p.Transport(resolver)
 	transport.DisableKeepAlives = true
 	return &http.Client{Transport: transport, Timeout: timeout,

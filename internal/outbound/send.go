@@ -29,7 +29,7 @@ type Sender struct {
 }
 
 // New makes a sender. Names are looked up with the resolver; nil is the machine's own.
-func New(p Policy, resolver *net.Resolver) *Sender { return &Sender{p, p.newClient(resolver)} }
+func New(p Policy, resolver *net.Resolver) *Sender { return &Sender{p, p.Client(resolver, timeout)} }
 
 // CheckURL is Policy.CheckURL.
 func (s *Sender) CheckURL(text string) string { return s.policy.CheckURL(text) }

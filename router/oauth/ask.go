@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -17,9 +18,10 @@ import (
 )
 
 const (
-	maxQuery    = 2600             // bytes of a request: a sign-in with a provider keeps it in a cookie
-	maxReader   = 4 << 10          // bytes of a reader's token, which goes through an address
-	requestLife = 15 * time.Minute // in which somebody signs in and decides
+	maxQuery  = 2600    // bytes of a request: a sign-in with a provider keeps it in a cookie
+	maxReader = 4 << 10 // bytes of a reader's token, which goes through an address
+	// RequestLife is how long somebody has to sign in and decide.
+	RequestLife = 15 * time.Minute
 	codeLife    = time.Minute
 	accessLife  = time.Hour
 	// grantLife is how long a client is let in without being asked for again, and grantIdle how long it may stay away.
@@ -60,7 +62,17 @@ func (r Request) Local() bool { return !strings.HasPrefix(r.Redirect, "https:") 
 // Writes reports whether the client asks for more than to read.
 func (r Request) Writes() bool { return slices.Contains(r.Scopes, api.ScopeWrite) }
 
-// Read reads a request. Its errors are for a page: nobody is sent anywhere before somebody has decided.
+// ErrUnknown is part of Server.Unknown.
+var ErrUnknown = errors.New("no such resource")
+
+// Unknown refuses a resource that is not there, or that who asks may not learn of.
+func (s *Server) Unknown() error {
+	return fmt.Errorf("%w: %w", ErrUnknown, invalid("resource",
+		"must be the address of the tools of a project here, such as "+s.PublicURL+"/mcp/docs.example.com"))
+}
+
+// Read reads a request. Its errors are for a page: nobody is sent anywhere before somebody has decided. With ErrUnknown
+// all of the request is good but its resource.
 func (s *Server) Read(ctx context.Context, query string) (r Request, err error) {
 	q, err := url.ParseQuery(query)
 	if err != nil || len(query) > maxQuery {
@@ -68,13 +80,13 @@ func (s *Server) Read(ctx context.Context, query string) (r Request, err error) 
 	}
 	for name, values := range q {
 		if len(values) > 1 {
-			return r, invalid(name, "is there more than once")
+			return r, invalid(name, "must be sent once")
 		}
 	}
 	r = Request{ClientID: q.Get("client_id"), Redirect: q.Get("redirect_uri"), State: q.Get("state"), Challenge: q.Get("code_challenge")}
-	var known bool
-	if r.Project, r.Agent, known = s.find(ctx, q.Get("resource")); !known {
-		return r, invalid("resource", "must be the address of the tools of a project here, such as "+s.PublicURL+"/mcp/docs.example.com")
+	r.Project, r.Agent, err = s.find(ctx, q.Get("resource"))
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return r, err
 	}
 	switch {
 	case q.Get("response_type") != "code":
@@ -84,10 +96,13 @@ func (s *Server) Read(ctx context.Context, query string) (r Request, err error) 
 	case r.ClientID == "":
 		return r, invalid("client_id", "is required")
 	case !redirectable(r.Redirect):
-		return r, invalid("redirect_uri", "is not one that a client may have")
+		return r, invalid("redirect_uri", "must be https, http on the user's machine, or a known program's scheme")
 	}
 	if r.Scopes = narrow(q.Get("scope"), scopesOf(r.Agent)); len(r.Scopes) == 0 {
 		return r, invalid("scope", "must be "+strings.Join(scopesOf(r.Agent), " or "))
+	}
+	if err != nil {
+		return r, s.Unknown()
 	}
 	return r, nil
 }
@@ -107,7 +122,7 @@ func (s *Server) Identify(ctx context.Context, r *Request) (err error) {
 		return invalid("client_id", err.Error())
 	}
 	if !r.Client.takes(r.Redirect) {
-		return invalid("redirect_uri", "is none that the client has named")
+		return invalid("redirect_uri", "is not registered for this client")
 	}
 	if r.Client.Name == "" {
 		r.Client.Name = "A client without a name"
@@ -126,7 +141,7 @@ type kept struct {
 // Keep seals a request for the browser that has that cookie, and for the reader with that token if there is one.
 func (s *Server) Keep(query, cookie, reader string) string {
 	browser := sha256.Sum256([]byte(cookie))
-	return s.seal(asRequest, kept{query, browser[:], reader, s.Now().Add(requestLife).Unix()})
+	return s.seal(asRequest, kept{query, browser[:], reader, s.Now().Add(RequestLife).Unix()})
 }
 
 // Kept opens a request that was sealed for the same browser.
@@ -140,36 +155,30 @@ func (s *Server) Kept(sealed, cookie string) (query, reader string, ok bool) {
 }
 
 // fromSite takes what a project's site says of who a reader is, from a form that the reader's browser sends, so that no
-// address and no log has it. The page looks whether it is the browser that was sent there.
-func (s *Server) fromSite(w http.ResponseWriter, req *http.Request, _ netip.Addr) {
+// address and no log has it. The page looks whether it is the browser that was sent there in time, and whose token it is.
+func (s *Server) fromSite(w http.ResponseWriter, req *http.Request, _ netip.Addr) error {
 	form, err := readForm(w, req)
 	if err != nil {
-		refuse(w, err)
-		return
+		return refuse(w, err)
 	}
 	var k kept
-	if !s.open(asRequest, form.Get("request"), &k) || s.Now().Unix() > k.Until {
-		refuse(w, refused{"invalid_request", "request: it is not the one that came with the reader, or too old"})
-		return
+	if !s.open(asRequest, form.Get("request"), &k) {
+		return refuse(w, refused{"invalid_request", "the request is unknown or expired. Connect again from the program"})
 	}
 	r, err := s.Read(req.Context(), k.Query)
-	if err != nil || r.Project.ReaderSignIn == "" || len(form.Get("token")) > maxReader {
-		refuse(w, refused{"invalid_request", "the project has no sign-in for readers, or the token is too long"})
-		return
+	if _, ours := errors.AsType[*api.InvalidError](err); err != nil && !ours {
+		return refuse(w, err)
 	}
 	k.Reader = form.Get("token")
-	if _, err := s.Readers.Verify(req.Context(), r.Project, k.Reader); err != nil {
-		if errors.Is(err, api.ErrUnauthorized) {
-			err = refused{"access_denied", err.Error()}
-		}
-		refuse(w, err)
-		return
+	if err != nil || r.Project.ReaderSignIn == "" || k.Reader == "" || len(k.Reader) > maxReader {
+		return refuse(w, refused{"invalid_request", "the project has no sign-in for readers, or the token is missing or too long"})
 	}
 	h := w.Header()
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("Location", AuthorizePath+"?request="+url.QueryEscape(s.seal(asRequest, k)))
 	w.WriteHeader(http.StatusSeeOther)
+	return nil
 }
 
 // A Holder is who gives a client what they hold: a person, or a reader by the token of the site's server.

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"docent/api"
 	"docent/internal/brief"
@@ -19,15 +20,15 @@ import (
 
 // Bounds of what strangers register and publish.
 const (
-	maxForm         = 64 << 10 // bytes of a request
-	maxDocument     = 16 << 10
-	maxRedirects    = 10
-	maxRedirect     = 500  // bytes of one
-	maxAllRedirects = 1000 // bytes of those that are registered: they come back with each request
-	maxName         = 60   // characters
-	maxDocuments    = 100  // that are remembered
-	fetchTimeout    = 5 * time.Second
-	freshFor        = 10 * time.Minute
+	maxForm      = 64 << 10 // bytes of a request
+	maxDocument  = 16 << 10
+	maxRedirects = 10
+	maxRedirect  = 500  // bytes of one
+	maxID        = 1600 // bytes of what a registration is sealed into: it comes back with each request
+	maxName      = 60   // characters
+	maxDocuments = 100  // that are remembered
+	fetchTimeout = 5 * time.Second
+	freshFor     = 10 * time.Minute
 )
 
 // A Client is a program that wants to be let in, as it describes itself.
@@ -47,31 +48,28 @@ type document struct {
 }
 
 // register seals what a client says of itself into its id (RFC 7591): nothing is stored.
-func (s *Server) register(w http.ResponseWriter, req *http.Request, _ netip.Addr) {
+func (s *Server) register(w http.ResponseWriter, req *http.Request, _ netip.Addr) error {
 	var c Client
 	if err := json.NewDecoder(http.MaxBytesReader(w, req.Body, maxForm)).Decode(&c); err != nil {
-		refuse(w, refused{"invalid_client_metadata", "send a JSON object with redirect_uris"})
-		return
+		return refuse(w, refused{"invalid_client_metadata", "send a JSON object with redirect_uris"})
 	}
 	c.Name = clean(c.Name)
 	if say := problem(c.Redirects); say != "" {
-		refuse(w, refused{"invalid_redirect_uri", say})
-		return
+		return refuse(w, refused{"invalid_redirect_uri", say})
 	}
-	if len(strings.Join(c.Redirects, "")) > maxAllRedirects {
-		refuse(w, refused{"invalid_redirect_uri", "redirect_uris are too long together"})
-		return
+	id := s.seal(asClient, c)
+	if len(id) > maxID {
+		return refuse(w, refused{"invalid_redirect_uri", "redirect_uris are too long together"})
 	}
-	answer(w, http.StatusCreated, map[string]any{"client_id": s.seal(asClient, c), "client_id_issued_at": s.Now().Unix(),
+	return answer(w, http.StatusCreated, map[string]any{"client_id": id, "client_id_issued_at": s.Now().Unix(),
 		"client_name": c.Name, "redirect_uris": c.Redirects, "token_endpoint_auth_method": "none",
 		"grant_types": []string{"authorization_code", "refresh_token"}, "response_types": []string{"code"}})
 }
 
-// clean is a name that a page shows: one line, without characters that hide or turn others round.
+// clean is a name that a page shows: one line, without characters that hide, fill, or turn others round.
 func clean(name string) string {
 	name = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r >= 0x200b && r <= 0x200f || r >= 0x2028 && r <= 0x202e ||
-			r >= 0x2060 && r <= 0x206f || r == 0xfeff {
+		if !unicode.IsGraphic(r) || r == 0x2800 || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector) {
 			return -1
 		}
 		return r
@@ -93,13 +91,13 @@ func problem(redirects []string) string {
 	return ""
 }
 
-// programs are the schemes of installed programs that have no dot in them, as those that nobody else has should.
+// programs lists schemes of known programs that lack the dot RFC 8252 asks for.
 var programs = []string{"cursor", "vscode", "vscode-insiders", "vscodium", "windsurf", "zed", "claude", "goose", "raycast", "warp"}
 
 // redirectable reports whether people may be sent to an address with a code: never one that a browser would run.
 func redirectable(text string) bool {
 	u, err := url.Parse(text)
-	if err != nil || len(text) > maxRedirect || u.Fragment != "" || strings.Contains(text, "#") || u.User != nil || u.Opaque != "" ||
+	if err != nil || len(text) > maxRedirect || u.Fragment != "" || strings.Contains(text, "#") || u.User != nil || u.Opaque != "" || !ascii(u.Host) ||
 		strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '\\' || r == '"' || r == '<' || r == '>' }) {
 		return false
 	}
@@ -111,6 +109,14 @@ func redirectable(text string) bool {
 	}
 	return strings.Contains(u.Scheme, ".") || slices.Contains(programs, u.Scheme)
 }
+
+// ascii keeps out hosts that look like another one, percent-encoded ones too.
+func ascii(host string) bool {
+	return !strings.ContainsFunc(host, func(r rune) bool { return r >= 0x80 })
+}
+
+// errDescription is all that is said of a description: who asks must not learn what this server can reach.
+var errDescription = errors.New("cannot be fetched or is not a valid description")
 
 // takes reports whether a client may have people sent to an address: one that it has named, to the letter. On the
 // machine itself any port will do (RFC 8252, section 7.3): a program takes the one that is free.
@@ -139,10 +145,10 @@ func (s *Server) client(ctx context.Context, id string) (Client, error) {
 	u, err := url.Parse(id)
 	if err != nil || u.Scheme != "https" && u.Scheme != "http" || strings.Trim(u.Path, "/") == "" ||
 		slices.ContainsFunc(strings.Split(u.Path, "/"), func(part string) bool { return part == "." || part == ".." }) {
-		return c, errors.New("is none that was registered here, and no address of a client's description")
+		return c, errors.New("is unknown here. Register the client, or send the URL of its metadata document")
 	}
-	if say := s.Policy.CheckURL(id); say != "" { // http is refused, but for networks that the operator allows
-		return c, errors.New(say)
+	if !ascii(u.Host) || s.Policy.CheckURL(id) != "" { // http too, but where the policy allows a network
+		return c, errDescription
 	}
 	s.mu.Lock()
 	d, known := s.documents[id]
@@ -169,12 +175,12 @@ func (s *Server) fetch(ctx context.Context, id string) (c Client, err error) {
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, id, http.NoBody)
 	if err != nil {
-		return c, errors.New("is not an address")
+		return c, errDescription
 	}
 	req.Header.Set("Accept", "application/json")
 	res, err := s.http.Do(req)
 	if err != nil {
-		return c, errors.New("cannot be fetched") // and not why: who asks would learn what this server can reach
+		return c, errDescription
 	}
 	defer res.Body.Close()
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxDocument+1))
@@ -183,14 +189,11 @@ func (s *Server) fetch(ctx context.Context, id string) (c Client, err error) {
 		ID string `json:"client_id"`
 	}
 	if err != nil || res.StatusCode != http.StatusOK || len(raw) > maxDocument || json.Unmarshal(raw, &found) != nil {
-		return c, errors.New("cannot be fetched")
+		return c, errDescription
 	}
 	found.Name = clean(found.Name)
-	if found.ID != id || found.Name == "" {
-		return c, errors.New("leads to a description without a name, or of another client_id")
-	}
-	if say := problem(found.Redirects); say != "" {
-		return c, errors.New("leads to a description that is not valid: " + say)
+	if found.ID != id || found.Name == "" || problem(found.Redirects) != "" {
+		return c, errDescription
 	}
 	return found.Client, nil
 }

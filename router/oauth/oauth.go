@@ -1,6 +1,6 @@
-// Package oauth provides what lets clients of the Model Context Protocol in by the server's address alone: an
-// authorization server of OAuth 2.1 with its metadata (RFC 8414, RFC 9728), client ID metadata documents and dynamic
-// registration, authorization codes with PKCE, rotated refresh tokens, and client credentials.
+// Package oauth implements an OAuth 2.1 authorization server for MCP clients, which need nothing but the server's address:
+// metadata (RFC 8414, RFC 9728), client ID metadata documents and dynamic registration, authorization codes with PKCE,
+// rotated refresh tokens, and client credentials.
 //
 // Everything that a client brings back is sealed with the kept secret: registrations, requests, codes, and tokens. The
 // one thing that is stored is a session for each grant, under the hash of its code and then of its refresh token. It
@@ -14,6 +14,7 @@ import (
 	"crypto/cipher"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -44,11 +45,11 @@ type Readers interface {
 	Verify(ctx context.Context, p api.Project, token string) (api.Reader, error)
 }
 
-// Deps is what a server works with. All of it is needed but Now.
+// Deps is what a server works with. All of it is needed but Policy and Now.
 type Deps struct {
 	Catalog   Catalog
 	Readers   Readers
-	Policy    outbound.Policy // where the documents of clients may lie
+	Policy    outbound.Policy // which addresses clients may be described at, beside public ones
 	Secret    []byte          // seals; kept, and the same on all nodes
 	PublicURL string          // the issuer, without a slash at the end
 	Now       func() time.Time
@@ -82,8 +83,7 @@ func New(d Deps) *Server {
 	if err != nil {
 		panic(err) // AES has blocks of the one length that GCM takes
 	}
-	return &Server{Deps: d, aead: aead, documents: map[string]document{}, http: &http.Client{Transport: d.Policy.Transport(nil),
-		Timeout: fetchTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &Server{Deps: d, aead: aead, documents: map[string]document{}, http: d.Policy.Client(nil, fetchTimeout)}
 }
 
 // A use is what a sealed text is for: none is taken for one of another use.
@@ -133,10 +133,10 @@ const (
 	agentResource    = "/mcp/agent/"
 )
 
-// A Route is one operation that needs no key.
+// A Route is one operation that needs no key. What it serves has answered; its error is for the log.
 type Route struct {
 	Method, Pattern string
-	Serve           func(w http.ResponseWriter, req *http.Request, from netip.Addr)
+	Serve           func(w http.ResponseWriter, req *http.Request, from netip.Addr) error
 }
 
 // Routes returns the operations. Pages of any origin may call them: none reads a cookie.
@@ -170,9 +170,9 @@ func (s *Server) Challenge(h http.Header, status int, path string) {
 	h.Set("WWW-Authenticate", said)
 }
 
-func (s *Server) describe(w http.ResponseWriter, _ *http.Request, _ netip.Addr) {
+func (s *Server) describe(w http.ResponseWriter, _ *http.Request, _ netip.Addr) error {
 	at := s.PublicURL
-	answer(w, http.StatusOK, map[string]any{"issuer": at, "authorization_endpoint": at + AuthorizePath,
+	return answer(w, http.StatusOK, map[string]any{"issuer": at, "authorization_endpoint": at + AuthorizePath,
 		"token_endpoint": at + tokenPath, "registration_endpoint": at + registerPath, "scopes_supported": scopesOf(true),
 		"response_types_supported": []string{"code"}, "response_modes_supported": []string{"query"},
 		"grant_types_supported":                          []string{"authorization_code", "refresh_token", "client_credentials"},
@@ -183,9 +183,9 @@ func (s *Server) describe(w http.ResponseWriter, _ *http.Request, _ netip.Addr) 
 }
 
 // describeResource says the same of each address: who asks learns nothing of which projects exist.
-func (s *Server) describeResource(w http.ResponseWriter, req *http.Request, _ netip.Addr) {
+func (s *Server) describeResource(w http.ResponseWriter, req *http.Request, _ netip.Addr) error {
 	path := strings.TrimPrefix(req.URL.EscapedPath(), resourceMetadata)
-	answer(w, http.StatusOK, map[string]any{"resource": s.PublicURL + path, "authorization_servers": []string{s.PublicURL},
+	return answer(w, http.StatusOK, map[string]any{"resource": s.PublicURL + path, "authorization_servers": []string{s.PublicURL},
 		"scopes_supported": scopesOf(strings.HasPrefix(path, agentResource)), "bearer_methods_supported": []string{"header"},
 		"resource_name": "Docent", "resource_documentation": s.PublicURL + "/docs/assistant/mcp"})
 }
@@ -206,26 +206,25 @@ func (s *Server) resource(p api.Project, agent bool) string {
 	return s.PublicURL + readersResource + p.Domain
 }
 
-// find finds the project of a resource; it is false if there is none.
-func (s *Server) find(ctx context.Context, resource string) (p api.Project, agent, ok bool) {
+// find finds the project of a resource, or fails with api.ErrNotFound.
+func (s *Server) find(ctx context.Context, resource string) (p api.Project, agent bool, err error) {
 	path, ours := strings.CutPrefix(strings.TrimSuffix(resource, "/"), s.PublicURL)
 	if !ours || len(path) > 512 {
-		return p, false, false
+		return p, false, api.ErrNotFound
 	}
-	var err error
 	if id, is := strings.CutPrefix(path, agentResource); is {
 		agent = true
 		p, err = s.Catalog.Project(ctx, api.ProjectID(id))
 	} else if domain, is := strings.CutPrefix(path, readersResource); is {
 		p, err = s.Catalog.ProjectByDomain(ctx, domain)
 	} else {
-		return p, false, false
+		return p, false, api.ErrNotFound
 	}
-	return p, agent, err == nil
+	return p, agent, err
 }
 
 // answer writes JSON that nobody keeps.
-func answer(w http.ResponseWriter, status int, body any) {
+func answer(w http.ResponseWriter, status int, body any) error {
 	text, err := json.Marshal(body)
 	if err != nil {
 		text = []byte("{}") // strings and numbers: cannot happen
@@ -235,6 +234,7 @@ func answer(w http.ResponseWriter, status int, body any) {
 	h.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
 	w.Write(text) // a client that has gone is no error of ours
+	return nil
 }
 
 // refused is an error in OAuth's form (RFC 6749, section 5.2).
@@ -245,16 +245,17 @@ type refused struct {
 
 func (r refused) Error() string { return r.Reason }
 
-func refuse(w http.ResponseWriter, err error) {
-	said, ok := err.(refused)
+// refuse answers with an error, and returns it if it is the server's own.
+func refuse(w http.ResponseWriter, err error) error {
+	said, ok := errors.AsType[refused](err)
 	switch {
 	case !ok:
 		w.Header().Set("Retry-After", "2")
-		answer(w, http.StatusServiceUnavailable, refused{"temporarily_unavailable", "try again shortly"})
+		_ = answer(w, http.StatusServiceUnavailable, refused{"temporarily_unavailable", "try again shortly"})
+		return err
 	case said.Code == "invalid_client":
 		w.Header().Set("WWW-Authenticate", `Basic realm="docent"`)
-		answer(w, http.StatusUnauthorized, said)
-	default:
-		answer(w, http.StatusBadRequest, said)
+		return answer(w, http.StatusUnauthorized, said)
 	}
+	return answer(w, http.StatusBadRequest, said)
 }

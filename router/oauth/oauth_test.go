@@ -76,7 +76,7 @@ func TestPeopleAreSentOnlyWhereAClientHasSaid(t *testing.T) {
 		"vbscript:x": false, "https://a@b.example.com": false, "https://b.example.com/#x": false, "https://b.example.com/#": false,
 		"https:///x": false, "https://b.example.com/\\x": false, "https://b.example.com/ x": false, "https://b.example.com/\nx": false,
 		"//b.example.com": false, "": false, "https://b.example.com/" + strings.Repeat("x", maxRedirect): false, "blob:https://x": false,
-		"http://127.0.0.1.example.com/": false, "http://2130706433/": false,
+		"http://127.0.0.1.example.com/": false, "http://2130706433/": false, "https://%D1%81laude.ai/cb": false, "cursor://%D1%81laude.ai/cb": false,
 	} {
 		if got := redirectable(at); got != want {
 			t.Errorf("%q: %v", at, got)
@@ -119,7 +119,7 @@ func TestAClientMayDescribeItselfAtItsAddress(t *testing.T) {
 	var site *httptest.Server
 	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		asked.Add(1)
-		body := map[string]any{"client_id": site.URL + req.URL.Path, "client_name": "An\u202eeditor", "redirect_uris": []string{"https://x.example.com/back"}}
+		body := map[string]any{"client_id": site.URL + req.URL.Path, "client_name": "An\u202e\u061c\u00ad\u180e\u115f\u1160\u3164\U000e0041 editor", "redirect_uris": []string{"https://x.example.com/back"}}
 		switch req.URL.Path {
 		case "/moved":
 			http.Redirect(w, req, "/good", http.StatusFound)
@@ -139,7 +139,7 @@ func TestAClientMayDescribeItselfAtItsAddress(t *testing.T) {
 	s := newServer(here)
 	for range 2 {
 		c, err := s.client(t.Context(), site.URL+"/good")
-		if err != nil || c.Name != "Aneditor" || c.Host != "127.0.0.1" || !c.takes("https://x.example.com/back") {
+		if err != nil || c.Name != "An editor" || c.Host != "127.0.0.1" || !c.takes("https://x.example.com/back") {
 			t.Errorf("%+v, %v", c, err)
 		}
 	}
@@ -221,6 +221,7 @@ func FuzzToken(f *testing.F) {
 	f.Add("grant_type=refresh_token&refresh_token="+s.seal(asClient, Client{Name: "x"}), "")
 	f.Add("grant_type=client_credentials&client_secret=dct_pub_x&resource=https://docent.example.com/mcp/docs.example.com", "Basic eDp5")
 	f.Add(`{"redirect_uris":["http://127.0.0.1/"]}`, "")
+	f.Add(`{"redirect_uris":["https://x.example.com/?`+strings.Repeat("&", 400)+`"]}`, "")
 	f.Fuzz(func(t *testing.T, body, authorization string) {
 		for _, r := range s.Routes() {
 			if r.Method != http.MethodPost {
@@ -230,14 +231,16 @@ func FuzzToken(f *testing.F) {
 			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 			req.Header.Set("Authorization", authorization)
 			w := httptest.NewRecorder()
-			r.Serve(w, req, netip.MustParseAddr("192.0.2.1"))
+			if err := r.Serve(w, req, netip.MustParseAddr("192.0.2.1")); err != nil {
+				t.Error(err)
+			}
 			var said struct {
 				Code  string `json:"error"`
 				Token string `json:"access_token"`
 				ID    string `json:"client_id"`
 			}
 			if err := json.Unmarshal(w.Body.Bytes(), &said); err != nil || said.Token != "" || w.Header().Get("Cache-Control") != "no-store" ||
-				(said.Code == "") != (w.Code == http.StatusCreated) || len(said.ID) > 3000 {
+				(said.Code == "") != (w.Code == http.StatusCreated) || len(said.ID) > maxID {
 				t.Errorf("%s answers %q with %d %s", r.Pattern, body, w.Code, w.Body)
 			}
 		}

@@ -88,7 +88,7 @@ func (s *Server) holds(ctx context.Context, g grant, from netip.Addr) (k api.Key
 	if in.Kind != api.SessionOfClient || in.ID != g.Session || !in.Live(s.Now()) {
 		return k, p, errEnded
 	}
-	s.Catalog.TouchSession(in, s.Now())
+	s.Catalog.TouchSession(api.SignIn{ID: in.ID}, s.Now()) // the program was here: its person perhaps not
 	if g.Reader != "" {
 		return g.key(p, string(p.ID)), p, nil // who it is and how long is verified with the token
 	}
@@ -131,7 +131,7 @@ func readForm(w http.ResponseWriter, req *http.Request) (url.Values, error) {
 }
 
 // token gives tokens for a code, for a refresh token, or for a key.
-func (s *Server) token(w http.ResponseWriter, req *http.Request, from netip.Addr) {
+func (s *Server) token(w http.ResponseWriter, req *http.Request, from netip.Addr) error {
 	form, err := readForm(w, req)
 	var out map[string]any
 	if err == nil {
@@ -147,14 +147,12 @@ func (s *Server) token(w http.ResponseWriter, req *http.Request, from netip.Addr
 		}
 	}
 	if err != nil {
-		refuse(w, err)
-		return
+		return refuse(w, err)
 	}
-	answer(w, http.StatusOK, out)
+	return answer(w, http.StatusOK, out)
 }
 
-// redeem takes a code or a refresh token, once. What comes a second time was stolen, by whom nobody can tell: the whole
-// grant ends.
+// redeem takes a code or a refresh token, once. A token used twice may be stolen, so the whole grant ends.
 func (s *Server) redeem(ctx context.Context, form url.Values, from netip.Addr, u use, sealed string) (map[string]any, error) {
 	var g grant
 	now := s.Now()
@@ -244,12 +242,14 @@ func (s *Server) machine(req *http.Request, form url.Values, from netip.Addr) (m
 	if err != nil {
 		return nil, err
 	}
-	p, agent, ok := s.find(req.Context(), form.Get("resource"))
+	p, agent, err := s.find(req.Context(), form.Get("resource"))
 	if !form.Has("resource") && k.Reads() {
 		p, err = s.Catalog.Project(req.Context(), k.Project)
-		ok = err == nil
 	}
-	if !ok || !serves(k, p, agent) {
+	if err != nil && !errors.Is(err, api.ErrNotFound) {
+		return nil, err
+	}
+	if err != nil || !serves(k, p, agent) {
 		return nil, refused{"invalid_target", "resource: name the address of tools that this key opens by itself"}
 	}
 	scopes := slices.DeleteFunc(slices.Clone(narrow(form.Get("scope"), scopesOf(agent))), func(scope string) bool {

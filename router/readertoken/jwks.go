@@ -38,8 +38,7 @@ type fetcher struct {
 }
 
 func newFetcher(policy outbound.Policy) *fetcher {
-	return &fetcher{policy: policy, http: &http.Client{Transport: policy.Transport(nil), Timeout: fetchTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}
+	return &fetcher{policy: policy, http: policy.Client(nil, fetchTimeout)}
 }
 
 // A publicKey is one that can verify ES256.

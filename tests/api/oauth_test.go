@@ -396,7 +396,7 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	if !strings.HasPrefix(l.reads("/mcp/agent/"+l.project.ID, access), "found") {
 		t.Error("an editor's client does not see the jobs")
 	}
-	for _, path := range []string{"/metrics", "/v2/agent/other/jobs"} {
+	for _, path := range []string{"/metrics", "/v2/agent/other/jobs", "/v1/analytics/" + l.project.ID + "/assistant"} {
 		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL+path, nil)
 		req.Header.Set("Authorization", "Bearer "+access)
 		req.Header.Set("X-Forwarded-For", "203.0.113.9")
@@ -457,12 +457,17 @@ func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	if res, page := two.do(http.MethodGet, l.URL+res.Header.Get("Location"), nil); res.StatusCode != http.StatusForbidden {
 		t.Errorf("a request of another browser: %s\n%s", res.Status, page)
 	}
-	res, _ = two.do(http.MethodPost, l.URL+"/oauth/reader", url.Values{"request": {site.Query().Get("request")}, "token": {"made up"}})
-	if res.StatusCode != http.StatusBadRequest {
-		t.Errorf("a token that nobody signed: %s", res.Status)
+	// A token that nobody signed, or that has expired, is told of on the page, which leads to the site again.
+	if page := one.asReader(l.address(client, resource), "made up"); strings.Contains(page, "Allow") || !strings.Contains(page, `role="alert"`) ||
+		!siteLink.MatchString(page) {
+		t.Errorf("a token that nobody signed:\n%s", page)
 	}
-	if _, page := one.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/"+l.project.ID), nil); siteLink.MatchString(page) {
-		t.Error("readers are asked for the agent's tools")
+	_, page = one.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/"+l.project.ID), nil)
+	if siteLink.MatchString(page) || strings.Contains(page, l.project.Domain) {
+		t.Error("readers are asked for the agent's tools, or strangers told of a project")
+	}
+	if _, none := one.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/none"), nil); len(none) != len(page)-len(l.project.ID)+len("none") {
+		t.Errorf("strangers learn whether there is a project:\n%s\n%s", page, none)
 	}
 	// A secret that is retired ends what stood on it.
 	harness.Docent(t, "reader-secret", "retire", "acme", l.secret.ID, "--data", l.Data)

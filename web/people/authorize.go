@@ -1,12 +1,14 @@
 package people
 
 import (
+	"cmp"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/url"
-	"time"
 
 	"docent/api"
 	"docent/router/oauth"
@@ -41,21 +43,25 @@ func (s *handler) asked(v *console.Visit, sealed string) (view authorizeView, h 
 		}
 	} else if len(cookie) != len(rand.Text()) {
 		cookie = rand.Text()
-		v.SetCookie(clientCookie, cookie, 15*time.Minute)
 	}
-	if view.Request, err = s.Clients.Read(v.Context(), query); err != nil {
+	v.SetCookie(clientCookie, cookie, oauth.RequestLife) // the visitor has the time of this page
+	known := v.SignedIn || h.Reader != ""
+	view.Request, err = s.Clients.Read(v.Context(), query)
+	if err != nil && (known || !errors.Is(err, oauth.ErrUnknown)) {
 		return view, h, err
 	}
 	view.Next = oauth.AuthorizePath + "?" + query
-	if at := view.Project.ReaderSignIn; at != "" && !view.Agent && h.Reader == "" {
-		if u, err := url.Parse(at); err == nil {
-			q := u.Query()
-			q.Set("request", s.Clients.Keep(query, cookie, ""))
-			u.RawQuery = q.Encode()
-			view.Site = u.String()
-		}
+	open := view.Project.ReaderSignIn != "" && !view.Agent // the site sends anybody here
+	if !open && !known {
+		view.Project = api.Project{} // strangers do not learn whether there is such a project
 	}
-	if !v.SignedIn && h.Reader == "" {
+	if !open && known && !v.Who.Reads(view.Project.Org) {
+		return view, h, s.Clients.Unknown()
+	}
+	if open {
+		view.Site = site(view.Project, s.Clients.Keep(query, cookie, ""))
+	}
+	if !known || open && h.Reader == "" && !v.Who.Reads(view.Project.Org) { // of another organization: as a stranger
 		return view, h, nil
 	}
 	if view.Who, _, err = s.Clients.May(v.Context(), view.Request, h); err != nil {
@@ -64,9 +70,32 @@ func (s *handler) asked(v *console.Visit, sealed string) (view authorizeView, h 
 		}
 		return view, h, err
 	}
+	if h.Reader != "" {
+		view.Site = "" // that is who it is
+	}
+	// Each may have a description fetched, and a session stored.
+	who := sha256.Sum256(fmt.Append(nil, h.Person.ID, "\x00", view.Project.ID, "\x00", h.Reader != "", view.Who))
+	if err = s.attempt(v, bound(fmt.Sprintf("client %x", who), maxOfClients)); err != nil {
+		return view, h, err
+	}
 	view.Kept = s.Clients.Keep(query, cookie, h.Reader)
 	return view, h, s.Clients.Identify(v.Context(), &view.Request)
 }
+
+// site is where a project's site signs a reader in who has come with a request.
+func site(p api.Project, sealed string) string {
+	u, err := url.Parse(p.ReaderSignIn)
+	if err != nil {
+		return ""
+	}
+	q := u.Query()
+	q.Set("request", sealed)
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// title is the page's.
+func (a authorizeView) title() string { return "Connect to " + cmp.Or(a.Project.Domain, "Docent") }
 
 // showAuthorize asks whether a client may act for the visitor, once it is known who that is.
 func (s *handler) showAuthorize(v *console.Visit) error {
@@ -74,7 +103,7 @@ func (s *handler) showAuthorize(v *console.Visit) error {
 	if err != nil {
 		return err
 	}
-	return s.Render(v, "authorize", "Connect to "+view.Project.Domain, view)
+	return s.Render(v, "authorize", view.title(), view)
 }
 
 // decide sends the browser back to the client with what the visitor has decided. It goes from a page: forms may lead to
@@ -89,7 +118,7 @@ func (s *handler) decide(v *console.Visit) error {
 		return err
 	}
 	if view.Who == "" { // rights have gone meanwhile
-		return s.RenderStatus(v, http.StatusForbidden, "authorize", "Connect to "+view.Project.Domain, view)
+		return s.RenderStatus(v, http.StatusForbidden, "authorize", view.title(), view)
 	}
 	to := s.Clients.Deny(view.Request)
 	if v.Form.Get("decision") == "allow" {

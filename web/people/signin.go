@@ -153,6 +153,7 @@ func (s *handler) loginByKey(v *console.Visit) (bool, error) {
 const (
 	maxOfAddress  = 10
 	maxOfAccount  = 30
+	maxOfClients  = 30 // that one person or reader is asked about, or lets in
 	attemptWindow = 10 * time.Minute
 	maxCounted    = 10_000
 )
@@ -161,7 +162,7 @@ const (
 func (s *handler) attempt(v *console.Visit, bounds ...catalog.Bound) error {
 	wait, err := s.Counts.Take(v.Context(), attemptWindow, bounds...)
 	if err == nil && wait > 0 {
-		err = &api.LimitError{Name: "sign-in", Limit: maxOfAddress, Window: attemptWindow, RetryAfter: wait}
+		err = &api.LimitError{Name: "sign-in", Limit: bounds[0].Most, Window: attemptWindow, RetryAfter: wait}
 	}
 	return err
 }

@@ -30,7 +30,7 @@ import (
 func (a *Server) newPages(secret []byte) (*web.Server, error) {
 	c := a.config
 	a.readerTokens = readertoken.New(a.Stores.Secrets.Read, c.Targets(), c.Now, a.Log)
-	a.clients = oauth.New(oauth.Deps{Catalog: a.Stores.Catalog, Readers: a.readerTokens, Policy: c.Targets(), Secret: secret,
+	a.clients = oauth.New(oauth.Deps{Catalog: a.Stores.Catalog, Readers: a.readerTokens, Secret: secret,
 		PublicURL: c.PublicURL, Now: c.Now})
 	a.closers = append(a.closers, func() error { a.Operator.Wait(); return nil })
 	deps := web.Deps{
