@@ -89,7 +89,7 @@ func (p Person) Validate() error {
 
 // emailProblem says why an address cannot be one, or nothing.
 func emailProblem(s string) string {
-	const form = "must be an e-mail address, such as maria@example.com"
+	const form = "must be an email address, such as maria@example.com"
 	at, err := mail.ParseAddress(s)
 	if err != nil || at.Name != "" || at.Address != s || len(s) > 254 || !utf8.ValidString(s) {
 		return form

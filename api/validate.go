@@ -169,8 +169,8 @@ func (p *problems) widget(w Widget) {
 	oneOf("widget.language", w.Language, WidgetLanguages...)
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
-	if w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
-		p.add("widget.contact", "must be an email address or an http or https URL")
+	if len(w.Contact) > maxAddress || w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
+		p.add("widget.contact", "must be an email address or an http or https URL of at most %d bytes", maxAddress)
 	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")
@@ -255,6 +255,8 @@ func (p *problems) pulls(project Project) {
 	}
 }
 
+const maxAddress = 500 // bytes of a web or mail address that pages lead to
+
 // secretNames checks the names under which a project's secrets are found.
 func (p *problems) secretNames(project Project) {
 	if project.WebhookEnv != "" && !validVariable(project.WebhookEnv) {
@@ -274,8 +276,8 @@ func (p *problems) secretNames(project Project) {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
 	}
-	if project.ReaderSignIn != "" && !validPrivateURL(project.ReaderSignIn) {
-		p.add("readerSignIn", "must be an https URL without credentials, such as https://docs.example.com/docent")
+	if len(project.ReaderSignIn) > maxAddress || project.ReaderSignIn != "" && !validPrivateURL(project.ReaderSignIn) {
+		p.add("readerSignIn", "must be an https URL of at most %d bytes without credentials, such as https://docs.example.com/docent, or one of this machine", maxAddress)
 	}
 	if project.ReaderJWKS != "" && !validWebURL(project.ReaderJWKS) {
 		p.add("readerJwks", "must be an https URL without credentials, such as https://id.example.com/.well-known/jwks.json")

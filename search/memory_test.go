@@ -64,7 +64,6 @@ func indexFolder(dir string) {
 // takes: about twice of what it does take. BenchmarkLarge tells the peak for 100,000.
 func TestIndexingIsBoundedInMemory(t *testing.T) {
 	need.Everything(t, "indexes 20,000 sections in a process of its own")
-	need.NoRace(t, "the race detector's own memory would be measured")
 	const small, big = 1_000, 20_000
 	base, peak := indexedPeak(t, small), indexedPeak(t, big)
 	each := float64(peak-base) / (big - small)

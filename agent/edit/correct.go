@@ -431,8 +431,8 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
 		at = narrowed
 	}
-	if narrowed := o.below(p, at); len(narrowed) > 0 {
-		if at = narrowed; oneEach(at) {
+	if narrowed, oneEach := o.below(p, at); len(narrowed) > 0 {
+		if at = narrowed; oneEach && countPages(at) == 1 {
 			return at, ""
 		}
 	}
@@ -595,28 +595,25 @@ func (o *Correct) passing(at []located) []located {
 	return slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != named[0] })
 }
 
-// below are the places in the sections that the request names.
-func (o *Correct) below(p Pair, at []located) (out []located) {
+// below are the places in the sections that the request names, and whether each stands in one of its own.
+func (o *Correct) below(p Pair, at []located) (out []located, oneEach bool) {
+	type section struct {
+		page    *markup.Page
+		heading int
+	}
+	seen := map[section]bool{}
 	for _, l := range at {
 		for i, h := range l.page.Headings {
 			named := slices.ContainsFunc(o.Anchors, func(a string) bool { return strings.EqualFold(a, h.Anchor) }) ||
 				slices.ContainsFunc(o.Sections, func(s string) bool { return strings.EqualFold(s, h.Text) && s != p.Old && s != p.New })
 			if named && pages.LineStart(l.page.Src, h.Span.Start) <= l.Start && l.End <= sectionEnd(l.page, i) {
 				out = append(out, l)
+				seen[section{l.page, i}] = true
 				break
 			}
 		}
 	}
-	return out
-}
-
-// oneEach reports whether places stand each in a section of its own, on one page.
-func oneEach(at []located) bool {
-	seen := map[string]bool{}
-	for _, l := range at {
-		seen[headingOver(l.page, l.Start)] = true
-	}
-	return len(seen) == len(at) && countPages(at) == 1
+	return out, len(seen) == len(out)
 }
 
 // doubt says why it is not certain what is meant, and what could be said instead.

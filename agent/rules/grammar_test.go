@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"docent/agent/edit"
 	"docent/agent/say"
@@ -471,4 +472,17 @@ func FuzzParseInstruction(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A word that stands twice may be longer in the one case than in the other.
+func TestAWordThatStandsTwiceIsReadInAnyScript(t *testing.T) {
+	for _, text := range []string{`Typo: "ẞ ß"`, `Typo: "s ſ"`, `Typo: "k K"`, `Typo: "the the."`} {
+		for _, r := range Read(text).Readings {
+			for _, p := range r.Pairs {
+				if !utf8.ValidString(p.New) {
+					t.Errorf("%s: %q", text, p.New)
+				}
+			}
+		}
+	}
 }

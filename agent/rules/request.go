@@ -484,8 +484,10 @@ func (q *reader) at(i int) {
 		q.patch(t)
 	case t.kind == literalText:
 		q.arrowWithin(i)
-		if w := strings.Fields(t.text); len(w) == 2 && q.slipped && strings.EqualFold(w[0], strings.TrimRight(w[1], ".,")) { // typo: "the the"
-			q.add(q.quote(i), operand{texts: []string{w[0] + w[1][len(w[0]):]}, literal: true, from: i, to: i + 1}, edit.Should)
+		if w := strings.Fields(t.text); len(w) == 2 && q.slipped { // typo: "the the"
+			if again := strings.TrimRight(w[1], ".,"); strings.EqualFold(w[0], again) {
+				q.add(q.quote(i), operand{texts: []string{w[0] + w[1][len(again):]}, literal: true, from: i, to: i + 1}, edit.Should)
+			}
 		}
 	case t.kind != word:
 	case t.low == "typo" || t.low == "typos":
@@ -624,7 +626,7 @@ func (q *reader) among(from, to int) operand {
 	}
 	old := operand{from: from, to: to}
 	if slices.ContainsFunc(q.toks[from:end], literalToken) { // several: the last one, if it is not one of a list
-		if rest := slices.IndexFunc(q.toks[from:end-1], func(t token) bool { return literalToken(t) && !pageFile(t.text) }); rest < 0 && literalToken(q.toks[end-1]) {
+		if rest := slices.IndexFunc(q.toks[from:end-1], func(t token) bool { return literalToken(t) && !pageFile(t.text) }); rest < 0 && literalToken(q.toks[end-1]) && !pageFile(q.toks[end-1].text) {
 			return q.quote(end - 1) // in `a.md`, "x" to "y"
 		}
 		if end-from > 1 && literalToken(q.toks[end-1]) && !slices.ContainsFunc(q.toks[from:end-1], func(t token) bool {

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"docent/model"
 	"docent/search/analysis"
@@ -104,7 +106,9 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 func defining(req *model.Request, q *query, sections []*section, quoted *[]uint64) []quote {
 	for i := range req.Passages {
 		if saysWhatItIs(req.Passages[i].Text, req.Project) {
-			return []quote{{passage: i, chosen: fromTheBeginning(q, sections[i], mainWords, quoted)}}
+			if c := fromTheBeginning(q, sections[i], mainWords, quoted); c.any() {
+				return []quote{{passage: i, chosen: c}}
+			}
 		}
 	}
 	return nil
@@ -116,8 +120,9 @@ func licensing(req *model.Request, q *query, sections []*section, quoted *[]uint
 		for n := range s.units {
 			if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
 				c := newSelection(q, s, moreWords, quoted)
-				c.take(n)
-				return []quote{{passage: i, chosen: c}}
+				if c.take(n); c.any() {
+					return []quote{{passage: i, chosen: c}}
+				}
 			}
 		}
 	}
@@ -130,11 +135,14 @@ var (
 	openSource = regexp.MustCompile(`(?i)\bopen[ -]source\b`)
 )
 
-// saysWhatItIs reports whether a text begins with what a product is: "Kettle is a …".
+// saysWhatItIs reports whether the beginning of a text says what a product is: "Kettle is a …".
 func saysWhatItIs(text, product string) bool {
 	rest, named := strings.ToLower(text[:min(len(text), 600)]), product != ""
 	for named {
-		if _, rest, named = strings.Cut(rest, strings.ToLower(product)); named && isA.MatchString(rest) {
+		var before string
+		before, rest, named = strings.Cut(rest, strings.ToLower(product))
+		last, _ := utf8.DecodeLastRuneInString(before)
+		if named && !unicode.IsLetter(last) && !unicode.IsDigit(last) && isA.MatchString(rest) {
 			return true
 		}
 	}

@@ -189,8 +189,8 @@ func pointsBack(text string) bool {
 		return false
 	}
 	w := strings.ToLower(first[0].text)
-	return pronouns[w] || w == "however" || w == "therefore" || len(first) > 2 && (strings.EqualFold(first[1].text, "example") && w == "for" ||
-		w == "to" && strings.EqualFold(first[1].text, "do") && pronouns[strings.ToLower(first[2].text)])
+	return pronouns[w] || w == "however" || w == "therefore" || len(first) > 1 && w == "for" && strings.EqualFold(first[1].text, "example") ||
+		len(first) > 2 && w == "to" && strings.EqualFold(first[1].text, "do") && pronouns[strings.ToLower(first[2].text)]
 }
 
 func firstWords(s string) string { return strings.ToValidUTF8(s[:min(len(s), 80)], "") }

@@ -1,6 +1,7 @@
 package reqbody
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -28,9 +29,7 @@ func DecodeRun(raw []byte) (r Run, err error) {
 	r.RunID = ps.required("runId", m.get("runId"), id)
 	more := ps.object("forwardedProps", m.get("forwardedProps"))
 	r.Caller = ps.nullable("forwardedProps.fp", more.get("fp"), length{max: maxCaller})
-	if r.Caller == "" {
-		r.Caller = "anonymous"
-	}
+	r.Caller = cmp.Or(r.Caller, "anonymous")
 	r.ThreadKey = ps.nullable("forwardedProps.threadKey", more.get("threadKey"), length{max: MaxID})
 	r.Query.Limit = ps.whole("forwardedProps.retrievalPageSize", more.get("retrievalPageSize"), 1, 50, 5)
 	r.Query.Filter = ps.filter("forwardedProps.filter", more.get("filter"))
@@ -55,10 +54,14 @@ func (p *Problems) described(field string, v value) string {
 	}
 	var said []string
 	for i, entry := range elements(v) {
-		at := field + "[" + strconv.Itoa(i) + "]"
-		if i == maxSnippets || is(entry) != braces {
-			p.Add(at, "must be one of at most %d objects with description and value", maxSnippets)
+		if i == maxSnippets {
+			p.Add(field, "must have at most %d entries", maxSnippets)
 			break
+		}
+		at := field + "[" + strconv.Itoa(i) + "]"
+		if is(entry) != braces {
+			p.Add(at, "must be an object with description and value, not %s", kind(entry))
+			continue
 		}
 		m := members(entry)
 		text := length{max: maxSnippet, lines: true}

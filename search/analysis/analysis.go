@@ -186,7 +186,7 @@ func IsWord(r rune) bool {
 // joins reports whether a rune between two word runes keeps them in one name.
 func joins(r rune) bool { return r == '-' || r == '.' || r == '\'' || r == '’' || r == '@' }
 
-// nameEnd is where the name ends of which text[:end] holds the beginning.
+// nameEnd returns the end of the name that has begun before end.
 func nameEnd(text string, end int) int {
 	for end < len(text) {
 		r, size := utf8.DecodeRuneInString(text[end:])

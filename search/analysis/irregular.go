@@ -22,7 +22,7 @@ var irregular = func() map[string]string {
 		rewrite rewrote rewritten
 		run ran
 		sell sold
-		speak spoke spoken
+		speak spoken
 		spend spent
 		steal stole stolen
 		take took taken

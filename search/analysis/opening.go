@@ -3,6 +3,7 @@ package analysis
 import (
 	"bytes"
 	"math"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -132,13 +133,15 @@ var (
 	whats    = setOf(`what whats who`)
 )
 
+var withArticle = regexp.MustCompile(`(?i)\ban? `)
+
 // OpeningOf is the opening that a question is; NoOpening if it asks for something of its own.
 func OpeningOf(question, project string) Opening {
 	var all, own, left openingWords // left are those that are neither the project's name nor around a question
 	if !all.read(question) {
 		return NoOpening
 	}
-	if !own.read(project) || !all.has(own.at(0)) { // "a budget" is not "Actual Budget"
+	if !own.read(project) || !all.has(own.at(0)) && withArticle.MatchString(question) { // "a budget" is not "Actual Budget"
 		own.n = 0
 	}
 	named := false

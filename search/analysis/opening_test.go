@@ -24,7 +24,7 @@ func TestOpenings(t *testing.T) {
 			t.Errorf("%q is %q, not %q", question, got, want)
 		}
 	}
-	for question, want := range map[string]Opening{"What is Kettle Maker?": About, "what is kettle": About, "What is a maker?": NoOpening, "How do I start a maker?": NoOpening} {
+	for question, want := range map[string]Opening{"What is Kettle Maker?": About, "what is kettle": About, "What is Maker?": About, "What is a maker?": NoOpening, "How do I start a maker?": NoOpening} {
 		if got := OpeningOf(question, "Kettle Maker"); got != want {
 			t.Errorf("of Kettle Maker, %q is %q, not %q", question, got, want)
 		}

@@ -23,6 +23,12 @@ func TestTheNameOfTheProductIsTheSites(t *testing.T) {
 		{api.SiteVitePress, "config.ts", "export default defineConfig({\n  title: `Kettle`,\n  title: titles.en,", ""},
 		{api.SiteDocusaurus, "docusaurus.config.js", "const config = {\n  title: title(),\n", ""},
 		{api.SiteJekyll, "_config.yml", "title: Docs\n", ""},
+		{api.SiteMkDocs, "mkdocs.yml", "site_name: My Docs\n", ""},
+		{api.SiteMkDocs, "mkdocs.yml", "site_name: McDonald's Platform\n", "McDonald's Platform"},
+		{api.SiteHugo, "hugo.yaml", "title: C# Kit # ours\n", "C# Kit"},
+		{api.SiteVitePress, "config.ts", "export default defineConfig({\n  title: pkg.name,\n  themeConfig: {\n    outline: {\n      title: 'On this page',\n", ""},
+		{api.SiteHugo, "hugo.yaml", "title: \" \"\n", ""},
+		{api.SiteHugo, "hugo.yaml", "title: \"A\tB\"\n", ""},
 		{api.SitePlain, "", "title: Kettle\n", ""},
 	} {
 		if got := titleOf(c.kind, c.file, []byte(c.config)); got != c.want {

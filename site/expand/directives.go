@@ -27,7 +27,8 @@ var directives []directive
 func init() { // since what they make may hold others
 	vitePress, mkDocs, jekyll, liquid := []api.SiteKind{api.SiteVitePress}, []api.SiteKind{api.SiteMkDocs}, []api.SiteKind{api.SiteJekyll}, []api.SiteKind{api.SiteJekyll, api.SiteGitBook, api.SitePlain, ""}
 	directives = []directive{
-		{liquid, regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`), literal, false},
+		{liquid, rawRE, asWritten, true}, // markup knows the tags in prose
+		{jekyll, rawRE, literal, false},  // what is left is code
 		{vitePress, regexp.MustCompile(`<!--\s*@include:\s*([^\s{}#>]+)(#[\w-]+)?(?:\{(\d*)(,?)(\d*)\})?\s*-->`), vitePressInclude, false},
 		{vitePress, regexp.MustCompile(`(?m)^[ \t]*<<<[ \t]+([^\s{}#\[]+)(#[\w-]+)?(?:\{[^}\n]*\})?[ \t]*(?:\[([^\]\n]*)\])?[ \t]*$`), vitePressCode, false},
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
@@ -55,6 +56,13 @@ func init() { // since what they make may hold others
 // headingID puts the id that kramdown has below a heading into it.
 func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[2] + "}"), true
+}
+
+var rawRE = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
+
+// asWritten keeps what stands there, so that nothing in it is replaced.
+func asWritten(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[0]), true
 }
 
 // literal is what stands between Liquid's tags raw and endraw.

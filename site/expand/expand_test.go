@@ -50,9 +50,15 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 		"parameters of an include": {Rules{Kind: api.SiteJekyll, Values: map[string]any{"site": map[string]any{"v": "3"}}}, map[string]string{
 			"a.md": "{% include n.md who=\"me\" %} {{ site.v }}\n", "_includes/n.md": "Hello {{ include.who }}."}, "a.md", "Hello me. 3", 0},
 		"what Liquid leaves as it is": {Rules{Kind: api.SiteJekyll}, map[string]string{
-			"a.md": "{% raw %}\n```\n{%- include n.md -%}\n```\n{%endraw%}\n", "_includes/n.md": "No."}, "a.md", "```\n{%- include n.md -%}\n```", 0},
+			"a.md": "{% raw %}\n```\n{%- include n.md -%}\n```\n{%endraw%}\n", "_includes/n.md": "No."}, "a.md", "{% raw %}\n```\n{%- include n.md -%}\n```\n{%endraw%}", 0},
+		"what Liquid leaves as it is in code": {Rules{Kind: api.SiteJekyll}, map[string]string{
+			"a.md": "```\n{% raw %}{{ x }}{% endraw %}\n```\n"}, "a.md", "```\n{{ x }}\n```", 0},
+		"tags of Liquid on a site without it": {Rules{}, map[string]string{
+			"a.md": "```\n{% raw %}{{ x }}{% endraw %}\n```\n"}, "a.md", "```\n{% raw %}{{ x }}{% endraw %}\n```", 1},
 		"Markdown that MyST includes": {Rules{Kind: api.SiteSphinx}, map[string]string{
 			"docs/a.md": "```{include} ../b.md\n```\n", "b.md": "## One\n\nSee `x`.\n"}, "docs/a.md", "## One\n\nSee `x`.", 0},
+		"a part of Markdown that MyST includes": {Rules{Kind: api.SiteSphinx}, map[string]string{
+			"docs/a.md": "```{include} ../b.md\n:start-after: <!-- docs -->\n```\n", "b.md": "Badges.\n<!-- docs -->\nText.\n"}, "docs/a.md", "Text.", 0},
 		"what kramdown has below": {Rules{Kind: api.SiteJekyll}, map[string]string{
 			"a.md": "* TOC\n{:toc}\n\n## One\n{: #own .wide}\n\nText of HTML.\n{: .note}\n\n*[HTML]: Hyper\n\n```\n{: .shown}\n*[x]: y\n```\n"},
 			"a.md", "## One {#own}\n\nText of HTML.\n\n```\n{: .shown}\n*[x]: y\n```", 0},

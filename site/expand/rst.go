@@ -492,9 +492,14 @@ func (x *expander) myst(file string, of text) text {
 		case rstGone[name]:
 		case name == "eval-rst":
 			made = x.ofRST(file, content)
-		case name == "include" && strings.EqualFold(path.Ext(argument), ".md"):
+		case name == "include" && strings.EqualFold(path.Ext(argument), ".md") && content == get(5) && !strings.HasPrefix(argument, "/"):
+			ok := false
 			if found, raw := x.find(path.Join(path.Dir(file), strings.TrimSpace(argument))); found != "" {
-				made, _ = x.include(found, raw, nil, "")
+				made, ok = x.include(found, raw, nil, "")
+			}
+			if !ok {
+				made = nil
+				x.lose(argument)
 			}
 		case name == "include", name == "literalinclude", name == "math", name == "image", name == "figure", name == "list-table", name == "csv-table":
 			made = x.ofRST(file, ".. "+name+":: "+argument+"\n"+string(text("   "+get(5)).indented("   ")))

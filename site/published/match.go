@@ -236,14 +236,17 @@ func (m *Map) byText(pages []Page, files []File, taken []bool) {
 }
 
 // likeliest is the file that has most of a page's phrases, how much of the file these are, and the same of the next one,
-// were it taken or not; -1 if there is none. Before is the file of the page before.
+// whether or not that file is taken; -1 if there is none. Before is the file of the page before.
 func likeliest(hits map[int]int, of int, address, before string, files []File, sizes []int, taken []bool) (at int, best, next float64) {
 	at = -1
 	named, beside := 0, false
 	words := wordsOf(address)
 	for _, i := range slices.Sorted(maps.Keys(hits)) {
 		score := float64(hits[i]) / float64(sizes[i])
-		if taken[i] || hits[i]*10 < of {
+		if hits[i]*10 < of { // what a page takes in from elsewhere
+			continue
+		}
+		if taken[i] {
 			next = max(next, score)
 			continue
 		}

@@ -204,7 +204,7 @@ func TestSettingsAreChangedWhereTheyMayBe(t *testing.T) {
 		"must be a domain or one part of it",
 		"must be an http or https URL",
 		"must be a whole number",
-		"e-mail address",
+		"email address",
 		`value="many"`,
 		`id="pulls.title-fault"`,
 		"needs an author who signs",

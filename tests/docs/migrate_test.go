@@ -43,7 +43,7 @@ var hosted = []struct {
 	{"POST /v1/workflow/{projectId}/{workflowSchemaId}/trigger", "", "`docent automation run` and the console start an automation"},
 }
 
-// migration is the part of the page that is made: what became of each of theirs, and what only ours has.
+// migration is the part of the page that is made: what became of each of theirs.
 func migration(t *testing.T) string {
 	t.Helper()
 	ours := map[string]openapi.Operation{}
@@ -54,7 +54,6 @@ func migration(t *testing.T) string {
 	}
 	var b strings.Builder
 	b.WriteString("| Hosted | Here | |\n| --- | --- | --- |\n")
-	taken := map[string]bool{}
 	for _, h := range hosted {
 		if h.here == "" {
 			fmt.Fprintf(&b, "| `%s` | not there | %s |\n", h.operation, h.note)
@@ -67,7 +66,6 @@ func migration(t *testing.T) string {
 		if at := o.Method + " " + o.Path; at != h.operation {
 			t.Errorf("%s is here at %s", h.operation, at)
 		}
-		taken[h.here] = true
 		what := "the same"
 		if h.note != "" {
 			what = "extended"
@@ -76,14 +74,6 @@ func migration(t *testing.T) string {
 			what += ", deprecated"
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", h.operation, what, h.note)
-	}
-	b.WriteString("\nAnd what is only here:\n\n| Operation | What it does |\n| --- | --- |\n")
-	for _, g := range openapi.Read().Groups {
-		for _, o := range g.Operations {
-			if !taken[o.ID] {
-				fmt.Fprintf(&b, "| `%s %s` | %s |\n", o.Method, o.Path, o.Summary)
-			}
-		}
 	}
 	return b.String()
 }

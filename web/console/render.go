@@ -113,13 +113,13 @@ func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 
 // help are the pages of the documentation that explain pages, by the beginnings of their templates' names.
 var help = map[string]string{
-	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "console/automations",
-	"automations": "console/automations", "connect": "console/webhooks", "conversations": "console/conversations",
-	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "console/webhooks", "job": "console/jobs",
-	"jobs": "console/jobs", "keys": "console/keys", "models": "deploy/models", "overview": "console/overview",
-	"people": "console/people", "playground": "console/playground", "projects": "console", "pulls": "console/pull-requests",
-	"reference": "api/overview", "report": "console/report", "settings": "console/settings", "setup": "console/setup",
-	"sources": "console/sources", "system": "console/system", "thread": "console/conversations", "webhook": "api/webhooks",
+	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "agent/automations",
+	"automations": "agent/automations", "connect": "api/outgoing-webhooks", "conversations": "console/conversations",
+	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "concepts/jobs#in-the-console",
+	"jobs": "concepts/jobs#in-the-console", "keys": "api/keys#in-the-console", "models": "deploy/models", "overview": "console#overview",
+	"people": "console/people", "playground": "console/playground", "projects": "console", "pulls": "agent/pull-requests#on-the-built-in-code-host",
+	"reference": "api/overview", "report": "console/report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console/setup",
+	"sources": "deploy/sources#in-the-console", "system": "console/system", "thread": "console/conversations", "webhook": "api/webhooks",
 	"widget": "assistant/widget",
 }
 

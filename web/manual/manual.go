@@ -4,6 +4,7 @@ package manual
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"html/template"
 	"io/fs"
@@ -63,6 +64,20 @@ var book = sync.OnceValues(func() (groups []*group, err error) {
 		last.Pages = append(last.Pages, p)
 	})
 	return groups, err
+})
+
+// moved returns where pages are told now that had an address of their own, by that address.
+var moved = sync.OnceValue(func() map[string]string {
+	var config struct {
+		Redirects []struct{ Source, Destination string }
+	}
+	to := map[string]string{}
+	if content, err := fs.ReadFile(docs.Files, "docs.json"); err == nil && json.Unmarshal(content, &config) == nil {
+		for _, r := range config.Redirects {
+			to[strings.TrimPrefix(r.Source, "/")] = r.Destination
+		}
+	}
+	return to
 })
 
 // pages returns the pages of all groups, one after the other.

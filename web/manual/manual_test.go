@@ -79,6 +79,20 @@ func TestEveryPageIsShownAndEveryLinkLeadsSomewhere(t *testing.T) {
 	}
 }
 
+func TestMovedPagesLeadToOnesThatAreThere(t *testing.T) {
+	files := exported(t)
+	if len(moved()) == 0 {
+		t.Error("docs.json has no redirects")
+	}
+	for from, to := range moved() {
+		name, anchor, _ := strings.Cut(strings.TrimPrefix(to, "/"), "#")
+		text := files[name+".html"] + files[name+"/index.html"]
+		if text == "" || anchor != "" && !strings.Contains(text, ` id="`+anchor+`"`) || files[from+".html"] != "" {
+			t.Errorf("%s leads to %s", from, to)
+		}
+	}
+}
+
 func TestAFolderWithASiteIsNotWrittenOver(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := Export(dir); err != nil {

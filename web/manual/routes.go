@@ -39,6 +39,9 @@ func (h *handler) show(v *console.Visit) error {
 	}
 	p := find(pages(groups), name)
 	if p == nil {
+		if to := moved()[name]; to != "" {
+			return v.SeeOther(Root + to)
+		}
 		return api.Missing("page")
 	}
 	view, err := newView(groups, p, address, func(name string) string { return Root + "/" + name })

@@ -27,7 +27,7 @@ func Everything(t testing.TB, why string) {
 func NoRace(t testing.TB, why string) {
 	t.Helper()
 	if race.Enabled {
-		t.Skip(why + ": runs without the race detector alone")
+		t.Skip(why + ": runs only without the race detector")
 	}
 }
 

@@ -358,10 +358,18 @@ function Thumb({ down }: { down?: boolean }) {
 /** toPeople leads to those who help where the documentation does not: a page, or a mail that begins with the conversation. */
 function toPeople({ api, chat }: Conversation) {
   const at = api.config.contact.trim();
-  if (!at || at.includes("/")) return at && safeURL(at);
-  const said = chat.turns.map((turn) => `> ${turn.question}\n\n${turn.text}`).join("\n\n");
-  const bounded = (text: string, most: number) => encodeURIComponent([...text].slice(0, most).join("").replace(/\p{Cs}/gu, "")); // mail programs take some 2,000 characters
-  return `mailto:${encodeURIComponent(at).replace("%40", "@")}?subject=${bounded(chat.turns.at(-1)!.question, 100)}&body=${bounded(`\n\n${said}`, 700)}`;
+  if (!at || /^https?:/.test(at)) return at && safeURL(at);
+  const bounded = (text: string, most: number) => { // mail programs take some 2,000 characters of an address, as they are encoded
+    let out = "";
+    for (const c of text.slice(0, most)) {
+      const encoded = /\p{Cs}/u.test(c) ? "" : encodeURIComponent(c);
+      if (out.length + encoded.length > most) break;
+      out += encoded;
+    }
+    return out;
+  };
+  const said = chat.turns.slice(-3).reverse().map((turn) => `> ${turn.question}\n\n${turn.text}`).join("\n\n"); // the newest first: what is behind may be cut
+  return `mailto:${encodeURIComponent(at).replace("%40", "@")}?subject=${bounded(chat.turns.at(-1)!.question, 300)}&body=${bounded(`\n\n${said}`, 1500)}`;
 }
 
 function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Strings; last: boolean }) {

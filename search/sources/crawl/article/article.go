@@ -216,11 +216,11 @@ func meta(doc *html.Node, names ...string) string {
 // besideTitle separates a page's title from the site's.
 var besideTitle = regexp.MustCompile(`\s+[|•·—–-]\s+|\s+::\s+`)
 
-// titleOf is the page's first heading of level 1, in its text before elsewhere, where the site's name may be one; otherwise
-// the title of the document without the site's name.
+// titleOf is the first heading of level 1 of the page's text, else of the document; otherwise the document's title without
+// the site's name. A heading in a header that leads elsewhere is the site's name.
 func titleOf(doc, top *html.Node) string {
 	for _, n := range append(all(top, heading1), all(doc, heading1)...) {
-		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) && !(within(n, top, atom.Header) && first(n, links) != nil) {
+		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) && !(within(n, top, atom.Header) && slices.ContainsFunc(all(n, links), leadsAway)) {
 			if said := headingText(n); said != "" {
 				return said
 			}
@@ -234,6 +234,8 @@ func titleOf(doc, top *html.Node) string {
 	}
 	return ""
 }
+
+func leadsAway(link *html.Node) bool { return !isSelfLink(link) }
 
 // headingText is what a heading says, without the link to itself.
 func headingText(n *html.Node) string {
