@@ -271,6 +271,24 @@ func (l *oauthLab) reads(path, access string) string {
 	return "found: " + text
 }
 
+// refuses checks that a token opens none of these.
+func (l *oauthLab) refuses(access string, paths ...string) {
+	l.t.Helper()
+	for _, path := range paths {
+		req, _ := http.NewRequestWithContext(l.t.Context(), http.MethodGet, l.URL+path, nil)
+		req.Header.Set("Authorization", "Bearer "+access)
+		req.Header.Set("X-Forwarded-For", "203.0.113.9")
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			l.t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusForbidden && res.StatusCode != http.StatusNotFound {
+			l.t.Errorf("%s: %s", path, res.Status)
+		}
+	}
+}
+
 func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	t.Parallel()
 	l := newOAuthLab(t)
@@ -396,19 +414,7 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	if !strings.HasPrefix(l.reads("/mcp/agent/"+l.project.ID, access), "found") {
 		t.Error("an editor's client does not see the jobs")
 	}
-	for _, path := range []string{"/metrics", "/v2/agent/other/jobs", "/v1/analytics/" + l.project.ID + "/assistant"} {
-		req, _ := http.NewRequestWithContext(t.Context(), http.MethodGet, l.URL+path, nil)
-		req.Header.Set("Authorization", "Bearer "+access)
-		req.Header.Set("X-Forwarded-For", "203.0.113.9")
-		res, err := http.DefaultClient.Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		if res.StatusCode < 400 {
-			t.Errorf("%s: %s", path, res.Status)
-		}
-	}
+	l.refuses(access, "/metrics", "/v2/agent/other/jobs", "/v1/analytics/"+l.project.ID+"/assistant", "/v1/agent/"+l.project.ID+"/jobs")
 	harness.Docent(t, "person", "role", "emil@example.com", "viewer", "--data", l.Data)
 	if l.reads("/mcp/agent/"+l.project.ID, access) != "" {
 		t.Error("a client goes on with a role that was taken")
@@ -444,6 +450,7 @@ func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	if found := l.reads(path, staff); !strings.Contains(found, privateText) {
 		t.Errorf("one of the staff finds %q", found)
 	}
+	l.refuses(staff, "/llms/"+l.project.Domain+"/llms.txt", "/v1/models", "/v1/analytics/"+l.project.ID+"/assistant")
 	guest, _ := connect("bob")
 	if found := l.reads(path, guest); !strings.HasPrefix(found, "found") || strings.Contains(found, privateText) {
 		t.Errorf("a guest finds %q", found)
@@ -468,6 +475,19 @@ func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	}
 	if _, none := one.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/none"), nil); len(none) != len(page)-len(l.project.ID)+len("none") {
 		t.Errorf("strangers learn whether there is a project:\n%s\n%s", page, none)
+	}
+	// Nobody lets clients in without end.
+	page = one.asReader(l.address(client, resource), l.reader("carol"))
+	form := url.Values{"token": {html.UnescapeString(harness.FormToken.FindStringSubmatch(page)[1])},
+		"request": {html.UnescapeString(keptRequest.FindStringSubmatch(page)[1])}, "decision": {"allow"}}
+	allowed := 0
+	for ; allowed < 40; allowed++ {
+		if res, _ := one.do(http.MethodPost, l.URL+"/oauth/authorize/decide", form); res.StatusCode != http.StatusOK {
+			break
+		}
+	}
+	if allowed != 29 { // the page counts too
+		t.Errorf("a reader lets %d clients in", allowed)
 	}
 	// A secret that is retired ends what stood on it.
 	harness.Docent(t, "reader-secret", "retire", "acme", l.secret.ID, "--data", l.Data)
