@@ -146,7 +146,7 @@ func TestOurOwnTablesAreQuotedWholeOrCounted(t *testing.T) {
 	t.Parallel()
 	j := newJudge(t)
 	for question, want := range map[string][]string{
-		"How do I make a backup?": {"docent backup --data", "the journal (", "the catalog (", "repositories"},
+		"How do I make a backup?":                                {"docent backup --data", "the journal (", "the catalog (", "repositories"},
 		"Which settings can I change in the configuration file?": {"| `data` |", "| `listen` |", " more]("},
 		// A word or a name is asked about as it stands.
 		"installation":  {"docent"},
