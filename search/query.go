@@ -78,7 +78,7 @@ type queryParser struct {
 func (s *snapshot) parse(ctx context.Context, w *scratch, q Query, languages []string) ([]group, error) {
 	a := analysis.Get()
 	defer a.Put()
-	text := brief.Bytes(q.Text, longestQuery, "")
+	text := brief.Bytes(analysis.Message(brief.Bytes(q.Text, 8*longestQuery, "")), longestQuery, "")
 	tokens := w.tokens[:0]
 	a.Tokens(text, languages[0], func(t analysis.Token) { tokens = append(tokens, t) })
 	slices.SortStableFunc(tokens, func(a, b analysis.Token) int { // a compound before the parts that it stands for
