@@ -11,11 +11,11 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"docent/agent/say"
 	"docent/api"
 	"docent/internal/backoff"
+	"docent/internal/brief"
 	"docent/internal/tracing"
 )
 
@@ -630,10 +630,9 @@ func (l *loop) tell(text string) {
 // sentence makes one of a refusal. A path that it begins with stays as it is.
 func (l *loop) sentence(text string) string {
 	word, _, _ := strings.Cut(text, " ")
-	first, n := utf8.DecodeRuneInString(text)
 	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) ||
 		l.Files.There(path.Join(l.Files.DocsDir, word)) {
 		return text + "."
 	}
-	return string(unicode.ToUpper(first)) + text[n:] + "."
+	return brief.Capital(text) + "."
 }

@@ -292,8 +292,7 @@ func same(cmd *Ask, e *Exchange) bool {
 }
 
 func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
-	caller := cmd.Caller
-	caller = cmp.Or(caller, s.caller)
+	caller := cmp.Or(cmd.Caller, s.caller)
 	if err := s.admit(&cmd.Project, caller, cmd.Reader, cmd.ThreadKey); err != nil {
 		return nil, err
 	}

@@ -397,8 +397,7 @@ func caseLike(seen, from, to string) string {
 	}
 	first, n := utf8.DecodeRuneInString(flat)
 	if unicode.IsUpper(first) && flat[n:] == strings.ToLower(flat[n:]) && from == strings.ToLower(from) {
-		r, k := utf8.DecodeRuneInString(to)
-		return string(unicode.ToUpper(r)) + to[k:]
+		return brief.Capital(to)
 	}
 	return to
 }

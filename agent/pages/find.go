@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode"
 
+	"docent/internal/brief"
 	"docent/site/links"
 	"docent/site/markup"
 	"docent/site/published"
@@ -273,9 +274,7 @@ func Humanise(name string) string {
 	if len(words) == 0 {
 		return name
 	}
-	first := []rune(words[0])
-	first[0] = unicode.ToUpper(first[0])
-	words[0] = string(first)
+	words[0] = brief.Capital(words[0])
 	return strings.Join(words, " ")
 }
 

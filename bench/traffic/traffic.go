@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/internal/brief"
 )
 
 // Site is where the pages that answers cite are.
@@ -59,8 +60,7 @@ var (
 func page(n int) api.PageRef {
 	n %= len(things) * len(places)
 	thing, place := things[n%len(things)], places[n/len(things)]
-	name := strings.ToUpper(thing[:1]) + thing[1:]
-	return api.PageRef{URL: Site + "/" + place + "/" + thing, Title: name + "s"}
+	return api.PageRef{URL: Site + "/" + place + "/" + thing, Title: brief.Capital(thing) + "s"}
 }
 
 // skewed is a number below n, the low ones more often.

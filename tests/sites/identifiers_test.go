@@ -48,10 +48,7 @@ func TestIdentifiersAreThoseOfThePrograms(t *testing.T) {
 		}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			program, err := exec.LookPath(c.command[0])
-			if err != nil {
-				t.Skipf("there is no %s: scripts/install-generators says what it installs", c.command[0])
-			}
+			program := need.Installed(t, c.name, "scripts/install-generators", c.command[0])
 			text := c.head
 			for n, title := range titles {
 				text += c.title(title, n)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"docent/internal/brief"
 )
@@ -75,8 +74,7 @@ func Heading(question string) string {
 	if text == "" {
 		return "Questions"
 	}
-	r, size := utf8.DecodeRuneInString(text)
-	return string(unicode.ToUpper(r)) + text[size:]
+	return brief.Capital(text)
 }
 
 // slug is a file's name for a title.

@@ -205,10 +205,7 @@ func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byt
 		if row.Body, err = database.EncodeBody(session); err != nil {
 			return err
 		}
-		row.OldHash, row.Hash, row.RenewedAt = row.Hash, hash[:], now.UnixMilli()
-		database.SetChecksum(&row)
-		_, err = tx.NewUpdate().Model(&row).Column("hash", "old_hash", "renewed_at", "body", "checksum").WherePK().Exec(ctx)
-		return err
+		return row.rotate(ctx, tx, hash, now, "body")
 	})
 	if err == nil {
 		s.db.Forget(lookSessions)
@@ -216,9 +213,8 @@ func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byt
 	return renewed && err == nil, err
 }
 
-// ReplaceToken gives the session that has one token another, and says when it ends then. It fails with api.ErrNotFound if
-// no session that goes on has the token: of two who bring it at the same time, one is late. What came with the token
-// before is good for some seconds more.
+// ReplaceToken replaces a session's token and sets its expiry. It returns api.ErrNotFound if no live session has the token,
+// so of two concurrent calls one fails. What came with the token before is good for some seconds more.
 func (s *Store) ReplaceToken(ctx context.Context, before, after [32]byte, expires time.Time) error {
 	now := s.db.Now()
 	err := s.db.Change(ctx, "replace a token", func(ctx context.Context, tx bun.Tx) error {
@@ -231,14 +227,20 @@ func (s *Store) ReplaceToken(ctx context.Context, before, after [32]byte, expire
 		if err := database.CheckRow(&row); err != nil {
 			return err
 		}
-		row.OldHash, row.Hash, row.RenewedAt, row.ExpiresAt = row.Hash, after[:], now.UnixMilli(), expires.UnixMilli()
-		database.SetChecksum(&row)
-		_, err = tx.NewUpdate().Model(&row).Column("hash", "old_hash", "renewed_at", "expires_at", "checksum").WherePK().Exec(ctx)
-		return err
+		row.ExpiresAt = expires.UnixMilli()
+		return row.rotate(ctx, tx, after, now, "expires_at")
 	})
 	if err == nil {
 		s.db.Forget(lookSessions)
 	}
+	return err
+}
+
+// rotate stores a session with another token, and the column that has changed with it.
+func (r *sessionRow) rotate(ctx context.Context, tx bun.Tx, hash [32]byte, now time.Time, changed string) error {
+	r.OldHash, r.Hash, r.RenewedAt = r.Hash, hash[:], now.UnixMilli()
+	database.SetChecksum(r)
+	_, err := tx.NewUpdate().Model(r).Column("hash", "old_hash", "renewed_at", changed, "checksum").WherePK().Exec(ctx)
 	return err
 }
 

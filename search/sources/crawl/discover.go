@@ -78,7 +78,7 @@ func (r *run) discover(ctx context.Context) ([]listed, string, error) {
 	return pages, method, nil
 }
 
-// mapped are the pages of the first sitemaps that are there, and which these are.
+// mapped returns the pages of the first group of sitemaps that exists, and their addresses.
 func (r *run) mapped(ctx context.Context) (pages []listed, read []string, err error) {
 	for _, at := range r.sitemapAddresses() {
 		if pages, read, err = r.sitemaps(ctx, at); err != nil || len(read) > 0 {
@@ -88,17 +88,18 @@ func (r *run) mapped(ctx context.Context) (pages []listed, read []string, err er
 	return pages, read, err
 }
 
-// sitemapAddresses are the addresses at which the site may have sitemaps: those that it names before those where they lie
-// mostly, since what it names need not be there.
+// sitemapAddresses are the addresses at which the site may have sitemaps: those that it names before the usual ones, since
+// what it names need not be there.
 func (r *run) sitemapAddresses() [][]string {
 	if r.settings.Sitemap != "" {
 		return [][]string{{r.settings.Sitemap}}
 	}
-	var mostly []string
+	var usual []string
 	for _, dir := range r.roots() {
-		mostly = append(mostly, dir+"sitemap.xml", dir+"sitemap_index.xml", dir+"sitemap-index.xml")
+		usual = append(usual, dir+"sitemap.xml", dir+"sitemap_index.xml", dir+"sitemap-index.xml")
 	}
-	return [][]string{r.listedMaps, mostly}
+	usual = slices.DeleteFunc(usual, func(at string) bool { return slices.Contains(r.listedMaps, at) }) // it is asked once
+	return [][]string{r.listedMaps, usual}
 }
 
 // roots are the folders that may hold files about the site: that of the prefix, and the host's.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"regexp"
+	"slices"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
 	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
@@ -56,7 +57,7 @@ func quote(ctx converter.Context, w converter.Writer, n *html.Node) converter.Re
 	}
 	const sign = "> "
 	content = bytes.ReplaceAll(content, []byte("\n"), []byte("\n"+sign))
-	content = bytes.ReplaceAll(content, marker.BytesMarkerCodeBlockNewline, append(marker.BytesMarkerCodeBlockNewline[:3:3], sign...))
+	content = bytes.ReplaceAll(content, marker.BytesMarkerCodeBlockNewline, slices.Concat(marker.BytesMarkerCodeBlockNewline, []byte(sign)))
 	_, _ = w.WriteString("\n\n" + sign + string(content) + "\n\n")
 	return converter.RenderSuccess
 }
