@@ -69,6 +69,8 @@ var notTyped = []struct{ page, begins, reason string }{
 		"it needs a code host; TestJobsPublishToCodeHosts plays all of them"},
 	{"docs/deploy/code-hosts.mdx", "docent project token docs",
 		"it needs a token; TestATokenThatWasEnteredIsKeptForTheServerAlone stores one"},
+	{"docs/assistant/chat-apps.mdx", "printf ", "it needs tokens of Slack; TestTheAssistantAnswersInSlack plays Slack"},
+	{"docs/assistant/chat-apps.mdx", "docent project chat docs", "it needs a token of Discord; TestTheAssistantAnswersInDiscord plays Discord"},
 	{"docs/deploy/web-sites.mdx", "docent crawl preview",
 		"it asks a site on the internet; TestAWebSiteIsPreviewedAddedAndFollowed asks one of its own"},
 	{"docs/deploy/web-sites.mdx", "docent project add", "it reads a site on the internet; the same test"},

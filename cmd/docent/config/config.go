@@ -100,6 +100,9 @@ type Config struct {
 	Now            func() time.Time  `toml:"-"` // that all packages take the time from
 	BeforeIndexing func(api.Project) `toml:"-"`
 
+	SlackURL   string `toml:"-"` // of Slack's methods
+	DiscordURL string `toml:"-"` // of Discord's API
+
 	CatalogSecret *secret.Secret `toml:"-"` // where catalog_dsn is given as a secret; nil elsewhere
 
 	NodeID            string         `toml:"-"` // of this life of a server whose journal several nodes can share; empty for others
