@@ -1,6 +1,6 @@
 package api
 
-// Chats are the apps by which a project's assistant answers in chats. Everybody who may write to one reads the project.
+// Chats are the apps by which a project's assistant answers in chats. Anyone who may write to one reads the project.
 type Chats struct {
 	Slack   SlackApp   `json:"slack,omitzero"`
 	Discord DiscordApp `json:"discord,omitzero"`
