@@ -2831,7 +2831,7 @@ export interface components {
             /** @description `fp` */
             caller: string;
             /** @enum {string|null} */
-            channel: "web" | "api" | null;
+            channel: "web" | "api" | "slack" | "discord" | null;
             model: string;
             /** @description Why the answer failed. */
             error: string | null;
@@ -7979,7 +7979,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8077,7 +8077,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8175,7 +8175,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8273,7 +8273,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8371,7 +8371,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8469,7 +8469,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8567,7 +8567,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
