@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
@@ -11,8 +12,10 @@ import (
 	"strings"
 
 	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/forge"
+	"docent/model"
 	"docent/persistence/catalog"
 	"docent/web/console"
 	"docent/web/diff"
@@ -43,7 +46,10 @@ type pullView struct {
 	Member     bool // of the project's organization
 	MayMerge   bool
 	MayComment bool
-	JobPath    string // address of the job in the console; empty if there is none, or the visitor may not see it
+	MayRevert  bool
+	Key        string   // of the form that reverts it: sent twice, it starts one job
+	Gap        *gapLink // that its job closes; nil if it was begun for none
+	JobPath    string   // address of the job in the console; empty if there is none, or the visitor may not see it
 	Comments   []commentView
 	Drafts     []commentView // the visitor's own
 	Message    string        // what the job gets when the drafts are sent
@@ -226,8 +232,14 @@ func (s *handler) pullPage(v *console.Visit, p api.PullRequest) (pullView, error
 	view.Member = v.Who.Reads(v.Org)
 	view.MayMerge = p.State == api.PullOpen && v.Org != "" && role.AtLeast(api.RoleEditor)
 	view.MayComment = view.MayMerge && view.Member && p.Job != ""
+	if view.MayRevert = view.Member && p.State == api.PullMerged && p.MergedAs != "" && role.AtLeast(api.RoleEditor); view.MayRevert {
+		view.Key = rand.Text()
+	}
 	if view.Member && p.Job != "" {
 		view.JobPath = console.PathOf(v.Project) + "/jobs/" + string(p.Job)
+		if view.Gap, err = s.gapOf(v.Context(), v.Project, p.Job); err != nil {
+			return view, err
+		}
 	}
 	if view.Member {
 		if err := s.addComments(v, &view); err != nil {
@@ -298,6 +310,47 @@ func (s *handler) mergePull(v *console.Visit) error {
 
 func (s *handler) closePull(v *console.Visit) error {
 	return s.changePull(v, "pull.close", func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
+}
+
+// revertPull starts a job that takes back what a merged pull request changed, and opens a pull request for that.
+func (s *handler) revertPull(v *console.Visit) error {
+	p, _, err := s.pull(v)
+	if err != nil {
+		return err
+	}
+	switch role := v.Who.Role(v.Org); {
+	case v.Org == "" || !role.Valid():
+		return api.Missing("pull request")
+	case !role.AtLeast(api.RoleEditor):
+		return &api.StateError{Kind: api.ErrForbidden, Reason: "reverting needs the role editor"}
+	case p.State != api.PullMerged || p.MergedAs == "":
+		return &api.StateError{Kind: api.ErrConflict, Reason: "only a merged pull request can be reverted"}
+	}
+	reply, err := s.Work.Create(v.Context(), startjob.Request{Project: v.Project, By: api.KeyID(v.Who.ID), Model: model.Builtin,
+		Prompt: "revert commit " + p.MergedAs, Key: formKey("revert", v.Who.ID, v.Form.Get("key"))})
+	if err != nil {
+		return err
+	}
+	id := reply.Row.Job.ID
+	v.About(id, "")
+	if reply.Fresh {
+		v.Audit("pull.revert", p.ID, string(id))
+	}
+	return v.Done(console.PathOf(v.Project)+"/jobs/"+string(id), "This job reverts pull request #"+strconv.Itoa(p.Number)+" with another one.")
+}
+
+// A gapLink leads to a topic that the documentation lacked.
+type gapLink struct{ Path, Question string }
+
+// gapOf is the topic for which a job was begun; nil if it was begun for none.
+func (s *handler) gapOf(ctx context.Context, p api.Project, id api.JobID) (*gapLink, error) {
+	gaps, err := s.Catalog.Gaps(ctx, p.ID, api.GapOpening, api.GapJob, api.GapMerged)
+	for _, g := range gaps {
+		if g.Job == id {
+			return &gapLink{console.PathOf(p) + "/gaps/" + string(g.ID), g.Question}, nil
+		}
+	}
+	return nil, err
 }
 
 // editable is the pull request that a form is about, if the visitor may change it.
