@@ -228,23 +228,8 @@ func (s *handler) pullPage(v *console.Visit, p api.PullRequest) (pullView, error
 		view.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+
 			".</strong></p>\n") + view.Body
 	}
-	role := v.Who.Role(v.Org)
-	view.Member = v.Who.Reads(v.Org)
-	view.MayMerge = p.State == api.PullOpen && v.Org != "" && role.AtLeast(api.RoleEditor)
-	view.MayComment = view.MayMerge && view.Member && p.Job != ""
-	if view.MayRevert = view.Member && p.State == api.PullMerged && p.MergedAs != "" && role.AtLeast(api.RoleEditor); view.MayRevert {
-		view.Key = rand.Text()
-	}
-	if view.Member && p.Job != "" {
-		view.JobPath = console.PathOf(v.Project) + "/jobs/" + string(p.Job)
-		if view.Gap, err = s.gapOf(v.Context(), v.Project, p.Job); err != nil {
-			return view, err
-		}
-	}
-	if view.Member {
-		if err := s.addComments(v, &view); err != nil {
-			return view, err
-		}
+	if err := s.addRights(v, &view); err != nil {
+		return view, err
 	}
 	one := v.Query("file")
 	if n, err := strconv.Atoi(v.Query("f")); err == nil && n >= 1 && n <= len(d.Files) {
@@ -268,6 +253,25 @@ func (s *handler) pullPage(v *console.Visit, p api.PullRequest) (pullView, error
 		view.Tree = diff.Tree(paths)
 	}
 	return view, nil
+}
+
+// addRights says what the visitor may do with a pull request, with what only members of its organization see.
+func (s *handler) addRights(v *console.Visit, view *pullView) (err error) {
+	p, edits := view.Pull, v.Org != "" && v.Who.Role(v.Org).AtLeast(api.RoleEditor)
+	view.Member = v.Who.Reads(v.Org)
+	view.MayMerge = p.State == api.PullOpen && edits
+	view.MayComment = view.MayMerge && view.Member && p.Job != ""
+	view.MayRevert, view.Key = view.Member && edits && p.State == api.PullMerged && p.MergedAs != "", rand.Text()
+	if !view.Member {
+		return nil
+	}
+	if p.Job != "" {
+		view.JobPath = console.PathOf(v.Project) + "/jobs/" + string(p.Job)
+		if view.Gap, err = s.gapOf(v.Context(), v.Project, p.Job); err != nil {
+			return err
+		}
+	}
+	return s.addComments(v, view)
 }
 
 // filesShown are the files of a diff as a page shows them: all, the larger ones to be fetched later, or the one that is
