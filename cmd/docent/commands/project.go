@@ -95,6 +95,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
 	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent if empty)")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
+	flags.StringVar(&p.AgentModel, "agent-model", "", "model that does this project's jobs (--model if empty)")
 	flags.StringVar(&p.TimeZone, "time-zone", "", "time zone in which the weeks of reports begin, such as Europe/Berlin (UTC if empty)")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
