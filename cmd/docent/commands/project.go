@@ -69,7 +69,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
 		"what readers are answered from, of a project with a source and --site-url: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognized by its files if not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,

@@ -67,7 +67,7 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	flags.StringVar(&a.project, "project", "", "project of a server")
 	flags.StringVar(&a.source, "source", "", "folder of documentation, for which a server is run meanwhile")
 	flags.StringVar(&a.docsDir, "docs-dir", "", "sub-folder of --source that holds the documentation")
-	flags.StringVar(&a.site, "site", "", "site generator of --source; recognised by its files where not given")
+	flags.StringVar(&a.site, "site", "", "site generator of --source; recognized by its files if not given")
 	flags.StringVar(&a.title, "title", "", "name of --source's product, as answers say it")
 	flags.StringVar(&a.model, "model", "", "model that answers: builtin, or a name from the server's configuration")
 	flags.StringVar(&a.save, "save", "", "write the run to this file")
