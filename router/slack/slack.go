@@ -260,18 +260,14 @@ type event struct {
 // event answers somebody. What is too much now is not acknowledged, so that it comes again.
 func (s session) event(payload json.RawMessage, ack func()) {
 	var e event
-	if json.Unmarshal(payload, &e) != nil {
-		ack()
-		return
-	}
 	m := &e.Event
-	wanted := m.Type == "app_mention" || m.Type == "message" && m.Kind == "im"
+	wanted := json.Unmarshal(payload, &e) == nil && (m.Type == "app_mention" || m.Type == "message" && m.Kind == "im")
 	text := asked(m.Text)
-	if !wanted || m.Subtype != "" || m.Bot != "" || m.User == "" || text == "" {
-		ack()
-		return
+	if wanted = wanted && m.Subtype == "" && m.Bot == "" && m.User != "" && text != ""; wanted {
+		known, _ := s.seen.ContainsOrAdd(e.ID, struct{}{}) // by either connection, while one takes another's place
+		wanted = !known
 	}
-	if known, _ := s.seen.ContainsOrAdd(e.ID, struct{}{}); known { // by either connection, while one takes another's place
+	if !wanted {
 		ack()
 		return
 	}
