@@ -131,9 +131,14 @@ func (a agentView) Pages(ctx context.Context, project api.ProjectID) ([]search.P
 	return a.agent.Pages(ctx, project)
 }
 
-func (a agentView) Local(name string) bool { return a.agent.Local(name) }
-
-func (a *agentStub) Local(string) bool { a.mu.Lock(); defer a.mu.Unlock(); return a.local }
+func (a agentView) Choices() []model.Choice {
+	a.agent.mu.Lock()
+	defer a.agent.mu.Unlock()
+	if a.agent.local {
+		return []model.Choice{{Name: model.Builtin, Provider: model.Builtin, Default: true, Agent: true}}
+	}
+	return []model.Choice{{Name: "large", Provider: model.OpenAI, Default: true, Agent: true}}
+}
 
 func (a *agentStub) Keep(project api.ProjectID, text string) (string, error) {
 	a.mu.Lock()

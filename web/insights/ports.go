@@ -56,7 +56,6 @@ type Finder interface {
 // stands for; the empty one is the default.
 type Models interface {
 	Choices() []model.Choice
-	Local(name string) bool
 	Name(name string) string
 	Prompt(name string, req model.Request) (model.Prompt, error)
 }
