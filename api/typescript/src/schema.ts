@@ -2668,7 +2668,7 @@ export interface components {
             /** @description `fp` */
             caller: string;
             /** @enum {string|null} */
-            channel: "web" | "api" | null;
+            channel: "web" | "api" | "slack" | "discord" | null;
             model: string;
             /** @description Why the answer failed. */
             error: string | null;
@@ -7728,7 +7728,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -7826,7 +7826,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -7924,7 +7924,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8022,7 +8022,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8120,7 +8120,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8218,7 +8218,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8316,7 +8316,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
