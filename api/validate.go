@@ -73,6 +73,7 @@ func (p Project) Validate() error {
 	}
 	out.text("name", p.Name, 200)
 	out.text("model", p.Model, 100)
+	out.text("agentModel", p.AgentModel, 100)
 	if problem := sourceProblem(p.Source); problem != "" && p.Kind == SourceFiles {
 		out.add("source", "%s", problem)
 	}
@@ -156,7 +157,7 @@ var colour = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 func (p *problems) widget(w Widget) {
 	for _, c := range []struct{ field, value string }{{"widget.accent", w.Accent}, {"widget.accentDark", w.AccentDark}} {
 		if c.value != "" && !colour.MatchString(c.value) {
-			p.add(c.field, "must be a colour such as #0b57d0")
+			p.add(c.field, "must be a color such as #0b57d0")
 		}
 	}
 	oneOf := func(field, value string, of ...string) {
@@ -274,6 +275,11 @@ func (p *problems) secretNames(project Project) {
 	for i, secret := range project.ReaderSecrets {
 		if i == MaxReaderSecrets || !ValidSecretFile(secret.File) || secret.ID == "" {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
+		}
+	}
+	for _, name := range project.SecretFiles() {
+		if !ValidSecretFile(name) {
+			p.add("chats", "are no settings: docent project chat sets them")
 		}
 	}
 	if len(project.ReaderSignIn) > maxAddress || project.ReaderSignIn != "" && !validPrivateURL(project.ReaderSignIn) {

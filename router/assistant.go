@@ -68,8 +68,8 @@ func (s *Server) pose(x *exchange, req *http.Request, form stream.Form) (turn th
 func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id api.ThreadID, ask thread.Ask, err error) {
 	var q reqbody.Question
 	switch form {
-	case stream.Completions:
-		q, err = s.complete(x, req)
+	case stream.Completions, stream.Responses:
+		q, err = s.complete(x, req, form)
 	case stream.AGUI:
 		run, failed := decode(s, x, req, reqbody.DecodeRun)
 		q, err, x.asked = run.Question, failed, stream.Asked{Thread: run.ThreadID, Run: run.RunID}
@@ -101,7 +101,7 @@ func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id 
 	caller, reader := x.asks(q.Caller)
 	return id, thread.Ask{
 		Project: x.project, New: q.Thread == "", Turn: api.TurnID(turn),
-		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(req),
+		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(x, req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Before: q.Before, Setting: q.Setting, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID,
 	}, nil

@@ -49,6 +49,7 @@ type Deps struct {
 	Tools     Tools         // nil if MCP is not served
 	Readers   Readers       // nil if no reader tokens are taken
 	OAuth     *oauth.Server // nil if clients come with keys alone
+	Further   []oauth.Route // operations that know by themselves who calls
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own
@@ -344,6 +345,7 @@ func (s *Server) table() []route {
 		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
+		{"POST", "/v1/responses", compatible, s.ask(stream.Responses)},
 		{"POST", "/v1/ag-ui/:domain", assistant, s.ask(stream.AGUI)},
 		{"GET", "/v1/models", compatible, s.listModels},
 		{"GET", "/v1/models/:model", compatible, s.readModel},

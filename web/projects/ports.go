@@ -44,6 +44,8 @@ type Catalog interface {
 	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
 	Questions(ctx context.Context, q catalog.AnalyticsQuery) (list []api.QuestionRow, next string, err error)
 	RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error
+	// RotateKey stores the successor that follow makes of a key, which itself ends at until.
+	RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key) (next api.Key, hash [32]byte), until time.Time) (api.Key, error)
 	Updates(ctx context.Context, project api.ProjectID, most int) ([]api.Update, error)
 	// Watch tells that something listed of a project has changed, until stop.
 	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())
@@ -91,6 +93,8 @@ type Setup interface {
 	// Rereads reports whether a change of settings requires reading the documentation again.
 	Rereads(before, after api.Project) bool
 	RetireReaderSecret(ctx context.Context, id api.ProjectID, name string) error
+	// SetChat has the project's assistant answer in a kind of chat, with tokens one a line, or not any more if there are none.
+	SetChat(ctx context.Context, id api.ProjectID, app api.Channel, tokens string) (name string, err error)
 	SetSource(project api.ProjectID, s api.Source) (sources.Task, error)
 	SetToken(p api.Project, secret string) (sources.Task, error)
 	// Upload reads a zip to its end; it becomes the pages of a source of the kind zip, which is added if there is none

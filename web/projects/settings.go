@@ -22,6 +22,7 @@ type settingsView struct {
 	MayWrite bool
 	Wrong    string // what was typed in place of the project's name
 	Same     []string
+	Endpoint string // where Discord sends what people do
 }
 
 // A fieldGroup is the fields of one thing.
@@ -37,7 +38,8 @@ func (s *handler) showSettings(v *console.Visit) error {
 // settingsPage is the form, filled in with the project's settings or with what was sent.
 func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, problems map[string]string, wrong string) error {
 	view := settingsView{Groups: s.settingGroups(v, form), Base: v.Base(), MayWrite: v.May(console.Owner), Wrong: wrong,
-		Same: []string{setCommand(v.Project), "docent project remove " + string(v.Project.ID)}}
+		Same: []string{setCommand(v.Project), "docent project chat " + string(v.Project.ID) + " --app slack",
+			"docent project remove " + string(v.Project.ID)}, Endpoint: s.APIAddress() + "/v1/discord/" + string(v.Project.ID)}
 	for i := range view.Groups {
 		if len(problems) == 0 {
 			break
@@ -204,6 +206,8 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
 			Hint: "Operators connect models on the page Models, or in the server's configuration."},
+		{Name: "agentModel", Label: "Model of jobs", Kind: "select", Options: jobModelOptions(models, f.value("agentModel", p.AgentModel)),
+			Hint: "A job can name another one."},
 		f.text("deflection", "Support contact", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
@@ -266,6 +270,20 @@ func modelOptions(models []ModelChoice, now string) []console.Option {
 	return out
 }
 
+// jobModelOptions are the models that can do jobs in the place of the one that answers.
+func jobModelOptions(models []ModelChoice, now string) []console.Option {
+	out := []console.Option{{Label: "the model above, or the server's default for jobs", On: now == ""}}
+	known := now == ""
+	for _, m := range models {
+		known = known || now == m.Name
+		out = append(out, console.Option{Value: m.Name, Label: m.Name, On: now == m.Name})
+	}
+	if !known {
+		out = append(out, console.Option{Value: now, Label: now + ": not configured any more", On: true})
+	}
+	return out
+}
+
 // changedSettings is the project with what a form says of it.
 func changedSettings(p api.Project, form url.Values, operates bool) (api.Project, map[string]string) {
 	wrong := map[string]string{}
@@ -291,6 +309,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("answersFrom", (*string)(&p.AnswersFrom))
 	set("site", (*string)(&p.Site))
 	set("model", &p.Model)
+	set("agentModel", &p.AgentModel)
 	set("deflection", &p.Deflection)
 	set("readerJwks", &p.ReaderJWKS)
 	set("readerSignIn", &p.ReaderSignIn)
@@ -393,7 +412,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("site", a.Site != b.Site)
 	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
 		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
-	differ("model", a.Model != b.Model)
+	differ("model", a.Model != b.Model || a.AgentModel != b.AgentModel)
 	differ("deflection", a.Deflection != b.Deflection)
 	differ("readerJwks", a.ReaderJWKS != b.ReaderJWKS)
 	differ("readerSignIn", a.ReaderSignIn != b.ReaderSignIn)
@@ -404,6 +423,29 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("direct", a.Direct != b.Direct)
 	differ("limits", a.Limits != b.Limits)
 	return out
+}
+
+// setChat has the assistant answer in a chat, or not any more.
+func (s *handler) setChat(v *console.Visit) error {
+	app := api.Channel(v.Form.Get("app"))
+	tokens := strings.TrimSpace(v.Form.Get("appToken") + "\n" + v.Form.Get("botToken"))
+	if v.Form.Get("remove") != "" {
+		tokens = ""
+	} else if tokens == "" {
+		return s.settingsPage(v, http.StatusBadRequest, nil, map[string]string{"": "Paste the tokens of the app."}, "")
+	}
+	name, err := s.Setup.SetChat(v.Context(), v.Project.ID, app, tokens)
+	if problems := console.Faults(err); len(problems) > 0 {
+		return s.settingsPage(v, http.StatusBadRequest, nil, map[string]string{"": Failure(err)}, "")
+	}
+	if err != nil {
+		return err
+	}
+	v.Audit("project.chat", string(v.Project.ID), string(app))
+	if tokens == "" {
+		return v.Done(v.Base()+"/settings", "The app and its tokens are removed.")
+	}
+	return v.Done(v.Base()+"/settings", "The assistant answers in "+name+" within seconds.")
 }
 
 // removeProject removes a project, once its name was typed.
@@ -441,6 +483,7 @@ func setCommand(p api.Project) string {
 		flag("exclude", pattern)
 	}
 	flag("model", p.Model)
+	flag("agent-model", p.AgentModel)
 	flag("deflection", p.Deflection)
 	flag("labels", p.Labels)
 	flag("author", p.Pulls.Author)

@@ -3,7 +3,9 @@ package config
 import (
 	"time"
 
+	"docent/api"
 	"docent/internal/secret"
+	"docent/model/remote"
 )
 
 // Embeddings is the [embeddings] table: an endpoint that turns texts into vectors, by which sections are found
@@ -11,17 +13,17 @@ import (
 type Embeddings struct {
 	BaseURL        string   `toml:"base_url" usage:"embeddings endpoint, ending in /v1; empty for OpenAI's own"`
 	Model          string   `toml:"model" usage:"the endpoint's name for the model; empty to search by words only"`
-	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key; NAME_FILE names a file that does"`
-	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0 for its own"`
+	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key"`
+	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0: its own"`
 	SectionPrefix  string   `toml:"section_prefix" usage:"prefix of each section, if the model needs one, such as \"passage: \""`
 	QuestionPrefix string   `toml:"question_prefix" usage:"prefix of each question, such as \"query: \""`
 	Longest        int      `toml:"longest" usage:"bytes sent of a section"`
 	Batch          int      `toml:"batch" usage:"sections per request"`
 	Timeout        Duration `toml:"timeout" usage:"time for a request with sections"`
-	QuestionLimit  Duration `toml:"question_timeout" usage:"longest wait for a question's vector; then words alone are searched"`
-	Boxes          bool     `toml:"boxes" usage:"also use the endpoint for search boxes, on each key press"`
+	QuestionLimit  Duration `toml:"question_timeout" usage:"longest wait for a question's vector; then words decide"`
+	Boxes          bool     `toml:"boxes" usage:"also for search boxes, on each key press"`
 	Price          float64  `toml:"price" usage:"US dollars per million tokens"`
-	DayTokens      int64    `toml:"day_tokens" usage:"tokens per day (UTC); 0 for no limit"`
+	DayTokens      int64    `toml:"day_tokens" usage:"tokens per day (UTC); 0: no limit"`
 
 	Key        *secret.Secret `toml:"-"` // of KeyEnv; nil if none is named
 	keyProblem error
@@ -48,4 +50,33 @@ func (c Embeddings) check(list *Problems) {
 	if c.Price < 0 || c.Price != c.Price || c.Price > 1e6 {
 		list.add("embeddings.price", "must be US dollars for a million tokens")
 	}
+}
+
+// Remote is the endpoint as the embedder takes it.
+func (c Embeddings) Remote() remote.EmbedderConfig {
+	return remote.EmbedderConfig{BaseURL: c.BaseURL, Model: c.Model, Key: c.Key.Value, Dimensions: c.Dimensions, Batch: c.Batch,
+		Longest: c.Longest, SectionPrefix: c.SectionPrefix, QuestionPrefix: c.QuestionPrefix, QuestionLimit: c.QuestionLimit.Duration,
+		Total: c.Timeout.Duration, Price: c.Price, DayTokens: c.DayTokens}
+}
+
+// ConnectedEmbeddings is a connected endpoint as the table of the configuration would have it.
+func ConnectedEmbeddings(l api.LanguageModel, m Model) Embeddings {
+	e := defaultEmbeddings()
+	e.BaseURL, e.Model, e.Key, e.Price = l.BaseURL, l.Model, m.Key, l.PromptPrice
+	e.Dimensions, e.SectionPrefix, e.QuestionPrefix, e.DayTokens = l.Dimensions, l.SectionPrefix, l.QuestionPrefix, l.DayTokens
+	return e
+}
+
+// EmbeddingsWith is the endpoint of embeddings that is used: the configuration's, else the connected one that can be used. It
+// has no model if there is none. The revision is another one if the endpoint is.
+func EmbeddingsWith(c Config, connected []api.LanguageModel, key func(file string) (string, error)) (e Embeddings, revision string) {
+	if c.Embeddings.Model != "" {
+		return c.Embeddings, "the configuration's"
+	}
+	for _, l := range connected {
+		if m, err := Usable(c, l, key); err == nil && l.Embeds {
+			return ConnectedEmbeddings(l, m), l.Revision
+		}
+	}
+	return Embeddings{}, ""
 }
