@@ -73,6 +73,7 @@ func (p Project) Validate() error {
 	}
 	out.text("name", p.Name, 200)
 	out.text("model", p.Model, 100)
+	out.text("agentModel", p.AgentModel, 100)
 	if problem := sourceProblem(p.Source); problem != "" && p.Kind == SourceFiles {
 		out.add("source", "%s", problem)
 	}

@@ -23,6 +23,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 )
 
 // An answersCommand is what `docent eval answers` was told.
@@ -156,7 +157,7 @@ func (a *answersCommand) failure(r *answersReport) error {
 		errs = append(errs, fmt.Errorf("%.1f %% of the questions pass, and --fail-under is %g %%", rate, a.failUnder))
 	}
 	if c := r.Against; a.failOnRegression && c != nil && len(c.Worse) > 0 {
-		errs = append(errs, fmt.Errorf("%d questions do not pass that passed before", len(c.Worse)))
+		errs = append(errs, fmt.Errorf("%s passed before and no longer %s", brief.Count(len(c.Worse), "question"), map[bool]string{true: "does", false: "do"}[len(c.Worse) == 1]))
 	}
 	return errors.Join(errs...)
 }
