@@ -51,6 +51,7 @@ func FuzzBodies(f *testing.F) {
 			"v2":        func(n []byte) error { _, err := DecodeQuestion(n, stream.UIMessages); return err },
 			"search":    func(n []byte) error { _, err := DecodeSearch(n); return err },
 			"page":      func(n []byte) error { _, err := DecodePage(n); return err },
+			"contact":   func(n []byte) error { _, err := DecodeContact(n); return err },
 			"feedback":  func(n []byte) error { _, err := DecodeVerdict(n); return err },
 			"run":       func(n []byte) error { _, err := DecodeRun(n); return err },
 		} {

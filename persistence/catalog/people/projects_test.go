@@ -36,7 +36,7 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		want.Deflection, want.Site, want.AnswersFrom = "help@example.com", "hugo", api.FromSite
 		want.Options.PublicOrigins = "https://app.example.com,*"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
-			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Contact: "a@b.example", Suggestions: []string{"{{x}}?", `"y"`}}
+			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Contact: "form", ContactIssues: true, Logo: "/l.svg", OpenIn: []string{"claude"}, Suggestions: []string{"{{x}}?", `"y"`}}
 		want.TimeZone = "Europe/Berlin"
 		want.Collect.Web.Prefix, want.Collect.Web.Sitemap = "/docs/", "none"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"
