@@ -19,6 +19,9 @@ type Channel string
 const (
 	ChannelWeb Channel = "web" // from a page in a browser
 	ChannelAPI Channel = "api" // from a program
+	// From the apps that answer in chats.
+	ChannelSlack   Channel = "slack"
+	ChannelDiscord Channel = "discord"
 	// ChannelPlayground is the console's: somebody tries the assistant. Such questions are no reader's, so analytics do
 	// not see them.
 	ChannelPlayground Channel = "playground"

@@ -75,6 +75,7 @@ type Project struct {
 	Limits    Limits     `json:"limits"`
 	Options   Options    `json:"options"`
 	Widget    Widget     `json:"widget,omitzero"`
+	Chats     Chats      `json:"chats,omitzero"`
 	TimeZone  string     `json:"timeZone,omitempty"` // in which the weeks of its reports begin; UTC if empty
 	CreatedAt time.Time  `json:"createdAt"`
 }
@@ -99,7 +100,8 @@ func (p Project) Credentials() string {
 
 // SecretFiles are the names of the stored secrets that the project refers to.
 func (p Project) SecretFiles() (names []string) {
-	for _, name := range []string{p.TokenFile, p.WebhookFile} {
+	for _, name := range []string{p.TokenFile, p.WebhookFile, p.Chats.Slack.AppTokenFile, p.Chats.Slack.BotTokenFile,
+		p.Chats.Discord.TokenFile} {
 		if name != "" {
 			names = append(names, name)
 		}

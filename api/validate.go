@@ -285,6 +285,11 @@ func (p *problems) secretNames(project Project) {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
 	}
+	for _, name := range project.SecretFiles() {
+		if !ValidSecretFile(name) {
+			p.add("chats", "are no settings: docent project chat sets them")
+		}
+	}
 	if len(project.ReaderSignIn) > maxAddress || project.ReaderSignIn != "" && !validPrivateURL(project.ReaderSignIn) {
 		p.add("readerSignIn", "must be an https URL of at most %d bytes without credentials, such as https://docs.example.com/docent, or one of this machine", maxAddress)
 	}

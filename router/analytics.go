@@ -412,11 +412,3 @@ func (s *Server) listPageFeedback(x *exchange, req bunrouter.Request) error {
 	}
 	return encode(x, http.StatusOK, out)
 }
-
-// channel is the way by which a question came: browsers say of themselves that they are.
-func channel(req *http.Request) api.Channel {
-	if req.Header.Get("Origin") != "" || req.Header.Get("Sec-Fetch-Mode") != "" {
-		return api.ChannelWeb
-	}
-	return api.ChannelAPI
-}

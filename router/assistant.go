@@ -101,7 +101,7 @@ func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id 
 	caller, reader := x.asks(q.Caller)
 	return id, thread.Ask{
 		Project: x.project, New: q.Thread == "", Turn: api.TurnID(turn),
-		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(req),
+		Message: q.Message, Chat: s.chat(x, req, q.Chat, reader), Caller: caller, Reader: reader, Channel: channel(x, req),
 		ThreadKey: cmp.Or(q.ThreadKey, req.Header.Get(threadKeyHeader)), Text: q.Text,
 		Context: q.Context, Before: q.Before, Setting: q.Setting, Query: q.Query, Regenerate: q.Regenerate, Instead: q.Instead, Explain: q.Explain, Key: x.key.ID,
 	}, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -213,4 +214,12 @@ func origin(key api.Key, req bunrouter.Request) error {
 		return nil
 	}
 	return &keyError{kind: api.ErrForbidden, reason: "this key may only be used from the origins that it was made for"}
+}
+
+// channel is the way by which a question came: browsers say of themselves that they are, and keys of chats which.
+func channel(x *exchange, req *http.Request) api.Channel {
+	if req.Header.Get("Origin") != "" || req.Header.Get("Sec-Fetch-Mode") != "" {
+		return api.ChannelWeb
+	}
+	return ownkey.Channel(x.key.ID)
 }

@@ -49,6 +49,7 @@ type Deps struct {
 	Tools     Tools         // nil if MCP is not served
 	Readers   Readers       // nil if no reader tokens are taken
 	OAuth     *oauth.Server // nil if clients come with keys alone
+	Further   []oauth.Route // operations that know by themselves who calls
 
 	Log     *slog.Logger
 	Metrics *prometheus.Registry // what /metrics shows; the edge adds its own

@@ -30,7 +30,7 @@ func (s *Server) toolRoutes() []route {
 
 // oauthRoutes let clients of these tools in that have nothing but their address.
 func (s *Server) oauthRoutes() (list []route) {
-	for _, r := range s.OAuth.Routes() {
+	for _, r := range append(s.OAuth.Routes(), s.Further...) {
 		list = append(list, route{r.Method, r.Pattern, anywhere, func(x *exchange, req bunrouter.Request) error {
 			if err := s.whole(x, req.Request, s.Bounds.BodyBytes); err != nil {
 				return err

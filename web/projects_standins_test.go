@@ -56,7 +56,10 @@ func (projectsOf) NewReaderSecret(context.Context, api.ProjectID) (string, strin
 	return "", "", noTask
 }
 func (projectsOf) RetireReaderSecret(context.Context, api.ProjectID, string) error { return noTask }
-func (projectsOf) RemoveWebhook(context.Context, api.ProjectID) error              { return noTask }
+func (projectsOf) SetChat(context.Context, api.ProjectID, api.Channel, string) (string, error) {
+	return "", noTask
+}
+func (projectsOf) RemoveWebhook(context.Context, api.ProjectID) error { return noTask }
 func (projectsOf) Keys(context.Context, api.Project) (projects.NewKey, projects.NewKey, error) {
 	return projects.NewKey{}, projects.NewKey{}, noTask
 }

@@ -56,6 +56,9 @@ type Question struct {
 	Context      []AskContext
 	Explain      bool // the answer includes how it came about: for admin keys
 	DataStream   bool // use the deprecated version 1, whose lines some proxies pass on that hold events back
+	// Chat names the conversation, so that its newest answer is resumed by that name, and Message the question: one that
+	// comes again while it is answered is the same one. What chance gives if empty.
+	Chat, Message string
 }
 
 // A PartKind says what a part of an answer is.
@@ -146,7 +149,8 @@ func (c *Client) Ask(ctx context.Context, q Question, w io.Writer) (a Answer, er
 // twice.
 func (c *Client) AskStream(ctx context.Context, q Question) iter.Seq2[Part, error] {
 	return func(yield func(Part, error) bool) {
-		a := asking{client: c, q: q, chat: rand.Text(), message: rand.Text(), yield: yield}
+		a := asking{client: c, q: q, chat: cmp.Or(q.Chat, rand.Text()), message: cmp.Or(q.Message, rand.Text()),
+			yield: yield}
 		a.known = Answer{ThreadID: q.Thread, ThreadKey: q.Key}
 		for first, failures := true, 0; ; first = false {
 			a.progress = false

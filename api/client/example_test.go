@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"docent/api/client"
+	"docent/internal/race"
 )
 
 // The examples run against a server of this source: its address and keys.
@@ -23,6 +24,9 @@ var server, adminKey, assistantKey string
 
 // TestMain builds docent and serves a small documentation set. Without it the examples would be decoration.
 func TestMain(m *testing.M) {
+	if race.Enabled { // the server is not looked at: it is built as .ci/run has built it before, and not compiled once more
+		os.Setenv("CGO_ENABLED", "0")
+	}
 	dir, err := os.MkdirTemp("", "docent-client")
 	if err != nil {
 		log.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"docent/api"
+	"docent/internal/inprocess"
 	"docent/search"
 )
 
@@ -39,7 +40,7 @@ func BenchmarkSessions(b *testing.B) {
 			req.Header.Set("Mcp-Session-Id", session)
 			req.Header.Set("MCP-Protocol-Version", "2025-11-25")
 		}
-		res, err := local{handler}.RoundTrip(req)
+		res, err := inprocess.Transport{Handler: handler}.RoundTrip(req)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -23,6 +23,7 @@ import (
 	"docent/api"
 	"docent/api/client"
 	"docent/internal/budget"
+	"docent/internal/inprocess"
 	"docent/internal/tracing"
 )
 
@@ -293,14 +294,14 @@ type tools struct {
 // client speaks to the API as the sender of the request.
 func (t tools) client(extra *mcp.RequestExtra) *client.Client {
 	c := &client.Client{Base: "http://docent.internal", Key: t.key, NoProof: true} // the work would be this server's
-	as := &acting{next: local{t.servers.api}, from: "127.0.0.1"}
+	as := &acting{next: inprocess.Transport{Handler: t.servers.api}, from: "127.0.0.1"}
 	if extra != nil && extra.Header != nil {
 		as.authorization = extra.Header.Get("Authorization")
 		as.reader = extra.Header.Values(readerHeader)
 		as.from = extra.Header.Get(clientHeader)
 		as.trace = extra.Header.Get("X-Request-Id")
 		if as.authorization == "" && !t.agent {
-			as.next = local{t.servers.open}
+			as.next = inprocess.Transport{Handler: t.servers.open}
 		}
 	}
 	c.HTTP = &http.Client{Transport: as}

@@ -26,6 +26,8 @@ var kinds = []kind{
 	{"dct_preview_", "preview of the widget\x00", api.AssistantKey, "preview:"},
 	{"dct_ask_", "question of the operator\x00", api.AssistantKey, "operator:"},
 	{"dct_job_", "job of the operator\x00", api.AdminKey, "operator:"},
+	{"dct_slack_", "question in Slack\x00", api.AssistantKey, string(api.ChannelSlack) + ":"},
+	{"dct_discord_", "question in Discord\x00", api.AssistantKey, string(api.ChannelDiscord) + ":"},
 }
 
 // Preview returns an assistant key of a project for the preview of the widget in the console.
@@ -39,6 +41,27 @@ func Operator(secret []byte, of api.KeyKind, p api.Project, now time.Time) strin
 		return kinds[2].sign(secret, p, now)
 	}
 	return kinds[1].sign(secret, p, now)
+}
+
+// chats is where the addresses are that people in chats have here: questions come from nowhere else with their keys.
+const chats = "fd00::/8"
+
+// Chat returns an assistant key of a project for what is asked in a kind of chat.
+func Chat(secret []byte, in api.Channel, p api.Project, now time.Time) string {
+	if in == api.ChannelSlack {
+		return kinds[3].sign(secret, p, now)
+	}
+	return kinds[4].sign(secret, p, now)
+}
+
+// Channel returns the kind of chat that a key is for, or that it is a program's.
+func Channel(id api.KeyID) api.Channel {
+	for _, k := range kinds[3:] {
+		if strings.HasPrefix(string(id), k.id) {
+			return api.Channel(strings.TrimSuffix(k.id, ":"))
+		}
+	}
+	return api.ChannelAPI
 }
 
 func (k kind) sign(secret []byte, p api.Project, now time.Time) string {
@@ -71,7 +94,11 @@ func Read(secret []byte, key string, now time.Time) (_ api.Key, ours, good bool)
 			return api.Key{}, true, false
 		}
 		project := api.ProjectID(body[8:])
-		return api.Key{ID: api.KeyID(k.id + string(project)), Kind: k.kind, Project: project}, true, true
+		key := api.Key{ID: api.KeyID(k.id + string(project)), Kind: k.kind, Project: project}
+		if Channel(key.ID) != api.ChannelAPI {
+			key.AllowIP = []string{chats}
+		}
+		return key, true, true
 	}
 	return api.Key{}, false, false
 }

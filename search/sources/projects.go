@@ -205,7 +205,7 @@ func readAlike(a, b api.Project) bool {
 	a.Name, a.Domain, a.Labels, a.Direct, a.WebhookEnv = b.Name, b.Domain, b.Labels, b.Direct, b.WebhookEnv
 	a.WebhookFile, a.ReaderSecrets, a.ReaderJWKS, a.ReaderSignIn = b.WebhookFile, b.ReaderSecrets, b.ReaderJWKS, b.ReaderSignIn
 	a.Model, a.Deflection, a.Limits, a.Options = b.Model, b.Deflection, b.Limits, b.Options
-	a.Widget, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.TimeZone, b.Pulls, b.Review, b.Handle
+	a.Widget, a.Chats, a.TimeZone, a.Pulls, a.Review, a.Handle = b.Widget, b.Chats, b.TimeZone, b.Pulls, b.Review, b.Handle
 	a.Label, a.Every, a.Sources, a.AnswersFrom = b.Label, b.Every, b.Sources, b.AnswersFrom
 	if a.Kind == api.SourceFiles {
 		a.Collect.Web = b.Collect.Web // of the published site, which is a part of its own
@@ -266,11 +266,11 @@ func (s *Reader) Set(ctx context.Context, p api.Project, progress Progress) (Pro
 	return out, err
 }
 
-// store stores a project's settings but for its further sources and its reader secrets, which operations of their own
-// change.
+// store stores a project's settings but for its further sources, its reader secrets, and its apps in chats, which operations
+// of their own change.
 func (s *Reader) store(ctx context.Context, p api.Project) (api.Project, error) {
 	return s.Catalog.ChangeProject(ctx, p.ID, func(now api.Project) (api.Project, error) {
-		p.Sources, p.ReaderSecrets = now.Sources, now.ReaderSecrets
+		p.Sources, p.ReaderSecrets, p.Chats = now.Sources, now.ReaderSecrets, now.Chats
 		return p, nil
 	})
 }

@@ -36,6 +36,7 @@ func Main(m *testing.M) {
 		if os.Getenv(CrashOnMark) != "" {
 			prog.BeforeIndexing = crashWhereMarked
 		}
+		prog.SlackURL, prog.DiscordURL = os.Getenv(SlackOfTest), os.Getenv(DiscordOfTest)
 		commands.Main(prog) // what it starts runs as the program too
 		return
 	}
@@ -95,6 +96,12 @@ var Update = flag.Bool("update", false, "write the expected files again")
 const (
 	CrashOnMark = "CRASH_OF_DOCENT_TEST"
 	MarkOfCrash = "crash.txt"
+)
+
+// SlackOfTest and DiscordOfTest name the addresses of what plays the chats.
+const (
+	SlackOfTest   = "SLACK_OF_DOCENT_TEST"
+	DiscordOfTest = "DISCORD_OF_DOCENT_TEST"
 )
 
 func crashWhereMarked(p api.Project) {

@@ -75,7 +75,7 @@ func conversationFilter(v *console.Visit) (q catalog.ConversationQuery, shown ma
 	}
 	keep("outcome", "answered", "unanswered", "in_doubt", "failed")
 	keep("rating", string(api.RatedUp), string(api.RatedDown))
-	keep("channel", string(api.ChannelWeb), string(api.ChannelAPI))
+	keep("channel", string(api.ChannelWeb), string(api.ChannelAPI), string(api.ChannelSlack), string(api.ChannelDiscord))
 	q = catalog.ConversationQuery{Project: v.Project.ID, Text: shown["q"], Outcome: shown["outcome"],
 		Rating: api.Rating(shown["rating"]), Page: shown["page"], Channel: api.Channel(shown["channel"]),
 		Caller: shown["caller"], After: v.Query("after"), Limit: conversationsPage}

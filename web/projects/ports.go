@@ -91,6 +91,8 @@ type Setup interface {
 	// Rereads reports whether a change of settings requires reading the documentation again.
 	Rereads(before, after api.Project) bool
 	RetireReaderSecret(ctx context.Context, id api.ProjectID, name string) error
+	// SetChat has the project's assistant answer in a kind of chat, with tokens one a line, or not any more if there are none.
+	SetChat(ctx context.Context, id api.ProjectID, app api.Channel, tokens string) (name string, err error)
 	SetSource(project api.ProjectID, s api.Source) (sources.Task, error)
 	SetToken(p api.Project, secret string) (sources.Task, error)
 	// Upload reads a zip to its end; it becomes the pages of a source of the kind zip, which is added if there is none

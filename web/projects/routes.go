@@ -110,6 +110,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get(project+"/settings", console.Viewer, h.showSettings),
 		console.Post(project+"/settings/change", console.Owner, h.changeSettings),
 		console.Post(project+"/settings/remove", console.Owner, h.removeProject),
+		console.Post(project+"/settings/chat", console.Operator, h.setChat),
 		console.Get(project+"/widget", console.Viewer, h.showWidget),
 		console.Post(project+"/widget/preview", console.Viewer, h.previewWidget),
 		console.Post(project+"/widget/change", console.Owner, h.changeWidget),

@@ -22,6 +22,7 @@ type settingsView struct {
 	MayWrite bool
 	Wrong    string // what was typed in place of the project's name
 	Same     []string
+	Endpoint string // where Discord sends what people do
 }
 
 // A fieldGroup is the fields of one thing.
@@ -37,7 +38,8 @@ func (s *handler) showSettings(v *console.Visit) error {
 // settingsPage is the form, filled in with the project's settings or with what was sent.
 func (s *handler) settingsPage(v *console.Visit, status int, form url.Values, problems map[string]string, wrong string) error {
 	view := settingsView{Groups: s.settingGroups(v, form), Base: v.Base(), MayWrite: v.May(console.Owner), Wrong: wrong,
-		Same: []string{setCommand(v.Project), "docent project remove " + string(v.Project.ID)}}
+		Same: []string{setCommand(v.Project), "docent project chat " + string(v.Project.ID) + " --app slack",
+			"docent project remove " + string(v.Project.ID)}, Endpoint: s.APIAddress() + "/v1/discord/" + string(v.Project.ID)}
 	for i := range view.Groups {
 		if len(problems) == 0 {
 			break
@@ -404,6 +406,29 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("direct", a.Direct != b.Direct)
 	differ("limits", a.Limits != b.Limits)
 	return out
+}
+
+// setChat has the assistant answer in a chat, or not any more.
+func (s *handler) setChat(v *console.Visit) error {
+	app := api.Channel(v.Form.Get("app"))
+	tokens := strings.TrimSpace(v.Form.Get("appToken") + "\n" + v.Form.Get("botToken"))
+	if v.Form.Get("remove") != "" {
+		tokens = ""
+	} else if tokens == "" {
+		return s.settingsPage(v, http.StatusBadRequest, nil, map[string]string{"": "Paste the tokens of the app."}, "")
+	}
+	name, err := s.Setup.SetChat(v.Context(), v.Project.ID, app, tokens)
+	if problems := console.Faults(err); len(problems) > 0 {
+		return s.settingsPage(v, http.StatusBadRequest, nil, map[string]string{"": Failure(err)}, "")
+	}
+	if err != nil {
+		return err
+	}
+	v.Audit("project.chat", string(v.Project.ID), string(app))
+	if tokens == "" {
+		return v.Done(v.Base()+"/settings", "The app and its tokens are removed.")
+	}
+	return v.Done(v.Base()+"/settings", "The assistant answers in "+name+" within seconds.")
 }
 
 // removeProject removes a project, once its name was typed.

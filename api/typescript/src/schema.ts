@@ -2739,7 +2739,7 @@ export interface components {
             /** @description `fp` */
             caller: string;
             /** @enum {string|null} */
-            channel: "web" | "api" | null;
+            channel: "web" | "api" | "slack" | "discord" | null;
             model: string;
             /** @description Why the answer failed. */
             error: string | null;
@@ -7878,7 +7878,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -7993,7 +7993,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8108,7 +8108,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8223,7 +8223,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8338,7 +8338,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8453,7 +8453,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8568,7 +8568,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */
@@ -8683,7 +8683,7 @@ export interface operations {
                             /** @description That the reader was on. */
                             page?: string;
                             /** @enum {string} */
-                            channel?: "web" | "api";
+                            channel?: "web" | "api" | "slack" | "discord";
                             /** Format: date-time */
                             askedAt?: string;
                             /** @description Of the conversation's page on the console. */

@@ -36,7 +36,7 @@ func newProjectCommand(prog cli.Program) *cobra.Command {
 	}
 	cli.Named(remove, &gone, "id", "the project's NAME", false)
 	cmd.AddCommand(newProjectAddCommand(o), newProjectSetCommand(o), newProjectCheckCommand(o),
-		newProjectTokenCommand(o), newProjectWebhookCommand(o), remove,
+		newProjectTokenCommand(o), newProjectWebhookCommand(o), newProjectChatCommand(o), remove,
 		&cobra.Command{
 			Use: "list", Short: "List the projects", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
@@ -236,7 +236,7 @@ func readSettings(cmd *cobra.Command, file string, p *api.Project) error {
 		}
 		// These are no settings: other commands change them.
 		p.ID, p.Org, p.Label, p.Sources, p.CreatedAt = own.ID, own.Org, own.Label, own.Sources, own.CreatedAt
-		p.TokenFile, p.WebhookFile, p.ReaderSecrets = own.TokenFile, own.WebhookFile, own.ReaderSecrets
+		p.TokenFile, p.WebhookFile, p.ReaderSecrets, p.Chats = own.TokenFile, own.WebhookFile, own.ReaderSecrets, own.Chats
 	}
 	mergeFlags(cmd, p)
 	return nil

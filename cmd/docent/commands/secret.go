@@ -63,3 +63,37 @@ func newProjectWebhookCommand(o *cli.Operator) *cobra.Command {
 	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
 	return cmd
 }
+
+func newProjectChatCommand(o *cli.Operator) *cobra.Command {
+	var p operator.ChatParams
+	cmd := &cobra.Command{
+		Use: "chat NAME", Short: "Have the assistant of a project answer in Slack or Discord, with the app's tokens from standard input",
+		Long: "Have the assistant of a project answer in a workspace of Slack or on servers of Discord. Everybody who may write there reads what the\n" +
+			"project's documentation says to everybody, also if the project is private otherwise.\n\n" +
+			"The app's tokens are read from standard input, one a line, checked, and stored as the code host's token is: for slack the app-level\n" +
+			"token (xapp-…) and the bot token (xoxb-…), for discord the bot token.",
+		Example: `  printf '%s\n' "$SLACK_APP_TOKEN" "$SLACK_BOT_TOKEN" | docent project chat docs --app slack`,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			if !p.Remove {
+				if p.Secret, err = cli.ReadSecretText(cmd); err != nil {
+					return err
+				}
+			}
+			return cli.Show(o, cmd, operator.OpProjectChat, p, func(w io.Writer, made operator.ChatMade) error {
+				said := fmt.Sprintf("%s answers in %s: %s\n", p.ID, made.App, made.Name)
+				switch {
+				case p.Remove:
+					said = fmt.Sprintf("%s does not answer in %s any more\n", p.ID, made.App)
+				case made.Address != "":
+					said += fmt.Sprintf("Set the app's Interactions Endpoint URL to the server's public address, and behind it %s\n", made.Address)
+				}
+				_, err := io.WriteString(w, said)
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar((*string)(&p.App), "app", "", "slack or discord")
+	cmd.Flags().BoolVar(&p.Remove, "remove", false, "remove the app and its tokens")
+	cli.Named(cmd, (*string)(&p.ID), "id", "the project's NAME", false)
+	return cmd
+}

@@ -24,12 +24,12 @@ type Config struct {
 	Data           string   `toml:"data" flag:"data" usage:"data directory, used by one process at a time"`
 	Listen         string   `toml:"listen" flag:"listen" usage:"address to listen on, HOST:PORT"`
 	PublicURL      string   `toml:"public_url" flag:"public-url" usage:"public address of the server; links begin with it"`
-	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty for one beside the data directory whose name ends in -backups"`
+	BackupDir      string   `toml:"backup_dir" usage:"folder for the console's backups; empty: beside the data directory, with -backups after its name"`
 	CatalogDSN     string   `toml:"catalog_dsn" flag:"catalog-dsn" usage:"catalog database: postgres://…, or empty for SQLite in the data directory"`
-	Journal        string   `toml:"journal" flag:"journal" usage:"storage for jobs and threads: bbolt, a file in the data directory, or postgres, the database of catalog_dsn, which several nodes can share"`
-	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name in logs and docent status; empty for the machine's name"`
+	Journal        string   `toml:"journal" flag:"journal" usage:"storage for jobs and threads: bbolt (a file in the data directory), or postgres (catalog_dsn; several nodes can share it)"`
+	NodeName       string   `toml:"node_name" flag:"node-name" usage:"with journal = postgres: this node's name; empty for the machine's"`
 	NodeListen     string   `toml:"node_listen" flag:"node-listen" usage:"with journal = postgres: address for other nodes, HOST:PORT; empty for a single node"`
-	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"address under which other nodes reach node_listen, if different, HOST:PORT"`
+	NodeAddress    string   `toml:"node_address" flag:"node-address" usage:"HOST:PORT under which other nodes reach node_listen, if different"`
 	LogLevel       string   `toml:"log_level" flag:"log-level" usage:"debug, info, warn or error"`
 	LogFormat      string   `toml:"log_format" flag:"log-format" usage:"text or json"`
 	TrustedProxies []string `toml:"trusted_proxies" usage:"addresses or CIDR ranges whose X-Forwarded-For is trusted"`
@@ -39,13 +39,13 @@ type Config struct {
 	TLSKey          string   `toml:"tls_key" flag:"tls-key" usage:"PEM file with the key of tls_cert"`
 	ACMEDomains     []string `toml:"acme_domains" usage:"names to get certificates for by ACME"`
 	ACMEEmail       string   `toml:"acme_email" usage:"contact address for the authority"`
-	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty for Let's Encrypt"`
-	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file with the root of your own authority; empty for the system's"`
+	ACMEDirectory   string   `toml:"acme_directory" usage:"directory URL of the authority; empty: Let's Encrypt"`
+	ACMERoot        string   `toml:"acme_ca_root" usage:"PEM file with the root of your own authority; empty: the system's"`
 	ACMEAcceptTerms bool     `toml:"acme_accept_terms" usage:"agree to the authority's terms of service; required for ACME"`
-	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"address for plain HTTP, HOST:PORT, that redirects to https and answers a certificate authority; empty for none"`
-	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0 turns it off. Off by default behind a TLS proxy"`
+	RedirectListen  string   `toml:"redirect_listen" flag:"redirect-listen" usage:"HOST:PORT for plain HTTP: redirects to https and answers a certificate authority"`
+	HSTS            Duration `toml:"hsts" usage:"how long browsers use only TLS (Strict-Transport-Security); 0: off, as by default behind a TLS proxy"`
 
-	OperatorListen string `toml:"operator_listen" usage:"private listener for operators, HOST:PORT or unix:PATH: metrics, health and /debug with Go profiles, without a key; empty for none"`
+	OperatorListen string `toml:"operator_listen" usage:"private listener for operators, HOST:PORT or unix:PATH: metrics, health and /debug, without a key"`
 
 	Model  string           `toml:"default_model" usage:"model of projects that name none: builtin, or a name from [models]"`
 	Models map[string]Model `toml:"models"`
@@ -59,7 +59,7 @@ type Config struct {
 	Limits api.Limits `toml:"limits"`
 
 	Checks       map[string]CheckConfig `toml:"checks"`
-	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks] commands: auto, the first that this machine has (without one they are refused), or none, with all rights of the server's user"`
+	CheckSandbox string                 `toml:"check_sandbox" usage:"sandbox of [checks] commands: auto (the first that this machine has, else they are refused), or none (all rights of the server's user)"`
 
 	OIDC OIDC `toml:"oidc"`
 
@@ -67,38 +67,41 @@ type Config struct {
 
 	MaxBody        int64    `toml:"max_body" usage:"maximum bytes of a request body"`
 	MaxRequests    int      `toml:"max_requests" usage:"maximum requests in progress or waiting, without streams; more get 503"`
-	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left that one client address may use: connections, requests, streams, MCP sessions, and a key's questions this month; 100 for no limit"`
-	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges without max_client_share, such as a server that asks for many readers; trusted_proxies are never limited"`
+	MaxClientShare int      `toml:"max_client_share" usage:"percent of what is left (connections, requests, streams, MCP sessions, a key's month) that one client address may use; 100: no limit"`
+	Unlimited      []string `toml:"unlimited_clients" usage:"addresses or CIDR ranges without max_client_share; trusted_proxies never have it"`
 	MaxStreams     int      `toml:"max_streams" usage:"maximum open assistant streams; more get 503"`
-	StreamPace     Duration `toml:"stream_pace" usage:"minimum time between two writes of text to a reader; text in between is combined"`
-	StreamWriter   string   `toml:"stream_writer" flag:"stream-writer" usage:"writer of language models' answers: sockets, many open streams with few goroutines, or handler, plain net/http"`
+	StreamPace     Duration `toml:"stream_pace" usage:"minimum time between two writes of text to a reader"`
+	StreamWriter   string   `toml:"stream_writer" flag:"stream-writer" usage:"writer of language models' answers: sockets (many open streams), or handler (plain net/http)"`
 	MaxTurns       int      `toml:"max_turns" usage:"maximum answers written at once; further questions wait"`
 	MaxRunningJobs int      `toml:"max_running_jobs" usage:"maximum jobs running at once; further jobs wait"`
 	MaxOpenJobs    int      `toml:"max_open_jobs" usage:"maximum unfinished jobs, including those that wait for a model"`
 	MaxOpenIndexes int      `toml:"max_open_indexes" usage:"maximum open search indexes"`
-	IndexMemory    int64    `toml:"index_memory" usage:"maximum bytes of all open search indexes; the least recently used are closed"`
-	MemoryLimit    int64    `toml:"memory_limit" usage:"memory target in bytes; 0 for GOMEMLIMIT, and without that for three quarters of the machine or container"`
+	IndexMemory    int64    `toml:"index_memory" usage:"maximum bytes of all open search indexes"`
+	MemoryLimit    int64    `toml:"memory_limit" usage:"memory target in bytes; 0: GOMEMLIMIT, else three quarters of the machine or container"`
 	IdleAfter      Duration `toml:"idle_after" usage:"time after which an idle job or thread leaves memory"`
-	PollInterval   Duration `toml:"poll_interval" usage:"how often sources are checked for changes; 0 for never"`
+	PollInterval   Duration `toml:"poll_interval" usage:"how often sources are checked for changes; 0: never"`
 	DrainTimeout   Duration `toml:"drain_timeout" usage:"time for open streams to finish when the server stops"`
 	JobTimeout     Duration `toml:"job_timeout" usage:"time limit of one instruction of a job, without waits for a model or code host"`
 	JobPatience    Duration `toml:"job_patience" usage:"how long a job waits for a model or code host that does not answer"`
 	TurnTimeout    Duration `toml:"turn_timeout" usage:"time limit of one answer"`
 
-	WebhookAllow []string `toml:"webhook_allow" usage:"private addresses or CIDR ranges that outgoing webhooks may reach; default: public addresses only"`
+	WebhookAllow []string `toml:"webhook_allow" usage:"private addresses or CIDR ranges that outgoing webhooks may reach"`
 
-	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction of a job; 0 for no limit"`
-	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and replies per instruction; 0 for no limit"`
-	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction, by the prices of [models]; 0 for no limit"`
-	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that an instruction may change or delete with a language model; 0 for no limit"`
+	AgentSteps  int   `toml:"agent_steps" usage:"language model replies per instruction of a job; 0: no limit"`
+	AgentTokens int64 `toml:"agent_tokens" usage:"tokens of prompts and replies per instruction; 0: no limit"`
+	AgentCost   int64 `toml:"agent_cost" usage:"US cents per instruction, by the prices of [models]; 0: no limit"`
+	AgentChange int64 `toml:"agent_change" usage:"bytes of pages that a language model may change or delete per instruction; 0: no limit"`
 
-	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies per answer, over all calls; 0 for no limit"`
-	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer, over all calls, by the prices of [models]; 0 for no limit"`
+	AnswerTokens int   `toml:"answer_tokens" usage:"tokens of prompts and replies per answer; 0: no limit"`
+	AnswerCost   int64 `toml:"answer_cost" usage:"US cents per answer, by the prices of [models]; 0: no limit"`
 
-	ThreadRetention Duration `toml:"thread_retention" usage:"threads unused for this long are deleted with all their data; 0 keeps them forever"`
+	ThreadRetention Duration `toml:"thread_retention" usage:"threads unused for this long are deleted; 0: never"`
 
 	Now            func() time.Time  `toml:"-"` // that all packages take the time from
 	BeforeIndexing func(api.Project) `toml:"-"`
+
+	SlackURL   string `toml:"-"` // of Slack's methods
+	DiscordURL string `toml:"-"` // of Discord's API
 
 	CatalogSecret *secret.Secret `toml:"-"` // where catalog_dsn is given as a secret; nil elsewhere
 
@@ -421,10 +424,10 @@ func (s Setting) String() string {
 }
 
 var limitUsage = map[string]string{
-	"project_hour": "jobs and follow-ups of a project per hour; negative for no limit",
-	"key_month":    "assistant messages of a key per calendar month (UTC); negative for no limit",
-	"org_hour":     "assistant messages of an organization per hour; negative for no limit",
-	"ip_day":       "assistant messages of a client address per day; negative for no limit",
+	"project_hour": "jobs and follow-ups of a project per hour; negative: no limit",
+	"key_month":    "assistant messages of a key per calendar month (UTC); negative: no limit",
+	"org_hour":     "assistant messages of an organization per hour; negative: no limit",
+	"ip_day":       "assistant messages of a client address per day; negative: no limit",
 }
 
 // Settings lists the scalar settings of c, in the order of the struct. Setting one changes c.

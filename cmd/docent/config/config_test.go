@@ -133,7 +133,7 @@ func TestModelFromTheEnvironmentBecomesTheDefault(t *testing.T) {
 // settingsTable is the table of docs/deploy/configuration.mdx.
 func settingsTable() string {
 	var b strings.Builder
-	b.WriteString("| Setting | Environment | Flag | Default | What it is |\n| --- | --- | --- | --- | --- |\n")
+	b.WriteString("| Setting | Flag | Default | What it is |\n| --- | --- | --- | --- |\n")
 	c := Default()
 	for _, s := range c.Settings() {
 		name, standard, flag := s.Name, s.Default, ""
@@ -146,8 +146,7 @@ func settingsTable() string {
 		case standard != "":
 			standard = "`" + standard + "`"
 		}
-		usage := s.Usage
-		fmt.Fprintf(&b, "| `%s` | `%s` | %s | %s | %s |\n", name, s.Env(), flag, standard, usage)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", name, flag, standard, s.Usage)
 	}
 	return b.String()
 }

@@ -11,17 +11,17 @@ import (
 type Embeddings struct {
 	BaseURL        string   `toml:"base_url" usage:"embeddings endpoint, ending in /v1; empty for OpenAI's own"`
 	Model          string   `toml:"model" usage:"the endpoint's name for the model; empty to search by words only"`
-	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key; NAME_FILE names a file that does"`
-	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0 for its own"`
+	KeyEnv         string   `toml:"key_env" usage:"environment variable that holds the endpoint's key"`
+	Dimensions     int      `toml:"dimensions" usage:"vector length, if the model supports shorter ones; 0: its own"`
 	SectionPrefix  string   `toml:"section_prefix" usage:"prefix of each section, if the model needs one, such as \"passage: \""`
 	QuestionPrefix string   `toml:"question_prefix" usage:"prefix of each question, such as \"query: \""`
 	Longest        int      `toml:"longest" usage:"bytes sent of a section"`
 	Batch          int      `toml:"batch" usage:"sections per request"`
 	Timeout        Duration `toml:"timeout" usage:"time for a request with sections"`
-	QuestionLimit  Duration `toml:"question_timeout" usage:"longest wait for a question's vector; then words alone are searched"`
-	Boxes          bool     `toml:"boxes" usage:"also use the endpoint for search boxes, on each key press"`
+	QuestionLimit  Duration `toml:"question_timeout" usage:"longest wait for a question's vector; then words decide"`
+	Boxes          bool     `toml:"boxes" usage:"also for search boxes, on each key press"`
 	Price          float64  `toml:"price" usage:"US dollars per million tokens"`
-	DayTokens      int64    `toml:"day_tokens" usage:"tokens per day (UTC); 0 for no limit"`
+	DayTokens      int64    `toml:"day_tokens" usage:"tokens per day (UTC); 0: no limit"`
 
 	Key        *secret.Secret `toml:"-"` // of KeyEnv; nil if none is named
 	keyProblem error

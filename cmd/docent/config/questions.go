@@ -4,9 +4,9 @@ import "docent/model"
 
 // Questions is the [questions] table: a language model writes, for each section, the questions that it answers.
 type Questions struct {
-	Model     string  `toml:"model" usage:"model from [models] that writes questions for each section, by which it is found too; empty for none"`
-	DayCost   float64 `toml:"day_cost" usage:"US cents per day (UTC) for this, by the model's prices; 0 for no limit"`
-	DayTokens int64   `toml:"day_tokens" usage:"tokens per day (UTC) for this; 0 for no limit"`
+	Model     string  `toml:"model" usage:"model from [models] that writes questions for each section"`
+	DayCost   float64 `toml:"day_cost" usage:"US cents per day (UTC); 0: no limit"`
+	DayTokens int64   `toml:"day_tokens" usage:"tokens per day (UTC); 0: no limit"`
 }
 
 func (c Questions) check(list *Problems, models map[string]Model) {

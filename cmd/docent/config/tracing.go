@@ -7,10 +7,10 @@ import (
 // Tracing is the [tracing] table: where traces go, and which. Without an endpoint, here or in the environment
 // variables of OpenTelemetry, there are none.
 type Tracing struct {
-	Endpoint   string  `toml:"endpoint" usage:"OTLP over HTTP collector, such as http://localhost:4318; empty for the OTEL_ variables, and without them for no traces"`
-	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector, as name=value,name=value; NAME_FILE names a file that does"`
-	Sample     float64 `toml:"sample" usage:"share of traces to keep, 0 to 1; -1 for OTEL_TRACES_SAMPLER, and without it for all"`
-	Parents    string  `toml:"parents" usage:"whose traceparent decides whether a trace is kept: admin for admin keys, proxies for trusted_proxies too, or none"`
+	Endpoint   string  `toml:"endpoint" usage:"OTLP over HTTP collector, such as http://localhost:4318; empty: the OTEL_ variables, else no traces"`
+	HeadersEnv string  `toml:"headers_env" usage:"environment variable that holds headers for the collector: name=value,name=value"`
+	Sample     float64 `toml:"sample" usage:"share of traces to keep, 0 to 1; -1: OTEL_TRACES_SAMPLER, else all"`
+	Parents    string  `toml:"parents" usage:"whose traceparent decides whether a trace is kept: admin (keys), proxies (also trusted_proxies), or none"`
 	Tell       bool    `toml:"tell" usage:"send a traceparent header to language models' endpoints and code hosts"`
 
 	Headers        string `toml:"-"` // given under HeadersEnv

@@ -55,6 +55,7 @@ const (
 	OpReaderSecretRetire = "readersecret.retire"
 	OpProjectToken       = "project.token"
 	OpProjectHook        = "project.webhook"
+	OpProjectChat        = "project.chat"
 
 	OpSeed = "bench.seed"
 

@@ -79,6 +79,7 @@ var namedOperations = map[string]operation{
 	OpProjectRemove: act((*Service).removeProject),
 	OpProjectToken:  perform((*Service).storeToken),
 	OpProjectHook:   perform((*Service).storeWebhook),
+	OpProjectChat:   answer((*Service).setChat),
 
 	OpSourceAdd:    perform((*Service).AddSource),
 	OpSourceSet:    perform((*Service).setSource),

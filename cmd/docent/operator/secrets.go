@@ -11,6 +11,8 @@ import (
 
 	"docent/api"
 	"docent/persistence/secrets"
+	"docent/router/discord"
+	"docent/router/slack"
 	"docent/search/sources"
 )
 
@@ -146,6 +148,79 @@ func (o *Service) storeWebhook(ctx context.Context, p SecretParams, progress Pro
 		return WebhookMade{}, errors.Join(err, o.dropUnused(ctx, project))
 	}
 	return made, nil
+}
+
+type (
+	// ChatParams are the tokens of a project's app in a chat, one a line, or its removal.
+	ChatParams struct {
+		ID     api.ProjectID `json:"id"`
+		App    api.Channel   `json:"app"`
+		Secret string        `json:"secret,omitempty"`
+		Remove bool          `json:"remove,omitempty"`
+	}
+	// ChatMade is a project's app in a chat.
+	ChatMade struct {
+		App     api.Channel `json:"app"`
+		Name    string      `json:"name,omitempty"`    // of the workspace, or of the app
+		Address string      `json:"address,omitempty"` // behind the server's own, where the chat sends what people do
+	}
+)
+
+// setChat has a project's assistant answer in a chat, or not any more. Tokens that the chat refuses are not kept.
+func (o *Service) setChat(ctx context.Context, p ChatParams) (made ChatMade, err error) {
+	old, err := o.stores.Catalog.Project(ctx, p.ID)
+	if err != nil {
+		return made, err
+	}
+	var app api.Chats // the new one
+	made.App = p.App
+	if !p.Remove {
+		if app, made, err = o.checkedChat(ctx, p); err != nil {
+			return made, err
+		}
+	}
+	_, err = o.stores.Catalog.ChangeProject(ctx, p.ID, func(now api.Project) (api.Project, error) {
+		switch p.App {
+		case api.ChannelSlack:
+			now.Chats.Slack = app.Slack
+		case api.ChannelDiscord:
+			now.Chats.Discord = app.Discord
+		default:
+			return now, invalid("app", "must be slack or discord")
+		}
+		return now, nil
+	})
+	return made, errors.Join(err, o.dropUnused(ctx, api.Project{ID: p.ID, Chats: app}), o.dropUnused(ctx, old))
+}
+
+// checkedChat asks a chat whether it takes the tokens, and keeps them.
+func (o *Service) checkedChat(ctx context.Context, p ChatParams) (app api.Chats, made ChatMade, err error) {
+	tokens, c := strings.Fields(p.Secret), o.stores.Config
+	made.App = p.App
+	var files []*string
+	switch {
+	case p.App == api.ChannelSlack && len(tokens) == 2:
+		slices.Sort(tokens) // xapp-, xoxb-
+		made.Name, err = slack.Check(ctx, c.SlackURL, tokens[0], tokens[1])
+		app.Slack.Team, files = made.Name, []*string{&app.Slack.AppTokenFile, &app.Slack.BotTokenFile}
+	case p.App == api.ChannelSlack:
+		err = errors.New("must be two tokens, one a line: the app-level token (xapp-…) and the bot token (xoxb-…)")
+	case p.App == api.ChannelDiscord && len(tokens) == 1:
+		app.Discord, err = discord.Check(ctx, c.DiscordURL, tokens[0])
+		files = []*string{&app.Discord.TokenFile}
+		made.Name, made.Address = app.Discord.Name, strings.Replace(discord.Pattern, ":projectId", string(p.ID), 1)
+	default:
+		err = errors.New("must be the bot token of an app in slack or discord")
+	}
+	if err != nil {
+		return app, made, invalid("secret", err.Error())
+	}
+	for i, to := range files {
+		if *to, err = o.stores.Secrets.Keep(p.ID, tokens[i]); err != nil {
+			return app, made, err
+		}
+	}
+	return app, made, nil
 }
 
 // invalid is one problem with one field.

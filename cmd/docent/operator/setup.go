@@ -273,6 +273,11 @@ func (s projectSetup) NewReaderSecret(ctx context.Context, id api.ProjectID) (na
 	return made.ID, made.Secret, err
 }
 
+func (s projectSetup) SetChat(ctx context.Context, id api.ProjectID, app api.Channel, tokens string) (string, error) {
+	made, err := s.ops.setChat(ctx, ChatParams{ID: id, App: app, Secret: tokens, Remove: tokens == ""})
+	return made.Name, err
+}
+
 func (s projectSetup) RetireReaderSecret(ctx context.Context, id api.ProjectID, name string) error {
 	err := s.ops.retireReaderSecret(ctx, ReaderSecretParams{Project: id, ID: name})
 	return err

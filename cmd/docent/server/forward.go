@@ -31,6 +31,7 @@ func (a *Server) openForward() {
 		a.upkeep.metrics.MustRegister(a.forward)
 	}
 	a.tools.Over(a.entrance, keyless)
+	a.chatsOver(a.entrance)
 }
 
 // listenToNodes lets other nodes find out that they reach this one, which is not a node before they do. It takes their requests

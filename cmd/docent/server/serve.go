@@ -210,6 +210,7 @@ type Server struct {
 	reports     *reports.Reports
 	reviews     *review.Reviewer
 	hooks       *webhooks.Hooks
+	chats       chats
 
 	front    *front       // how clients get in
 	entrance http.Handler // the edge, or what has other nodes answer
@@ -317,6 +318,7 @@ func New(ctx context.Context, d Deps) (_ *Server, err error) {
 	if a.Pages, err = a.newPages(secret); err != nil {
 		return nil, err
 	}
+	a.openChats(secret)
 	if err := a.openEdge(ids, docs, secret, metrics); err != nil {
 		return nil, err
 	}
@@ -341,7 +343,7 @@ func (a *Server) openEdge(ids *api.IDs, docs sources.Documents, secret []byte, m
 		Jobs: a.System.Jobs(), Threads: a.System.Threads(), Catalog: a.Stores.Catalog,
 		Quotas: a.Journal.Quotas(), Claims: a.Journal, Documents: docs, Models: a.models,
 		Updates: a.Updates, Pushes: a.automations, Reviews: a.reviews, Analytics: a.Stores.Catalog, Pages: a.Pages,
-		Tools: a.tools, Readers: a.readerTokens, OAuth: a.clients, UsedProof: a.usedProof,
+		Tools: a.tools, Readers: a.readerTokens, OAuth: a.clients, Further: a.chats.routes(), UsedProof: a.usedProof,
 		Log: log, Metrics: metrics, Tracer: a.tracer, Parents: router.Parents(c.Tracing.Parents), Version: build.Get().Version, Secret: secret, PublicURL: c.PublicURL,
 		HSTS: c.StrictTransport(), Limits: c.Limits, TrustedProxies: config.Prefixes(c.TrustedProxies), MetricsFrom: config.Prefixes(c.MetricsFrom),
 		ClientShare: c.MaxClientShare, Unlimited: config.Prefixes(c.Unlimited),

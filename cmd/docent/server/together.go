@@ -40,6 +40,7 @@ func (a *Server) together(ctx context.Context) {
 		a.reviews.Wake()
 		a.hooks.Wake()
 		a.Updates.Wake()
+		a.chats.slack.Wake()
 		a.Stores.PullsTurned()
 		for _, t := range a.Stores.Tasks {
 			a.System.Tasks().Start(t)

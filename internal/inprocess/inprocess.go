@@ -1,4 +1,5 @@
-package mcp
+// Package inprocess carries HTTP requests to a handler of this process, without a socket.
+package inprocess
 
 import (
 	"context"
@@ -9,19 +10,19 @@ import (
 	"docent/internal/background"
 )
 
-// local carries requests to the API of this process, without a socket.
-type local struct{ api http.Handler }
+// A Transport is an http.RoundTripper to a handler.
+type Transport struct{ Handler http.Handler }
 
 // RoundTrip serves the request and returns as soon as its answer begins. What is written after that comes through the
 // body, so that a stream is read as it is written.
-func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
+func (t Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	out, in := io.Pipe()
 	w := &response{header: http.Header{}, body: in, began: make(chan struct{})}
 	if req.Body == nil {
 		req.Body = http.NoBody
 	}
 	served := make(chan struct{})
-	background.Go("router/mcp.RoundTrip", func() {
+	background.Go("inprocess.RoundTrip", func() {
 		defer close(served)
 		defer func() {
 			if v := recover(); v != nil { // the API ends a connection so when an answer cannot be completed
@@ -32,7 +33,7 @@ func (l local) RoundTrip(req *http.Request) (*http.Response, error) {
 			w.WriteHeader(http.StatusOK)
 			in.Close()
 		}()
-		l.api.ServeHTTP(w, req)
+		t.Handler.ServeHTTP(w, req)
 	})
 	select {
 	case <-w.began:
