@@ -66,7 +66,9 @@ type Project struct {
 	Pulls PullForm `json:"pulls,omitzero"`
 	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
-	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
+	Model  string `json:"model,omitempty"` // that answers; the server's default if empty
+	// that does jobs; if empty, Model, or else the server's default for jobs
+	AgentModel string `json:"agentModel,omitempty"`
 	// email address or URL offered when the documentation does not answer
 	Deflection string `json:"deflection,omitempty"`
 	// which comments on pull requests are instructions, and the name that they call the agent by
@@ -333,3 +335,6 @@ const (
 	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
 	SiteCollected SiteKind = "collected"
 )
+
+// JobModel is the name of the model that does the project's jobs; empty for the server's default.
+func (p Project) JobModel() string { return cmp.Or(p.AgentModel, p.Model) }

@@ -346,6 +346,7 @@ func (s *Server) table() []route {
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"POST", "/discovery/v1/contact/:domain", assistant, s.handOver},
 		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
+		{"POST", "/v1/responses", compatible, s.ask(stream.Responses)},
 		{"POST", "/v1/ag-ui/:domain", assistant, s.ask(stream.AGUI)},
 		{"GET", "/v1/models", compatible, s.listModels},
 		{"GET", "/v1/models/:model", compatible, s.readModel},

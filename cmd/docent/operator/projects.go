@@ -67,7 +67,10 @@ func (o *Service) setProject(ctx context.Context, p api.Project, progress Progre
 // checkSettings says what is wrong with a project's settings, for commands and pages alike, before anything is read or
 // stored. Problems name their fields.
 func (o *Service) checkSettings(ctx context.Context, p api.Project) error {
-	if err := o.checkModel(ctx, p.Model); err != nil {
+	if err := o.checkModel(ctx, "model", p.Model); err != nil {
+		return err
+	}
+	if err := o.checkModel(ctx, "agentModel", p.AgentModel); err != nil {
 		return err
 	}
 	p.Domain = idn.ASCII(p.Domain)

@@ -30,9 +30,12 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		for i := range want.ReaderSecrets {
 			want.ReaderSecrets[i].File = fmt.Sprintf("docs.reader%02d", i)
 		}
+		chats := &want.Chats
+		chats.Slack.AppTokenFile, chats.Slack.BotTokenFile, chats.Discord.TokenFile = "docs.chat0001", "docs.chat0002", "docs.chat0003"
 		want.ReaderJWKS = "https://id.example.com/.well-known/jwks.json"
 		want.ReaderSignIn = "https://docs.example.com/docent"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
+		want.AgentModel = "m-2"
 		want.Deflection, want.Site, want.AnswersFrom = "help@example.com", "hugo", api.FromSite
 		want.Options.PublicOrigins = "https://app.example.com,*"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
