@@ -145,6 +145,9 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
+	if d, ok := err.(*edit.Doubt); ok && len(b.ops) == 1 {
+		return unsettled(b.ops[0].(*edit.Correct), d.Why, d, b.Site), nil
+	}
 	ref, ok := say.AsRefusal(err)
 	if !ok {
 		return Result{}, err

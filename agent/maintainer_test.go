@@ -34,6 +34,17 @@ func TestRequestsInPeoplesWordsComeOutRightOrAreAsked(t *testing.T) {
 	carriedOutAsWanted(t, "words.txt", 0)
 }
 
+// What is said to be the typo is the right one: the documentation has the other, which nobody can mean.
+func TestATypoNamedTheWrongWayRound(t *testing.T) {
+	for text, want := range map[string]string{"Set a initial value. It is an initial one.\n": "Set an initial value. It is an initial one.\n", "Set an initial value.\n": "Set an initial value.\n"} {
+		j := newJob(t, map[string]string{"a.md": text})
+		j.do(`typo: "an initial" instead of "a initial"`)
+		if got := j.tree.files()["a.md"]; got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
 func carriedOutAsWanted(t *testing.T, list string, maxRefused int) {
 	t.Helper()
 	docs := maintained(t)

@@ -142,6 +142,16 @@ type (
 		FP        string     `json:"fp,omitempty"`
 		ThreadKey string     `json:"threadKey,omitempty"`
 	}
+	// A HandOver hands a conversation over to people, at its answer.
+	HandOver struct {
+		ThreadID  string `json:"threadId"`
+		MessageID string `json:"messageId"`
+		Message   string `json:"message"`
+		Name      string `json:"name,omitempty"`
+		Email     string `json:"email,omitempty"`
+		FP        string `json:"fp,omitempty"`
+		ThreadKey string `json:"threadKey,omitempty"`
+	}
 
 	// An Update is one run that re-indexes the documentation.
 	Update struct {
