@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -337,6 +338,27 @@ func TestUndoTakesBackTheLastInstructionAlone(t *testing.T) {
 	}
 	if len(j.tree.files()) != len(files) {
 		t.Errorf("%d files", len(j.tree.files()))
+	}
+}
+
+func TestACommitIsReverted(t *testing.T) {
+	files := map[string]string{"a.md": "foo\n", "b.md": "foo\n"}
+	j := newJob(t, files)
+	j.must(`rename "foo" to "bar" everywhere`)
+	merged := j.tree.Commit()
+	j.must(`append "More." to b.md`)
+	if res := j.do("revert commit " + merged); len(res.Changes) > 0 || !strings.Contains(res.Message, "b.md has changed since") {
+		t.Errorf("with a page that has changed since: %s", res.Message)
+	}
+	j.must("undo that")
+	if res := j.must("revert commit " + merged); !strings.Contains(res.Title, "commit "+merged) {
+		t.Errorf("it is called %q", res.Title)
+	}
+	if got := j.tree.files(); !maps.Equal(got, files) {
+		t.Errorf("it left %v", got)
+	}
+	if res := j.do("revert commit c0"); len(res.Changes) > 0 || !strings.Contains(res.Message, "all 40 digits") {
+		t.Errorf("a commit without one before it: %s", res.Message)
 	}
 }
 

@@ -197,7 +197,7 @@ func misunderstood(e *rules.Misunderstanding, prompt string, site *pages.Site) R
 		outcome = api.OutcomeNeedsDetail
 	}
 	return nothing(text+
-		"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation.", outcome)
+		"\n\nI work without a language model and carry out instructions of fixed forms. “docent job create --help” lists them, and so does the page agent/instructions of Docent's documentation. A language model, which an operator connects on the console's page Models, takes any instruction.", outcome)
 }
 
 // missing says what was read of a text that comes near to no form, what is missing, and the form with what is known.

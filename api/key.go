@@ -103,6 +103,18 @@ func base62Bytes(b []byte, width int) string {
 	return string(out)
 }
 
+// Successor is a key that takes this one's place, and its secret: it may do the same, and is good for as long.
+func (k Key) Successor(now time.Time) (next Key, secret string) {
+	next, secret = k, NewSecret(k.Kind)
+	next.ID, next.Hint = KeyID(NewID(KeyPrefix, now)), SecretHint(secret)
+	next.CreatedAt, next.LastUsed = now, nil
+	if k.ExpiresAt != nil {
+		ends := now.Add(k.ExpiresAt.Sub(k.CreatedAt))
+		next.ExpiresAt = &ends
+	}
+	return next, secret
+}
+
 // Validate says everything that is wrong with the options of a key that is to be made now: an *InvalidError, or nil.
 func (k Key) Validate(now time.Time) error {
 	var p problems

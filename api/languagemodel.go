@@ -26,4 +26,11 @@ type LanguageModel struct {
 	Answers         bool              `json:"answers,omitempty"` // it answers readers of projects that name no model
 	Agent           bool              `json:"agent,omitempty"`   // it does the jobs that name no model
 	Revision        string            `json:"revision"`          // another for each change
+
+	// It answers nobody: its vectors find sections by what they mean. Then these are those of the [embeddings] table.
+	Embeds         bool   `json:"embeds,omitempty"`
+	Dimensions     int    `json:"dimensions,omitempty"`
+	SectionPrefix  string `json:"sectionPrefix,omitempty"`
+	QuestionPrefix string `json:"questionPrefix,omitempty"`
+	DayTokens      int64  `json:"dayTokens,omitempty"`
 }

@@ -66,7 +66,9 @@ type Project struct {
 	Pulls PullForm `json:"pulls,omitzero"`
 	// commit to the documentation's branch itself; a pull request only if it is protected
 	Direct bool   `json:"direct,omitempty"`
-	Model  string `json:"model,omitempty"` // a name from the configuration; the default model if empty
+	Model  string `json:"model,omitempty"` // that answers; the server's default if empty
+	// that does jobs; if empty, Model, or else the server's default for jobs
+	AgentModel string `json:"agentModel,omitempty"`
 	// email address or URL offered when the documentation does not answer
 	Deflection string `json:"deflection,omitempty"`
 	// which comments on pull requests are instructions, and the name that they call the agent by
@@ -195,9 +197,21 @@ type Widget struct {
 	// what the dialog says and offers before the first question
 	Greeting    string   `json:"greeting,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
-	// Contact is an email or web address of people who help, for everybody to see.
+	// Contact is an email or web address of people who help, for everybody to see; or ContactForm.
 	Contact string `json:"contact,omitempty"`
+	// ContactIssues makes each conversation that a reader hands over by the form an issue of the repository, which may be public.
+	ContactIssues bool `json:"contactIssues,omitempty"`
+	// Logo is the address of a picture above the dialog, on the site itself if it begins with a slash.
+	Logo string `json:"logo,omitempty"`
+	// OpenIn are chat clients, of WidgetClients, that a reader's question may be taken to.
+	OpenIn []string `json:"openIn,omitempty"`
 }
+
+// ContactForm is the contact of a project whose readers hand conversations over by a form.
+const ContactForm = "form"
+
+// WidgetClients are the chat clients that the widget leads to.
+var WidgetClients = []string{"chatgpt", "claude"}
 
 // WidgetLanguages are the languages that the widget speaks.
 var WidgetLanguages = []string{"ar", "de", "en", "es", "fr", "it", "ja", "pt", "ru", "zh"}
@@ -321,3 +335,6 @@ const (
 	// what a program collected from elsewhere, as from a web site: each page's front matter holds its address
 	SiteCollected SiteKind = "collected"
 )
+
+// JobModel is the name of the model that does the project's jobs; empty for the server's default.
+func (p Project) JobModel() string { return cmp.Or(p.AgentModel, p.Model) }

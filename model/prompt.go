@@ -61,3 +61,13 @@ type Choice struct {
 	Default  bool // if none is named
 	Agent    bool // if none is named for a job
 }
+
+// WorksBuiltin reports whether the built-in agent does the jobs that name a model; the empty name stands for the default.
+func WorksBuiltin(choices []Choice, name string) bool {
+	for _, c := range choices {
+		if c.Name == name || name == "" && c.Agent {
+			return c.Provider == Builtin
+		}
+	}
+	return name == "rules-1" || name == ""
+}

@@ -4,8 +4,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +15,6 @@ import (
 
 	"docent/api"
 	"docent/internal/background"
-	"docent/search/index"
 	"docent/search/meaning"
 )
 
@@ -120,18 +119,17 @@ func (e *embeddings) forget(project api.ProjectID) {
 
 // startEmbedding begins to compute vectors, if there is an embedder.
 func (l *Library) startEmbedding() {
-	if l.near == nil {
+	near := l.meaning()
+	if near == nil {
 		return
 	}
-	e := &l.near.work
-	e.byID, e.changed = make(map[api.ProjectID]*Meaning), make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	background.Go("search.startEmbedding", func() {
 		defer close(ended)
-		l.embedAll(ctx)
+		l.embedAll(ctx, near)
 	})
-	e.end = func() {
+	near.work.end = func() {
 		cancel()
 		<-ended
 	}
@@ -139,9 +137,28 @@ func (l *Library) startEmbedding() {
 
 // stopEmbedding ends it. What was made is kept.
 func (l *Library) stopEmbedding() {
-	if l.near != nil {
-		l.near.work.end()
+	if near := l.meaning(); near != nil {
+		near.work.end()
 	}
+}
+
+// UseEmbedder has sections found by what they mean by another embedder's vectors from now on, or by their words alone if it
+// is nil. Until its vectors are made, those of the model before serve.
+func (l *Library) UseEmbedder(e meaning.Embedder) {
+	l.stopEmbedding()
+	near := newSemanticSearch(e, l.options.MeaningInBoxes)
+	near.serial.Store(l.near.Load().serial.Load()) // results are remembered by it
+	l.near.Store(near)
+	l.mu.Lock()
+	projects := slices.Collect(maps.Values(l.projects))
+	l.mu.Unlock()
+	for _, p := range projects {
+		if snap, _ := p.take(); snap != nil {
+			snap.openMeaning()
+			snap.release()
+		}
+	}
+	l.startEmbedding()
 }
 
 // How long embedding pauses after a failure, if the embedder does not say.
@@ -152,34 +169,34 @@ const (
 
 // embedAll makes vectors until the library is closed: first what was not ready when the process before ended, then
 // whatever updates bring.
-func (l *Library) embedAll(ctx context.Context) {
+func (l *Library) embedAll(ctx context.Context, near *semanticSearch) {
 	for _, project := range l.Projects() {
-		l.near.work.want(project)
+		near.work.want(project)
 	}
 	for ctx.Err() == nil {
-		project, ok := l.near.work.next()
+		project, ok := near.work.next()
 		if !ok {
 			select {
-			case <-l.near.work.changed:
+			case <-near.work.changed:
 			case <-ctx.Done():
 			}
 			continue
 		}
-		err := l.embed(ctx, project)
+		err := l.embed(ctx, near, project)
 		if ctx.Err() != nil {
 			return
 		}
 		if err == nil || errors.Is(err, ErrNotIndexed) {
-			l.near.work.settled(project, func(m *Meaning) { m.Working, m.Problem, m.Again = false, "", time.Time{} })
+			near.work.settled(project, func(m *Meaning) { m.Working, m.Problem, m.Again = false, "", time.Time{} })
 			continue
 		}
 		pause := embedPause
 		if later, ok := errors.AsType[*meaning.Later](err); ok && later.After > 0 {
 			pause = min(max(later.After, time.Second), embedPauseMost)
 		}
-		l.near.work.note(project, func(m *Meaning) { m.Problem, m.Again = err.Error(), time.Now().Add(pause) })
+		near.work.note(project, func(m *Meaning) { m.Problem, m.Again = err.Error(), time.Now().Add(pause) })
 		l.log.Warn("vectors cannot be made at the moment", "project", project, "error", err, "again", pause)
-		l.near.work.want(project)
+		near.work.want(project)
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
@@ -212,21 +229,21 @@ func (l *Library) Projects() []api.ProjectID {
 }
 
 // embed makes the vectors that a project lacks. What is there already is not asked for.
-func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
+func (l *Library) embed(ctx context.Context, near *semanticSearch, project api.ProjectID) error {
 	p, err := l.project(project)
 	if err != nil {
 		return err
 	}
-	dir, model := vectorsIn(p.dir), l.near.embedder.Model()
-	if mark := readMark(dir); mark.complete(p.dir, model) {
-		l.near.work.note(project, func(m *Meaning) {
+	dir, model := vectorsIn(p.dir), near.embedder.Model()
+	if mark := meaning.ReadMark(dir); mark.Complete(p.dir, model) {
+		near.work.note(project, func(m *Meaning) {
 			m.Model, m.Sections, m.Embedded, m.Serving = model.Name, mark.Sections, mark.Sections, model.Name
 		})
 		return nil
 	}
 	snap, err := l.acquire(project)
 	if errors.Is(err, ErrNotIndexed) && !p.exists() { // removed, maybe while its vectors were being made
-		l.near.work.forget(project)
+		near.work.forget(project)
 		return os.RemoveAll(dir)
 	}
 	if err != nil {
@@ -242,7 +259,7 @@ func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
 		return err
 	}
 	defer store.Close()
-	job := embedding{library: l, project: project, snap: snap, store: store, live: make(map[meaning.Key]bool, len(keys))}
+	job := embedding{library: l, near: near, project: project, snap: snap, store: store, live: make(map[meaning.Key]bool, len(keys))}
 	for section, k := range keys {
 		if k == (meaning.Key{}) || job.live[k] {
 			continue
@@ -253,10 +270,10 @@ func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
 		}
 	}
 	ended := job.run(ctx, model)
-	attached, err := l.near.attach(dir, snap)
+	attached, err := near.attach(dir, snap)
 	if err == nil {
 		snap.setMeaning(attached)
-		l.near.work.note(project, func(m *Meaning) { m.Serving = attached.servedBy() })
+		near.work.note(project, func(m *Meaning) { m.Serving = attached.servedBy() })
 	}
 	if err = cmp.Or(ended, err); err != nil || len(job.missing()) > 0 {
 		return err
@@ -271,7 +288,7 @@ func (l *Library) embed(ctx context.Context, project api.ProjectID) error {
 			}
 		}
 	}
-	return writeMark(dir, mark{Generation: filepath.Base(snap.Dir), Model: model.ID(), Sections: len(job.live)})
+	return meaning.WriteMark(dir, meaning.Mark{Generation: filepath.Base(snap.Dir), Model: model.ID(), Sections: len(job.live)})
 }
 
 func (m *embeddingIndex) servedBy() string {
@@ -284,6 +301,7 @@ func (m *embeddingIndex) servedBy() string {
 // An embedding is one project's vectors being made.
 type embedding struct {
 	library  *Library
+	near     *semanticSearch
 	project  api.ProjectID
 	snap     *snapshot
 	store    *meaning.Store
@@ -293,7 +311,7 @@ type embedding struct {
 }
 
 func (e *embedding) run(ctx context.Context, model meaning.Model) error {
-	work, embedder := &e.library.near.work, e.library.near.embedder
+	work, embedder := &e.near.work, e.near.embedder
 	note := func(done int) {
 		work.note(e.project, func(m *Meaning) {
 			m.Model, m.Sections, m.Embedded, m.Working = model.Name, len(e.live), len(e.live)-len(e.keys)+done, true
@@ -306,7 +324,7 @@ func (e *embedding) run(ctx context.Context, model meaning.Model) error {
 	}
 	for at := 0; at < len(e.keys); {
 		if e.superseded() {
-			e.library.near.work.want(e.project) // the rest by what the newer state has
+			e.near.work.want(e.project) // the rest by what the newer state has
 			return nil
 		}
 		end := min(at+max(1, embedder.Batch()), len(e.keys))
@@ -346,34 +364,4 @@ func (e *embedding) missing() (out []meaning.Key) {
 		}
 	}
 	return out
-}
-
-// A mark says which generation has all its vectors, so that a process that starts need not open it to know.
-type mark struct {
-	Generation string `json:"generation"`
-	Model      string `json:"model"`
-	Sections   int    `json:"sections"`
-}
-
-func (m mark) complete(project string, model meaning.Model) bool {
-	current, err := os.ReadFile(filepath.Join(project, "CURRENT"))
-	return err == nil && m.Generation != "" && strings.TrimSpace(string(current)) == m.Generation && m.Model == model.ID()
-}
-
-func markFile(dir string) string { return filepath.Join(dir, "complete") }
-
-func readMark(dir string) (m mark) {
-	raw, err := os.ReadFile(markFile(dir))
-	if err != nil || json.Unmarshal(raw, &m) != nil {
-		return mark{}
-	}
-	return m
-}
-
-func writeMark(dir string, m mark) error {
-	raw, err := json.Marshal(m)
-	if err != nil {
-		return err
-	}
-	return index.ReplaceFile(markFile(dir), raw)
 }

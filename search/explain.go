@@ -293,7 +293,7 @@ func (s *snapshot) explain(ctx context.Context, q Query, expected []string) (e E
 		}
 	}
 	rest, both, helped := PartLimit, []scored(nil), false
-	if s.library.near != nil {
+	if s.library.meaning() != nil {
 		if both, helped, err = s.both(ctx, q); err != nil {
 			return e, err
 		}

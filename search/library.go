@@ -74,7 +74,7 @@ type Library struct {
 	closed   bool
 	memory   atomic.Int64 // that open snapshots hold
 	lookups  lookups
-	near     *semanticSearch // nil if there is no embedder
+	near     atomic.Pointer[semanticSearch]
 	blend    blend
 	inUse    background.Work
 	done     chan struct{}
@@ -120,8 +120,9 @@ func Open(dir string, o Options) (*Library, error) {
 		dir: dir, options: o, tuning: *o.Tuning, log: o.Log,
 		projects: make(map[api.ProjectID]*projectIndex), live: make(map[string]int),
 		done: make(chan struct{}), swept: make(chan struct{}),
-		near: newSemanticSearch(&o), blend: defaultBlend,
+		blend: defaultBlend,
 	}
+	l.near.Store(newSemanticSearch(o.Embedder, o.MeaningInBoxes))
 	background.Go("search.Open", l.sweep)
 	l.startEmbedding()
 	return l, nil
@@ -453,8 +454,8 @@ func (l *Library) Update(ctx context.Context, project api.Project, tree Tree,
 	if err := p.serve(next, made, old); err != nil {
 		return Report{}, fmt.Errorf("switch %s to its new index: %w", project.ID, err)
 	}
-	if l.near != nil {
-		l.near.work.want(project.ID)
+	if near := l.meaning(); near != nil {
+		near.work.want(project.ID)
 	}
 	return u.Report(), nil
 }
@@ -525,8 +526,8 @@ func (l *Library) Remove(project api.ProjectID) error {
 	}
 	p.broken = nil
 	l.mu.Unlock()
-	if l.near != nil {
-		l.near.work.forget(project)
+	if near := l.meaning(); near != nil {
+		near.work.forget(project)
 	}
 	if old != nil {
 		old.close()

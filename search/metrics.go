@@ -60,11 +60,12 @@ func (l *Library) Collect(c chan<- prometheus.Metric) {
 	}
 	c <- prometheus.MustNewConstMetric(descMemory, prometheus.GaugeValue, float64(l.Memory()))
 	c <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(l.Open()))
-	if l.near == nil {
+	near := l.meaning()
+	if near == nil {
 		return
 	}
-	for result, n := range map[string]*atomic.Uint64{"vector": &l.near.used.helped, "remembered": &l.near.used.cached,
-		"words": &l.near.used.without} {
+	for result, n := range map[string]*atomic.Uint64{"vector": &near.used.helped, "remembered": &near.used.cached,
+		"words": &near.used.without} {
 		c <- prometheus.MustNewConstMetric(descMeaning, prometheus.CounterValue, float64(n.Load()), result)
 	}
 	there, missing := 0, 0

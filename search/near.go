@@ -41,8 +41,8 @@ type embeddingIndex struct {
 
 // semanticSearch is a library's part in the search by meaning.
 type semanticSearch struct {
-	embedder meaning.Embedder
-	boxes    bool // searches in boxes ask the endpoint too
+	embedder meaning.Embedder // nil if words alone are searched
+	boxes    bool             // searches in boxes ask the endpoint too
 	asked    cache.Cache[questionKey, []float32]
 	flights  cache.Flights[questionKey, []float32]
 	serial   atomic.Uint64
@@ -61,14 +61,20 @@ type questionKey struct{ model, text string }
 // How many bytes the vectors of questions that were asked lately may take.
 const askedBytes = 8 << 20
 
-func newSemanticSearch(o *Options) *semanticSearch {
-	if o.Embedder == nil {
-		return nil
-	}
-	n := &semanticSearch{embedder: o.Embedder, boxes: o.MeaningInBoxes}
+func newSemanticSearch(e meaning.Embedder, boxes bool) *semanticSearch {
+	n := &semanticSearch{embedder: e, boxes: boxes}
+	n.work.byID, n.work.changed = make(map[api.ProjectID]*Meaning), make(chan struct{}, 1)
 	n.asked = cache.Cache[questionKey, []float32]{Most: askedBytes, Held: &n.held,
 		Size: func(k questionKey, v []float32) int64 { return int64(len(k.text)+4*len(v)) + 200 }}
 	return n
+}
+
+// meaning is the library's part in the search by meaning; nil if words alone are searched.
+func (l *Library) meaning() *semanticSearch {
+	if near := l.near.Load(); near.embedder != nil {
+		return near
+	}
+	return nil
 }
 
 // vectorsIn is the folder of the vectors of a project, beside the generations of its index.
@@ -76,8 +82,9 @@ func vectorsIn(project string) string { return filepath.Join(project, "meaning")
 
 // near opens the vectors for a generation that is being opened. Without them it is served all the same.
 func (s *snapshot) openMeaning() {
-	n := s.library.near
+	n := s.library.meaning()
 	if n == nil {
+		s.setMeaning(nil)
 		return
 	}
 	m, err := n.attach(vectorsIn(filepath.Dir(s.Dir)), s)
@@ -275,7 +282,7 @@ func once(tell func(why string)) func(why string) {
 
 // meaningOf is what a query may use of meaning; nil if it goes by words alone.
 func (s *snapshot) meaningOf(q *Query) *embeddingIndex {
-	n := s.library.near
+	n := s.library.meaning()
 	if n == nil || q.Meaning == SemanticOff || q.Meaning == SemanticDefault && q.Box && !n.boxes {
 		return nil
 	}
@@ -296,23 +303,24 @@ func (s *snapshot) both(ctx context.Context, q Query) (found []scored, helped bo
 	}
 	key := s.key(&q)
 	key.meaning = m.serial
+	near := s.library.near.Load()
 	if found, ok := s.results.Get(key); ok {
-		s.library.near.used.cached.Add(1)
+		near.used.cached.Add(1)
 		return found, true, nil
 	}
-	vector, err := s.library.near.question(ctx, m.from, q.Text)
+	vector, err := near.question(ctx, m.from, q.Text)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, false, ctx.Err()
 		}
-		s.library.near.used.without.Add(1)
+		near.used.without.Add(1)
 		q.degraded(whyNot(err))
 		found, err = s.ranked(ctx, q)
 		return found, false, err
 	}
 	found, helped, err = s.fused(ctx, q, m, vector)
 	if err == nil && helped {
-		s.library.near.used.helped.Add(1)
+		near.used.helped.Add(1)
 		s.results.Put(key, found)
 	}
 	return found, helped, err
@@ -380,7 +388,7 @@ func (s *snapshot) fused(ctx context.Context, q Query, m *embeddingIndex, vector
 	err error) {
 	probe := m.field.Probe(vector)
 	if probe == nil {
-		s.library.near.used.without.Add(1)
+		s.library.near.Load().used.without.Add(1)
 		q.degraded(otherVectors)
 		list, err = s.ranked(ctx, q)
 		return list, false, err
@@ -419,16 +427,18 @@ func (s *snapshot) allowed(filter func(page uint32) bool) func(section uint32) b
 
 // Meanings returns the state of each project's vectors, by project; nothing if there is no embedder.
 func (l *Library) Meanings() []Meaning {
-	if l.near == nil {
+	near := l.meaning()
+	if near == nil {
 		return nil
 	}
-	return l.near.work.states()
+	return near.work.states()
 }
 
 // Meaning says how the vectors of one project stand.
 func (l *Library) Meaning(project api.ProjectID) (Meaning, bool) {
-	if l.near == nil {
+	near := l.meaning()
+	if near == nil {
 		return Meaning{}, false
 	}
-	return l.near.work.state(project), true
+	return near.work.state(project), true
 }

@@ -77,7 +77,7 @@ func (a atEndpoint) Question(ctx context.Context, text string) ([]float32, error
 func embedded(t testing.TB, l *Library, project api.ProjectID) {
 	t.Helper()
 	for {
-		m := l.near.work.state(project)
+		m := l.near.Load().work.state(project)
 		if !m.Working && m.Sections > 0 && m.Embedded == m.Sections {
 			return
 		}
@@ -186,7 +186,7 @@ func TestMeaningMeasured(t *testing.T) {
 					t.Fatal(err)
 				}
 				m := snap.embeddingIndex.Load()
-				snap.setMeaning(&embeddingIndex{m.field, m.from, l.near.serial.Add(1)})
+				snap.setMeaning(&embeddingIndex{m.field, m.from, l.near.Load().serial.Add(1)})
 				snap.release()
 			}
 			measure(fmt.Sprintf("%+v", b), SemanticOn, box)

@@ -173,7 +173,7 @@ func (s *snapshot) measureMemory() int64 {
 		}
 	}
 	n += int64(len(s.sections)) * (4*page.SectionFields + 24)
-	if s.library.near != nil || s.library.options.Written != nil {
+	if s.library.meaning() != nil || s.library.options.Written != nil {
 		n += int64(len(s.sections) * len(meaning.Key{}))
 	}
 	n += int64(len(s.pages)) * (4*(2*page.Fields+3) + 160)

@@ -32,6 +32,35 @@ func (allowances) OfKey(_ api.Project, k api.Key) []projects.Allowance {
 
 var shownSecret = regexp.MustCompile(`dct_(adm|pub)_[0-9A-Za-z]{49}`)
 
+func TestAnOwnerRotatesAKey(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	b := h.visitor("owner")
+	first := shownSecret.FindString(b.post(http.StatusOK, keysPage+"/create", "kind", "assistant", "name", "site", "origins", "https://www.example.com"))
+	byHash := func(secret string) api.Key {
+		t.Helper()
+		key, err := h.catalog.KeyByHash(t.Context(), api.HashSecret(secret))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key
+	}
+	second := shownSecret.FindString(b.post(http.StatusOK, keysPage+"/rotate", "key", string(byHash(first).ID)))
+	if old, next := byHash(first), byHash(second); next.ID == old.ID || next.Name != "site" || len(next.Origins) != 1 || next.ExpiresAt != nil ||
+		old.ExpiresAt == nil || !old.ExpiresAt.Equal(h.clock.Now().Add(24*time.Hour).Truncate(time.Millisecond)) {
+		t.Errorf("rotated: %+v became %+v", old, next)
+	}
+	if strings.Contains(b.open(keysPage), second) {
+		t.Error("the secret is shown twice")
+	}
+	b.post(http.StatusOK, keysPage+"/rotate", "key", string(byHash(second).ID), "now", "yes")
+	if old := byHash(second); old.ExpiresAt == nil || h.clock.Now().Before(old.ExpiresAt.Truncate(time.Millisecond)) {
+		t.Errorf("a key that has leaked ends %v", old.ExpiresAt)
+	}
+	b.post(http.StatusNotFound, keysPage+"/rotate", "key", "key_of_nobody")
+	h.visitor("viewer").post(http.StatusForbidden, keysPage+"/rotate", "key", string(byHash(first).ID))
+}
+
 func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
 	t.Parallel()
 	h := build(t)
@@ -54,7 +83,7 @@ func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
 		}
 	}
 	again := b.open(keysPage)
-	if n := strings.Count(again, string(key.ID)); n != 3 { // its name, the hint over it, and the form to revoke it
+	if n := strings.Count(again, string(key.ID)); n != 4 { // its name, the hint over it, and the forms to rotate and to revoke it
 		t.Errorf("the key is there %d times", n)
 	}
 	if strings.Contains(again, secret) || !strings.Contains(again, key.Hint) || strings.Contains(again, "<script>alert") {

@@ -416,6 +416,45 @@ func TestAnAdminSignsInMergesAndSignsOut(t *testing.T) {
 	}
 }
 
+// A merged pull request is reverted by a job of the built-in agent, which one form starts once, and leads to the gap that its job
+// was begun for.
+func TestAMergedPullRequestIsRevertedAndLeadsToItsGap(t *testing.T) {
+	t.Parallel()
+	h := build(t)
+	id := h.pull()
+	gap, err := h.catalog.KeepGap(t.Context(), api.Gap{Project: "acme", State: api.GapMerged, Anchor: "turn_1", Question: "How do I rotate <keys>?",
+		Terms: map[string]float64{"rotate": 1}, Job: "job_1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := h.visitor("editor")
+	b.post(http.StatusConflict, "/pulls/"+id+"/revert")
+	p := h.pulls.all[id]
+	p.State, p.MergedAs = api.PullMerged, strings.Repeat("ab", 20)
+	h.pulls.all[id] = p
+	page := b.open("/pulls/" + id)
+	if !strings.Contains(page, `/gaps/`+string(gap.ID)+`">How do I rotate &lt;keys&gt;?`) || !strings.Contains(page, ">Revert</button>") {
+		t.Errorf("the page lacks its gap or the button:\n%s", page)
+	}
+	for range 2 {
+		if res := b.send("/pulls/"+id+"/revert", url.Values{"token": {b.token(page)}, "key": {"once"}}); res.StatusCode != http.StatusSeeOther {
+			t.Errorf("reverting it: %d", res.StatusCode)
+		}
+	}
+	if len(h.jobs.all) != 1 {
+		t.Errorf("%d jobs revert it", len(h.jobs.all))
+	}
+	for _, row := range h.jobs.all {
+		if want := "revert commit " + p.MergedAs; row.Job.Title != want {
+			t.Errorf("the job is told %q", row.Job.Title)
+		}
+	}
+	if page := h.visitor("viewer").open("/pulls/" + id); strings.Contains(page, "Revert") {
+		t.Error("a viewer may revert it")
+	}
+	h.visitor("viewer").post(http.StatusForbidden, "/pulls/"+id+"/revert")
+}
+
 func TestASessionIsOnlyAsGoodAsItsKey(t *testing.T) {
 	t.Parallel()
 	h := build(t)

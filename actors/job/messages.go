@@ -107,7 +107,7 @@ type Follows struct {
 }
 
 // Asks is the model that the job asks for; empty for the default.
-func (c Create) Asks() string { return cmp.Or(c.Model, c.Project.Model) }
+func (c Create) Asks() string { return cmp.Or(c.Model, c.Project.JobModel()) }
 
 func (Create) command()   {}
 func (FollowUp) command() {}

@@ -11,41 +11,55 @@ import (
 	"docent/api"
 )
 
-// Undo takes back an earlier instruction of the job.
-type Undo struct{ unlocated }
+// Undo takes back an earlier instruction of the job, or a commit of the repository.
+type Undo struct {
+	unlocated
+	Commit string // empty for the last instruction that changed anything
+}
 
-func (o *Undo) Todo() string { return "Undo the last instruction" }
+func (o *Undo) Todo() string {
+	if o.Commit != "" {
+		return "Revert " + o.what()
+	}
+	return "Undo the last instruction"
+}
+
+func (o *Undo) what() string { return "commit " + say.OneLine(o.Commit, 12) }
 
 func (o *Undo) Run(r *Run) error {
 	if len(r.Done) > 0 {
 		return say.Refuse("“undo” must stand alone")
 	}
-	var last *Instruction
-	for _, e := range r.Earlier {
-		if e.Commit != "" {
-			last = &e
+	commit, what := o.Commit, o.what()
+	if commit == "" {
+		var last *Instruction
+		for _, e := range r.Earlier {
+			if e.Commit != "" {
+				last = &e
+			}
 		}
-	}
-	switch {
-	case last == nil:
-		return say.Idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
-	case last.Pull == api.PullClosed:
-		return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo",
-			say.Quote(last.Prompt))
+		switch {
+		case last == nil:
+			return say.Idle("no earlier instruction of this job has changed anything, so there is nothing to undo")
+		case last.Pull == api.PullClosed:
+			return say.Refuse("the pull request that held %s was closed without being merged, so there is nothing to undo",
+				say.Quote(last.Prompt))
+		}
+		commit, what = last.Commit, say.Quote(last.Prompt)
 	}
 	h, ok := r.Files.Tree.(workspace.History)
 	if !ok {
-		return say.Refuse("this repository does not show its earlier commits, so %s cannot be undone; close the pull request instead", say.Quote(last.Prompt))
+		return say.Refuse("this repository does not show its earlier commits, so %s cannot be undone; close the pull request instead", what)
 	}
-	parent, err := h.Parent(r.Context, last.Commit)
+	parent, err := h.Parent(r.Context, commit)
 	if err != nil {
-		return say.Refuse("the commit before %s cannot be read, so it cannot be undone", say.OneLine(last.Commit, 12))
+		return say.Refuse("the commit before %s cannot be read, so it cannot be undone: a commit is named by all 40 digits", say.OneLine(commit, 12))
 	}
 	was, err := hashes(r, h, parent)
 	if err != nil {
 		return err
 	}
-	is, err := hashes(r, h, last.Commit)
+	is, err := hashes(r, h, commit)
 	if err != nil {
 		return err
 	}
@@ -59,7 +73,7 @@ func (o *Undo) Run(r *Run) error {
 			continue
 		}
 		if now, ok := r.Files.BaseFile(p); ok != has || ok && want != now.Hash {
-			return say.Refuse("%s has changed since, so %s cannot be undone by itself", r.Site.Show(p), say.Quote(last.Prompt))
+			return say.Refuse("%s has changed since, so %s cannot be undone by itself", r.Site.Show(p), what)
 		}
 		restored, err := r.restoreFile(h, parent, p, had, slices.Contains(programs, p))
 		if err != nil {
@@ -71,11 +85,11 @@ func (o *Undo) Run(r *Run) error {
 		}
 	}
 	if n == 0 {
-		return say.Idle("%s is undone already", say.Quote(last.Prompt))
+		return say.Idle("%s is undone already", what)
 	}
 	r.Undone = true
-	r.Did("Undid %s: %s as before", say.Quote(last.Prompt), say.Count(n, "file"))
-	r.headline("undo %s", say.Quote(last.Prompt))
+	r.Did("Undid %s: %s as before", what, say.Count(n, "file"))
+	r.headline("undo %s", what)
 	return nil
 }
 

@@ -234,6 +234,7 @@ func init() {
 	form(`label|mark|tag [all] [the] [bare|plain|unlabelled|unlabeled|untagged] [code] (fences|fence|blocks|block) [without [a] language] (as|with) <l:val> <:scope>`, buildFences)
 
 	form(`undo|revert [all] [of] [that|it|this|everything|your] [the] [last|previous|latest] [change|changes|edit|edits|instruction|commit|step]`, buildUndo)
+	form(`undo|revert [the] (commit|merge) <commit:val>`, buildUndo)
 	before := len(patterns)
 	form(`[do|make|apply|repeat] [the|exactly] [the] same [change|changes|edit|thing|replacement|rename|fix|instruction] [again] <:scope>`, buildAgain)
 	form(`[do|repeat] (it|this|that) [again] <:scope>`, buildAgain)
@@ -471,7 +472,7 @@ func buildFences(c captures, m *Memory) (edit.Operation, error) {
 }
 
 func buildUndo(c captures, m *Memory) (edit.Operation, error) {
-	return &edit.Undo{}, nil
+	return &edit.Undo{Commit: c.text("commit")}, nil
 }
 
 func buildAgain(c captures, m *Memory) (edit.Operation, error) {

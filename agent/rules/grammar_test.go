@@ -106,7 +106,7 @@ func shape(op edit.Operation) string {
 	case *edit.LabelFences:
 		return fmt.Sprintf("fences %s%s", o.Lang, s(o.Scope))
 	case *edit.Undo:
-		return "undo"
+		return strings.TrimSpace("undo " + o.Commit)
 	case *edit.Many:
 		var l []string
 		for _, x := range *o {
@@ -258,6 +258,7 @@ func TestInstructionsAreUnderstood(t *testing.T) {
 		// Undo.
 		{`undo that`, []string{`undo`}},
 		{`Please revert the last change.`, []string{`undo`}},
+		{`Revert commit 0123456789abcdef.`, []string{`undo 0123456789abcdef`}},
 		// Several.
 		{`Rename "A" to "B" in a.md. Then replace "c" with "d" in b.md; finally fix typos.`,
 			[]string{`rename A -> B (in a.md)`, `replace c -> d (in b.md)`, `fix typos`}},

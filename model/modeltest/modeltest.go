@@ -101,6 +101,8 @@ type Server struct {
 	Window int
 	// Key refuses requests without it if it is not empty.
 	Key string
+	// Models are those that it lists.
+	Models []string
 	// Answer decides in place of the scripts if it is not nil.
 	Answer func(Asked) Step
 
@@ -183,6 +185,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) { s.serve(openai{}, w, r) })
 	mux.HandleFunc("POST /v1/messages", func(w http.ResponseWriter, r *http.Request) { s.serve(anthropic{}, w, r) })
+	mux.HandleFunc("GET /v1/models", s.list)
 	mux.HandleFunc("PUT /scripts", func(w http.ResponseWriter, r *http.Request) {
 		var scripts []Script
 		if err := json.NewDecoder(r.Body).Decode(&scripts); err != nil {
@@ -203,6 +206,25 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	})
 	mux.HandleFunc("POST /release/{word}", func(w http.ResponseWriter, r *http.Request) { s.Release(r.PathValue("word")) })
 	mux.ServeHTTP(w, r)
+}
+
+// list names the models, in the form that both providers share.
+func (s *Server) list(w http.ResponseWriter, r *http.Request) {
+	if s.Key != "" && (openai{}).key(r) != s.Key && (anthropic{}).key(r) != s.Key {
+		openai{}.fail(w, http.StatusUnauthorized, "authentication_error", "Incorrect API key provided")
+		return
+	}
+	type one struct {
+		ID string `json:"id"`
+	}
+	var all struct {
+		Data []one `json:"data"`
+	}
+	for _, name := range s.Models {
+		all.Data = append(all.Data, one{name})
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(all)
 }
 
 // A dialect is the form in which a provider speaks.

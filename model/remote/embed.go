@@ -80,6 +80,12 @@ func (e *Embedder) Like(name, modelName string, dimensions int) (*Embedder, erro
 	return other, other.open(name)
 }
 
+// Close takes an embedder that is not used any more out of its set.
+func (e *Embedder) Close() {
+	e.set.Remove(e.sections)
+	e.set.Remove(e.questions)
+}
+
 // Config is the configuration with its defaults.
 func (e *Embedder) Config() EmbedderConfig { return e.config }
 

@@ -1,6 +1,8 @@
 package console
 
 import (
+	"encoding/json"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
@@ -11,6 +13,7 @@ import (
 	"docent/api/client"
 	"docent/cmd/docent/operator"
 	"docent/model/modeltest"
+	"docent/search"
 	"docent/tests/harness"
 )
 
@@ -20,7 +23,7 @@ func TestAModelIsConnectedInTheConsole(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-live-of-the-console-page"
 	peer := modeltest.New()
-	peer.Key = secret
+	peer.Key, peer.Models = secret, []string{"another", "stand-in"}
 	peer.Answer = func(a modeltest.Asked) modeltest.Step {
 		for _, tool := range a.Tools {
 			if tool == "ready" {
@@ -76,11 +79,19 @@ func TestAModelIsConnectedInTheConsole(t *testing.T) {
 	}
 	test("refuses its key")
 	form.Set("old", "house")
+	if status, text, _ = b.Send(page+"/one/house", page+"/list", form); status != 400 || !strings.Contains(text, `id="model-fault"`) {
+		t.Errorf("the models of an endpoint that wants a key: %d", status)
+	}
 	form.Set("key", secret)
+	if status, text, _ = b.Send(page+"/one/house", page+"/list", form); status != 200 || !strings.Contains(text, `<option value="another">`) ||
+		!strings.Contains(text, `<option value="stand-in" selected>`) || strings.Contains(text, secret) {
+		t.Errorf("the endpoint's models: %d\n%s", status, text)
+	}
 	if status, text, _ = b.Send(page+"/one/house", page+"/save", form); status != 303 {
 		t.Fatalf("its key: %d\n%s", status, text)
 	}
 	test("and it calls tools")
+	test(" tokens")
 	if got := ask(); got != "The ferry leaves every hour." {
 		t.Errorf("answered %q", got)
 	}
@@ -111,5 +122,67 @@ func TestAModelIsConnectedInTheConsole(t *testing.T) {
 	}
 	if got := ask(); got == "The ferry leaves every hour." {
 		t.Error("it answers after it was removed")
+	}
+}
+
+// An operator connects an embeddings model, and questions are also answered by what they mean: without a restart, and not after it
+// was removed.
+func TestAnEmbeddingsModelIsConnectedInTheConsole(t *testing.T) {
+	t.Parallel()
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Input []string `json:"input"`
+		}
+		if r.URL.Path != "/v1/embeddings" || json.NewDecoder(r.Body).Decode(&asked) != nil {
+			http.Error(w, "no", http.StatusNotFound)
+			return
+		}
+		type one struct {
+			Index     int       `json:"index"`
+			Embedding []float32 `json:"embedding"`
+		}
+		var all struct {
+			Data []one `json:"data"`
+		}
+		for i, text := range asked.Input {
+			v := []float32{1, 0, 0.1}
+			if strings.Contains(text, "ferry") || strings.Contains(text, "vessel") {
+				v = []float32{0, 1, 0.1}
+			}
+			all.Data = append(all.Data, one{i, v})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(all)
+	}))
+	t.Cleanup(endpoint.Close)
+	h, stop := openConsoleHouse(t, filepath.Join(t.TempDir(), "data"))
+	defer stop()
+	withProject(h, "harbour", map[string]string{"ferries.md": "# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n",
+		"bread.md": "# Bread\n\nBread is baked each morning.\n"})
+	const page = "/console/system/models"
+	b := h.As("")
+	form := url.Values{"name": {"vectors"}, "kind": {"embeddings"}, "provider": {"openai"}, "base_url": {endpoint.URL + "/v1"}, "model": {"small"},
+		"answers": {"on"}}
+	if status, text, _ := b.Send(page, page+"/save", form); status != 303 {
+		t.Fatalf("connecting it: %d\n%s", status, text)
+	}
+	_, _, to := b.Send(page, page+"/test", url.Values{"name": {"vectors"}})
+	if said := b.Open(to); !strings.Contains(said, "vectors of 3 numbers") || !strings.Contains(said, "search by meaning") {
+		t.Errorf("the test says\n%s", said)
+	}
+	finds := func() bool {
+		found, err := h.App.Stores.Library.Search(t.Context(), "harbour", search.Query{Text: "When does the vessel depart?", Limit: 1})
+		return err == nil && len(found) > 0 && found[0].Path == "ferries.md"
+	}
+	harness.Until(t, "the page is found by what it means", finds)
+	form.Set("name", "more")
+	if status, text, _ := b.Send(page, page+"/save", form); status != 400 || !strings.Contains(text, `id="kind-fault"`) {
+		t.Errorf("a second one: %d", status)
+	}
+	if status, _, _ := b.Send(page, page+"/remove", url.Values{"name": {"vectors"}}); status != 303 || finds() {
+		t.Errorf("removing it: %d, or it is still asked", status)
+	}
+	if _, on := h.App.Stores.Library.Meaning("harbour"); on {
+		t.Error("vectors are made by an endpoint that was removed")
 	}
 }

@@ -31,7 +31,7 @@ func newConsoleHouse(t *testing.T) *harness.Console {
 }
 
 // openConsoleHouse is newConsoleHouse on a data directory that may be there already. Stop ends it.
-func openConsoleHouse(t *testing.T, data string) (h *harness.Console, stop func()) {
+func openConsoleHouse(t *testing.T, data string, settings ...func(*config.Config)) (h *harness.Console, stop func()) {
 	t.Helper()
 	h = &harness.Console{T: t, Data: data, Log: new(harness.LockedBuffer)}
 	dir, err := datadir.Open(h.Data, datadir.Server, time.Second)
@@ -40,6 +40,9 @@ func openConsoleHouse(t *testing.T, data string) (h *harness.Console, stop func(
 	}
 	c := config.Default()
 	c.Data = h.Data
+	for _, set := range settings {
+		set(&c)
+	}
 	var handler http.Handler
 	var ready sync.WaitGroup
 	ready.Add(1)
@@ -136,11 +139,15 @@ func TestTheWizardLeadsFromAFolderToTheKeys(t *testing.T) {
 	page = b.Await(question, "opens at six")
 	wants(t, page, "https://docs.harbour.example", "Continue")
 
-	status, page, _ = b.Send(to+"/keys", to+"/create", nil)
+	status, page, shown := b.Send(to+"/keys", to+"/create", nil)
+	if status != http.StatusSeeOther {
+		t.Fatalf("making the keys: %d\n%s", status, page)
+	}
+	page = b.Open(shown)
 	key := regexp.MustCompile(`dct_asst_[A-Za-z0-9_-]+|dct_[a-z]+_[A-Za-z0-9_-]+`)
 	keys := key.FindAllString(page, -1)
-	if status != http.StatusOK || len(keys) < 2 {
-		t.Fatalf("%d: %q", status, keys)
+	if len(keys) < 2 || key.MatchString(b.Open(shown)) {
+		t.Fatalf("the keys are %q, or shown twice", keys)
 	}
 	wants(t, page, "useChat", "curl -N", h.URL+"/discovery/v2/assistant/docs.harbour.example/message", "Next steps")
 	status, _, again := b.Send(to+"/keys", to+"/create", nil)

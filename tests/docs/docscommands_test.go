@@ -61,6 +61,10 @@ var notTyped = []struct{ page, begins, reason string }{
 	{"docs/deploy/containers.mdx", "docker ", "it needs a container engine; TestTheContainerImage runs the image and compose.yaml without one"},
 	{"docs/deploy/containers.mdx", "skopeo ", "it needs a registry"},
 	{"docs/deploy/containers.mdx", "kubectl ", "it needs a cluster; TestTheManifestsAreSound builds and checks what it applies"},
+	{"docs/deploy/containers.mdx", "helm ", "it needs a cluster; TestTheChartMakesWhatTheManifestsMake renders the chart with Helm's engine"},
+	{"docs/deploy/download.mdx", "brew ", "it needs Homebrew and a tap; TestTheFormulaOfAReleaseInstallsIt reads the formula"},
+	{"docs/deploy/download.mdx", "go install ", "it needs a published module; TestAForkIsPublishedUnderItsOwnName installs one"},
+	{"docs/deploy/download.mdx", "scripts/set-module ", "the same test runs it"},
 	{"docs/deploy/download.mdx", "sha256sum ", "it needs a release; TestChecksumsOfAReleaseFit checks the sums of one"},
 	{"docs/deploy/download.mdx", "tar ", "it needs a release; TestArchivesOfAReleaseHoldWhatPeopleNeed opens its archives"},
 	{"docs/deploy/download.mdx", "sudo ", "it changes the system, as root; the same test"},
@@ -291,7 +295,7 @@ func (s *playground) parse(f harness.Fence, command string) {
 	}
 	inside := inContainer.ReplaceAllString(command, "")
 	m := docentWords.FindStringSubmatch(strings.Replace(inside, "sudo -u docent ", "", 1))
-	if m == nil || strings.HasPrefix(inside, "docker ") || strings.HasPrefix(inside, "kubectl ") || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
+	if m == nil || strings.HasPrefix(inside, "docker ") || strings.HasPrefix(inside, "kubectl ") || strings.HasPrefix(inside, "helm ") || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
 		strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
 		return
 	}

@@ -2,11 +2,13 @@
 "use strict";
 
 // data-time: a time of the last or the next day by how far it is, another one in the reader's zone; the exact one on hover. The year
-// is shown where it is not this one.
+// is shown where it is not this one. With the value "seconds" the time of the day, to the second.
 const thisYear = new Date().getFullYear();
 const near = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit" });
 const dated = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "numeric", minute: "2-digit", second: "2-digit" });
+const dayClock = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", hour: "numeric", minute: "2-digit", second: "2-digit" });
 const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 function ago(at) {
   const seconds = Math.round((at - Date.now()) / 1000), away = Math.abs(seconds);
@@ -19,9 +21,8 @@ function localTimes(root) {
   for (const el of root.querySelectorAll("time[data-time]")) {
     const at = new Date(el.dateTime);
     if (isNaN(at)) continue;
-    el.textContent = ago(at);
+    el.textContent = el.dataset.time !== "seconds" ? ago(at) : (at.toDateString() === new Date().toDateString() ? clock : dayClock).format(at);
     el.title = exact.format(at);
-    el.dataset.time = "shown";
   }
 }
 localTimes(document);

@@ -30,6 +30,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"asset": assets.Path,
 		"when":  func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04 UTC") },
+		"clock": func(t time.Time) string { return t.UTC().Format("2 January 2006, 15:04:05 UTC") },
 		"iso":   func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 		"count": brief.Count,
 		"dict":  dict,
@@ -60,7 +61,10 @@ func Execute(name string, data any) (template.HTML, error) {
 	if err := parsed().ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
-	return template.HTML(b.String()), nil // of our own templates, which escape
+	if name == "shell" { // what it frames is labelled
+		return template.HTML(b.String()), nil
+	}
+	return template.HTML(labelled(b.String())), nil // of our own templates, which escape
 }
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.
@@ -99,6 +103,9 @@ func (p page) May(role string) bool {
 	}
 	return p.visit.Who.Role(p.visit.Org).AtLeast(api.Role(role))
 }
+
+// Operator reports whether the visitor runs the server.
+func (p page) Operator() bool { return p.May("operator") }
 
 // Here returns the address to which a visitor comes back who signs in first, with what it asks for.
 func (p page) Here() string {

@@ -12,6 +12,7 @@ import (
 	"docent/actors/gaps"
 	"docent/actors/gaps/topics"
 	"docent/api"
+	"docent/model"
 	"docent/search"
 	"docent/web/console"
 )
@@ -135,7 +136,7 @@ func (s *handler) showGap(v *console.Visit) error {
 func (s *handler) gapPage(v *console.Visit, status int, topic gaps.Topic, sent *gapView) error {
 	ctx := v.Context()
 	view := gapView{Topic: topic, Shown: topic.Questions[:min(questionsMost, len(topic.Questions))],
-		Said: topic.Wordings(questionsMost), BuiltIn: s.Models.Local(v.Project.Model), Attempt: 1,
+		Said: topic.Wordings(questionsMost), BuiltIn: model.WorksBuiltin(s.Models.Choices(), v.Project.JobModel()), Attempt: 1,
 		Form: cmp.Or(v.Query("form"), "section")}
 	var err error
 	if view.Near, err = s.Topics.Nearest(ctx, v.Project.ID, &topic); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -194,7 +195,10 @@ func (t *try) expected() []string {
 
 // playground lets somebody search and ask as any reader does, and shows why the answer is what it is.
 func (s *handler) playground(v *console.Visit) error {
-	t := s.readTry(v, v.Req.URL.Query())
+	return s.playgroundPage(v, s.readTry(v, v.Req.URL.Query()))
+}
+
+func (s *handler) playgroundPage(v *console.Visit, t *try) error {
 	view := &playgroundView{Try: t, Empty: t.Text == "", Problems: t.problems, Setups: s.trySetupViews(t),
 		Share: t.address(v.Base()), MayChoose: v.May(console.Editor), Tuned: t.tuned()}
 	if !view.Empty {
@@ -211,7 +215,11 @@ func (s *handler) playground(v *console.Visit) error {
 		}
 		view.compare()
 	}
-	return s.Render(v, "playground", "Playground", view)
+	status := http.StatusOK
+	if len(t.problems) > 0 {
+		status = http.StatusBadRequest
+	}
+	return s.RenderStatus(v, status, "playground", "Playground", view)
 }
 
 // tryIt takes the form: it leads to the address that shows the try, after asking if that is wanted.
@@ -221,7 +229,7 @@ func (s *handler) playground(v *console.Visit) error {
 func (s *handler) tryIt(v *console.Visit) error {
 	t := s.readTry(v, v.Form)
 	if len(t.problems) > 0 {
-		return &api.InvalidError{Problems: t.problems}
+		return s.playgroundPage(v, t)
 	}
 	do := v.Form.Get("do")
 	for i := range t.Setups {

@@ -16,6 +16,7 @@ import (
 
 // Catalog is what the pages about readers use of the catalog. Its lists are some seconds old at most.
 type Catalog interface {
+	AgentReads(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.PageReads, error)
 	CallerTotals(ctx context.Context, project api.ProjectID, caller string) (threads, questions int, err error)
 	Callers(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error)
 	CitedPages(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CitedPage, string, error)
@@ -55,7 +56,6 @@ type Finder interface {
 // stands for; the empty one is the default.
 type Models interface {
 	Choices() []model.Choice
-	Local(name string) bool
 	Name(name string) string
 	Prompt(name string, req model.Request) (model.Prompt, error)
 }

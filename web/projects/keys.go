@@ -236,19 +236,55 @@ export function Chat() {
 	return curl, chat
 }
 
-func (s *handler) revokeKey(v *console.Visit) error {
+// sentKey is the key of the page that a form is about.
+func (s *handler) sentKey(v *console.Visit) (api.Key, error) {
 	keys, err := s.projectKeys(v)
+	if err != nil {
+		return api.Key{}, err
+	}
+	at := slices.IndexFunc(keys, func(k api.Key) bool { return string(k.ID) == v.Form.Get("key") })
+	if at < 0 {
+		return api.Key{}, api.Missing("key")
+	}
+	return keys[at], nil
+}
+
+func (s *handler) revokeKey(v *console.Visit) error {
+	key, err := s.sentKey(v)
 	if err != nil {
 		return err
 	}
-	id := api.KeyID(v.Form.Get("key"))
-	at := slices.IndexFunc(keys, func(k api.Key) bool { return k.ID == id })
-	if at < 0 {
-		return api.Missing("key")
-	}
-	if err := s.Catalog.RevokeKey(v.Context(), id, v.Now); err != nil {
+	if err := s.Catalog.RevokeKey(v.Context(), key.ID, v.Now); err != nil {
 		return err
 	}
-	v.Audit("key.revoke", string(id), strings.TrimSpace(string(keys[at].Kind)+" "+keys[at].Name))
-	return v.Done(keysPath(v), "The key "+cmp.Or(keys[at].Name, keys[at].Hint)+" is revoked: the next request with it is refused.")
+	v.Audit("key.revoke", string(key.ID), strings.TrimSpace(string(key.Kind)+" "+key.Name))
+	return v.Done(keysPath(v), "The key "+cmp.Or(key.Name, key.Hint)+" is revoked: the next request with it is refused.")
+}
+
+// overlap is how long a key goes on beside its successor.
+const overlap = 24 * time.Hour
+
+// rotateKey makes the successor of a key, which ends in a day, or now if it has leaked.
+func (s *handler) rotateKey(v *console.Visit) error {
+	key, err := s.sentKey(v)
+	if err != nil {
+		return err
+	}
+	if err := v.Who.Rights.MayGive(api.GivenKey(key)); err != nil {
+		return err
+	}
+	until := v.Now
+	if !v.Form.Has("now") {
+		until = until.Add(overlap)
+	}
+	secret := ""
+	next, err := s.Catalog.RotateKey(v.Context(), key.ID, func(old api.Key) (next api.Key, _ [32]byte) {
+		next, secret = old.Successor(v.Now)
+		return next, api.HashSecret(secret)
+	}, until)
+	if err != nil {
+		return err
+	}
+	v.Audit("key.rotate", string(key.ID), "by "+string(next.ID))
+	return v.Once(keysPath(v), shownKey{Kind: next.Kind, Name: next.Name, Secret: secret, Server: v.Absolute("")})
 }

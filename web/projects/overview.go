@@ -213,7 +213,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 		add(true, "/settings", "To the settings", "The model %s fails: its circuit is %s.", c.Model, c.ModelState)
 	}
 	if keys[api.AssistantKey]+keys[api.ServerKey] == 0 {
-		add(false, "/keys", "Make one", "There is no assistant key yet: no site can ask.")
+		add(false, "/keys", "Create one", "There is no assistant key yet: no site can ask.")
 	}
 	for _, l := range c.Limits {
 		used := l.Limit - l.Left

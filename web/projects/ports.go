@@ -44,6 +44,8 @@ type Catalog interface {
 	Pulls(ctx context.Context, project api.ProjectID, state api.PullState) ([]api.PullRequest, error)
 	Questions(ctx context.Context, q catalog.AnalyticsQuery) (list []api.QuestionRow, next string, err error)
 	RevokeKey(ctx context.Context, id api.KeyID, at time.Time) error
+	// RotateKey stores the successor that follow makes of a key, which itself ends at until.
+	RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key) (next api.Key, hash [32]byte), until time.Time) (api.Key, error)
 	Updates(ctx context.Context, project api.ProjectID, most int) ([]api.Update, error)
 	// Watch tells that something listed of a project has changed, until stop.
 	Watch(project api.ProjectID) (changed <-chan struct{}, stop func())

@@ -67,6 +67,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get(project+"/live", console.Viewer, h.liveOverview),
 		console.Get(project+"/keys", console.Viewer|console.NotKeys, h.showKeys),
 		console.Post(project+"/keys/create", console.Owner|console.NotKeys, h.createKey),
+		console.Post(project+"/keys/rotate", console.Owner|console.NotKeys, h.rotateKey),
 		console.Post(project+"/keys/revoke", console.Owner|console.NotKeys, h.revokeKey),
 		console.Post(project+"/keys/reader-secret", console.Owner|console.NotKeys, h.newReaderSecret),
 		console.Post(project+"/keys/reader-secret/retire", console.Owner|console.NotKeys, h.retireReaderSecret),
@@ -84,8 +85,9 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get("/console/setup/:id/question", console.Operator, h.showQuestion),
 		console.Post("/console/setup/:id/ask", console.Operator, h.setupAsk),
 		console.Get("/console/setup/:id/answer", console.Operator, h.setupAnswer),
+		console.Get("/console/setup/:id/model", console.Operator, h.showModelStep),
 		console.Get("/console/setup/:id/keys", console.Operator, h.showKeysStep),
-		console.Post("/console/setup/:id/create", console.Operator, h.setupKeys),
+		console.Post("/console/setup/:id/create", console.Operator, h.makeKeys),
 
 		// Where the documentation comes from
 		console.Get(project+"/sources", console.Viewer, h.showSources),

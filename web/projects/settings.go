@@ -206,6 +206,8 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
 			Hint: "Operators connect models on the page Models, or in the server's configuration."},
+		{Name: "agentModel", Label: "Model of jobs", Kind: "select", Options: jobModelOptions(models, f.value("agentModel", p.AgentModel)),
+			Hint: "A job can name another one."},
 		f.text("deflection", "Support contact", p.Deflection,
 			"An email address or URL that is offered if the documentation does not answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
@@ -268,6 +270,20 @@ func modelOptions(models []ModelChoice, now string) []console.Option {
 	return out
 }
 
+// jobModelOptions are the models that can do jobs in the place of the one that answers.
+func jobModelOptions(models []ModelChoice, now string) []console.Option {
+	out := []console.Option{{Label: "the model above, or the server's default for jobs", On: now == ""}}
+	known := now == ""
+	for _, m := range models {
+		known = known || now == m.Name
+		out = append(out, console.Option{Value: m.Name, Label: m.Name, On: now == m.Name})
+	}
+	if !known {
+		out = append(out, console.Option{Value: now, Label: now + ": not configured any more", On: true})
+	}
+	return out
+}
+
 // changedSettings is the project with what a form says of it.
 func changedSettings(p api.Project, form url.Values, operates bool) (api.Project, map[string]string) {
 	wrong := map[string]string{}
@@ -293,6 +309,7 @@ func changedSettings(p api.Project, form url.Values, operates bool) (api.Project
 	set("answersFrom", (*string)(&p.AnswersFrom))
 	set("site", (*string)(&p.Site))
 	set("model", &p.Model)
+	set("agentModel", &p.AgentModel)
 	set("deflection", &p.Deflection)
 	set("readerJwks", &p.ReaderJWKS)
 	set("readerSignIn", &p.ReaderSignIn)
@@ -395,7 +412,7 @@ func changedNames(a, b api.Project) (out []string) {
 	differ("site", a.Site != b.Site)
 	differ("patterns", strings.Join(a.Include, "\n") != strings.Join(b.Include, "\n") ||
 		strings.Join(a.Exclude, "\n") != strings.Join(b.Exclude, "\n"))
-	differ("model", a.Model != b.Model)
+	differ("model", a.Model != b.Model || a.AgentModel != b.AgentModel)
 	differ("deflection", a.Deflection != b.Deflection)
 	differ("readerJwks", a.ReaderJWKS != b.ReaderJWKS)
 	differ("readerSignIn", a.ReaderSignIn != b.ReaderSignIn)
@@ -466,6 +483,7 @@ func setCommand(p api.Project) string {
 		flag("exclude", pattern)
 	}
 	flag("model", p.Model)
+	flag("agent-model", p.AgentModel)
 	flag("deflection", p.Deflection)
 	flag("labels", p.Labels)
 	flag("author", p.Pulls.Author)

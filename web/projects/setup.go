@@ -119,29 +119,31 @@ const (
 	stepProject
 	stepIndex
 	stepQuestion
+	stepModel
 	stepKeys
 )
 
 type setupView struct {
-	Step       int
-	ID         api.ProjectID
-	Fields     []console.Field
-	More       []console.Field // folded away
-	Problems   []string
-	Drafts     []draft
-	First      bool // there is no project yet
-	Site       string
-	Candidates []sources.Candidate
-	Token      bool
-	Task       taskView
-	Draft      draft
-	Check      checkView
-	Project    api.Project
-	Console    string // address of the project's overview
-	Answer     Answer
-	Admin, Assistant,
+	Step                     int
+	ID                       api.ProjectID
+	Fields                   []console.Field
+	More                     []console.Field // folded away
+	Problems                 []string
+	Drafts                   []draft
+	First                    bool // there is no project yet
+	Site                     string
+	Candidates               []sources.Candidate
+	Token                    bool
+	Task                     taskView
+	Draft                    draft
+	Check                    checkView
+	Project                  api.Project
+	Console                  string // address of the project's overview
+	Answer                   Answer
+	Model                    string    // that answers; the built-in one's name if none is connected
+	Made                     setupKeys // shown once
 	Tag, Curl, Chat, Command string
-	Same []string
+	Same                     []string
 	// Newcomer is who came by the operator's link while nobody has an account: one is offered.
 	Newcomer bool
 	Shortest int // characters of a password
@@ -149,7 +151,7 @@ type setupView struct {
 
 // Steps are the names of the wizard's steps.
 func (setupView) Steps() []string {
-	return []string{"Source", "Project", "Index", "First question", "Keys"}
+	return []string{"Source", "Project", "Index", "First question", "Model (optional)", "Keys"}
 }
 
 // showSetup is the first step: where the documentation is.
@@ -200,7 +202,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Kind:  "select",
 				Hint:  "Choose it if the address does not tell, as with your own GitLab.",
 				Options: []console.Option{
-					host("", "recognise it"),
+					host("", "recognize it"),
 					host("github", "GitHub Enterprise Server"),
 					host("gitlab", "GitLab"),
 					host("gitea", "Gitea or Forgejo"),
@@ -493,7 +495,7 @@ func siteField(value, recognised string) console.Field {
 		Kind:  "select",
 		Hint:  "Decides which files are pages and what their addresses are.",
 	}
-	label := "recognise it"
+	label := "recognize it"
 	if recognised != "" {
 		label += " (" + recognised + ")"
 	}
@@ -719,14 +721,38 @@ func (s *handler) setupAnswer(v *console.Visit) error {
 	})
 }
 
+// showModelStep is the fifth step, which may be skipped: a language model.
+func (s *handler) showModelStep(v *console.Visit) error {
+	p, d, err := s.added(v)
+	if err != nil {
+		return err
+	}
+	view := setupView{Step: stepModel, ID: p.ID, Draft: d, Project: p, Model: p.Model}
+	for _, m := range s.Setup.Models() {
+		if m.Default && view.Model == "" {
+			view.Model = m.Name
+		}
+	}
+	return s.Render(v, "setup.model", "Set up a project", view)
+}
+
+// setupKeys are the secrets that the last step shows once.
+type setupKeys struct{ Admin, Assistant string }
+
 // showKeysStep is the last step: the keys are made, and shown once.
 func (s *handler) showKeysStep(v *console.Visit) error {
 	p, d, err := s.added(v)
 	if err != nil {
 		return err
 	}
-	return s.Render(v, "setup.keys", "Set up a project",
-		setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: console.PathOf(p), Same: keyCommands(p)})
+	view := setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: console.PathOf(p), Same: keyCommands(p)}
+	if v.TakeOnce(&view.Made) {
+		server, key := s.APIAddress(), view.Made.Assistant
+		view.Tag, view.Curl, view.Chat = widgetTag(server, p.Domain, key), curlSnippet(server, p.Domain, key), chatSnippet(server, p.Domain, key)
+		view.Command = "DOCENT_KEY=" + console.ShellWord(view.Made.Admin) + " docent job create --wait --url " + console.ShellWord(server) +
+			" --project " + string(p.ID) + " \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
+	}
+	return s.Render(v, "setup.keys", "Set up a project", view)
 }
 
 func keyCommands(p api.Project) []string {
@@ -734,8 +760,8 @@ func keyCommands(p api.Project) []string {
 		"docent key create --project " + string(p.ID) + " --kind assistant"}
 }
 
-// setupKeys makes both keys and shows them. A form that is sent again makes no others.
-func (s *handler) setupKeys(v *console.Visit) error {
+// makeKeys makes both keys. Their secrets are on the page that it leads to, once; a form that is sent again makes no others.
+func (s *handler) makeKeys(v *console.Visit) error {
 	p, d, err := s.added(v)
 	if err != nil {
 		return err
@@ -754,18 +780,10 @@ func (s *handler) setupKeys(v *console.Visit) error {
 	}
 	v.AuditIn(p.Org, p.ID, "key.create", string(adminKey.ID), string(api.AdminKey)+", at the set-up")
 	v.AuditIn(p.Org, p.ID, "key.create", string(assistantKey.ID), string(api.AssistantKey)+", at the set-up")
-	admin, assistant := adminKey.Secret, assistantKey.Secret
-	d.KeysMade = true
 	if _, ok := s.drafts.change(p.ID, func(d *draft) { d.KeysMade = true }); !ok {
 		s.drafts.put(draft{ID: p.ID, Project: p, added: true, KeysMade: true})
 	}
-	view := setupView{Step: stepKeys, ID: p.ID, Draft: d, Project: p, Console: console.PathOf(p), Admin: admin,
-		Assistant: assistant, Same: keyCommands(p)}
-	server := s.APIAddress()
-	view.Tag, view.Curl, view.Chat = widgetTag(server, p.Domain, assistant), curlSnippet(server, p.Domain, assistant), chatSnippet(server, p.Domain, assistant)
-	view.Command = "DOCENT_KEY=" + console.ShellWord(admin) + " docent job create --wait --url " + console.ShellWord(server) +
-		" --project " + string(p.ID) + " \\\n  'create page trying-docent.md titled \"Trying Docent\" with content: The agent made this page.'"
-	return s.Render(v, "setup.keys", "Set up a project", view)
+	return v.Once(setupPath(p.ID, "keys"), setupKeys{adminKey.Secret, assistantKey.Secret})
 }
 
 // An Answer is one as a reader sees it.

@@ -40,6 +40,7 @@ type modelsView struct {
 	Models
 	Presets []preset
 	Preset  preset // that was chosen
+	Setup   string // the project that is being set up meanwhile; empty if none is
 	Form    modelForm
 }
 
@@ -49,6 +50,7 @@ type modelForm struct {
 	Fields   []console.Field
 	Further  []console.Field
 	Open     bool // what is asked further is shown
+	Setup    string
 	Problems []string
 }
 
@@ -66,7 +68,9 @@ func (s *handler) showModels(v *console.Visit) error {
 	}
 	first := list.Chosen == "" && !slices.ContainsFunc(list.List, func(m Model) bool { return m.Problem == "" })
 	m.Answers, m.Agent = first, first // the first one that is connected is meant to be used
-	return s.Render(v, "models", "Models", modelsView{Models: list, Presets: presets, Preset: chosen, Form: formOf(m, nil, true)})
+	form := formOf(m, nil, true)
+	form.Setup = v.Query("setup")
+	return s.Render(v, "models", "Models", modelsView{Models: list, Presets: presets, Preset: chosen, Setup: form.Setup, Form: form})
 }
 
 // showModel is the form of one that was connected.
@@ -95,27 +99,73 @@ func (s *handler) saveModel(v *console.Visit) error {
 	if err == nil {
 		err = s.Models.Save(v.Context(), m, strings.TrimSpace(v.Form.Get("key")), old == "")
 	}
-	faults := console.Faults(err)
-	if len(faults) > 0 {
-		form := formOf(m, v.Form, old == "")
-		form.Name, form.Open = old, true
-		all := slices.Concat(form.Fields, form.Further)
-		form.Problems = console.PlaceFaults(all, faults)
-		form.Fields, form.Further = all[:len(form.Fields)], all[len(form.Fields):]
-		if old != "" {
-			return s.RenderStatus(v, http.StatusBadRequest, "models.one", "Model "+old, form)
-		}
-		list, err := s.Models.List(v.Context())
-		if err != nil {
-			return err
-		}
-		return s.RenderStatus(v, http.StatusBadRequest, "models", "Models", modelsView{Models: list, Presets: presets, Form: form})
+	if faults := console.Faults(err); len(faults) > 0 {
+		return s.sentModel(v, m, old, nil, faults)
 	}
 	if err != nil {
 		return err
 	}
 	v.Audit("model.save", m.Name, m.Provider+" "+console.HostOf(cmp.Or(m.BaseURL, "https://"+m.Provider)))
-	return v.Done(modelsPath, "The model "+m.Name+" is connected. Test it before readers ask it.")
+	return v.Done(afterModel(v), "The model "+m.Name+" is connected. Test it before readers ask it.")
+}
+
+// afterModel is the page that a form about models leads to.
+func afterModel(v *console.Visit) string {
+	if id := v.Form.Get("setup"); id != "" {
+		return modelsPath + "?setup=" + url.QueryEscape(id)
+	}
+	return modelsPath
+}
+
+// listModels shows the form again as it was sent, with the models that its endpoint lists to choose from.
+func (s *handler) listModels(v *console.Visit) error {
+	m, _ := readModel(v.Form) // what is wrong with other fields can wait
+	old := v.Form.Get("old")
+	v.Patience()
+	names, err := s.Models.Names(v.Context(), m, strings.TrimSpace(v.Form.Get("key")), old)
+	faults := console.Faults(err)
+	if err != nil && len(faults) == 0 {
+		return err
+	}
+	return s.sentModel(v, m, old, names, faults)
+}
+
+// sentModel shows a form as it was sent, with what is wrong with it. Names are those to choose from.
+func (s *handler) sentModel(v *console.Visit, m api.LanguageModel, old string, names []string, faults map[string]string) error {
+	form := formOf(m, v.Form, old == "")
+	form.Name, form.Setup, form.Open = old, v.Form.Get("setup"), form.Open || len(faults) > 0
+	for i, f := range form.Fields {
+		if f.Name == "model" && len(names) > 0 {
+			form.Fields[i] = chooseModel(f, names)
+		}
+	}
+	all := slices.Concat(form.Fields, form.Further)
+	form.Problems = console.PlaceFaults(all, faults)
+	form.Fields, form.Further = all[:len(form.Fields)], all[len(form.Fields):]
+	status := http.StatusOK
+	if len(faults) > 0 {
+		status = http.StatusBadRequest
+	}
+	if old != "" {
+		return s.RenderStatus(v, status, "models.one", "Model "+old, form)
+	}
+	list, err := s.Models.List(v.Context())
+	if err != nil {
+		return err
+	}
+	return s.RenderStatus(v, status, "models", "Models", modelsView{Models: list, Presets: presets, Setup: form.Setup, Form: form})
+}
+
+// chooseModel offers the names of an endpoint's models in the place of a field to type one into.
+func chooseModel(f console.Field, names []string) console.Field {
+	f.Kind, f.Hint = "select", "As the endpoint lists them."
+	if f.Value != "" && !slices.Contains(names, f.Value) {
+		names = append([]string{f.Value}, names...)
+	}
+	for _, name := range names {
+		f.Options = append(f.Options, console.Option{Value: name, Label: name, On: name == f.Value})
+	}
+	return f
 }
 
 func (s *handler) testModel(v *console.Visit) error {
@@ -127,9 +177,9 @@ func (s *handler) testModel(v *console.Visit) error {
 	}
 	v.Audit("model.test", name, found)
 	if !well {
-		return v.Done(modelsPath, name+" cannot be used: "+found)
+		return v.Done(afterModel(v), name+" cannot be used: "+found)
 	}
-	return v.Done(modelsPath, name+": "+found)
+	return v.Done(afterModel(v), name+": "+found)
 }
 
 func (s *handler) removeModel(v *console.Visit) error {
@@ -166,16 +216,23 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 	}
 	provider := value("provider", m.Provider)
 	keyHint := "Stored as tokens are: only the server reads it. An endpoint of your own may need none."
-	if !isNew {
+	switch {
+	case !isNew:
 		keyHint = "Empty keeps the one that is stored."
+	case sent.Get("key") != "":
+		keyHint = "Enter it again: no page repeats a key."
 	}
+	kind := value("kind", map[bool]string{true: "embeddings"}[m.Embeds])
 	f.Fields = append(f.Fields,
+		console.Field{Name: "kind", Label: "Kind", Kind: "select", Options: []console.Option{
+			{Value: "", Label: "language model: answers and jobs", On: kind == ""},
+			{Value: "embeddings", Label: "embeddings model: search by meaning", On: kind == "embeddings"}}},
 		console.Field{Name: "provider", Label: "Form of the endpoint", Kind: "select", Options: []console.Option{
 			{Value: "openai", Label: "OpenAI's, which most speak", On: provider == "openai"},
 			{Value: "anthropic", Label: "Anthropic's", On: provider == "anthropic"}}},
 		text("base_url", "Address", m.BaseURL, "Empty for the provider's own. Otherwise the whole address, such as https://api.example.com/v1."),
-		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "As the provider calls it."},
 		console.Field{Name: "key", Label: "API key", Kind: "password", Hint: keyHint},
+		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "As the provider calls it."},
 		console.Field{Name: "answers", Label: "Answer readers with it, where a project names no other", Kind: "check",
 			On: m.Answers},
 		console.Field{Name: "agent", Label: "Do jobs with it, where a project names no other", Kind: "check", On: m.Agent})
@@ -198,10 +255,14 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 		number("prompt_price", "Price of a million prompt tokens", m.PromptPrice, "In US dollars. Empty for what the model is known for: without prices, limits of cost cannot hold."),
 		number("cached_price", "Price of a million cached prompt tokens", m.CachedPrice, "Likewise."),
 		number("completion_price", "Price of a million completion tokens", m.CompletionPrice, "Likewise."),
+		number("dimensions", "Length of vectors", float64(m.Dimensions), "Of an embeddings model that supports shorter ones. Empty for its own."),
+		text("section_prefix", "Prefix of sections", m.SectionPrefix, `If an embeddings model needs one, such as "passage: ".`),
+		text("question_prefix", "Prefix of questions", m.QuestionPrefix, `Likewise, such as "query: ".`),
+		number("day_tokens", "Tokens of embeddings in a day", float64(m.DayTokens), "UTC. Empty for no limit."),
 		{Name: "extra_body", Label: "Further fields of requests", Kind: "area", Value: value("extra_body", body), Hint: "A JSON object, sent beside what Docent sends."},
 		{Name: "extra_headers", Label: "Further headers", Kind: "area", Value: value("extra_headers", headers), Hint: "One in each line, such as X-Team: docs. They are shown to operators: keys belong above."},
 	}
-	f.Open = m.Effort != "" || m.API != "" || m.MaxTokens+m.Window > 0 || body+headers != "" || m.PromptPrice+m.CompletionPrice > 0
+	f.Open = m.Embeds || m.Effort != "" || m.API != "" || m.MaxTokens+m.Window > 0 || body+headers != "" || m.PromptPrice+m.CompletionPrice > 0
 	return f
 }
 
@@ -224,7 +285,12 @@ func readModel(form url.Values) (m api.LanguageModel, _ error) {
 	m = api.LanguageModel{Name: at("name"), Provider: at("provider"), BaseURL: at("base_url"), Model: at("model"), API: at("api"),
 		Effort: at("reasoning_effort"), MaxTokens: int(number("max_tokens", true)), Window: int(number("window", true)),
 		PromptPrice: number("prompt_price", false), CachedPrice: number("cached_price", false),
-		CompletionPrice: number("completion_price", false), Answers: form.Get("answers") == "on", Agent: form.Get("agent") == "on"}
+		CompletionPrice: number("completion_price", false), Answers: form.Get("answers") == "on", Agent: form.Get("agent") == "on",
+		Embeds: form.Get("kind") == "embeddings", Dimensions: int(number("dimensions", true)), SectionPrefix: form.Get("section_prefix"),
+		QuestionPrefix: form.Get("question_prefix"), DayTokens: int64(number("day_tokens", true))}
+	if m.Embeds {
+		m.Answers, m.Agent = false, false
+	}
 	if text := at("extra_body"); text != "" {
 		if err := json.Unmarshal([]byte(text), &m.ExtraBody); err != nil {
 			wrong = append(wrong, api.Problem{Field: "extra_body", Message: `must be a JSON object, such as {"seed": 1}`})

@@ -28,6 +28,9 @@ type LanguageModels interface {
 	// Save connects a model, or changes one. An empty key keeps the one that is stored.
 	Save(ctx context.Context, m api.LanguageModel, key string, isNew bool) error
 	Remove(ctx context.Context, name string) error
+	// Names are the models that an endpoint lists; an api.InvalidError says why there are none. Old is the model that is changed,
+	// whose stored key is used if none is entered.
+	Names(ctx context.Context, m api.LanguageModel, key, old string) ([]string, error)
 	// Test asks a model one question, and says what came of it.
 	Test(ctx context.Context, name string) (found string, well bool, err error)
 }

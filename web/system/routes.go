@@ -38,6 +38,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get(systemPath+"/log", console.Operator, h.liveLog),
 		console.Get(modelsPath, console.Operator, h.showModels),
 		console.Get(modelsPath+"/one/:name", console.Operator, h.showModel),
+		console.Post(modelsPath+"/list", console.Operator, h.listModels),
 		console.Post(modelsPath+"/save", console.Operator, h.saveModel),
 		console.Post(modelsPath+"/test", console.Operator, h.testModel),
 		console.Post(modelsPath+"/remove", console.Operator, h.removeModel),

@@ -34,6 +34,7 @@ type jobView struct {
 	Builtin  bool   // the built-in agent works, which knows instructions of fixed forms
 	Examples []string
 	Prompt   string // what the form for a follow-up holds
+	Gap      *gapLink
 	Problems map[string]string
 	Live     string // address of what keeps the page up to date
 }
@@ -81,6 +82,11 @@ func (l jobLive) Done() (n int) {
 
 // Active reports whether the job works.
 func (l jobLive) Active() bool { return l.Job.Status == api.JobActive }
+
+// ModelHelps reports whether a language model could have done what the built-in agent did not understand.
+func (l jobLive) ModelHelps() bool {
+	return l.Job.Model == rulesModel && l.Job.Outcome == api.OutcomeNotUnderstood
+}
 
 // Took is how long the model has worked.
 func (l jobLive) Took() string { return l.Spent.Time.Round(100 * time.Millisecond).String() }
@@ -261,7 +267,7 @@ func advice(r api.JobRow) string {
 	case r.Archived:
 		return "This job is archived and takes no more messages. Start a new one to go on."
 	case r.Job.Status == api.JobFailed && r.Halt == api.HaltInterrupted:
-		return "It was cancelled. A message starts it again."
+		return "It was canceled. A message starts it again."
 	case r.Job.Status == api.JobFailed && r.Halt == api.HaltMisconfigured:
 		return "The code host or the project's settings stand in the way. An owner can put that right under Sources or Settings; " +
 			"then send the instruction again."
@@ -282,8 +288,9 @@ func (s *handler) jobPage(v *console.Visit, id api.JobID) (jobView, error) {
 	if err != nil {
 		return jobView{}, err
 	}
-	return jobView{jobLive: now, Key: rand.Text(), Builtin: now.Job.Model == rulesModel, Examples: examples,
-		Live: now.Path + "/live"}, nil
+	gap, err := s.gapOf(v.Context(), v.Project, id)
+	return jobView{jobLive: now, Key: rand.Text(), Builtin: now.Job.Model == rulesModel, Examples: examples, Gap: gap,
+		Live: now.Path + "/live"}, err
 }
 
 func (s *handler) showJob(v *console.Visit) error {
@@ -487,7 +494,7 @@ func (s *handler) modelNamed(name string) (provider string, known bool) {
 }
 
 func (s *handler) cancelJob(v *console.Visit) error {
-	return s.changeJob(v, "job.cancel", "The job is cancelled.", job.Cancel{Project: v.Project.ID})
+	return s.changeJob(v, "job.cancel", "The job is canceled.", job.Cancel{Project: v.Project.ID})
 }
 
 func (s *handler) archiveJob(v *console.Visit) error {

@@ -235,17 +235,7 @@ var examples = []string{
 
 func (s *handler) newJobForm(v *console.Visit) newJobView {
 	return newJobView{Models: s.Models.Choices(), Key: rand.Text(), Examples: examples, Direct: v.Project.Direct,
-		Builtin: s.worksBuiltin(v.Project.Model)}
-}
-
-// worksBuiltin reports whether a model's name stands for the built-in agent.
-func (s *handler) worksBuiltin(name string) bool {
-	for _, c := range s.Models.Choices() {
-		if c.Name == name || name == "" && c.Agent {
-			return c.Provider == model.Builtin
-		}
-	}
-	return name == "rules-1" || name == ""
+		Builtin: model.WorksBuiltin(s.Models.Choices(), v.Project.JobModel())}
 }
 
 func (s *handler) showNewJob(v *console.Visit) error {

@@ -3,6 +3,7 @@ package work
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"html/template"
@@ -11,8 +12,10 @@ import (
 	"strings"
 
 	"docent/actors/job"
+	"docent/actors/job/startjob"
 	"docent/api"
 	"docent/forge"
+	"docent/model"
 	"docent/persistence/catalog"
 	"docent/web/console"
 	"docent/web/diff"
@@ -43,7 +46,10 @@ type pullView struct {
 	Member     bool // of the project's organization
 	MayMerge   bool
 	MayComment bool
-	JobPath    string // address of the job in the console; empty if there is none, or the visitor may not see it
+	MayRevert  bool
+	Key        string   // of the form that reverts it: sent twice, it starts one job
+	Gap        *gapLink // that its job closes; nil if it was begun for none
+	JobPath    string   // address of the job in the console; empty if there is none, or the visitor may not see it
 	Comments   []commentView
 	Drafts     []commentView // the visitor's own
 	Message    string        // what the job gets when the drafts are sent
@@ -222,17 +228,8 @@ func (s *handler) pullPage(v *console.Visit, p api.PullRequest) (pullView, error
 		view.Body = template.HTML("<p role=\"status\"><strong>"+template.HTMLEscapeString(gone.Reason)+
 			".</strong></p>\n") + view.Body
 	}
-	role := v.Who.Role(v.Org)
-	view.Member = v.Who.Reads(v.Org)
-	view.MayMerge = p.State == api.PullOpen && v.Org != "" && role.AtLeast(api.RoleEditor)
-	view.MayComment = view.MayMerge && view.Member && p.Job != ""
-	if view.Member && p.Job != "" {
-		view.JobPath = console.PathOf(v.Project) + "/jobs/" + string(p.Job)
-	}
-	if view.Member {
-		if err := s.addComments(v, &view); err != nil {
-			return view, err
-		}
+	if err := s.addRights(v, &view); err != nil {
+		return view, err
 	}
 	one := v.Query("file")
 	if n, err := strconv.Atoi(v.Query("f")); err == nil && n >= 1 && n <= len(d.Files) {
@@ -256,6 +253,25 @@ func (s *handler) pullPage(v *console.Visit, p api.PullRequest) (pullView, error
 		view.Tree = diff.Tree(paths)
 	}
 	return view, nil
+}
+
+// addRights says what the visitor may do with a pull request, with what only members of its organization see.
+func (s *handler) addRights(v *console.Visit, view *pullView) (err error) {
+	p, edits := view.Pull, v.Org != "" && v.Who.Role(v.Org).AtLeast(api.RoleEditor)
+	view.Member = v.Who.Reads(v.Org)
+	view.MayMerge = p.State == api.PullOpen && edits
+	view.MayComment = view.MayMerge && view.Member && p.Job != ""
+	view.MayRevert, view.Key = view.Member && edits && p.State == api.PullMerged && p.MergedAs != "", rand.Text()
+	if !view.Member {
+		return nil
+	}
+	if p.Job != "" {
+		view.JobPath = console.PathOf(v.Project) + "/jobs/" + string(p.Job)
+		if view.Gap, err = s.gapOf(v.Context(), v.Project, p.Job); err != nil {
+			return err
+		}
+	}
+	return s.addComments(v, view)
 }
 
 // filesShown are the files of a diff as a page shows them: all, the larger ones to be fetched later, or the one that is
@@ -298,6 +314,47 @@ func (s *handler) mergePull(v *console.Visit) error {
 
 func (s *handler) closePull(v *console.Visit) error {
 	return s.changePull(v, "pull.close", func(id string) (api.PullRequest, error) { return s.Pulls.Close(v.Context(), id) })
+}
+
+// revertPull starts a job that takes back what a merged pull request changed, and opens a pull request for that.
+func (s *handler) revertPull(v *console.Visit) error {
+	p, _, err := s.pull(v)
+	if err != nil {
+		return err
+	}
+	switch role := v.Who.Role(v.Org); {
+	case v.Org == "" || !role.Valid():
+		return api.Missing("pull request")
+	case !role.AtLeast(api.RoleEditor):
+		return &api.StateError{Kind: api.ErrForbidden, Reason: "reverting needs the role editor"}
+	case p.State != api.PullMerged || p.MergedAs == "":
+		return &api.StateError{Kind: api.ErrConflict, Reason: "only a merged pull request can be reverted"}
+	}
+	reply, err := s.Work.Create(v.Context(), startjob.Request{Project: v.Project, By: api.KeyID(v.Who.ID), Model: model.Builtin,
+		Prompt: "revert commit " + p.MergedAs, Key: formKey("revert", v.Who.ID, v.Form.Get("key"))})
+	if err != nil {
+		return err
+	}
+	id := reply.Row.Job.ID
+	v.About(id, "")
+	if reply.Fresh {
+		v.Audit("pull.revert", p.ID, string(id))
+	}
+	return v.Done(console.PathOf(v.Project)+"/jobs/"+string(id), "This job reverts pull request #"+strconv.Itoa(p.Number)+" with another one.")
+}
+
+// A gapLink leads to a topic that the documentation lacked.
+type gapLink struct{ Path, Question string }
+
+// gapOf is the topic for which a job was begun; nil if it was begun for none.
+func (s *handler) gapOf(ctx context.Context, p api.Project, id api.JobID) (*gapLink, error) {
+	gaps, err := s.Catalog.Gaps(ctx, p.ID, api.GapOpening, api.GapJob, api.GapMerged)
+	for _, g := range gaps {
+		if g.Job == id {
+			return &gapLink{console.PathOf(p) + "/gaps/" + string(g.ID), g.Question}, nil
+		}
+	}
+	return nil, err
 }
 
 // editable is the pull request that a form is about, if the visitor may change it.

@@ -30,6 +30,7 @@ func Routes(s *console.Server, d Deps) []console.Route {
 		console.Get("/pulls/:id", console.Anybody, h.showPull),          // also {id}.diff and {id}.patch
 		console.Post("/pulls/:id/merge", console.SignedIn, h.mergePull), // and an editor's role in the project's organization
 		console.Post("/pulls/:id/close", console.SignedIn, h.closePull),
+		console.Post("/pulls/:id/revert", console.SignedIn, h.revertPull),
 		console.Post("/pulls/:id/comment", console.SignedIn, h.comment),
 		console.Post("/pulls/:id/uncomment", console.SignedIn, h.removeComment),
 		console.Post("/pulls/:id/send", console.SignedIn, h.sendComments),

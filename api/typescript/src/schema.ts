@@ -535,6 +535,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/discovery/v1/contact/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand a conversation over to people
+         * @description Sends the event `contact.requested` with the conversation to the project's webhooks, and opens an issue if the project is set so. Only
+         *     where the project's `widget.contact` is `form`. Stored when it is answered. The same message at the same answer is stored once; another
+         *     one is refused until a further question was asked.
+         */
+        post: operations["handOver"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightContact"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/project/update/{projectId}": {
         parameters: {
             query?: never;
@@ -1014,6 +1043,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask as clients of OpenAI's Responses do
+         * @description For programs that know OpenAI's Responses: the model is the project's domain. `input` is the question, or messages of which the last is the question. Messages
+         *     before it are the conversation so far, unless `previous_response_id` is an answer's `id`, or `metadata.thread_id` names a thread: then the question goes on in
+         *     that thread as it stands. `instructions` and system messages are shown to a language model as context; they set no rules. The pages that the answer cites are
+         *     a list at the end of the text, and its `annotations`. Settings of a model, tools and unknown fields are passed over; stored answers are not read by their `id`.
+         */
+        post: operations["createResponse"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightResponse"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ag-ui/{domain}": {
         parameters: {
             query?: never;
@@ -1422,6 +1475,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "contact.requested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A reader hands a conversation over to people
+         * @description With what the reader writes, and the conversation.
+         */
+        post: operations["onContactRequested"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.test": {
         parameters: {
             query?: never;
@@ -1491,6 +1564,36 @@ export interface components {
             /** @enum {string} */
             role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             content?: string | components["schemas"]["MessagePart"][] | null;
+        };
+        ResponseRequest: {
+            /** @description The project's domain. */
+            model: string;
+            input: string | components["schemas"]["ResponseInput"][];
+            instructions?: string | null;
+            /** @description The `id` of the answer that the question goes on from. */
+            previous_response_id?: string | null;
+            stream?: boolean | null;
+            /** @description Who asks: a user's id. Left out, it is `anonymous`. */
+            user?: string | null;
+            /** @description The same by its newer name. */
+            safety_identifier?: string | null;
+            /** @description Other members are passed over. */
+            metadata?: {
+                /** @description The thread that the question continues. */
+                thread_id?: string | null;
+                /** @description The thread's secret, where the project asks for it. */
+                thread_key?: string | null;
+            } | null;
+            retrievalPageSize?: number;
+            filter?: components["schemas"]["Filter"];
+        };
+        /** @description A message. Items of other kinds are passed over. */
+        ResponseInput: {
+            type?: string;
+            /** @enum {string} */
+            role?: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            /** @description Text, or parts of type `input_text` or `output_text`. Other parts are passed over. */
+            content?: unknown;
         };
         RunInput: {
             /** @description The client's own, or a thread's id: then the run continues that thread. */
@@ -1662,6 +1765,115 @@ export interface components {
             error?: Record<string, never>;
         };
         /**
+         * @example {
+         *       "id": "resp_thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8.msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "object": "response",
+         *       "created_at": 1767225600,
+         *       "status": "completed",
+         *       "error": null,
+         *       "incomplete_details": null,
+         *       "model": "docs.example.com",
+         *       "output": [
+         *         {
+         *           "id": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "type": "message",
+         *           "status": "completed",
+         *           "role": "assistant",
+         *           "content": [
+         *             {
+         *               "type": "output_text",
+         *               "text": "Make the new key before you revoke the old one [1].\n\nSources:\n1. [Keys](https://docs.example.com/guides/keys)\n",
+         *               "annotations": [
+         *                 {
+         *                   "type": "url_citation",
+         *                   "start_index": 66,
+         *                   "end_index": 108,
+         *                   "url": "https://docs.example.com/guides/keys",
+         *                   "title": "Keys"
+         *                 }
+         *               ]
+         *             }
+         *           ]
+         *         }
+         *       ],
+         *       "usage": {
+         *         "input_tokens": 1630,
+         *         "output_tokens": 44,
+         *         "total_tokens": 1674
+         *       },
+         *       "metadata": {
+         *         "thread_id": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *       }
+         *     }
+         */
+        Response: {
+            /** @description For `previous_response_id`. */
+            id: string;
+            /** @constant */
+            object: "response";
+            created_at: number;
+            /** @enum {string} */
+            status: "in_progress" | "completed" | "incomplete" | "failed";
+            error: {
+                code?: string;
+                message?: string;
+            } | null;
+            incomplete_details: {
+                /** @enum {string} */
+                reason?: "max_output_tokens";
+            } | null;
+            model: string;
+            previous_response_id?: string | null;
+            output: {
+                id: components["schemas"]["MessageId"];
+                /** @constant */
+                type: "message";
+                /** @enum {string} */
+                status: "in_progress" | "completed" | "incomplete";
+                /** @constant */
+                role: "assistant";
+                content: {
+                    /** @constant */
+                    type: "output_text";
+                    text: string;
+                    annotations: {
+                        /** @constant */
+                        type: "url_citation";
+                        start_index: number;
+                        end_index: number;
+                        url: string;
+                        title: string;
+                    }[];
+                }[];
+            }[];
+            /** @description Tokens, as far as the model counts them. */
+            usage: {
+                input_tokens?: number;
+                output_tokens?: number;
+                total_tokens?: number;
+            } | null;
+            metadata: {
+                thread_id: string;
+                thread_key?: string;
+            };
+        };
+        /**
+         * @description The `data` of one server-sent event, as OpenAI's Responses have them: `response.created` and `response.in_progress`, then the message with its
+         *     text in pieces, and at the end `response.completed` or `response.incomplete` with the whole answer. A fault after the first byte is `error`, then `response.failed`.
+         */
+        ResponseEvent: {
+            type: string;
+            sequence_number: number;
+            response?: components["schemas"]["Response"];
+            item_id?: string;
+            output_index?: number;
+            content_index?: number;
+            delta?: string;
+            text?: string;
+            code?: string;
+            message?: string;
+        };
+        /**
          * @description An answer in one piece.
          * @example {
          *       "threadId": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
@@ -1774,8 +1986,17 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
-            /** @description E-mail or web address of people who help. */
+            /** @description Email or web address of people who help, or `form`. */
             contact?: string;
+            /**
+             * @description There where what the form sends becomes an issue.
+             * @constant
+             */
+            contactIssues?: "";
+            /** @description Address of a picture, or its path on the site. */
+            logo?: string;
+            /** @description Chat clients, separated by blanks: chatgpt, claude. */
+            openIn?: string;
             /** @description A question in each line. */
             suggestions?: string;
             /**
@@ -2511,6 +2732,19 @@ export interface components {
         };
         /** @enum {string} */
         Rating: "up" | "down";
+        HandOver: {
+            threadId: components["schemas"]["ThreadId"];
+            /** @description Id of the answer at which the reader leaves, as a rule the last one. */
+            messageId: string;
+            message: string;
+            name?: string | null;
+            /** @description Where people reach the reader. */
+            email?: string | null;
+            /** @description Who writes; where it is sent it must be who asked. */
+            fp?: string | null;
+            /** @description The thread's secret, where the project asks for it. */
+            threadKey?: string | null;
+        };
         /**
          * @example {
          *       "statusId": "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
@@ -3150,7 +3384,7 @@ export interface components {
                 };
             };
         };
-        /** @description The job is archived, or the `Idempotency-Key` was used with another body. */
+        /** @description The job is archived, the `Idempotency-Key` was used with another body, or people have the conversation already. */
         Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5069,6 +5303,85 @@ export interface operations {
             };
         };
     };
+    handOver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandOver"];
+            };
+        };
+        responses: {
+            /** @description The message is stored, and on its way. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflightContact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     startUpdate: {
         parameters: {
             query?: never;
@@ -6394,6 +6707,94 @@ export interface operations {
             };
         };
     };
+    createResponse: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "docs.example.com",
+                 *       "input": "How do I rotate a key?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResponseRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer; with `stream`, as events. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Thread-Id": components["headers"]["X-Thread-Id"];
+                    "X-Thread-Key": components["headers"]["X-Thread-Key"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Response"];
+                    /**
+                     * @example event: response.output_text.delta
+                     *     data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","output_index":0,"content_index":0,"delta":"Make the new key first.","logprobs":[]}
+                     *
+                     *     event: response.output_text.done
+                     *     data: {"type":"response.output_text.done","sequence_number":5,"item_id":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","output_index":0,"content_index":0,"text":"Make the new key first.","logprobs":[]}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["OpenAIError"];
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            413: components["responses"]["OpenAIError"];
+            415: components["responses"]["OpenAIError"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    preflightResponse: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
     runAgent: {
         parameters: {
             query?: never;
@@ -7682,7 +8083,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -7690,7 +8091,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -7737,6 +8138,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -7780,7 +8198,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -7788,7 +8206,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -7835,6 +8253,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -7878,7 +8313,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -7886,7 +8321,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -7933,6 +8368,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -7976,7 +8428,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -7984,7 +8436,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8031,6 +8483,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8074,7 +8543,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8082,7 +8551,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8129,6 +8598,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8172,7 +8658,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8180,7 +8666,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8227,6 +8713,138 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactRequested: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": string;
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api" | "slack" | "discord";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8270,7 +8888,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8278,7 +8896,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8325,6 +8943,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };

@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/search"
 	"docent/search/sources"
 	"docent/site"
@@ -68,7 +69,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
 		"what readers are answered from, of a project with a source and --site-url: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognized by its files if not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,
@@ -95,6 +96,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 		"comments on pull requests of a code host that are instructions: mention (those that name the agent; the default), lines (also every comment on a line) or off")
 	flags.StringVar(&p.Handle, "handle", "", "name that comments call the agent by, without the @ (docent if empty)")
 	flags.StringVar(&p.Model, "model", "", "model of this project, a name from the configuration")
+	flags.StringVar(&p.AgentModel, "agent-model", "", "model that does this project's jobs (--model if empty)")
 	flags.StringVar(&p.TimeZone, "time-zone", "", "time zone in which the weeks of reports begin, such as Europe/Berlin (UTC if empty)")
 	flags.StringVar(&p.Deflection, "deflection", "", "address offered when the documentation does not answer")
 	flags.BoolVar(&p.Options.RequireThreadKey, "require-thread-key", false, "continue a thread only with its secret key")
@@ -267,7 +269,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	if asJSON {
 		return cli.PrintJSON(out, p)
 	}
-	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	fmt.Fprintf(out, "project %s: %s, %s at %.12s\n", p.ID, brief.Count(p.Pages, "page"), brief.Count(p.Sections, "section"), p.Commit)
 	if p.Name != "" {
 		fmt.Fprintf(out, "Answers call it %s; --title says otherwise.\n", p.Name)
 	}
@@ -278,7 +280,8 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 		fmt.Fprintln(out, p.Answers)
 	}
 	if p.LeftOut > 0 {
-		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
+		fmt.Fprintf(out, "%s left out, as no page of the site; `docent project check %s` lists what is public and what is not.\n",
+			brief.Count(p.LeftOut, "file"), p.ID)
 	}
 	return nil
 }
@@ -316,7 +319,6 @@ func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
 
 // printComparison says where the published site and the repository differ.
 func printComparison(w io.Writer, c *published.Comparison, rows func(title string, n int, row func(i int) []string)) {
-	fmt.Fprintf(w, "\nPublished site: %s\n%s\n", c.Summary, c.Answers)
 	mapped := func(list []published.Row) func(int) []string {
 		return func(i int) []string {
 			r := list[i]
@@ -350,6 +352,9 @@ func printCheck(out io.Writer, c search.Check) error {
 		fmt.Fprintf(w, "address: %s (%s)\n", c.Address, c.AddressFrom)
 	} else {
 		fmt.Fprintf(w, "address: not known, so that sources are paths only; set --site-url\n")
+	}
+	if c.Published != nil {
+		fmt.Fprintf(w, "published site: %s\n%s\n", c.Published.Summary, c.Published.Answers)
 	}
 	reason := func(why, file string) string {
 		if file != "" {

@@ -3,7 +3,9 @@ package config
 import (
 	"time"
 
+	"docent/api"
 	"docent/internal/secret"
+	"docent/model/remote"
 )
 
 // Embeddings is the [embeddings] table: an endpoint that turns texts into vectors, by which sections are found
@@ -48,4 +50,33 @@ func (c Embeddings) check(list *Problems) {
 	if c.Price < 0 || c.Price != c.Price || c.Price > 1e6 {
 		list.add("embeddings.price", "must be US dollars for a million tokens")
 	}
+}
+
+// Remote is the endpoint as the embedder takes it.
+func (c Embeddings) Remote() remote.EmbedderConfig {
+	return remote.EmbedderConfig{BaseURL: c.BaseURL, Model: c.Model, Key: c.Key.Value, Dimensions: c.Dimensions, Batch: c.Batch,
+		Longest: c.Longest, SectionPrefix: c.SectionPrefix, QuestionPrefix: c.QuestionPrefix, QuestionLimit: c.QuestionLimit.Duration,
+		Total: c.Timeout.Duration, Price: c.Price, DayTokens: c.DayTokens}
+}
+
+// ConnectedEmbeddings is a connected endpoint as the table of the configuration would have it.
+func ConnectedEmbeddings(l api.LanguageModel, m Model) Embeddings {
+	e := defaultEmbeddings()
+	e.BaseURL, e.Model, e.Key, e.Price = l.BaseURL, l.Model, m.Key, l.PromptPrice
+	e.Dimensions, e.SectionPrefix, e.QuestionPrefix, e.DayTokens = l.Dimensions, l.SectionPrefix, l.QuestionPrefix, l.DayTokens
+	return e
+}
+
+// EmbeddingsWith is the endpoint of embeddings that is used: the configuration's, else the connected one that can be used. It
+// has no model if there is none. The revision is another one if the endpoint is.
+func EmbeddingsWith(c Config, connected []api.LanguageModel, key func(file string) (string, error)) (e Embeddings, revision string) {
+	if c.Embeddings.Model != "" {
+		return c.Embeddings, "the configuration's"
+	}
+	for _, l := range connected {
+		if m, err := Usable(c, l, key); err == nil && l.Embeds {
+			return ConnectedEmbeddings(l, m), l.Revision
+		}
+	}
+	return Embeddings{}, ""
 }

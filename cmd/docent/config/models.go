@@ -38,7 +38,7 @@ func WithConnected(c Config, connected []api.LanguageModel, key func(file string
 	out.Agent = c.Model
 	for _, l := range connected {
 		m, err := Usable(c, l, key)
-		if err != nil {
+		if err != nil || l.Embeds {
 			continue
 		}
 		n := named(l.Name, m)
@@ -65,11 +65,14 @@ func Usable(c Config, l api.LanguageModel, key func(file string) (string, error)
 	if _, taken := c.Models[l.Name]; taken {
 		return Model{}, errors.New("the configuration has a model of this name, which takes its place")
 	}
+	if l.Embeds && c.Embeddings.Model != "" {
+		return Model{}, errors.New("the configuration has [embeddings], which take its place")
+	}
 	m, err := Connected(l, key)
 	if err != nil {
 		return m, err
 	}
-	return m, Unusable(l.Name, m)
+	return m, Unusable(l, m)
 }
 
 // Connected is a connected model as a table of the configuration would have it. The error says that its stored key is not there.
@@ -85,14 +88,20 @@ func Connected(l api.LanguageModel, key func(file string) (string, error)) (Mode
 	return m, err
 }
 
-// Unusable says what is wrong with a model that is reached over HTTP, by the fields of its table; nil if nothing is.
-func Unusable(name string, m Model) error {
+// Unusable says what is wrong with a connected model, by the fields of its table; nil if nothing is.
+func Unusable(l api.LanguageModel, m Model) error {
+	if l.Embeds {
+		if _, err := new(remote.Set).Embedder("embeddings", ConnectedEmbeddings(l, m).Remote()); err != nil {
+			return &api.InvalidError{Problems: []api.Problem{{Field: "base_url", Message: err.Error()}}}
+		}
+		return nil
+	}
 	problems := m.problems()
 	if m.Provider != model.OpenAI && m.Provider != model.Anthropic {
 		problems = append(problems, api.Problem{Field: "provider", Message: "must be openai or anthropic"})
 	}
 	if len(problems) == 0 {
-		if _, err := new(remote.Set).Add(name, m.Provider, named(name, m).Remote); err != nil {
+		if _, err := new(remote.Set).Add(l.Name, m.Provider, named(l.Name, m).Remote); err != nil {
 			problems = append(problems, api.Problem{Field: "base_url", Message: err.Error()})
 		}
 	}

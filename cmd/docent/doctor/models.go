@@ -92,11 +92,17 @@ func AskModel(ctx context.Context, name string, m config.Model) Finding {
 	if err != nil {
 		return Wrong("docent doctor --offline", "%v", err)
 	}
+	began := time.Now()
 	reply, err := asked.Chat(ctx, modelTrial())
 	if err != nil {
 		return modelFailure(ctx, m, err)
 	}
-	speed := fmt.Sprintf("%s answers; the first of it came after %s", m.Model, timed.first.Round(time.Millisecond))
+	used := fmt.Sprintf("%d tokens", reply.Usage.PromptTokens+reply.Usage.CompletionTokens)
+	if asked.Priced() {
+		used += fmt.Sprintf(", $%.4f", float64(reply.Usage.Cost)/1e6)
+	}
+	speed := fmt.Sprintf("%s answers; the first of it came after %s, all of it after %s (%s)", m.Model,
+		timed.first.Round(time.Millisecond), time.Since(began).Round(time.Millisecond), used)
 	switch {
 	case len(reply.Calls) == 0:
 		return Doubt("choose a model that calls tools for jobs; a server that streams no calls needs whole = true in [models."+name+"]",
@@ -134,7 +140,8 @@ func modelFailure(ctx context.Context, m config.Model, err error) Finding {
 	case f.Spent():
 		return Wrong("pay the provider's bill, or raise its limit", "%v", err)
 	case f.Status == http.StatusNotFound || f.Status == http.StatusBadRequest:
-		if names := modelNames(ctx, m); len(names) > 0 && !slices.Contains(names, m.Model) {
+		names, _ := remote.Names(ctx, m.Provider, remote.Config{BaseURL: m.BaseURL, Key: m.Key.Value, ExtraHeaders: m.ExtraHeaders})
+		if len(names) > 0 && !slices.Contains(names, m.Model) {
 			meant := config.Near(m.Model, names)
 			if len(meant) == 0 {
 				meant = names
@@ -148,56 +155,31 @@ func modelFailure(ctx context.Context, m config.Model, err error) Finding {
 	return Wrong("", "%v", err)
 }
 
-// modelNames are the models that an endpoint lists; none if it does not.
-func modelNames(ctx context.Context, m config.Model) (names []string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, strings.TrimRight(m.BaseURL, "/")+"/models", nil)
-	if err != nil || m.BaseURL == "" {
-		return nil
-	}
-	if m.Key.Value() != "" {
-		req.Header.Set("Authorization", "Bearer "+m.Key.Value())
-	}
-	resp, err := quickClient.Do(req)
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
-	var list struct {
-		Data []struct {
-			ID string `json:"id"`
-		} `json:"data"`
-	}
-	if resp.StatusCode != http.StatusOK || json.NewDecoder(io.LimitReader(resp.Body, 1<<20)).Decode(&list) != nil {
-		return nil
-	}
-	for _, one := range list.Data {
-		names = append(names, one.ID)
-	}
-	slices.Sort(names)
-	return names
-}
-
 func embeddingFindings(ctx context.Context, c config.Config) []Finding {
-	e := c.Embeddings
-	if e.Model == "" {
+	if c.Embeddings.Model == "" {
 		return []Finding{Left("none are configured: searches go by words alone")}
 	}
+	return []Finding{AskEmbeddings(ctx, c.Embeddings)}
+}
+
+// AskEmbeddings asks an endpoint of embeddings for one vector.
+func AskEmbeddings(ctx context.Context, e config.Embeddings) Finding {
 	var set remote.Set
 	asked, err := set.Embedder("embeddings", remote.EmbedderConfig{BaseURL: e.BaseURL, Model: e.Model, Key: e.Key.Value,
 		Dimensions: e.Dimensions, Attempts: 1, Total: 20 * time.Second, QuestionLimit: 20 * time.Second})
 	if err != nil {
-		return []Finding{Wrong("docent doctor --offline", "%v", err)}
+		return Wrong("docent doctor --offline", "%v", err)
 	}
 	began := time.Now()
 	vector, err := asked.Question(ctx, "How do I begin?")
 	took := time.Since(began).Round(time.Millisecond)
 	switch {
 	case err != nil:
-		m := config.Model{BaseURL: e.BaseURL, Model: e.Model, KeyEnv: e.KeyEnv, Key: e.Key}
-		return []Finding{modelFailure(ctx, m, err)}
+		m := config.Model{Provider: model.OpenAI, BaseURL: e.BaseURL, Model: e.Model, KeyEnv: e.KeyEnv, Key: e.Key}
+		return modelFailure(ctx, m, err)
 	case took > e.QuestionLimit.Duration:
-		return []Finding{Doubt(`use a faster endpoint, or raise question_timeout in [embeddings]`,
-			"a vector of %d numbers came after %s, and readers wait for %s: questions are searched by words alone", len(vector), took, e.QuestionLimit)}
+		return Doubt(`use a faster endpoint, or raise question_timeout in [embeddings]`,
+			"a vector of %d numbers came after %s, and readers wait for %s: questions are searched by words alone", len(vector), took, e.QuestionLimit)
 	}
-	return []Finding{Fine("%s gives vectors of %d numbers, within %s", e.Model, len(vector), took)}
+	return Fine("%s gives vectors of %d numbers, within %s", e.Model, len(vector), took)
 }

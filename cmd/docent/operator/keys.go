@@ -124,18 +124,11 @@ func (o *Service) rotateKey(ctx context.Context, p RotateParams) (KeyMade, error
 	now := time.Now().UTC()
 	until := now.Add(p.Overlap)
 	var secret string
-	follow := func(old api.Key) (api.Key, [32]byte) {
-		next := old
-		secret = api.NewSecret(old.Kind)
-		next.ID, next.Hint = api.KeyID(api.NewID(api.KeyPrefix, now)), api.SecretHint(secret)
-		next.CreatedAt, next.LastUsed = now, nil
-		if old.ExpiresAt != nil {
-			ends := now.Add(old.ExpiresAt.Sub(old.CreatedAt))
-			next.ExpiresAt = &ends
-			if old.ExpiresAt.Before(until) {
-				until = *old.ExpiresAt
-			}
+	follow := func(old api.Key) (next api.Key, _ [32]byte) {
+		if old.ExpiresAt != nil && old.ExpiresAt.Before(until) {
+			until = *old.ExpiresAt
 		}
+		next, secret = old.Successor(now)
 		return next, api.HashSecret(secret)
 	}
 	key, err := o.stores.Catalog.RotateKey(ctx, p.ID, follow, until)

@@ -15,11 +15,18 @@ import (
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/doctor"
 	"docent/model"
+	"docent/model/remote"
 	"docent/web/system"
 )
 
 // modelTrialTime is how long a model may take to answer when it is tested.
 const modelTrialTime = 45 * time.Second
+
+// embeddingsName names the endpoint of embeddings of the configuration among the models.
+const embeddingsName = "embeddings"
+
+// namesTime is how long an endpoint may take to list its models.
+const namesTime = 10 * time.Second
 
 // languageModels lets an operator connect models in the console.
 type languageModels struct{ ops *Service }
@@ -44,6 +51,10 @@ func (l languageModels) List(ctx context.Context) (system.Models, error) {
 		out.List = append(out.List, system.Model{Configured: true, Answers: known[name].Default, Agent: known[name].Agent,
 			LanguageModel: api.LanguageModel{Name: name, Provider: m.Provider, BaseURL: m.BaseURL, Model: m.Model}})
 	}
+	if e := c.Embeddings; e.Model != "" {
+		out.List = append(out.List, system.Model{Configured: true, LanguageModel: api.LanguageModel{Name: embeddingsName, Embeds: true,
+			Provider: model.OpenAI, BaseURL: e.BaseURL, Model: e.Model}})
+	}
 	for _, m := range connected {
 		line := system.Model{LanguageModel: m, Answers: known[m.Name].Default, Agent: known[m.Name].Agent}
 		if _, err := config.Usable(c, m, l.ops.stores.Secrets.Read); err != nil {
@@ -62,20 +73,11 @@ func (l languageModels) Save(ctx context.Context, m api.LanguageModel, key strin
 	if err != nil {
 		return err
 	}
-	if m.KeyFile = ""; key == "" && m.BaseURL == was.BaseURL && m.Provider == was.Provider {
-		m.KeyFile = was.KeyFile
-	} else if key == "" && was.KeyFile != "" {
-		return invalid("key", "has to be entered again for another address")
-	}
-	entered, read := m, stores.Secrets.Read
-	if key != "" {
-		entered.KeyFile, read = "entered", func(string) (string, error) { return key, nil }
-	}
-	table, err := config.Connected(entered, read)
+	table, err := l.entered(&m, was, key)
 	if err != nil {
-		return invalid("key", "is not stored any more: enter it again")
+		return err
 	}
-	if err := config.Unusable(m.Name, table); err != nil {
+	if err := config.Unusable(m, table); err != nil {
 		return err
 	}
 	if key != "" {
@@ -94,6 +96,47 @@ func (l languageModels) Save(ctx context.Context, m api.LanguageModel, key strin
 		err = errors.Join(err, stores.Secrets.Drop(drop))
 	}
 	return err
+}
+
+// entered is a model as a form describes it, as a table of the configuration would have it. It keeps the stored key of the
+// model that it was if none was entered.
+func (l languageModels) entered(m *api.LanguageModel, was api.LanguageModel, key string) (config.Model, error) {
+	if m.KeyFile = ""; key == "" && m.BaseURL == was.BaseURL && m.Provider == was.Provider {
+		m.KeyFile = was.KeyFile
+	} else if key == "" && was.KeyFile != "" {
+		return config.Model{}, invalid("key", "has to be entered again for another address")
+	}
+	as, read := *m, l.ops.stores.Secrets.Read
+	if key != "" {
+		as.KeyFile, read = "entered", func(string) (string, error) { return key, nil }
+	}
+	table, err := config.Connected(as, read)
+	if err != nil {
+		return table, invalid("key", "is not stored any more: enter it again")
+	}
+	return table, nil
+}
+
+// Names are the models that the endpoint of a form lists. Old is the name of the model that the form changes.
+func (l languageModels) Names(ctx context.Context, m api.LanguageModel, key, old string) ([]string, error) {
+	var was api.LanguageModel
+	if old != "" {
+		var err error
+		if was, err = l.before(ctx, old, false); err != nil {
+			return nil, err
+		}
+	}
+	t, err := l.entered(&m, was, key)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, namesTime)
+	defer cancel()
+	names, err := remote.Names(ctx, t.Provider, remote.Config{BaseURL: t.BaseURL, Key: t.Key.Value, ExtraHeaders: t.ExtraHeaders})
+	if err != nil {
+		return nil, invalid("model", "can't be chosen from a list ("+err.Error()+"): enter its name")
+	}
+	return names, nil
 }
 
 // before is a model as it stands, and the zero one for a new one's name, which has to be free.
@@ -128,6 +171,9 @@ func replaceModel(now []api.LanguageModel, was, m api.LanguageModel) ([]api.Lang
 		return nil, &api.StateError{Kind: api.ErrConflict, Reason: "somebody else has changed this model: look at it again"}
 	}
 	for i := range now {
+		if m.Embeds && now[i].Embeds && i != at {
+			return nil, invalid("kind", "is that of "+now[i].Name+" already: change that one, or remove it")
+		}
 		now[i].Answers, now[i].Agent = now[i].Answers && !m.Answers, now[i].Agent && !m.Agent
 	}
 	if at >= 0 {
@@ -159,6 +205,12 @@ func (l languageModels) Remove(ctx context.Context, name string) error {
 // Test asks a model one question that a tool answers.
 func (l languageModels) Test(ctx context.Context, name string) (found string, well bool, err error) {
 	table, configured := l.ops.stores.Config.Models[name]
+	embeddings := l.ops.stores.Config.Embeddings
+	if embeds := name == embeddingsName; embeds && embeddings.Model == "" {
+		return "", false, api.Missing("model")
+	} else if configured = configured || embeds; !embeds {
+		embeddings = config.Embeddings{}
+	}
 	if !configured {
 		connected, err := l.ops.stores.Catalog.LanguageModels(ctx)
 		if err != nil {
@@ -171,10 +223,18 @@ func (l languageModels) Test(ctx context.Context, name string) (found string, we
 		if table, err = config.Connected(connected[at], l.ops.stores.Secrets.Read); err != nil {
 			return "Its stored key is not there: enter it again.", false, nil
 		}
+		if connected[at].Embeds {
+			embeddings = config.ConnectedEmbeddings(connected[at], table)
+		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, modelTrialTime)
 	defer cancel()
-	f := doctor.AskModel(ctx, name, table)
+	var f doctor.Finding
+	if embeddings.Model != "" {
+		f = doctor.AskEmbeddings(ctx, embeddings)
+	} else {
+		f = doctor.AskModel(ctx, name, table)
+	}
 	// What the doctor would have done is done in the configuration.
 	return strings.ReplaceAll(f.Found, "in [models."+name+"]", "in its form") + ".", f.Status != doctor.Problem, nil
 }
@@ -187,7 +247,8 @@ func (o *Service) UseModels(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return o.server.Models.Configure(config.WithConnected(o.stores.Config, connected, o.stores.Secrets.Read))
+	return errors.Join(o.server.Models.Configure(config.WithConnected(o.stores.Config, connected, o.stores.Secrets.Read)),
+		o.stores.UseEmbeddings(connected))
 }
 
 func modelAt(list []api.LanguageModel, name string) int {
@@ -199,8 +260,8 @@ func modelNameProblem(name string) string {
 	switch {
 	case name == "" || len(name) > 40:
 		return "must have 1 to 40 characters"
-	case name == model.Builtin:
-		return "is the built-in model's"
+	case name == model.Builtin || name == embeddingsName:
+		return "is taken: choose another"
 	case strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._") != "":
 		return "may have letters, digits, hyphens, points, and underscores"
 	}
@@ -208,14 +269,14 @@ func modelNameProblem(name string) string {
 }
 
 // checkModel refuses a model that is neither configured nor connected.
-func (o *Service) checkModel(ctx context.Context, name string) error {
+func (o *Service) checkModel(ctx context.Context, field, name string) error {
 	if _, ok := o.stores.Config.Models[name]; ok || name == "" || name == model.Builtin {
 		return nil
 	}
 	connected, err := o.stores.Catalog.LanguageModels(ctx)
-	if err != nil || modelAt(connected, name) >= 0 {
+	if at := modelAt(connected, name); err != nil || at >= 0 && !connected[at].Embeds {
 		return err
 	}
-	return invalid("model", fmt.Sprintf("there is no model %q: use builtin, connect one in the console (System, Models), or add "+
+	return invalid(field, fmt.Sprintf("there is no model %q: use builtin, connect one in the console (System, Models), or add "+
 		"[models.%s] to the configuration", name, name))
 }

@@ -49,7 +49,11 @@ func (o *Service) add(ctx context.Context, p api.Project, progress Progress) (so
 	if err := o.checkReaders(ctx, api.Project{}, p); err != nil {
 		return sources.Project{}, err
 	}
-	return o.stores.Source.Add(ctx, p, progress)
+	added, err := o.stores.Source.Add(ctx, p, progress)
+	if err == nil {
+		err = o.followIssues(ctx, added.Project)
+	}
+	return added, err
 }
 
 // setProject changes the settings of a project, and reads its documentation again where that takes it.
@@ -63,7 +67,10 @@ func (o *Service) setProject(ctx context.Context, p api.Project, progress Progre
 // checkSettings says what is wrong with a project's settings, for commands and pages alike, before anything is read or
 // stored. Problems name their fields.
 func (o *Service) checkSettings(ctx context.Context, p api.Project) error {
-	if err := o.checkModel(ctx, p.Model); err != nil {
+	if err := o.checkModel(ctx, "model", p.Model); err != nil {
+		return err
+	}
+	if err := o.checkModel(ctx, "agentModel", p.AgentModel); err != nil {
 		return err
 	}
 	p.Domain = idn.ASCII(p.Domain)
@@ -87,6 +94,9 @@ func (o *Service) set(ctx context.Context, p api.Project, progress Progress) (so
 		p.WebhookFile = ""
 	}
 	set, err := o.stores.Source.Set(ctx, p, progress)
+	if err == nil {
+		err = o.followIssues(ctx, set.Project)
+	}
 	return set, errors.Join(err, o.dropUnused(ctx, old))
 }
 

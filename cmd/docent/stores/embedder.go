@@ -5,25 +5,40 @@ import (
 	"errors"
 	"fmt"
 
+	"docent/api"
+	"docent/cmd/docent/config"
 	"docent/model"
 	"docent/model/remote"
 	"docent/search/meaning"
 )
 
-// openEmbedder makes the embedder of the configuration; nil if there is none.
-func (s *Stores) openEmbedder() (meaning.Embedder, error) {
-	c := s.Config.Embeddings
+// UseEmbeddings finds sections by the endpoint of embeddings of the configuration or, without one there, by the connected one.
+// It is called by one at a time.
+func (s *Stores) UseEmbeddings(connected []api.LanguageModel) error {
+	c, revision := config.EmbeddingsWith(s.Config, connected, s.Secrets.Read)
+	if revision == s.embedsBy {
+		return nil
+	}
+	if s.embedder != nil {
+		s.embedder.Close()
+	}
+	e, err := s.openEmbedder(c)
+	s.Library.UseEmbedder(e)
+	s.embedsBy = revision
+	return err
+}
+
+// openEmbedder makes the embedder of an endpoint; nil if it names no model.
+func (s *Stores) openEmbedder(c config.Embeddings) (meaning.Embedder, error) {
+	s.embedder = nil
 	if c.Model == "" {
 		return nil, nil
 	}
-	e, err := s.Embeds.Embedder("embeddings", remote.EmbedderConfig{
-		BaseURL: c.BaseURL, Model: c.Model, Key: c.Key.Value, Dimensions: c.Dimensions, Batch: c.Batch, Longest: c.Longest,
-		SectionPrefix: c.SectionPrefix, QuestionPrefix: c.QuestionPrefix, QuestionLimit: c.QuestionLimit.Duration,
-		Total: c.Timeout.Duration, Price: c.Price, DayTokens: c.DayTokens,
-	})
+	e, err := s.Embeds.Embedder("embeddings", c.Remote())
 	if err != nil {
 		return nil, err
 	}
+	s.embedder = e
 	if s.Shared != nil {
 		return sharedEmbedder{embedder{e}, s.Shared}, nil
 	}

@@ -46,7 +46,11 @@ type Stores struct {
 	Shared  *catalog.Shared // with other nodes; nil on a server that is alone
 	Nodes   *shared.Sources // the same of sources
 	others  sources.Nodes
-	Tasks   []task.Task // that one of the nodes does for all
+
+	embedder *remote.Embedder // nil if there is none
+	embedsBy string           // the revision of its settings
+
+	Tasks []task.Task // that one of the nodes does for all
 
 	// Turned is called when a pull request of the built-in host was merged or closed, if a server has set it.
 	Turned atomic.Pointer[func()]
@@ -83,8 +87,13 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 	if err := s.share(ctx); err != nil {
 		return s, err
 	}
-	embedder, err := s.openEmbedder()
+	connected, err := s.Catalog.LanguageModels(ctx)
 	if err != nil {
+		return s, err
+	}
+	embeddings, revision := config.EmbeddingsWith(c, connected, s.Secrets.Read)
+	embedder, err := s.openEmbedder(embeddings)
+	if s.embedsBy = revision; err != nil {
 		return s, fmt.Errorf("set up the embeddings: %w", err)
 	}
 	var written func([]search.SectionKey) (map[search.SectionKey][]string, error)

@@ -3,6 +3,7 @@ package article
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"codeberg.org/readeck/go-readability/v2"
@@ -85,7 +86,7 @@ var (
 		.page-nav, .VPDocFooter, .td-page-meta, .td-toc, .feedback, .page-feedback, .docs-feedback, .giscus,
 		.utterances, .rst-footer-buttons, .sphinxsidebar, div.related, .newsletter, .cookie-banner, .page-footer`)
 	// said are lines that belong to a page's frame.
-	said  = regexp.MustCompile(`(?i)^(?:✎\s*)?(?:edit (?:this page|page|on github|on gitlab|this page on .{1,30})|suggest (?:an |changes|edits?).{0,20}|was this (?:page |article |section )?helpful\??|skip to (?:main )?content|back to top|on this page|copy(?: page| code| link| to clipboard)?|table of contents|last (?:updated|modified)(?: on|:|at| by)? .{0,40}|report an issue.{0,20}|view (?:page )?source|show source|previous|next|← ?prev(?:ious)?|next ?→)$`)
+	said  = regexp.MustCompile(`(?i)^(?:✎\s*)?(?:edit (?:this page|page|on github|on gitlab|this page on .{1,30})|suggest (?:an |changes|edits?).{0,20}|was this (?:page |article |section )?helpful\??|skip to (?:main )?content|back to top|on this page|copy(?: page| code| link| to clipboard)?|table of contents:?|last (?:updated|modified)(?: on|:|at| by)? .{0,40}|report an issue.{0,20}|view (?:page )?source|show source|previous|next|← ?prev(?:ious)?|next ?→)$`)
 	lines = selects("p, div, a, span, small")
 )
 
@@ -97,13 +98,14 @@ func withoutChrome(top *html.Node) {
 		}
 	}
 	for _, n := range all(top, lines) {
-		if n == top || within(n, top, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Pre) || longer(n, 80) {
+		if n == top || within(n, top, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Pre, atom.Code) || longer(n, 80) {
 			continue
 		}
 		if t := text(n); t != "" && said.MatchString(t) && first(n, keeps) == nil {
 			drop(n)
 		}
 	}
+	withoutContents(top)
 	var gone []*html.Node
 	for n := range top.Descendants() {
 		if n.Type == html.CommentNode {
@@ -113,6 +115,64 @@ func withoutChrome(top *html.Node) {
 	for _, n := range gone {
 		drop(n)
 	}
+}
+
+// withoutContents takes out lists of nothing but links to what follows on the page, if they stand before its first section
+// or are named so, with the heading that names them: its table of contents, which answers nothing.
+func withoutContents(top *html.Node) {
+	const least = 3 // links
+	ids, begins, sections, i := map[string]int{}, map[*html.Node]int{}, 0, 0
+	for n := range top.Descendants() {
+		i++
+		for _, id := range []string{attr(n, "id"), attr(n, "name")} {
+			if _, known := ids[id]; !known && id != "" {
+				ids[id] = i
+			}
+		}
+		switch n.DataAtom {
+		case atom.Ul, atom.Ol:
+			begins[n] = i
+		case atom.H2, atom.H3, atom.H4:
+			if sections == 0 && !contentsName.MatchString(headingOf(n)) {
+				sections = i
+			}
+		}
+	}
+	for _, list := range all(top, contentsList) {
+		toBelow := all(list, links)
+		if len(toBelow) < least || slices.ContainsFunc(toBelow, func(a *html.Node) bool {
+			id, here := strings.CutPrefix(attr(a, "href"), "#")
+			return !here || ids[id] <= begins[list]
+		}) || saysMore(list) {
+			continue
+		}
+		before := list.PrevSibling
+		for before != nil && before.Type != html.ElementNode && strings.TrimSpace(before.Data) == "" {
+			before = before.PrevSibling
+		}
+		named := before != nil && before.Type == html.ElementNode && !longer(before, 80) && contentsName.MatchString(headingOf(before))
+		if named && before.DataAtom != atom.H1 {
+			drop(before)
+		}
+		if named || begins[list] < sections {
+			drop(list)
+		}
+	}
+}
+
+var (
+	contentsList = selects("ul, ol")
+	contentsName = regexp.MustCompile(`(?i)^\W*(?:(?:table of )?contents|on this page|in this (?:article|guide|page)|toc)\W*$`)
+)
+
+// saysMore reports whether a list has text that is no link's.
+func saysMore(list *html.Node) bool {
+	for n := range list.Descendants() {
+		if n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" && !within(n, list, atom.A) {
+			return true
+		}
+	}
+	return false
 }
 
 var keeps = selects("h1, h2, h3, h4, h5, h6, pre, table, img")

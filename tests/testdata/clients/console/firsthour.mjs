@@ -46,6 +46,12 @@ await step("the first question is answered, with its sources", page, async () =>
   await link("Continue").click();
 });
 
+await step("a model is offered, and connected later", page, async () => {
+  await heading("Connect a model (optional)").waitFor();
+  await axe(page, "the offer of a model");
+  await link("Skip").click();
+});
+
 await step("both keys are made, shown once, and copied", page, async () => {
   await button("Create both keys").click();
   await page.getByText("Copy both keys now.").waitFor();
@@ -57,7 +63,7 @@ await step("both keys are made, shown once, and copied", page, async () => {
   }
   await page.reload();
   assert.equal(await page.getByText(keys.admin).count(), 0, "the key is shown a second time");
-  await link(`To the overview of ${domain}`).click();
+  await link("Open dashboard").click();
   await heading(domain).waitFor();
 });
 
