@@ -660,6 +660,8 @@ func (o *Correct) below(p Pair, at []located) (out []located, oneEach bool) {
 // doubt says why it is not certain what is meant, and what could be said instead.
 func (o *Correct) doubt(r *Run, p Pair, at []located, why string) *Doubt {
 	d := &Doubt{Why: why, Pair: p}
+	named, _ := o.below(p, at) // offered first
+	at = append(named, slices.DeleteFunc(slices.Clone(at), func(l located) bool { return slices.Contains(named, l) })...)
 	for _, page := range pagesOf(at) {
 		d.Files = append(d.Files, page.Path)
 		own := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != page })
