@@ -104,7 +104,7 @@ func TestAConversationReachesPeople(t *testing.T) {
 	if !strings.Contains(list, api.IssuesURL) {
 		t.Errorf("the webhooks are\n%s", list)
 	}
-	set(`{"widget": {"contact": "form"}}`)
+	set(`{"widget": {"contactIssues": false}}`)
 	if list := harness.Docent(t, "webhook", "list", "--data", data); strings.Contains(list, api.IssuesURL) {
 		t.Errorf("with the setting off:\n%s", list)
 	}

@@ -143,6 +143,7 @@ async function accessible(name, page) {
   await page.keyboard.press("Enter");
   await page.getByRole("dialog").waitFor({ state: "hidden" });
   await page.keyboard.press("Control+k");
+  await box.fill("");
   const recent = page.getByRole("navigation", { name: "Recent searches" }).getByRole("button", { name: "moor" });
   await recent.waitFor();
   await accessible(`${name}, recent searches`, page);
