@@ -598,7 +598,8 @@ func (q *reader) arrow(i int) {
 		}
 	}
 	if i == from || i-from >= 8 || i+1 >= to || to-i >= 8 || to-from <= 3 ||
-		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word }) {
+		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word || pageFile(t.text) }) ||
+		slices.ContainsFunc(q.toks[i+1:to], func(t token) bool { return beforePlace[t.low] }) {
 		return
 	}
 	whole := edit.Pair{Old: q.run(from, i), New: q.run(i+1, to)}
@@ -611,6 +612,9 @@ func (q *reader) arrow(i int) {
 		last.Whole, last.Literal = true, false
 	}
 }
+
+// beforePlace are words before a place, which is no part of what is to stand there.
+var beforePlace = wordSet(`in on at for from of within throughout everywhere`)
 
 // arrowWithin reads 'a -> b', quotes and all.
 func (q *reader) arrowWithin(i int) {
