@@ -9,6 +9,7 @@ import (
 	"docent/agent/say"
 	"docent/agent/workspace"
 	"docent/api"
+	"docent/internal/brief"
 )
 
 // Undo takes back an earlier instruction of the job, or a commit of the repository.
@@ -24,7 +25,7 @@ func (o *Undo) Todo() string {
 	return "Undo the last instruction"
 }
 
-func (o *Undo) what() string { return "commit " + say.OneLine(o.Commit, 12) }
+func (o *Undo) what() string { return "commit " + brief.Bytes(o.Commit, 12, "") }
 
 func (o *Undo) Run(r *Run) error {
 	if len(r.Done) > 0 {
@@ -89,7 +90,11 @@ func (o *Undo) Run(r *Run) error {
 	}
 	r.Undone = true
 	r.Did("Undid %s: %s as before", what, say.Count(n, "file"))
-	r.headline("undo %s", what)
+	if o.Commit != "" {
+		r.headline("revert %s", what)
+	} else {
+		r.headline("undo %s", what)
+	}
 	return nil
 }
 

@@ -122,9 +122,9 @@ func (p page) Side() bool { return p.Nav || p.Name == "manual" }
 var help = map[string]string{
 	"account": "console/people", "analytics": "console/analytics", "audit": "console/people", "authorize": "assistant/mcp", "automation": "agent/automations",
 	"automations": "agent/automations", "connect": "api/outgoing-webhooks", "conversations": "console/conversations",
-	"forget": "console/conversations", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "concepts/jobs#in-the-console",
+	"forget": "console/conversations", "gap": "console/gaps", "gaps": "console/gaps", "hooks": "api/outgoing-webhooks", "job": "concepts/jobs#in-the-console",
 	"jobs": "concepts/jobs#in-the-console", "keys": "api/keys#in-the-console", "models": "deploy/models", "overview": "console#overview",
-	"people": "console/people", "playground": "console/playground", "projects": "console", "pulls": "agent/pull-requests#on-the-built-in-code-host",
+	"people": "console/people", "playground": "console/playground", "projects": "console", "pull": "agent/pull-requests#on-the-built-in-code-host", "pulls": "agent/pull-requests#on-the-built-in-code-host",
 	"reference": "api/overview", "report": "console/report", "settings": "concepts/projects#check-change-or-remove-a-project", "setup": "console/setup",
 	"sources": "deploy/sources#in-the-console", "system": "console/system", "thread": "console/conversations", "webhook": "api/webhooks",
 	"widget": "assistant/widget",
@@ -142,7 +142,7 @@ func (p page) Current(at string) string {
 	switch {
 	case p.Path == at:
 		return "page"
-	case at != p.Base && at != "/console" && strings.HasPrefix(p.Path, at+"/"):
+	case at != p.Base && at != "/console" && at != "/console/system" && strings.HasPrefix(p.Path, at+"/"):
 		return "true"
 	}
 	return ""
@@ -157,7 +157,8 @@ func (s *Server) page(v *Visit, name, title string, view any) page {
 	p.ByKey = v.Who.Rights.Key != nil
 	if v.SignedIn {
 		p.Who, p.Person, p.Token = v.Who.Name, v.Who.Person.ID != "", v.formToken()
-		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && !strings.HasPrefix(p.Path, "/console/setup")
+		p.Nav = (p.Path == "/console" || strings.HasPrefix(p.Path, "/console/")) && !strings.HasPrefix(p.Path, "/console/setup") ||
+			p.Base != "" && strings.HasPrefix(p.Path, "/pulls/")
 	}
 	return p
 }

@@ -148,6 +148,8 @@ func (s *handler) askerNames(ctx context.Context, project api.Project) func(id s
 				}
 			}
 			return automations[id]
+		case id == "link": // who came by the printed one
+			return "Operator"
 		}
 		if _, known := people[id]; !known {
 			p, err := s.Catalog.Person(ctx, api.PersonID(id))
