@@ -3,7 +3,6 @@ GO      ?= go
 BIN     := bin/docent
 # The version that `docent version` says: the last tag and what came after it.
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null | sed 's/^v//')
-MODULE  := $(shell sed -n 's/^module //p' go.mod)
 
 .PHONY: all help build run dev docs demo test test-all torture torture-nodes measure-nodes lint fmt vet fuzz bench microbench bench-journal clean
 
@@ -13,7 +12,7 @@ help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
 
 build: ## build the one static binary, bin/docent
-	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X $(MODULE)/cmd/docent/build.Version=$(VERSION)" -o $(BIN) ./cmd/docent
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o $(BIN) ./cmd/docent
 
 run: build ## serve the data directory ./data on 127.0.0.1:8080
 	$(BIN) serve --data ./data --listen 127.0.0.1:8080

@@ -157,7 +157,7 @@ var colour = regexp.MustCompile(`^#[0-9a-f]{6}$`)
 func (p *problems) widget(w Widget) {
 	for _, c := range []struct{ field, value string }{{"widget.accent", w.Accent}, {"widget.accentDark", w.AccentDark}} {
 		if c.value != "" && !colour.MatchString(c.value) {
-			p.add(c.field, "must be a colour such as #0b57d0")
+			p.add(c.field, "must be a color such as #0b57d0")
 		}
 	}
 	oneOf := func(field, value string, of ...string) {

@@ -347,3 +347,41 @@ func TestThePartsListOfABinaryIsWhole(t *testing.T) {
 		}
 	}
 }
+
+// The formula has the archives of this release, with their sums.
+func TestTheFormulaOfAReleaseInstallsIt(t *testing.T) {
+	dist, archives := snapshot(t)
+	formula, err := os.ReadFile(filepath.Join(dist, "homebrew", "Formula", "docent.rb"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range archives {
+		goos, goarch, _ := strings.Cut(a.system, "/")
+		name := fmt.Sprintf("docent_%s_%s_%s.tar.gz", a.version, goos, goarch)
+		content, err := os.ReadFile(filepath.Join(dist, name))
+		if goos == "windows" {
+			continue
+		}
+		sum := sha256.Sum256(content)
+		at := bytes.Index(formula, []byte("/"+name+`"`))
+		if err != nil || at < 0 || !bytes.Contains(formula[at:min(at+300, len(formula))], []byte(hex.EncodeToString(sum[:]))) {
+			t.Errorf("the formula has no %s, or another sum of it: %v", name, err)
+		}
+	}
+	if ruby, err := exec.LookPath("ruby"); err == nil {
+		run(t, command(t, ruby, "-c", filepath.Join(dist, "homebrew", "Formula", "docent.rb")))
+	}
+}
+
+// The chart of a release is whole: Helm's own engine renders it, and it names the image of this release.
+func TestTheChartOfAReleaseIsSound(t *testing.T) {
+	dist, archives := snapshot(t)
+	found, err := filepath.Glob(filepath.Join(dist, "docent-chart-*.tgz"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%q: %v", found, err)
+	}
+	text := run(t, command(t, filepath.Join(top, "bin", "docent-manifests"), found[0]))
+	if want := "/docent:" + archives[0].version + "\n"; !strings.Contains(text, want) {
+		t.Errorf("nothing names the image …%s\n%s", want, text)
+	}
+}

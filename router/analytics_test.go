@@ -64,6 +64,7 @@ type analytics struct {
 	next     string
 	last     insights.AnalyticsQuery
 	counted  []string
+	read     []string
 }
 
 func (a *analytics) ask(q insights.AnalyticsQuery) (string, error) {
@@ -109,6 +110,12 @@ func (a *analytics) RecordSearch(project api.ProjectID, client, query string, re
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counted = append(a.counted, fmt.Sprintf("%s %q =%d", project, query, results))
+}
+
+func (a *analytics) RecordRead(project api.ProjectID, way, page string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.read = append(a.read, fmt.Sprintf("%s %s %s", project, way, page))
 }
 
 // asked puts a question and gives the ids that came with the answer.

@@ -68,8 +68,8 @@ func (s *Server) pose(x *exchange, req *http.Request, form stream.Form) (turn th
 func (s *Server) question(x *exchange, req *http.Request, form stream.Form) (id api.ThreadID, ask thread.Ask, err error) {
 	var q reqbody.Question
 	switch form {
-	case stream.Completions:
-		q, err = s.complete(x, req)
+	case stream.Completions, stream.Responses:
+		q, err = s.complete(x, req, form)
 	case stream.AGUI:
 		run, failed := decode(s, x, req, reqbody.DecodeRun)
 		q, err, x.asked = run.Question, failed, stream.Asked{Thread: run.ThreadID, Run: run.RunID}

@@ -20,9 +20,9 @@ import (
 // The operations that clients of OpenAI's API call: a project's domain is the name of a model, its key is the API key, and
 // an answer is a turn as any other.
 
-// complete reads a request for a chat completion: the question, and how its answer is to be written.
-func (s *Server) complete(x *exchange, req *http.Request) (reqbody.Question, error) {
-	c, err := decode(s, x, req, reqbody.DecodeCompletion)
+// complete reads a request for a chat completion or a response: the question, and how its answer is to be written.
+func (s *Server) complete(x *exchange, req *http.Request, form stream.Form) (reqbody.Question, error) {
+	c, err := decode(s, x, req, func(raw []byte) (reqbody.Completion, error) { return reqbody.DecodeCompletion(raw, form) })
 	if err != nil {
 		return c.Question, err
 	}
@@ -33,7 +33,7 @@ func (s *Server) complete(x *exchange, req *http.Request) (reqbody.Question, err
 	if p.ID != x.project.ID {
 		return c.Question, noModel(x)
 	}
-	x.whole, x.asked = !c.Stream, stream.Asked{Model: x.project.Domain, Created: x.started, Usage: c.Usage}
+	x.whole, x.asked = !c.Stream, stream.Asked{Model: x.project.Domain, Created: x.started, Usage: c.Usage, Previous: c.Previous}
 	return c.Question, nil
 }
 
@@ -80,8 +80,8 @@ func (s *Server) inOnePiece(x *exchange, req *http.Request, turn *thread.Turn, f
 	if turn.Key != "" {
 		x.Header().Set(threadKeyHeader, turn.Key)
 	}
-	if form == stream.Completions {
-		return encode(x, http.StatusOK, answer.Completion(x.project.Domain, x.started, string(turn.Thread), turn.Key))
+	if x.openai {
+		return encode(x, http.StatusOK, answer.As(form, x.asked, string(turn.Thread), turn.Key))
 	}
 	return encode(x, http.StatusOK, client.Whole(answer, string(turn.Thread), turn.Key, x.key.Kind == api.AdminKey))
 }

@@ -1,6 +1,8 @@
 package router_test
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +86,79 @@ data: [DONE]
 	refused := h.json(503, "POST", chat, h.assistant, strings.Replace(eachForm, `"stream":true`, `"stream":false`, 1))["error"].(map[string]any)
 	if refused["message"] != "it broke" || refused["code"] != "no_answer" || refused["type"] != "server_error" {
 		t.Errorf("a fault is %v", refused)
+	}
+}
+
+// What a client of OpenAI's Responses sends is a question as any other; the next one goes on in its thread.
+func TestAResponseIsAQuestion(t *testing.T) {
+	h := build(t)
+	const responses = "/v1/responses"
+	got := h.json(200, "POST", responses, h.assistant, `{"model":"docs.acme.example","instructions":"You are a pirate.","user":"u1","tools":[{"type":"web_search"}],
+		"input":[{"role":"developer","content":"Speak."},{"role":"user","content":"One?"},{"type":"reasoning","id":"rs_1","summary":[]},
+		{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Yes [1].\n\nSources:\n1. [Page](https://docs.acme.example/page)\n","annotations":[]}]},
+		{"role":"user","content":[{"type":"input_text","text":"And two?"},{"type":"input_image","image_url":"data:x"}]}]}`)
+	asked := h.threads.last
+	if asked.Text != "And two?" || asked.Caller != "u1" || asked.Setting != "You are a pirate.\n\nSpeak." || !asked.New || len(asked.Before) != 2 ||
+		asked.Before[1] != (model.Message{Role: "assistant", Text: "Yes [1]."}) {
+		t.Errorf("asked %+v", asked)
+	}
+	said := got["output"].([]any)[0].(map[string]any)["content"].([]any)[0].(map[string]any)
+	text, cited := said["text"].(string), said["annotations"].([]any)[0].(map[string]any)
+	at := []rune(text)[int(cited["start_index"].(float64)):int(cited["end_index"].(float64))]
+	if text != "Hello \"world\"\n\n\nSources:\n1. [Page](https://docs.acme.example/page)\n" || string(at) != "[Page](https://docs.acme.example/page)" {
+		t.Errorf("the text is %q, cited at %q", text, string(at))
+	}
+	if got["status"] != "completed" || got["previous_response_id"] != nil || got["metadata"].(map[string]any)["thread_key"] != "tk_secret" {
+		t.Errorf("answered %v", got)
+	}
+	id, thread := got["id"].(string), got["metadata"].(map[string]any)["thread_id"]
+	next := h.json(200, "POST", responses, h.assistant, `{"model":"docs.acme.example","user":"u1","input":"Three?","previous_response_id":"`+id+`"}`)
+	if asked := h.threads.last; asked.New || asked.Text != "Three?" || next["previous_response_id"] != id || next["metadata"].(map[string]any)["thread_id"] != thread {
+		t.Errorf("in the thread it is asked as %+v and answered %v", asked, next)
+	}
+	for body, want := range map[string]int{`{"model":"docs.acme.example"}`: 400, `{"model":"docs.acme.example","input":[]}`: 400, `{"model":"docs.acme.example","input":" "}`: 400,
+		`{"model":"docs.acme.example","input":[{"type":"function_call_output","output":"x"}]}`: 400, `{"model":"gpt-5","input":"q"}`: 404,
+		`{"model":"docs.acme.example","input":"q","previous_response_id":"resp_123"}`: 404} {
+		if problem := h.json(want, "POST", responses, h.assistant, body)["error"].(map[string]any); problem["message"] == "" {
+			t.Errorf("%s: %v", body, problem)
+		}
+	}
+	h.text(204, "OPTIONS", responses, "", "")
+}
+
+func TestAResponseIsStreamed(t *testing.T) {
+	h := build(t)
+	ask := `{"model":"docs.acme.example","stream":true,"input":"Hi?"}`
+	body, res := h.text(200, "POST", "/v1/responses", h.assistant, ask)
+	header(t, res, "Content-Type", "text/event-stream")
+	var kinds []string
+	var last struct {
+		Number   int `json:"sequence_number"`
+		Response map[string]any
+	}
+	for event := range strings.SplitSeq(strings.TrimSpace(body), "\n\n") {
+		kind, data, _ := strings.Cut(event, "\ndata: ")
+		kinds = append(kinds, strings.TrimPrefix(kind, "event: "))
+		if err := json.Unmarshal([]byte(data), &last); err != nil || last.Number != len(kinds)-1 {
+			t.Errorf("%q is event %d: %v", data, last.Number, err)
+		}
+	}
+	const item, part, words = "response.output_item.", "response.content_part.", "response.output_text."
+	if want := []string{"response.created", "response.in_progress", item + "added", part + "added", words + "delta", words + "delta", words + "delta",
+		words + "annotation.added", words + "done", part + "done", item + "done", "response.completed"}; !slices.Equal(kinds, want) {
+		t.Errorf("streamed %q", kinds)
+	}
+	text := last.Response["output"].([]any)[0].(map[string]any)["content"].([]any)[0].(map[string]any)["text"]
+	if text != "Hello \"world\"\n\n\nSources:\n1. [Page](https://docs.acme.example/page)\n" {
+		t.Errorf("at the end the text is %q", text)
+	}
+	h.threads.answer = func(_ thread.Ask, log *stream.Log) {
+		log.Append(stream.Part{Kind: stream.Error, Text: "it broke"})
+		log.Close()
+	}
+	if body, _ := h.text(200, "POST", "/v1/responses", h.assistant, ask); !strings.Contains(body, "event: error\ndata: ") ||
+		!strings.Contains(body, `"status":"failed","error":{"code":"server_error","message":"it broke"}`) {
+		t.Errorf("a fault is streamed as %s", body)
 	}
 }
 

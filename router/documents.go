@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/api/client"
+	"docent/persistence/catalog/insights"
 	"docent/router/reqbody"
 )
 
@@ -74,5 +75,6 @@ func (s *Server) readPage(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return api.Named(err, "page")
 	}
+	s.Analytics.RecordRead(x.project.ID, insights.ByTools, p.Path)
 	return encode(x, http.StatusOK, client.Page{Path: p.Path, Content: p.Content, Title: p.Title, URL: p.URL})
 }

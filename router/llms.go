@@ -2,6 +2,7 @@ package router
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/internal/gzipped"
+	"docent/persistence/catalog/insights"
 	"docent/router/llms"
 )
 
@@ -32,6 +34,7 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 		return nil
 	}
 	if name == "llms-full.txt" {
+		s.Analytics.RecordRead(x.project.ID, insights.ByMarkdown, name)
 		h.Set("Content-Type", markdownType)
 		h.Add("Vary", "Accept-Encoding")
 		x.deadline()
@@ -43,28 +46,14 @@ func (s *Server) readLLMS(x *exchange, req bunrouter.Request) error {
 		return api.Named(gzipped.To(x, full), "documentation")
 	}
 	var b bytes.Buffer
-	if name == "llms.txt" {
-		pages, err := s.Documents.Published(req.Context(), x.project.ID)
-		if err != nil {
-			return err
-		}
-		if err := llms.Index(&b, x.project, pages, base); err != nil {
-			return err
-		}
-		write(x, http.StatusOK, markdownType, b.Bytes())
-		return nil
-	}
-	path, ok := llms.Asked(name)
-	if !ok && !strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "text/markdown") {
-		return api.Missing("page")
-	}
-	page, err := s.Documents.Page(req.Context(), x.project.ID, path, nil)
+	markdown := strings.Contains(strings.Join(req.Header.Values("Accept"), ","), "text/markdown")
+	p := x.project
+	p.SiteURL = cmp.Or(p.SiteURL, s.Documents.Address(p.ID))
+	read, err := llms.Write(req.Context(), &b, name, markdown, p, s.Documents, base)
 	if err != nil {
 		return api.Named(err, "page")
 	}
-	if err := llms.Page(&b, page); err != nil {
-		return err
-	}
+	s.Analytics.RecordRead(p.ID, insights.ByMarkdown, read)
 	write(x, http.StatusOK, markdownType, b.Bytes())
 	return nil
 }

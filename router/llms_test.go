@@ -34,6 +34,12 @@ func TestPagesAreReadAsMarkdown(t *testing.T) {
 	h.json(404, "GET", at+"nowhere.md", h.assistant, "")
 	h.json(404, "GET", at+"start.mdx", h.assistant, "")
 
+	h.json(200, "POST", "/discovery/v1/page/docs.acme.example", h.assistant, `{"path":"guide/start"}`)
+	h.text(200, "GET", at+"guide/start", h.assistant, "", "Accept", "text/markdown")
+	if got, want := strings.Join(h.stats.read, ", "), "acme markdown llms.txt, acme markdown llms-full.txt, acme markdown guide/start.mdx, "+
+		"acme tools guide/start.mdx, acme markdown guide/start.mdx"; got != want {
+		t.Errorf("counted %s, want %s", got, want)
+	}
 	h.json(401, "GET", at+"llms.txt", "", "")
 	h.json(404, "GET", "/llms/two.acme.example/llms.txt", h.assistant, "")
 	h.json(401, "GET", "/llms/nowhere.example/llms.txt", "", "")

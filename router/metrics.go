@@ -45,7 +45,7 @@ func (m *streamMetrics) end(how string) { m.ends[how].Inc() }
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	var (
 		open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "docent_streams_open",
-			Help: "Streams that are being written, by form: the assistant's v1, v2 and openai, and those that follow a job."},
+			Help: "Streams that are being written, by form: the assistant's v1, v2, openai, responses and ag-ui, and those that follow a job."},
 			[]string{"form"})
 		parts = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "docent_stream_parts_total",
 			Help: "Parts of answers and events of jobs written to readers."}, []string{"form"})
@@ -109,7 +109,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return sm
 	}
 	m.jobs = form("job")
-	for f, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2", stream.Completions: "openai", stream.AGUI: "ag-ui"} {
+	for f, name := range map[stream.Form]string{stream.DataStream: "v1", stream.UIMessages: "v2", stream.Completions: "openai", stream.Responses: "responses", stream.AGUI: "ag-ui"} {
 		m.streams[f] = form(name)
 		m.streams[f].first, m.streams[f].whole = first.WithLabelValues(name), whole.WithLabelValues(name)
 	}

@@ -119,7 +119,7 @@ type Reviews interface {
 }
 
 // Analytics tell what was asked, rated and searched for. A cursor that they did not give is api.ErrInvalid.
-// RecordSearch does not wait; client tells searchers apart and is not kept.
+// RecordSearch and RecordRead do not wait; client tells searchers apart and is not kept.
 type Analytics interface {
 	Questions(ctx context.Context, q insights.AnalyticsQuery) ([]api.QuestionRow, string, error)
 	Totals(ctx context.Context, q insights.AnalyticsQuery) (insights.QuestionTotals, error)
@@ -128,4 +128,5 @@ type Analytics interface {
 	PageFeedback(ctx context.Context, q insights.AnalyticsQuery) ([]insights.PageCount, string, error)
 	Searches(ctx context.Context, q insights.AnalyticsQuery) (list []insights.SearchCount, next string, total int, err error)
 	RecordSearch(project api.ProjectID, client, query string, results int)
+	RecordRead(project api.ProjectID, way, page string)
 }

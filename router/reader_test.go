@@ -42,7 +42,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 	none := []string{"/v2/agent/:projectId/job", "/v2/agent/:projectId/job/:id/message", "/v2/agent/:projectId/job/:id/archive",
 		"/v2/agent/:projectId/job/:id/cancel", "/v1/agent/:projectId/job", "/v1/project/update/:projectId",
 		"/discovery/v1/feedback/:domain", "/v1/feedback/:domain", "/mcp/agent/:projectId"}
-	body := `{"model":"docs.acme.example","fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"query":"pay",` +
+	body := `{"model":"docs.acme.example","fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"input":"pay?","query":"pay",` +
 		`"path":"staff","groups":["staff"],` + staff + `,"questions":[{"question":"pay?",` + staff + `}],"prompt":"pay",` +
 		`"threadId":"t","runId":"r","forwardedProps":{` + staff + `},"messageId":"m"}`
 	refused := 0
@@ -77,7 +77,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 			}
 		}
 	}
-	if want := 2 * 11; refused != want { // assistant 1 and 2, search, page with and without a prefix, completions, AG-UI, and the evaluation
+	if want := 2 * 12; refused != want { // assistant 1 and 2, search, page with and without a prefix, completions, responses, AG-UI, and the evaluation
 		t.Errorf("%d requests were refused, want %d", refused, want)
 	}
 	if h.threads.asked > 0 || h.docs.last.Text != "" {

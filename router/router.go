@@ -345,6 +345,7 @@ func (s *Server) table() []route {
 		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
 		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
+		{"POST", "/v1/responses", compatible, s.ask(stream.Responses)},
 		{"POST", "/v1/ag-ui/:domain", assistant, s.ask(stream.AGUI)},
 		{"GET", "/v1/models", compatible, s.listModels},
 		{"GET", "/v1/models/:model", compatible, s.readModel},

@@ -19,7 +19,7 @@ type PageInfo struct {
 	Own         bool   // in the site's own language
 	Sections    int
 	Crumbs      []string // titles of the groups or folders above it
-	Order       uint8    // place in the navigation of its first pages, from 1; 0 of any other
+	Order       int      // place in the navigation of its source, from 1; 0 if it is not known
 	Source      string   // label of the project's source; empty if it has only one
 }
 
@@ -42,13 +42,15 @@ func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s 
 	}
 	var list []PageInfo
 	err := l.eachOpen(ctx, project, nil, func(from *Source, several bool, s *snapshot) error {
+		m := s.labels()
+		places := m.Places()
 		for at, r := range s.pages {
 			if r.Hidden || !shown(s, uint32(at)) {
 				continue
 			}
-			p := PageInfo{Path: from.path(r.Path), Title: r.Title, Description: r.Description, URL: s.url(r, ""),
+			p := PageInfo{Path: from.path(r.Path), Title: r.Title, Description: m.Description(r), URL: s.url(r, ""),
 				Language: r.Locale, Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections),
-				Crumbs: r.Crumbs, Order: r.Order}
+				Crumbs: r.Crumbs, Order: places[r.UID]}
 			if len(r.Versions) > 0 {
 				p.Version = r.Versions[0]
 			}

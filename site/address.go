@@ -187,7 +187,7 @@ func (s *Site) Listed(p string) (Place, bool) {
 	if !ok || at.title == "" {
 		return Place{}, false
 	}
-	return Place{Names: []string{at.title}, Hidden: at.hidden}, true
+	return Place{Names: []string{at.title}, Hidden: at.hidden, Seq: at.seq}, true
 }
 
 // Rules are what the site's settings say of the text of its pages.

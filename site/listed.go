@@ -25,6 +25,7 @@ type listedPage struct {
 	address string // empty if the generator's rule says it
 	title   string
 	hidden  bool
+	seq     int // from 1
 }
 
 func (s *Site) openMdBook(read func(string) ([]byte, error)) {
@@ -127,7 +128,7 @@ func (s *Site) readSummary(file string, read func(string) ([]byte, error)) {
 	eachSummary(raw, func(page, title string, _ []string) {
 		page = path.Join(path.Dir(file), page)
 		if _, twice := s.listed[page]; !twice {
-			s.listed[page] = listedPage{title: title}
+			s.listed[page] = listedPage{title: title, seq: len(s.listed) + 1}
 		}
 	})
 }
@@ -180,7 +181,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 		tabs[id] = map[string]any{"section": tab.Name, "slug": tab.Slug, "skip-slug": tab.Skip}
 	}
 	if page := text(doc.Landing["path"]); page != "" {
-		s.listed[path.Join(folder, page)] = listedPage{title: text(doc.Landing["page"])}
+		s.listed[path.Join(folder, page)] = listedPage{title: text(doc.Landing["page"]), seq: 1}
 	}
 	s.walkFern(doc.Navigation, folder, "", false, tabs)
 	for n, v := range doc.Versions {
@@ -211,13 +212,13 @@ func (s *Site) walkFern(node any, folder, above string, hidden bool, tabs map[st
 		}
 		here := hidden || n["hidden"] == true
 		if page := text(n["page"]); page != "" {
-			s.listed[path.Join(folder, text(n["path"]))] = listedPage{"/" + fernPath(above, n, "page"), page, here}
+			s.listed[path.Join(folder, text(n["path"]))] = listedPage{"/" + fernPath(above, n, "page"), page, here, len(s.listed) + 1}
 			continue
 		}
 		if section := text(n["section"]); section != "" {
 			at := fernPath(above, n, "section")
 			if own := text(n["path"]); own != "" {
-				s.listed[path.Join(folder, own)] = listedPage{"/" + at, section, here}
+				s.listed[path.Join(folder, own)] = listedPage{"/" + at, section, here, len(s.listed) + 1}
 			}
 			s.walkFern(n["contents"], folder, at, here, tabs)
 		}

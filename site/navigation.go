@@ -24,6 +24,7 @@ type Place struct {
 	Docs     string   // the product, if each has versions of its own
 	Language string
 	Order    uint8 // from 1, of the first pages; 0 for those after them
+	Seq      int   // the place among all, from 1; 0 if it is not known
 	Hidden   bool  // it is in the navigation, and readers do not see it there
 }
 

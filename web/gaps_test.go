@@ -358,9 +358,10 @@ func TestAnalyticsShowTheirNumbersAsTablesAndFiles(t *testing.T) {
 	h.rotation()
 	h.agent.docs = "Keys."
 	h.ask("@SUM(A1)", "=cmd|' /C calc'!A0")
+	h.catalog.RecordRead("acme", "tools", "guides/keys.md")
 	b := h.visitor("viewer")
 	page, _ := b.text(200, acme+"/analytics?days=7")
-	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, "Lonely", "1 of 2 pages", "Web", "uplot.min."} {
+	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, `<tr><td>guides/keys.md</td><td class="num">1</td><td class="num">0</td></tr>`, "Lonely", "1 of 2 pages", "Web", "uplot.min."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
@@ -369,7 +370,8 @@ func TestAnalyticsShowTheirNumbersAsTablesAndFiles(t *testing.T) {
 		t.Errorf("today is in the tables %d times", n)
 	}
 	for part, want := range map[string]string{"days": "2026-11-21,6,1,5,0,0,0,1,120,120", "topics": "'=cmd|", "searches": "search,times,last",
-		"cited": "https://docs.acme.example/guides/keys,Keys,1", "never": "Lonely", "callers": "'@SUM(A1)"} {
+		"cited": "https://docs.acme.example/guides/keys,Keys,1", "never": "Lonely", "callers": "'@SUM(A1)",
+		"agents": "guides/keys.md,1,0"} {
 		res := b.do("GET", acme+"/analytics.csv?days=7&part="+part, nil)
 		text := bodyOf(t, res)
 		if res.StatusCode != 200 || !strings.Contains(text, want) || res.Header.Get("Content-Type") != "text/csv; charset=utf-8" {

@@ -170,7 +170,7 @@ func (o *LabelFences) Todo() string {
 func (o *LabelFences) Within(s Scope) Operation { return again(o, s) }
 
 func (o *LabelFences) Run(r *Run) error {
-	n, files, err := r.editEach("code fences labelled", func(p *markup.Page) (edits []markup.Edit, err error) {
+	n, files, err := r.editEach("code fences labeled", func(p *markup.Page) (edits []markup.Edit, err error) {
 		for _, c := range p.Code {
 			if !workspace.IsPage(p.Path) || c.Inline || c.Lang != "" || c.Info != "" || c.Span.Start == c.Inner.Start {
 				continue

@@ -17,14 +17,17 @@ type Asked struct {
 	Created time.Time
 	Usage   bool // is told at the end
 
+	Previous    string // response that the question goes on from
 	Thread, Run string // of AG-UI, as the client calls them
 }
 
-// A completion is what the encoder knows of an answer in the form of OpenAI's chat completions, or of AG-UI.
+// A completion is what the encoder knows of an answer in one of OpenAI's forms, or of AG-UI.
 type completion struct {
 	Asked
 	head    []byte // of each event, up to what is new in it
 	length  int    // characters so far
+	said    []byte // the text so far, of a response
+	events  int    // of a response so far
 	listing listing
 }
 
@@ -219,17 +222,30 @@ type completionMessage struct {
 	Annotations []Annotation `json:"annotations"`
 }
 
-// Completion is the answer in OpenAI's form.
-func (w *Whole) Completion(model string, created time.Time, thread, key string) Completion {
+// list is the list of pages at the end of the text.
+func (w *Whole) list() (string, []Annotation) {
 	var l listing
 	for i := range w.Sources {
 		l.add(&w.Sources[i])
 	}
-	list, marks := l.write(utf8.RuneCountInString(w.Text))
+	return l.write(utf8.RuneCountInString(w.Text))
+}
+
+// As is the answer in one of OpenAI's forms.
+func (w *Whole) As(form Form, asked Asked, thread, key string) any {
+	if form == Responses {
+		return w.Response(asked, thread, key)
+	}
+	return w.Completion(asked, thread, key)
+}
+
+// Completion is the answer in the form of OpenAI's chat completions.
+func (w *Whole) Completion(asked Asked, thread, key string) Completion {
+	list, marks := w.list()
 	if marks == nil {
 		marks = []Annotation{}
 	}
-	c := Completion{ID: "chatcmpl-" + w.Message, Object: "chat.completion", Created: created.Unix(), Model: model,
+	c := Completion{ID: "chatcmpl-" + w.Message, Object: "chat.completion", Created: asked.Created.Unix(), Model: asked.Model,
 		Choices: []completionChoice{{Message: completionMessage{Role: "assistant", Content: w.Text + list, Annotations: marks},
 			Reason: cmp.Or(w.End.Reason, "stop")}},
 		Usage: w.End.Usage.completion(), Metadata: map[string]string{"thread_id": thread}}

@@ -14,6 +14,7 @@ const (
 	UIMessages                  // the UI message stream of chat SDK 5 and later: server-sent events
 	Completions                 // the chunks of OpenAI's chat completions: server-sent events
 	AGUI                        // the events of a run of AG-UI: server-sent events
+	Responses                   // the events of OpenAI's Responses: server-sent events
 )
 
 func (f Form) String() string {
@@ -26,6 +27,8 @@ func (f Form) String() string {
 		return "chat completion"
 	case AGUI:
 		return "AG-UI run"
+	case Responses:
+		return "response"
 	}
 	return "form " + strconv.Itoa(int(f))
 }
@@ -80,7 +83,7 @@ type Encoder struct {
 // NewEncoder returns an encoder for one answer.
 func NewEncoder(form Form) *Encoder {
 	e := &Encoder{form: form}
-	if form == Completions || form == AGUI {
+	if form >= Completions {
 		e.completion = &completion{}
 	}
 	return e
@@ -124,6 +127,8 @@ func (e *Encoder) Append(dst []byte, p Part) []byte {
 		return e.chunk(dst, &p)
 	case AGUI:
 		return e.run(dst, &p)
+	case Responses:
+		return e.respond(dst, &p)
 	}
 	return e.event(dst, &p)
 }

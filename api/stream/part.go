@@ -3,7 +3,7 @@
 //
 // A Log has one writer, the turn. A reader that is slow or gone holds back neither the writer nor other readers. What
 // the encoders write follows the chat SDK's protocols: the data stream protocol (SDK 4) and the UI message stream over
-// server-sent events (SDK 5 and later), OpenAI's chat completions, and AG-UI.
+// server-sent events (SDK 5 and later), OpenAI's chat completions and Responses, and AG-UI.
 package stream
 
 // A Kind tells what a part holds.

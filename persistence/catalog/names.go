@@ -23,6 +23,7 @@ type (
 	CallerCount       = insights.CallerCount
 	SearchCount       = insights.SearchCount
 	CitedPage         = insights.CitedPage
+	PageReads         = insights.PageReads
 	Day               = insights.Day
 	ConversationQuery = insights.ConversationQuery
 	Conversation      = insights.Conversation

@@ -29,7 +29,13 @@ type Pages interface {
 func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) error {
 	var b strings.Builder
 	name := cmp.Or(p.Name, p.Domain)
-	fmt.Fprintf(&b, "# %s\n\n> The documentation at %s, a page a line.\n", brief.Line(name), p.Domain)
+	about := "The documentation at " + p.Domain + ", a page a line."
+	for _, page := range pages {
+		if read(page) && page.Source == pages[0].Source && page.Description != "" && home(page, p.SiteURL) {
+			about = page.Description
+		}
+	}
+	fmt.Fprintf(&b, "# %s\n\n> %s\n", brief.Line(name), brief.Line(about))
 	var others []search.PageInfo
 	var sections []string // in the order of the navigation, as far as it is known
 	in := map[string][]search.PageInfo{}
@@ -60,13 +66,45 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 	return err
 }
 
-// inOrder puts the first pages of the navigation before the others, which stay in the order of their paths.
+// inOrder puts the pages of each source's navigation in its order, before the others, which stay in the order of their paths.
 func inOrder(pages []search.PageInfo) []search.PageInfo {
 	pages = slices.Clone(pages)
-	slices.SortStableFunc(pages, func(a, b search.PageInfo) int {
-		return cmp.Compare(uint8(a.Order-1), uint8(b.Order-1)) // 0, of no known place, comes last
-	})
+	for from, to := 0, 0; from < len(pages); from = to {
+		for to < len(pages) && pages[to].Source == pages[from].Source {
+			to++
+		}
+		slices.SortStableFunc(pages[from:to], func(a, b search.PageInfo) int {
+			return cmp.Compare(uint(a.Order-1), uint(b.Order-1)) // 0, of no known place, comes last
+		})
+	}
 	return pages
+}
+
+// home reports whether a page is where the site begins.
+func home(p search.PageInfo, site string) bool {
+	file := File(p, site)
+	return file == "index.html.md" || strings.EqualFold(file, "index.md") || strings.EqualFold(file, "readme.md")
+}
+
+// Write writes the file of that name and returns its path: llms.txt, or a page, to those who accept Markdown by its address
+// without .md too. It fails with api.ErrNotFound if there is none.
+func Write(ctx context.Context, w io.Writer, name string, markdown bool, p api.Project, from Pages, base string) (string, error) {
+	if name == "llms.txt" {
+		pages, err := from.Published(ctx, p.ID)
+		if err != nil {
+			return "", err
+		}
+		return name, Index(w, p, pages, base)
+	}
+	path, ok := Asked(name)
+	if !ok && !markdown {
+		return "", api.ErrNotFound
+	}
+	page, err := from.Page(ctx, p.ID, path, nil)
+	if err != nil {
+		return "", err
+	}
+	return page.Path, Page(w, page)
 }
 
 // section is the group of the navigation that a page is in, or its folder.

@@ -32,15 +32,32 @@ func TestAPageIsAtItsAddress(t *testing.T) {
 
 func TestSectionsAreThoseOfTheNavigation(t *testing.T) {
 	var b strings.Builder
-	page := func(path, title string, order uint8, crumbs ...string) search.PageInfo {
+	page := func(path, title string, order int, crumbs ...string) search.PageInfo {
 		return search.PageInfo{Path: path, Title: title, Order: order, Crumbs: crumbs, Current: true, Own: true, URL: "https://x.test/" + title}
 	}
 	err := Index(&b, api.Project{Domain: "x.test", SiteURL: "https://x.test"}, []search.PageInfo{
 		page("docs/a.md", "a", 0, "Reference"), page("docs/b.md", "b", 2, "Guides", "More"), page("docs/c.md", "c", 1, "Start"),
-		page("docs/d.md", "d", 0, "Guides"), page("e.md", "e", 0)}, "https://x.test")
-	want := "\n## Start\n\n- [c](https://x.test/c.md)\n\n## Guides\n\n- [b](https://x.test/b.md)\n- [d](https://x.test/d.md)\n" +
+		page("docs/d.md", "d", 0, "Guides"), page("docs/z.md", "z", 300, "Guides"), page("e.md", "e", 0)}, "https://x.test")
+	want := "\n## Start\n\n- [c](https://x.test/c.md)\n\n## Guides\n\n- [b](https://x.test/b.md)\n- [z](https://x.test/z.md)\n- [d](https://x.test/d.md)\n" +
 		"\n## Reference\n\n- [a](https://x.test/a.md)\n\n## Pages\n\n- [e](https://x.test/e.md)\n"
 	if got := b.String(); err != nil || !strings.HasSuffix(got, want) {
+		t.Errorf("%v, %s", err, got)
+	}
+}
+
+// A site says of itself what its first page says; each source has its own order.
+func TestTheIndexSaysWhatTheSiteIsAbout(t *testing.T) {
+	var b strings.Builder
+	page := func(source, path, title string, order int) search.PageInfo {
+		return search.PageInfo{Source: source, Path: path, Title: title, Order: order, Current: true, Own: true}
+	}
+	home := page("", "index.md", "Home", 2)
+	home.Description = "Boats for\n everybody."
+	err := Index(&b, api.Project{Name: "Boats", Domain: "x.test"}, []search.PageInfo{page("", "a.md", "A", 1), home,
+		page("Blog", "@blog/a.md", "Second", 2), page("Blog", "@blog/b.md", "First", 1)}, "https://x.test")
+	want := "# Boats\n\n> Boats for everybody.\n\n## Pages\n\n- [A](https://x.test/a.md)\n- [Home](https://x.test/index.md): Boats for everybody.\n" +
+		"\n## Blog\n\n- [First](https://x.test/@blog/b.md)\n- [Second](https://x.test/@blog/a.md)\n"
+	if got := b.String(); err != nil || got != want {
 		t.Errorf("%v, %s", err, got)
 	}
 }

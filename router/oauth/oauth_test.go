@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -118,7 +119,9 @@ func TestAClientMayDescribeItselfAtItsAddress(t *testing.T) {
 	var asked atomic.Int64
 	var site *httptest.Server
 	site = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		asked.Add(1)
+		if asked.Add(1); !req.Close {
+			t.Error("the connection is kept for later")
+		}
 		body := map[string]any{"client_id": site.URL + req.URL.Path, "client_name": "An\u202e\u061c\u00ad\u180e\u115f\u1160\u3164\U000e0041 editor", "redirect_uris": []string{"https://x.example.com/back"}}
 		switch req.URL.Path {
 		case "/moved":
@@ -170,6 +173,34 @@ func TestAClientMayDescribeItselfAtItsAddress(t *testing.T) {
 	}
 	if _, err := s.client(t.Context(), site.URL+"/good?again"); err == nil || len(s.documents) > 1 {
 		t.Errorf("%d descriptions are remembered, %v", len(s.documents), err)
+	}
+}
+
+// broken is a catalog that cannot be read.
+type broken struct{ shelf }
+
+var errDisk = errors.New("disk I/O error")
+
+func (broken) KeyByHash(context.Context, [32]byte) (api.Key, error) { return api.Key{}, errDisk }
+
+// What fails here is for the log; the client hears only that it was not its fault.
+func TestWhatFailsIsReturnedForTheLog(t *testing.T) {
+	t.Parallel()
+	s := newServer(here)
+	s.Catalog = broken{}
+	for _, r := range s.Routes() {
+		if r.Pattern != tokenPath {
+			continue
+		}
+		for secret, want := range map[string]error{api.NewSecret(api.AssistantKey): errDisk, "x": nil} {
+			form := url.Values{"grant_type": {"client_credentials"}, "client_secret": {secret}}.Encode()
+			req := httptest.NewRequest(http.MethodPost, r.Pattern, strings.NewReader(form))
+			req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			if err := r.Serve(w, req, netip.Addr{}); !errors.Is(err, want) || (w.Code >= 500) != (want != nil) || strings.Contains(w.Body.String(), "disk") {
+				t.Errorf("returned %v, answered %d %s", err, w.Code, w.Body)
+			}
+		}
 	}
 }
 

@@ -18,17 +18,18 @@ const (
 	maxSetting = 8 << 10  // bytes of system messages that are kept
 )
 
-// A Completion is what a request in the form of OpenAI's chat completions asks.
+// A Completion is what a request in one of OpenAI's forms asks.
 type Completion struct {
 	Question
-	Model  string
-	Stream bool
-	Usage  bool // is told at the end of the stream
+	Model    string
+	Stream   bool
+	Usage    bool   // is told at the end of the stream
+	Previous string // response that it goes on from
 }
 
-// DecodeCompletion reads a request in the form of OpenAI's chat completions. Settings of a model are passed over, as
-// other clients' fields are.
-func DecodeCompletion(raw []byte) (c Completion, err error) {
+// DecodeCompletion reads a request in the form of OpenAI's chat completions, or of its Responses. Settings of a model are
+// passed over, as other clients' fields are.
+func DecodeCompletion(raw []byte, form stream.Form) (c Completion, err error) {
 	var ps Problems
 	m, err := ps.body(raw)
 	if err != nil {
@@ -49,11 +50,28 @@ func DecodeCompletion(raw []byte) (c Completion, err error) {
 	c.ThreadKey = ps.nullable("metadata.thread_key", meta.get("thread_key"), id)
 	c.Query.Limit = ps.whole("retrievalPageSize", m.get("retrievalPageSize"), 1, 50, 5)
 	c.Query.Filter = ps.filter("filter", m.get("filter"))
-	ps.conversation("messages", m.get("messages"), &c.Question)
+	if form == stream.Responses {
+		ps.input(m, &c)
+	} else {
+		ps.conversation("messages", m.get("messages"), &c.Question)
+	}
 	if c.Thread != "" {
 		c.Before = nil // the thread has its own
 	}
 	return c, ps.Err()
+}
+
+// input reads what is said to the Responses: a question, or items of which those are the conversation that are messages.
+func (p *Problems) input(m object, c *Completion) {
+	c.Previous = p.nullable("previous_response_id", m.get("previous_response_id"), length{max: MaxID})
+	c.Thread = cmp.Or(stream.ThreadOf(c.Previous), c.Thread)
+	if said := m.get("input"); is(said) == text {
+		c.Text = p.asked("input", strings.TrimSpace(word(said)))
+	} else {
+		p.conversation("input", said, &c.Question)
+	}
+	rules := p.nullable("instructions", m.get("instructions"), length{max: maxContext, lines: true})
+	c.Setting = brief.Bytes(strings.TrimSpace(rules+"\n\n"+c.Setting), maxSetting, "")
 }
 
 // OnlyJSON reports whether a client reads JSON and nothing else, so that an answer is sent in one piece.
@@ -104,6 +122,9 @@ func (p *Problems) conversation(field string, v value, q *Question, further ...s
 			continue
 		}
 		m := members(message)
+		if is(m.get("role")) == none && is(m.get("type")) == text && i < len(list)-1 {
+			continue // of the Responses: a call, or what a model thought
+		}
 		who := p.enum(at+".role", m.get("role"), append(further, "system", "developer", "user", "assistant", "tool", "function")...)
 		if slices.Contains(further, who) && i < len(list)-1 {
 			continue // it is nothing that was said, and its content may be of any kind

@@ -21,6 +21,7 @@ func FuzzBodies(f *testing.F) {
 		`{"path":"a","groups":["x","y"]}`, "null", "[]", "{", ` { "a" : [ 1 , { } , [ ] , "x\"]" ] , "b":-0.5e+3}`,
 		`{"fp":"a","id":"c","threadId":null,"filter":{"groups":["g"]},"context":[{"type":"code","value":"v"}],"messages":[{"role":"system","content":"s"},{"role":"user","id":"m","parts":[{"type":"text","text":"q"},{"type":"x","y":[[]]}]}]}`,
 		`{"fp":"a","messages":[{"role":"user","content":[{"type":"text","text":"q"}]}]}`, `{"a":"\\","b":"\"","\u0061":1}`,
+		`{"model":"m","previous_response_id":"resp_t.m","instructions":"i","input":[{"type":"reasoning","id":"r"},{"role":"user","content":[{"type":"input_text","text":"q"}]}]}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -44,15 +45,17 @@ func FuzzBodies(f *testing.F) {
 			t.Fatalf("%q was read as %#v, and is %#v", raw, got, want)
 		}
 		for name, decode := range map[string]func([]byte) error{
-			"create":    func(n []byte) error { _, err := DecodePrompt(n, true); return err },
-			"follow-up": func(n []byte) error { _, err := DecodePrompt(n, false); return err },
-			"session":   func(n []byte) error { _, err := DecodeSession(n); return err },
-			"v1":        func(n []byte) error { _, err := DecodeQuestion(n, stream.DataStream); return err },
-			"v2":        func(n []byte) error { _, err := DecodeQuestion(n, stream.UIMessages); return err },
-			"search":    func(n []byte) error { _, err := DecodeSearch(n); return err },
-			"page":      func(n []byte) error { _, err := DecodePage(n); return err },
-			"feedback":  func(n []byte) error { _, err := DecodeVerdict(n); return err },
-			"run":       func(n []byte) error { _, err := DecodeRun(n); return err },
+			"create":     func(n []byte) error { _, err := DecodePrompt(n, true); return err },
+			"follow-up":  func(n []byte) error { _, err := DecodePrompt(n, false); return err },
+			"session":    func(n []byte) error { _, err := DecodeSession(n); return err },
+			"v1":         func(n []byte) error { _, err := DecodeQuestion(n, stream.DataStream); return err },
+			"v2":         func(n []byte) error { _, err := DecodeQuestion(n, stream.UIMessages); return err },
+			"search":     func(n []byte) error { _, err := DecodeSearch(n); return err },
+			"page":       func(n []byte) error { _, err := DecodePage(n); return err },
+			"feedback":   func(n []byte) error { _, err := DecodeVerdict(n); return err },
+			"completion": func(n []byte) error { _, err := DecodeCompletion(n, stream.Completions); return err },
+			"response":   func(n []byte) error { _, err := DecodeCompletion(n, stream.Responses); return err },
+			"run":        func(n []byte) error { _, err := DecodeRun(n); return err },
 		} {
 			err := decode(raw)
 			if err == nil {

@@ -219,7 +219,7 @@ func (p *Problems) parts(field string, list value) (texts []string) {
 			p.Add(at+".type", "must be a string that says what the part is, not %s", kind(said))
 			continue
 		}
-		if word(said) != "text" {
+		if kind := word(said); kind != "text" && kind != "input_text" && kind != "output_text" {
 			continue
 		}
 		if said = find(part, "text"); is(said) != text {

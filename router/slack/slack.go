@@ -267,11 +267,14 @@ func (s session) event(payload json.RawMessage, ack func()) {
 	m := &e.Event
 	wanted := m.Type == "app_mention" || m.Type == "message" && m.Kind == "im"
 	text := asked(m.Text)
-	if !wanted || m.Subtype != "" || m.Bot != "" || m.User == "" || text == "" || s.seen.Contains(e.ID) {
+	if !wanted || m.Subtype != "" || m.Bot != "" || m.User == "" || text == "" {
 		ack()
 		return
 	}
-	s.seen.Add(e.ID, struct{}{})
+	if known, _ := s.seen.ContainsOrAdd(e.ID, struct{}{}); known { // by either connection, while one takes another's place
+		ack()
+		return
+	}
 	if !s.App.Go(func(ctx context.Context) { s.answer(ctx, &e, text, ack) }) {
 		s.seen.Remove(e.ID)
 	}

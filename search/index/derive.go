@@ -18,6 +18,7 @@ import (
 // records whose documents have to be made.
 func (u *Update) derive() []*page.Record {
 	if u.textsOnly {
+		u.listed = u.old.Manifest.Listed
 		return u.deriveTexts()
 	}
 	titles := make(map[string]string) // of folders, by their index pages
@@ -35,10 +36,20 @@ func (u *Update) derive() []*page.Record {
 	incoming := u.incoming(shown, u.byKey(shown), nil)
 	editions := u.editions(shown)
 	var todo []*page.Record
+	var listed [][2]int // places and names of pages
 	for i, r := range u.records {
 		if r.Kind == page.KindPage {
-			todo = u.contribute(todo, i, u.placeOf(r, shown[r], titles), editions[r], shown[r], incoming[r])
+			at := u.placeOf(r, shown[r], titles)
+			if at.Seq > 0 {
+				listed = append(listed, [2]int{at.Seq, int(r.UID)})
+			}
+			todo = u.contribute(todo, i, at, editions[r], shown[r], incoming[r])
 		}
+	}
+	slices.SortFunc(listed, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	u.listed = nil
+	for _, l := range listed {
+		u.listed = append(u.listed, uint32(l[1]))
 	}
 	return todo
 }
@@ -239,7 +250,8 @@ func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.P
 			key := site.PageKey(full)
 			known, ok := places[key]
 			if !ok {
-				if seen++; p.Order == 0 {
+				seen++
+				if p.Seq = seen; p.Order == 0 {
 					p.Order = uint8(min(seen, math.MaxUint8))
 				}
 				if p.Order > orderedPages { // so that these may move without being indexed again

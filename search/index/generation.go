@@ -60,10 +60,29 @@ type Manifest struct {
 	NextUID  uint32         `json:"nextUid"`
 	Pages    int            `json:"pages"`
 	Sections int            `json:"sections"`
-	Lost     string         `json:"lost,omitempty"` // the rule that leaves out a large part of all pages
-	Dead     int            `json:"dead"`           // sections deleted from Bleve whose postings are still in its segments
-	Stale    int            `json:"stale"`          // records in the file pages that are no longer the last of their path
+	Lost     string         `json:"lost,omitempty"`   // the rule that leaves out a large part of all pages
+	Dead     int            `json:"dead"`             // sections deleted from Bleve whose postings are still in its segments
+	Stale    int            `json:"stale"`            // records in the file pages that are no longer the last of their path
+	Listed   []uint32       `json:"listed,omitempty"` // UIDs of the pages of the navigation in its order
+	About    string         `json:"about,omitempty"`  // what the site's configuration says of it
 	Files    []ManifestFile `json:"files"`
+}
+
+// Places are the places of pages in the navigation, from 1, by their UIDs.
+func (m *Manifest) Places() map[uint32]int {
+	places := make(map[uint32]int, len(m.Listed))
+	for i, uid := range m.Listed {
+		places[uid] = i + 1
+	}
+	return places
+}
+
+// Description is what a page says of itself, or where the site begins, what the site does.
+func (m *Manifest) Description(r *page.Record) string {
+	if r.Description == "" && strings.Trim(r.Shown, "/") == "" {
+		return m.About
+	}
+	return r.Description
 }
 
 type ManifestFile struct {

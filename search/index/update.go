@@ -81,6 +81,8 @@ type Update struct {
 	written   *os.File                // the new generation's text, once it is complete
 	where     site.Site               // how the site's generator shows the pages
 	places    map[string]site.Place
+	listed    []uint32                 // the pages of the navigation in its order, by UID
+	about     string                   // what the site's configuration says of it
 	files     map[string]api.File      // all of the tree, by their paths in it
 	decided   map[string]site.Decision // what becomes of the files that may be pages, by path
 	standing  *standing                // what is known of the site
@@ -150,8 +152,8 @@ func (u *Update) Changed() bool {
 func (u *Update) Relabelled() (m Manifest, ok bool) {
 	m = u.old.Manifest
 	m.Commit, m.SiteURL, m.Lost, m.Site = u.report.Commit, u.report.SiteURL, u.report.Lost, labelOf(&u.where)
-	return m, m.Commit != u.old.Manifest.Commit || m.SiteURL != u.old.Manifest.SiteURL || m.Lost != u.old.Manifest.Lost ||
-		!reflect.DeepEqual(m.Site, u.old.Manifest.Site)
+	m.Listed, m.About = u.listed, u.about
+	return m, !reflect.DeepEqual(m, u.old.Manifest)
 }
 
 // read finds out which files count, takes over what is known of the unchanged ones and reads the others.
@@ -398,9 +400,14 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		u.withheld = err.Error()
 	}
 	u.report.SiteURL, u.report.SiteURLFrom = u.where.Address()
-	if c := u.where.Config(); c != "" && u.project.Name == "" {
+	if c := u.where.Config(); c != "" && known != nil && u.project.Name != "" {
+		u.about = u.old.Manifest.About
+	} else if c != "" {
 		text, _ := u.readAny(ctx, c) // what cannot be read has been told
-		u.report.Title = titleOf(u.where.Kind, c, text)
+		u.about = aboutOf(u.where.Kind, c, text)
+		if u.project.Name == "" {
+			u.report.Title = titleOf(u.where.Kind, c, text)
+		}
 	}
 	if err := u.expand(ctx); err != nil {
 		return err

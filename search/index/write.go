@@ -72,7 +72,8 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 		return nil, err
 	}
 	m := Manifest{Schema: schemaVersion, Analysis: analysis.Version, Commit: u.report.Commit, DocsDir: u.project.DocsDir,
-		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language(), Lost: u.report.Lost}
+		SiteURL: u.report.SiteURL, Site: labelOf(&u.where), Language: u.where.Language(), Lost: u.report.Lost,
+		About: u.about}
 	for _, r := range u.records {
 		m.NextUID = max(m.NextUID, r.UID+1)
 	}
@@ -100,6 +101,7 @@ func (u *Update) write(ctx context.Context, dir string) (*Generation, error) {
 		}
 		todo = u.derive()
 	}
+	m.Listed = u.listed
 	goesOn := !whole && u.goesOn(m)
 	// The text goes first: from here on contents are read back from the file, and need not be held in memory.
 	index := filepath.Join(dir, "index")

@@ -357,6 +357,26 @@ func TestAStaticSiteGetsItsPagesAsMarkdown(t *testing.T) {
 	if strings.Contains(text["llms-full.txt"], "Bluefin") || strings.Contains(text["llms-full.txt"], "Marlin") {
 		t.Error("a page that is left out is written")
 	}
+
+	// The generator's configuration says the rest: address, title, what the site is about, groups and order.
+	site := map[string]string{"mkdocs.yml": "site_name: Harbour\nsite_description: All that a boat needs.\nsite_url: https://boats.test/docs/\nnav:\n  - index.md\n",
+		"docs/index.md": "# Welcome\n\nBoats.\n"}
+	want := "# Harbour\n\n> All that a boat needs.\n\n## Pages\n\n- [Welcome](https://boats.test/docs/index.html.md): All that a boat needs.\n"
+	for _, group := range []string{"Ropes", "Anchors"} {
+		site["mkdocs.yml"] += "  - " + group + ":\n"
+		want += "\n## " + group + "\n\n"
+		for _, name := range []string{"z", "m", "b", "a"} {
+			file := strings.ToLower(group) + "/" + name + ".md"
+			site["mkdocs.yml"] += "    - " + file + "\n"
+			site["docs/"+file] = "# " + group + " " + name + "\n\nText.\n"
+			want += "- [" + group + " " + name + "](https://boats.test/docs/" + strings.ToLower(group) + "/" + name + "/index.html.md)\n"
+		}
+	}
+	to = filepath.Join(t.TempDir(), "build")
+	harness.Docent(t, "llms", "--source", harness.WriteFiles(t, site), "--to", to)
+	if got, err := os.ReadFile(filepath.Join(to, "llms.txt")); err != nil || string(got) != want {
+		t.Errorf("%v: llms.txt of a site with a navigation is\n%s\nwant\n%s", err, got, want)
+	}
 }
 
 // TestTheOfficialMCPClientWorks drives the client that the protocol's keepers publish for JavaScript, with a model whose

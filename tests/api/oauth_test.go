@@ -8,11 +8,13 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -22,6 +24,9 @@ import (
 
 	"docent/cmd/docent/operator"
 	"docent/internal/testing/need"
+	"docent/persistence/catalog"
+	"docent/persistence/catalog/catalogtest"
+	"docent/persistence/datadir"
 	"docent/tests/harness"
 )
 
@@ -46,10 +51,11 @@ func newOAuthLab(t *testing.T) *oauthLab {
 }
 
 // person adds somebody and returns the link by which they come in.
-func (l *oauthLab) person(email, role string) string {
+func (l *oauthLab) person(email, role string, more ...string) string {
 	l.t.Helper()
 	var made operator.PersonMade
-	if err := json.Unmarshal([]byte(harness.Docent(l.t, "person", "add", email, "--role", role, "--data", l.Data, "--json")), &made); err != nil {
+	args := append([]string{"person", "add", email, "--role", role, "--data", l.Data, "--json"}, more...)
+	if err := json.Unmarshal([]byte(harness.Docent(l.t, args...)), &made); err != nil {
 		l.t.Fatal(err)
 	}
 	u, err := url.Parse(made.Link.URL)
@@ -326,6 +332,11 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 		!strings.Contains(page, "on your own machine") {
 		t.Errorf("asked with %v\n%s", res.Header, page)
 	}
+	// The page that is shown again has its time again.
+	again, _ := vera.do(http.MethodGet, l.address(client, readers), nil)
+	if a, b := clientCookie(res), clientCookie(again); a == nil || b == nil || a.Value != b.Value || b.MaxAge != 15*60 {
+		t.Errorf("the request is tied to its browser by %v, then %v", a, b)
+	}
 	if got := vera.decide(page, "deny"); got.Get("error") != "access_denied" || got.Has("code") {
 		t.Errorf("a refusal is %v", got)
 	}
@@ -434,6 +445,16 @@ func TestAClientIsLetInByAPersonOnce(t *testing.T) {
 	}
 }
 
+// clientCookie is what ties a request to its browser.
+func clientCookie(res *http.Response) *http.Cookie {
+	for _, c := range res.Cookies() {
+		if c.Name == "docent_client" {
+			return c
+		}
+	}
+	return nil
+}
+
 func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	t.Parallel()
 	l := newOAuthLab(t)
@@ -475,6 +496,27 @@ func TestAReadersClientFindsWhatTheReaderMayRead(t *testing.T) {
 	}
 	if _, none := one.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/none"), nil); len(none) != len(page)-len(l.project.ID)+len("none") {
 		t.Errorf("strangers learn whether there is a project:\n%s\n%s", page, none)
+	}
+	// Who belongs to another organization is a stranger here: sent to the site for the readers' tools, told of no others.
+	l.Stop()
+	c, err := catalog.Open(t.Context(), "sqlite:"+filepath.Join(l.Data, datadir.Catalog), catalog.Options{Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogtest.AddOrganization(t, c, "other")
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Start()
+	oona := l.browser().enter(l.person("oona@example.com", "owner", "--org", "other"))
+	if _, page := oona.do(http.MethodGet, l.address(client, resource), nil); !siteLink.MatchString(page) || strings.Contains(page, "Allow") {
+		t.Errorf("an owner of another organization is shown\n%s", page)
+	}
+	for _, project := range []string{l.project.ID, "none"} {
+		if res, page := oona.do(http.MethodGet, l.address(client, l.URL+"/mcp/agent/"+project), nil); res.StatusCode != http.StatusBadRequest ||
+			strings.Contains(page, l.project.Domain) {
+			t.Errorf("an owner of another organization asks for %s: %s\n%s", project, res.Status, page)
+		}
 	}
 	// Nobody lets clients in without end.
 	page = one.asReader(l.address(client, resource), l.reader("carol"))

@@ -31,7 +31,7 @@ func newConsoleHouse(t *testing.T) *harness.Console {
 }
 
 // openConsoleHouse is newConsoleHouse on a data directory that may be there already. Stop ends it.
-func openConsoleHouse(t *testing.T, data string) (h *harness.Console, stop func()) {
+func openConsoleHouse(t *testing.T, data string, settings ...func(*config.Config)) (h *harness.Console, stop func()) {
 	t.Helper()
 	h = &harness.Console{T: t, Data: data, Log: new(harness.LockedBuffer)}
 	dir, err := datadir.Open(h.Data, datadir.Server, time.Second)
@@ -40,6 +40,9 @@ func openConsoleHouse(t *testing.T, data string) (h *harness.Console, stop func(
 	}
 	c := config.Default()
 	c.Data = h.Data
+	for _, set := range settings {
+		set(&c)
+	}
 	var handler http.Handler
 	var ready sync.WaitGroup
 	ready.Add(1)

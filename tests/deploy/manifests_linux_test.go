@@ -3,10 +3,12 @@ package deploy
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -43,17 +45,22 @@ type manifest struct {
 
 // builtManifests builds a folder of manifests, which are checked on the way.
 func builtManifests(t *testing.T, folder string) ([]manifest, error) {
+	return built[manifest](t, folder)
+}
+
+// built are the manifests that the arguments build, of a folder for kustomize or of a chart, as values of a type.
+func built[T any](t *testing.T, args ...string) ([]T, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), deployTool(t, "manifests"), folder)
+	cmd := exec.CommandContext(t.Context(), deployTool(t, "manifests"), args...)
 	var problem bytes.Buffer
 	cmd.Stderr = &problem
 	text, err := cmd.Output()
 	if err != nil {
 		return nil, errors.New(problem.String())
 	}
-	var list []manifest
+	var list []T
 	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
-		var m manifest
+		var m T
 		if err := in.Decode(&m); errors.Is(err, io.EOF) {
 			return list, nil
 		} else if err != nil {
@@ -163,5 +170,105 @@ func TestMistakesInManifestsAreFound(t *testing.T) {
 		if _, err := builtManifests(t, folder); err == nil || !strings.Contains(err.Error(), mistake.says) {
 			t.Errorf("%s with %q: %v", mistake.file, mistake.planted, err)
 		}
+	}
+}
+
+// The Helm chart makes what kustomize makes of the same files.
+func TestTheChartMakesWhatTheManifestsMake(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "../../scripts/release-chart", folder, "1.2.3", "registry.example.com/docent").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	chart := filepath.Join(folder, "docent")
+	monitored := filepath.Join(t.TempDir(), "kubernetes")
+	if err := errors.Join(os.CopyFS(monitored, os.DirFS(kubernetes)), os.WriteFile(filepath.Join(monitored, "kustomization.yaml"),
+		[]byte("resources: [base]\ncomponents: [components/servicemonitor]\n"), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	const ingress = "host: docent.example.com\nsecret: docent-secrets\n"
+	for folder, values := range map[string]string{
+		kubernetes + "/base":             "",
+		kubernetes + "/overlays/ingress": ingress + "settings: {DOCENT_CATALOG_DSN_FILE: /run/secrets/docent/catalog_dsn}\n",
+		kubernetes + "/overlays/cluster": ingress + "nodes: 3\n",
+		monitored:                        "serviceMonitor: true\n",
+	} {
+		file := filepath.Join(t.TempDir(), "values.yaml")
+		if err := os.WriteFile(file, []byte("image: {repository: docent, tag: latest}\n"+values), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		byHelm, err := built[map[string]any](t, chart, file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byKustomize, err := built[map[string]any](t, folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, got := inAccord(t, byKustomize), inAccord(t, byHelm)
+		for name := range want {
+			if want[name] != got[name] && name != "Namespace/docent" { // which is made by helm install --create-namespace
+				t.Errorf("%s: %s is\n%s\nand of the chart\n%s", folder, name, want[name], got[name])
+			}
+		}
+		if len(got) != len(want)-1 {
+			t.Errorf("%s: the chart makes %d objects, not %d", folder, len(got), len(want)-1)
+		}
+	}
+
+	// What else values change.
+	file := filepath.Join(t.TempDir(), "values.yaml")
+	if err := os.WriteFile(file, []byte("host: docs.acme.test\ningress: {className: traefik, tlsSecret: own}\ningressNamespace: traefik\n"+
+		"storage: {size: 50Gi, className: fast}\nresources: {limits: {memory: 4Gi}}\nsettings: {DOCENT_MAX_STREAMS: 5000}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	list, err := built[map[string]any](t, chart, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := fmt.Sprint(inAccord(t, list))
+	for _, want := range []string{"DOCENT_PUBLIC_URL: https://docs.acme.test", `DOCENT_MAX_STREAMS: "5000"`, "ingressClassName: traefik", "secretName: own",
+		"kubernetes.io/metadata.name: traefik", "storage: 50Gi", "storageClassName: fast", "memory: 4Gi", "cpu: 100m", "image: registry.example.com/docent:1.2.3"} {
+		if !strings.Contains(all, want) {
+			t.Errorf("there is no %s in\n%s", want, all)
+		}
+	}
+}
+
+// inAccord are manifests by kind and name, without what the two ways do in their own manner: the namespace, the sum in a name of
+// settings, and the order of ports and of folders.
+func inAccord(t *testing.T, list []map[string]any) map[string]string {
+	t.Helper()
+	sum := regexp.MustCompile(`docent-settings-\w+`)
+	byName := map[string]string{}
+	for _, m := range list {
+		meta := m["metadata"].(map[string]any)
+		delete(meta, "namespace")
+		sorted(m)
+		text, err := yaml.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		byName[sum.ReplaceAllString(fmt.Sprintf("%v/%v", m["kind"], meta["name"]), "docent-settings")] = sum.ReplaceAllString(string(text), "docent-settings")
+	}
+	return byName
+}
+
+// sorted brings the lists in a value whose entries have names into the order of these.
+func sorted(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for _, each := range v {
+			sorted(each)
+		}
+	case []any:
+		for _, each := range v {
+			sorted(each)
+		}
+		slices.SortStableFunc(v, func(a, b any) int {
+			x, _ := a.(map[string]any)
+			y, _ := b.(map[string]any)
+			return strings.Compare(fmt.Sprint(x["name"]), fmt.Sprint(y["name"]))
+		})
 	}
 }

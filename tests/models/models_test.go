@@ -119,7 +119,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	}
 	text := harness.Docent(t, "status", "--data", data, "--config", config)
 	if !strings.Contains(text, "CIRCUIT OPEN") ||
-		!strings.Contains(text, "the built-in model answered 6 times in its place") {
+		!strings.Contains(text, "the built-in model answered in its place: 6") {
 		t.Error(text)
 	}
 	const instead = "the built-in model answers in place of one that failed"

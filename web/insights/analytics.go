@@ -41,6 +41,7 @@ type analyticsView struct {
 	Uncited int // of them
 	NoIndex bool
 	Callers []catalog.CallerCount
+	Agents  []catalog.PageReads
 }
 
 // A topLine is a topic of all questions.
@@ -70,6 +71,7 @@ func (s *handler) showAnalytics(v *console.Visit) error {
 	g.Go(guarded(func() (err error) { view.Days, err = s.Catalog.Days(ctx, q, time.UTC); return err }))
 	g.Go(guarded(func() (err error) { view.Missed, _, err = s.Catalog.SearchesWithoutResult(ctx, q); return err }))
 	g.Go(guarded(func() (err error) { view.Asked, err = s.Topics.Asked(ctx, q.Project, r.Start, r.End); return err }))
+	g.Go(guarded(func() (err error) { view.Agents, err = s.Catalog.AgentReads(ctx, q); return err }))
 	g.Go(guarded(func() error { return s.cited(ctx, q, &view) }))
 	if err := g.Wait(); err != nil {
 		return err
@@ -276,8 +278,14 @@ func (s *handler) analyticsRows(ctx context.Context, part string, q catalog.Anal
 		for _, c := range view.Callers {
 			add(c.Caller, n(c.Questions), n(c.Threads), c.Last.UTC().Format(time.RFC3339))
 		}
+	case "agents":
+		add("page", "mcp and api", "markdown")
+		view.Agents, err = s.Catalog.AgentReads(ctx, q)
+		for _, a := range view.Agents {
+			add(a.Page, n(a.Tools), n(a.Markdown))
+		}
 	default:
-		err = console.Invalid("part", "must be days, topics, searches, cited, never or callers")
+		err = console.Invalid("part", "must be days, topics, searches, cited, never, callers or agents")
 	}
 	return rows, err
 }

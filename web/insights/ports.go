@@ -16,6 +16,7 @@ import (
 
 // Catalog is what the pages about readers use of the catalog. Its lists are some seconds old at most.
 type Catalog interface {
+	AgentReads(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.PageReads, error)
 	CallerTotals(ctx context.Context, project api.ProjectID, caller string) (threads, questions int, err error)
 	Callers(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CallerCount, string, error)
 	CitedPages(ctx context.Context, q catalog.AnalyticsQuery) ([]catalog.CitedPage, string, error)

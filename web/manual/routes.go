@@ -99,17 +99,36 @@ func Export(dir string) (int, error) {
 			return 0, err
 		}
 		view.Style = up + styleFile
-		html, err := console.Execute("manual.static", view)
-		if err != nil {
+		if err := write(dir, p.Name, "manual.static", view); err != nil {
 			return 0, err
 		}
-		name := filepath.Join(dir, filepath.FromSlash(p.Name)+".html")
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			return 0, err
+	}
+	for from, to := range moved() {
+		name, anchor, _ := strings.Cut(strings.TrimPrefix(to, "/"), "#")
+		p := find(list, name)
+		if p == nil {
+			return 0, fmt.Errorf("docs.json leads from %s to %s, which is not in the navigation", from, to)
 		}
-		if err := os.WriteFile(name, []byte(html), 0o644); err != nil {
+		to = strings.Repeat("../", strings.Count(from, "/")) + p.Name + ".html"
+		if anchor != "" {
+			to += "#" + anchor
+		}
+		if err := write(dir, from, "manual.moved", struct{ To, Title string }{to, p.Title}); err != nil {
 			return 0, err
 		}
 	}
 	return len(list), nil
+}
+
+// write writes a page of the static site.
+func write(dir, name, template string, view any) error {
+	html, err := console.Execute(template, view)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(dir, filepath.FromSlash(name)+".html")
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(html), 0o644)
 }

@@ -202,7 +202,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Kind:  "select",
 				Hint:  "Choose it if the address does not tell, as with your own GitLab.",
 				Options: []console.Option{
-					host("", "recognise it"),
+					host("", "recognize it"),
 					host("github", "GitHub Enterprise Server"),
 					host("gitlab", "GitLab"),
 					host("gitea", "Gitea or Forgejo"),
@@ -495,7 +495,7 @@ func siteField(value, recognised string) console.Field {
 		Kind:  "select",
 		Hint:  "Decides which files are pages and what their addresses are.",
 	}
-	label := "recognise it"
+	label := "recognize it"
 	if recognised != "" {
 		label += " (" + recognised + ")"
 	}

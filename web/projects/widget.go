@@ -68,9 +68,9 @@ func widgetFields(w api.Widget) []console.Field {
 		languages = append(languages, l, l)
 	}
 	return []console.Field{
-		{Name: "accent", Label: "Colour", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Default: blue."},
+		{Name: "accent", Label: "Color", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Default: blue."},
 		{Name: "accentDark", Label: "Dark-mode color", Value: w.AccentDark,
-			Hint: "Default: a tone of the colour that can be read in the dark."},
+			Hint: "Default: a tone of the color that can be read in the dark."},
 		choice("theme", "Theme", w.Theme, "", "", "match site", "light", "always light", "dark", "always dark"),
 		choice("button", "Button", w.Button, "Without a button, the dialog opens with Ctrl-K or with an element of yours.",
 			"", "bottom right", "start", "bottom left", "none", "none"),

@@ -267,7 +267,7 @@ func advice(r api.JobRow) string {
 	case r.Archived:
 		return "This job is archived and takes no more messages. Start a new one to go on."
 	case r.Job.Status == api.JobFailed && r.Halt == api.HaltInterrupted:
-		return "It was cancelled. A message starts it again."
+		return "It was canceled. A message starts it again."
 	case r.Job.Status == api.JobFailed && r.Halt == api.HaltMisconfigured:
 		return "The code host or the project's settings stand in the way. An owner can put that right under Sources or Settings; " +
 			"then send the instruction again."
@@ -494,7 +494,7 @@ func (s *handler) modelNamed(name string) (provider string, known bool) {
 }
 
 func (s *handler) cancelJob(v *console.Visit) error {
-	return s.changeJob(v, "job.cancel", "The job is cancelled.", job.Cancel{Project: v.Project.ID})
+	return s.changeJob(v, "job.cancel", "The job is canceled.", job.Cancel{Project: v.Project.ID})
 }
 
 func (s *handler) archiveJob(v *console.Visit) error {

@@ -277,7 +277,7 @@ func (c *Contract) Events(schema, text string) (events int, err error) {
 		case kind == "event":
 			name = rest
 			continue
-		case kind == "data" && name != "":
+		case kind == "data" && name != "" && schema != "#/components/schemas/ResponseEvent": // whose data name their kind themselves
 			of += "/properties/" + name
 		case kind == "data":
 		case schema == "#/components/schemas/DataStreamParts":

@@ -1014,6 +1014,30 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/responses": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Ask as clients of OpenAI's Responses do
+         * @description For programs that know OpenAI's Responses: the model is the project's domain. `input` is the question, or messages of which the last is the question. Messages
+         *     before it are the conversation so far, unless `previous_response_id` is an answer's `id`, or `metadata.thread_id` names a thread: then the question goes on in
+         *     that thread as it stands. `instructions` and system messages are shown to a language model as context; they set no rules. The pages that the answer cites are
+         *     a list at the end of the text, and its `annotations`. Settings of a model, tools and unknown fields are passed over; stored answers are not read by their `id`.
+         */
+        post: operations["createResponse"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightResponse"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/ag-ui/{domain}": {
         parameters: {
             query?: never;
@@ -1492,6 +1516,36 @@ export interface components {
             role: "system" | "developer" | "user" | "assistant" | "tool" | "function";
             content?: string | components["schemas"]["MessagePart"][] | null;
         };
+        ResponseRequest: {
+            /** @description The project's domain. */
+            model: string;
+            input: string | components["schemas"]["ResponseInput"][];
+            instructions?: string | null;
+            /** @description The `id` of the answer that the question goes on from. */
+            previous_response_id?: string | null;
+            stream?: boolean | null;
+            /** @description Who asks: a user's id. Left out, it is `anonymous`. */
+            user?: string | null;
+            /** @description The same by its newer name. */
+            safety_identifier?: string | null;
+            /** @description Other members are passed over. */
+            metadata?: {
+                /** @description The thread that the question continues. */
+                thread_id?: string | null;
+                /** @description The thread's secret, where the project asks for it. */
+                thread_key?: string | null;
+            } | null;
+            retrievalPageSize?: number;
+            filter?: components["schemas"]["Filter"];
+        };
+        /** @description A message. Items of other kinds are passed over. */
+        ResponseInput: {
+            type?: string;
+            /** @enum {string} */
+            role?: "system" | "developer" | "user" | "assistant" | "tool" | "function";
+            /** @description Text, or parts of type `input_text` or `output_text`. Other parts are passed over. */
+            content?: unknown;
+        };
         RunInput: {
             /** @description The client's own, or a thread's id: then the run continues that thread. */
             threadId: string;
@@ -1660,6 +1714,115 @@ export interface components {
             choices?: Record<string, never>[];
             usage?: components["schemas"]["CompletionUsage"];
             error?: Record<string, never>;
+        };
+        /**
+         * @example {
+         *       "id": "resp_thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8.msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *       "object": "response",
+         *       "created_at": 1767225600,
+         *       "status": "completed",
+         *       "error": null,
+         *       "incomplete_details": null,
+         *       "model": "docs.example.com",
+         *       "output": [
+         *         {
+         *           "id": "msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8",
+         *           "type": "message",
+         *           "status": "completed",
+         *           "role": "assistant",
+         *           "content": [
+         *             {
+         *               "type": "output_text",
+         *               "text": "Make the new key before you revoke the old one [1].\n\nSources:\n1. [Keys](https://docs.example.com/guides/keys)\n",
+         *               "annotations": [
+         *                 {
+         *                   "type": "url_citation",
+         *                   "start_index": 66,
+         *                   "end_index": 108,
+         *                   "url": "https://docs.example.com/guides/keys",
+         *                   "title": "Keys"
+         *                 }
+         *               ]
+         *             }
+         *           ]
+         *         }
+         *       ],
+         *       "usage": {
+         *         "input_tokens": 1630,
+         *         "output_tokens": 44,
+         *         "total_tokens": 1674
+         *       },
+         *       "metadata": {
+         *         "thread_id": "thr_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
+         *       }
+         *     }
+         */
+        Response: {
+            /** @description For `previous_response_id`. */
+            id: string;
+            /** @constant */
+            object: "response";
+            created_at: number;
+            /** @enum {string} */
+            status: "in_progress" | "completed" | "incomplete" | "failed";
+            error: {
+                code?: string;
+                message?: string;
+            } | null;
+            incomplete_details: {
+                /** @enum {string} */
+                reason?: "max_output_tokens";
+            } | null;
+            model: string;
+            previous_response_id?: string | null;
+            output: {
+                id: components["schemas"]["MessageId"];
+                /** @constant */
+                type: "message";
+                /** @enum {string} */
+                status: "in_progress" | "completed" | "incomplete";
+                /** @constant */
+                role: "assistant";
+                content: {
+                    /** @constant */
+                    type: "output_text";
+                    text: string;
+                    annotations: {
+                        /** @constant */
+                        type: "url_citation";
+                        start_index: number;
+                        end_index: number;
+                        url: string;
+                        title: string;
+                    }[];
+                }[];
+            }[];
+            /** @description Tokens, as far as the model counts them. */
+            usage: {
+                input_tokens?: number;
+                output_tokens?: number;
+                total_tokens?: number;
+            } | null;
+            metadata: {
+                thread_id: string;
+                thread_key?: string;
+            };
+        };
+        /**
+         * @description The `data` of one server-sent event, as OpenAI's Responses have them: `response.created` and `response.in_progress`, then the message with its
+         *     text in pieces, and at the end `response.completed` or `response.incomplete` with the whole answer. A fault after the first byte is `error`, then `response.failed`.
+         */
+        ResponseEvent: {
+            type: string;
+            sequence_number: number;
+            response?: components["schemas"]["Response"];
+            item_id?: string;
+            output_index?: number;
+            content_index?: number;
+            delta?: string;
+            text?: string;
+            code?: string;
+            message?: string;
         };
         /**
          * @description An answer in one piece.
@@ -6372,6 +6535,94 @@ export interface operations {
         };
     };
     preflightCompletion: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    createResponse: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /** @description The solution of a challenge, where the project asks for a proof of work. */
+                "X-Altcha"?: components["parameters"]["proof"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "model": "docs.example.com",
+                 *       "input": "How do I rotate a key?"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResponseRequest"];
+            };
+        };
+        responses: {
+            /** @description The answer; with `stream`, as events. The question is on disk; the answer is finished and kept even when the caller leaves. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Thread-Id": components["headers"]["X-Thread-Id"];
+                    "X-Thread-Key": components["headers"]["X-Thread-Key"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Response"];
+                    /**
+                     * @example event: response.output_text.delta
+                     *     data: {"type":"response.output_text.delta","sequence_number":4,"item_id":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","output_index":0,"content_index":0,"delta":"Make the new key first.","logprobs":[]}
+                     *
+                     *     event: response.output_text.done
+                     *     data: {"type":"response.output_text.done","sequence_number":5,"item_id":"msg_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8","output_index":0,"content_index":0,"text":"Make the new key first.","logprobs":[]}
+                     */
+                    "text/event-stream": string;
+                };
+            };
+            400: components["responses"]["OpenAIError"];
+            401: components["responses"]["OpenAIUnauthorized"];
+            403: components["responses"]["OpenAIError"];
+            404: components["responses"]["OpenAIError"];
+            405: components["responses"]["OpenAIMethodNotAllowed"];
+            413: components["responses"]["OpenAIError"];
+            415: components["responses"]["OpenAIError"];
+            429: components["responses"]["OpenAIBusy"];
+            500: components["responses"]["OpenAIError"];
+            503: components["responses"]["OpenAIBusy"];
+        };
+    };
+    preflightResponse: {
         parameters: {
             query?: never;
             header?: never;

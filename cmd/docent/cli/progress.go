@@ -3,27 +3,18 @@ package cli
 import (
 	"io"
 	"log/slog"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
-	"golang.org/x/term"
 
 	"docent/cmd/docent/operator"
 )
 
-// Colors reports whether what is written to w may have colors: it is a terminal, and nobody has asked for none
-// (https://no-color.org).
-func Colors(w io.Writer) bool {
-	file, ok := w.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
-}
-
 // ShowProgress shows progress on w where it is a terminal, and logs it now and then elsewhere. The returned function
 // ends the display.
 func ShowProgress(w io.Writer, log *slog.Logger) (operator.Progress, func()) {
-	if file, ok := w.(*os.File); ok && term.IsTerminal(int(file.Fd())) {
-		return terminalProgress(file)
+	if Terminal(w) {
+		return terminalProgress(w)
 	}
 	return logProgress(log), func() {}
 }

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -19,7 +20,7 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	var project string
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
-		Long: "Ask the assistant and print the answer as it is written. Beside a server that runs on the data directory it needs no key,\n" +
+		Long: "Ask the assistant and print the answer as it is written: Markdown, shown as such on a terminal. Beside a server that runs on the data directory it needs no key,\n" +
 			"and no project if there is only one. With --explain each step that led to the answer follows it as JSON; with a key this\n" +
 			"takes an admin key in place of an assistant key.",
 		Example: `  docent ask "How do I rotate a key?"
@@ -38,18 +39,21 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 			}
 			q.Text = args[0]
 			out := cmd.OutOrStdout()
-			text := out
 			if asJSON {
-				text = io.Discard
-			}
-			a, err := c.Ask(cmd.Context(), q, text)
-			if err != nil {
-				return err
-			}
-			if asJSON {
+				a, err := c.Ask(cmd.Context(), q, io.Discard)
+				if err != nil {
+					return err
+				}
 				return cli.PrintJSON(out, a)
 			}
-			fmt.Fprintln(out)
+			text := cli.NewMarkdown(out)
+			a, err := c.Ask(cmd.Context(), q, text)
+			if err := errors.Join(err, text.Close()); err != nil {
+				return err
+			}
+			if !cli.Colors(out) {
+				fmt.Fprintln(out)
+			}
 			printSources(out, a)
 			if a.Explanation == nil {
 				return nil

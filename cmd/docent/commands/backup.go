@@ -10,6 +10,7 @@ import (
 
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/persistence/backup"
 )
 
@@ -26,8 +27,8 @@ func newBackupCommand(prog cli.Program) *cobra.Command {
 				return err
 			}
 			return cli.Show(o, cmd, operator.OpBackup, operator.BackupParams{Dir: dir}, func(w io.Writer, r backup.Report) error {
-				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalog (%d bytes), %d repositories (%d files)\n",
-					dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, r.Files)
+				fmt.Fprintf(w, "%s: journal up to position %d (%d bytes), catalog (%d bytes), repositories: %d (%s)\n",
+					dir, r.Position, r.JournalBytes, r.CatalogBytes, r.Repositories, brief.Count(r.Files, "file"))
 				_, err := fmt.Fprintln(w, strings.Join(r.Notes, "\n"))
 				return err
 			})

@@ -8,6 +8,7 @@ import (
 
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 )
 
 func newCatalogCommand(prog cli.Program) *cobra.Command {
@@ -31,7 +32,7 @@ func newCatalogCommand(prog cli.Program) *cobra.Command {
 				for _, p := range r.Problems {
 					fmt.Fprintf(out, "%s\n  %s\n", p.Problem, p.Advice)
 				}
-				fmt.Fprintf(out, "%s: %d rows with checksums\n", r.Catalog, r.Rows)
+				fmt.Fprintf(out, "%s: %s with checksums\n", r.Catalog, brief.Count(r.Rows, "row"))
 			}
 			if r.Found > 0 {
 				return fmt.Errorf("wrong in the catalog: %d", r.Found)

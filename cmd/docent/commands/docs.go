@@ -17,9 +17,9 @@ func newDocsCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog, Here: operator.NoServerHere}
 	var dir string
 	cmd := &cobra.Command{
-		Use: "docs", Short: "Print the address of Docent's own documentation, or export it", Args: cobra.NoArgs,
-		Long: "Print the address at which the running server shows Docent's own documentation. With --export, write the same pages as a\n" +
-			"static site, which needs no server.",
+		Use: "docs", Short: "Open Docent's own documentation, or export it", Args: cobra.NoArgs,
+		Long: "Print the address at which the running server shows Docent's own documentation, and open it in the browser of this machine\n" +
+			"where there is one. With --export, write the same pages as a static site, which needs no server.",
 		Example: "  docent docs\n  docent docs --export ./docent-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir != "" {
@@ -31,6 +31,7 @@ func newDocsCommand(prog cli.Program) *cobra.Command {
 			}
 			return cli.Show(o, cmd, operator.OpStatus, struct{}{}, func(w io.Writer, s health.Status) error {
 				_, err := fmt.Fprintln(w, s.URL+manual.Root)
+				cli.OpenInBrowser(w, s.URL+manual.Root)
 				return err
 			})
 		},

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
@@ -222,7 +221,7 @@ func printEvent(w io.Writer, e client.Event) error {
 			} else {
 				b.WriteString(strings.Repeat(" ", len(head)))
 			}
-			b.WriteString(plainLine(l))
+			b.WriteString(cli.PlainLine(l))
 			b.WriteByte('\n')
 		}
 	}
@@ -264,16 +263,6 @@ func printEvent(w io.Writer, e client.Event) error {
 	return err
 }
 
-// plainLine takes out what a terminal would act on.
-func plainLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		if r != '\t' && unicode.IsControl(r) {
-			return -1
-		}
-		return r
-	}, s)
-}
-
 // followDryRun follows a job that publishes nothing, and shows what it would have changed: as a diff that can be
 // applied, or in the job's JSON.
 func (c *jobCommand) followDryRun(cmd *cobra.Command, id string) error {
@@ -294,8 +283,7 @@ func (c *jobCommand) followDryRun(cmd *cobra.Command, id string) error {
 		if j.Outcome != api.OutcomeChanged && j.Status == api.JobCompleted {
 			fmt.Fprintln(cmd.ErrOrStderr(), j.Message)
 		}
-		_, err := io.WriteString(cmd.OutOrStdout(), edit.Diff)
-		return err
+		return cli.WriteDiff(cmd.OutOrStdout(), edit.Diff)
 	})
 }
 
@@ -351,7 +339,7 @@ func printJobLine(w io.Writer, j api.Job) error {
 	if j.PRLink != nil {
 		line += "  " + *j.PRLink
 	}
-	_, err := fmt.Fprintln(w, plainLine(line))
+	_, err := fmt.Fprintln(w, cli.PlainLine(line))
 	return err
 }
 

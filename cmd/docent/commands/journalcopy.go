@@ -9,6 +9,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 )
 
 func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
@@ -55,13 +56,14 @@ func printCopied(out io.Writer, d operator.JournalCopied) error {
 	if d.Already {
 		fmt.Fprintf(out, "%s holds the journal already\n", d.To)
 	}
-	fmt.Fprintf(out, "journal: %d streams, %d events, %d snapshots, %d pending, %d idempotency keys, up to position %d: the same in %s\n",
-		d.Journal.Streams, d.Journal.Events, d.Journal.Snapshots, d.Journal.Pending, d.Journal.Claims, d.Journal.Position, d.To)
+	fmt.Fprintf(out, "journal: %s, %s, %s, %d pending, %s, up to position %d: the same in %s\n",
+		brief.Count(d.Journal.Streams, "stream"), brief.Count(d.Journal.Events, "event"), brief.Count(d.Journal.Snapshots, "snapshot"),
+		d.Journal.Pending, brief.Count(d.Journal.Claims, "idempotency key"), d.Journal.Position, d.To)
 	if len(d.Catalog) > 0 {
-		fmt.Fprintf(out, "catalog: %d rows in %d tables: the same\n", rows, len(d.Catalog))
+		fmt.Fprintf(out, "catalog: %s in %s: the same\n", brief.Count(rows, "row"), brief.Count(len(d.Catalog), "table"))
 	}
 	if len(d.Host) > 0 {
-		fmt.Fprintf(out, "built-in host: %d repositories: the same\n", len(d.Host))
+		fmt.Fprintf(out, "repositories of the built-in host: %d: the same\n", len(d.Host))
 	}
 	for _, note := range d.Notes {
 		fmt.Fprintln(out, note)

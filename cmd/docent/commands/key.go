@@ -44,7 +44,7 @@ func newKeyCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar((*string)(&params.Kind), "kind", "",
 		"admin (agent and management), assistant (may be used in browsers) or server (asks as an assistant key, for your own servers:\n"+
 			"secret, refused from browsers, and believed about who a reader is)")
-	flags.StringVar(&params.Name, "name", "", "name to recognise it by")
+	flags.StringVar(&params.Name, "name", "", "name to recognize it by")
 	flags.StringVar(&expires, "expires", "",
 		"when it ends: a time such as 2027-01-31T00:00:00Z, or a duration such as 720h")
 	flags.StringArrayVar(&params.AllowIP, "allow-ip", nil, "address or CIDR range that may use it (repeatable)")

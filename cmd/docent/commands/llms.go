@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,14 +28,13 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 		Use: "llms", Short: "Write llms.txt, llms-full.txt and each page as Markdown, for a static site", Args: cobra.NoArgs,
 		Long: "Write what is published of a documentation set for machines that read: llms.txt, llms-full.txt, and each page at its own\n" +
 			"address with the ending .md (index.html.md of a folder). It needs no server. A server has the same at /llms/DOMAIN/llms.txt.",
-		Example: "  docent llms --source ./docs --site-url https://docs.example.com --to ./build",
+		Example: "  docent llms --source ./docs --to ./build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.Required(cmd, "source", "site-url", "to"); err != nil {
+			if err := cli.Required(cmd, "source", "to"); err != nil {
 				return err
 			}
 			p.ID, p.Source = "docs", cli.AbsoluteSource(p.Source)
-			base = cmp.Or(base, p.SiteURL)
-			files, err := writeLLMS(cmd.Context(), prog, p, strings.TrimRight(base, "/"), to, cmd.ErrOrStderr())
+			files, err := writeLLMS(cmd.Context(), prog, p, base, to, cmd.ErrOrStderr())
 			if err == nil {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s in %s\n", brief.Count(files, "file"), to)
 			}
@@ -43,9 +43,9 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	documentationFlags(flags, &p)
-	flags.StringVar(&p.Name, "name", "", "name of the documentation")
+	flags.StringVar(&p.Name, "name", "", "name of the documentation (default: the site's title)")
 	flags.StringVar(&to, "to", "", "folder that the files are written to")
-	flags.StringVar(&base, "base-url", "", "address below which the files will be; --site-url where not given")
+	flags.StringVar(&base, "base-url", "", "address below which the files will be (default: the site's)")
 	return cmd
 }
 
@@ -61,6 +61,10 @@ func writeLLMS(ctx context.Context, prog cli.Program, p api.Project, base, to st
 			err = e
 		}
 	}()
+	if project.SiteURL = cmp.Or(project.SiteURL, a.Stores.Library.Address(p.ID)); project.SiteURL == "" {
+		return 0, errors.New("the site's configuration does not say its address; send --site-url")
+	}
+	base = strings.TrimRight(cmp.Or(base, project.SiteURL), "/")
 	pages, err := a.Stores.Library.Published(ctx, p.ID)
 	if err != nil {
 		return 0, err

@@ -80,7 +80,7 @@ func newPersonCommand(prog cli.Program) *cobra.Command {
 	cmd.AddCommand(add,
 		&cobra.Command{Use: "list", Short: "List everybody who may sign in", Args: cobra.NoArgs,
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				const head = "E-MAIL\tNAME\tROLES\tSIGNS IN BY\tSTATE\tLAST SEEN"
+				const head = "EMAIL\tNAME\tROLES\tSIGNS IN BY\tSTATE\tLAST SEEN"
 				return cli.ShowRows(o, cmd, operator.OpPersonList, struct{}{}, head, personLine)
 			}},
 		&cobra.Command{Use: "link EMAIL", Short: "Print a link by which a person gets in once and chooses a password",

@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/search"
 	"docent/search/sources"
 	"docent/site"
@@ -68,7 +69,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 	flags.StringVar((*string)(&p.AnswersFrom), "answers-from", "",
 		"what readers are answered from, of a project with a source and --site-url: auto (the site where it has the pages of the source, the default), site, source, or source-only, which does not read the site")
 	flags.StringVar((*string)(&p.Site), "site", "",
-		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognised by its files where not given")
+		"site generator (sets the URLs of pages): plain, mintlify, docusaurus, vitepress, hugo, mkdocs, starlight, nextjs, mdbook, gitbook, jekyll, sphinx, antora, fern or wiki; recognized by its files if not given")
 	flags.StringArrayVar(&p.Include, "include", nil,
 		"only what this pattern matches is a page; as in .gitignore, relative to the documentation folder (repeatable; '' for none)")
 	flags.StringArrayVar(&p.Exclude, "exclude", nil,
@@ -268,7 +269,7 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	if asJSON {
 		return cli.PrintJSON(out, p)
 	}
-	fmt.Fprintf(out, "project %s: %d pages, %d sections at %.12s\n", p.ID, p.Pages, p.Sections, p.Commit)
+	fmt.Fprintf(out, "project %s: %s, %s at %.12s\n", p.ID, brief.Count(p.Pages, "page"), brief.Count(p.Sections, "section"), p.Commit)
 	if p.Name != "" {
 		fmt.Fprintf(out, "Answers call it %s; --title says otherwise.\n", p.Name)
 	}
@@ -279,7 +280,8 @@ func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 		fmt.Fprintln(out, p.Answers)
 	}
 	if p.LeftOut > 0 {
-		fmt.Fprintf(out, "%d files are no pages of the site; `docent project check %s` lists what is public and what is not.\n", p.LeftOut, p.ID)
+		fmt.Fprintf(out, "%s left out, as no page of the site; `docent project check %s` lists what is public and what is not.\n",
+			brief.Count(p.LeftOut, "file"), p.ID)
 	}
 	return nil
 }

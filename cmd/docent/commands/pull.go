@@ -49,8 +49,7 @@ func newPullCommand(prog cli.Program) *cobra.Command {
 			if err := o.Run(cmd, operator.OpPullDiff, operator.PullParams{ID: pullID(args[0])}, &text); err != nil {
 				return err
 			}
-			_, err := io.WriteString(cmd.OutOrStdout(), text)
-			return err
+			return cli.WriteDiff(cmd.OutOrStdout(), text)
 		},
 	}
 	cmd.AddCommand(list, diff,

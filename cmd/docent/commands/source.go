@@ -66,7 +66,7 @@ func sourceFlags(cmd *cobra.Command, s *api.Source) {
 	flags.StringVar(&s.Branch, "branch", "", "branch of the repository (its default branch if empty)")
 	flags.StringVar(&s.DocsDir, "docs-dir", "", "sub-folder that holds the pages")
 	flags.StringVar(&s.SiteURL, "site-url", "", "where readers find the pages; citations link there")
-	flags.StringVar((*string)(&s.Site), "site", "", "site generator; recognised by its files where not given")
+	flags.StringVar((*string)(&s.Site), "site", "", "site generator; recognized by its files if not given")
 	flags.StringArrayVar(&s.Include, "include", nil, "only what this pattern matches is a page (repeatable; '' for none)")
 	flags.StringArrayVar(&s.Exclude, "exclude", nil, "what this pattern matches is no page (repeatable; '' for none)")
 	flags.StringVar((*string)(&s.Host), "host", "", "code host of a private repository, whose token is used: github, gitlab or gitea")

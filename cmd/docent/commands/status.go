@@ -127,7 +127,7 @@ func printStatus(w io.Writer, s health.Status) error {
 			state += ", asked " + m.Manners
 		}
 		if m.Fallbacks > 0 {
-			state += fmt.Sprintf(", the built-in model answered %d times in its place", m.Fallbacks)
+			state += fmt.Sprintf(", the built-in model answered in its place: %d", m.Fallbacks)
 		}
 		line(name, "%s at %s: %d calls, %d failed, %d tokens, $%.2f%s", m.Name, m.Endpoint, m.Calls, m.Failures, m.Tokens,
 			m.CostCents/100, state)

@@ -7,6 +7,7 @@ import (
 
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 	"docent/internal/health"
 )
 
@@ -23,7 +24,8 @@ func newThreadCommand(prog cli.Program) *cobra.Command {
 	report := func(cmd *cobra.Command, list operator.ThreadList) error {
 		if list.Unreadable > 0 {
 			fmt.Fprintf(cmd.ErrOrStderr(),
-				"%d threads cannot be read, and are not looked at; `docent journal check` names them\n", list.Unreadable)
+				"left out, since the journal does not have them whole: %s; `docent journal check` names what is wrong\n",
+				brief.Count(list.Unreadable, "thread"))
 		}
 		return cli.PrintRows(cmd.OutOrStdout(), o.JSON, list.Threads, "ID\tFP\tOPENED\tLAST USED\tQUESTIONS",
 			func(t operator.ThreadRow) string {

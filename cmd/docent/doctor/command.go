@@ -192,7 +192,7 @@ func journalFileFinding(path string) Finding {
 	case err != nil:
 		return inCheck("journal", Wrong("docent journal check", "it cannot be read: %v", err))
 	case n > 0:
-		return inCheck("journal", Wrong("restore a backup; docent journal check says which jobs and threads it is about", "%d records are damaged; the first: %s", n, first))
+		return inCheck("journal", Wrong("restore a backup; docent journal check says which jobs and threads it is about", "damaged records: %d; the first: %s", n, first))
 	}
 	return inCheck("journal", Fine("every record of %s is whole", filepath.Base(path)))
 }

@@ -87,7 +87,7 @@ func (o Inside) quarantineFinding(context.Context) Finding {
 	if len(list) == 0 {
 		return Fine("no job and no conversation is in quarantine")
 	}
-	return Wrong("docent status lists them with the reasons; docent actor retry tries them again", "%d jobs and conversations are in quarantine; the first: %s %s: %v",
+	return Wrong("docent status lists them with the reasons; docent actor retry tries them again", "jobs and conversations in quarantine: %d; the first: %s %s: %v",
 		len(list), list[0].Kind, list[0].ID, list[0].Err)
 }
 
@@ -97,7 +97,7 @@ func (o Inside) journalFinding(context.Context) Finding {
 	case s.Down:
 		return Wrong("make room on the disk, or mount it writable", "it cannot be written to: the disk is full, read-only or broken")
 	case s.Damaged > 0:
-		return Wrong("docent journal check says what; restore a backup, or give them up with docent journal drop and the server stopped", "%d streams are damaged", s.Damaged)
+		return Wrong("docent journal check says what; restore a backup, or give them up with docent journal drop and the server stopped", "damaged streams: %d", s.Damaged)
 	}
 	return Fine("it can be written to, at position %d", s.Position)
 }

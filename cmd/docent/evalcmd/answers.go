@@ -23,6 +23,7 @@ import (
 	"docent/cmd/docent/cli"
 	"docent/cmd/docent/config"
 	"docent/cmd/docent/operator"
+	"docent/internal/brief"
 )
 
 // An answersCommand is what `docent eval answers` was told.
@@ -66,7 +67,7 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	flags.StringVar(&a.project, "project", "", "project of a server")
 	flags.StringVar(&a.source, "source", "", "folder of documentation, for which a server is run meanwhile")
 	flags.StringVar(&a.docsDir, "docs-dir", "", "sub-folder of --source that holds the documentation")
-	flags.StringVar(&a.site, "site", "", "site generator of --source; recognised by its files where not given")
+	flags.StringVar(&a.site, "site", "", "site generator of --source; recognized by its files if not given")
 	flags.StringVar(&a.title, "title", "", "name of --source's product, as answers say it")
 	flags.StringVar(&a.model, "model", "", "model that answers: builtin, or a name from the server's configuration")
 	flags.StringVar(&a.save, "save", "", "write the run to this file")
@@ -156,7 +157,7 @@ func (a *answersCommand) failure(r *answersReport) error {
 		errs = append(errs, fmt.Errorf("%.1f %% of the questions pass, and --fail-under is %g %%", rate, a.failUnder))
 	}
 	if c := r.Against; a.failOnRegression && c != nil && len(c.Worse) > 0 {
-		errs = append(errs, fmt.Errorf("%d questions do not pass that passed before", len(c.Worse)))
+		errs = append(errs, fmt.Errorf("%s passed before and no longer %s", brief.Count(len(c.Worse), "question"), map[bool]string{true: "does", false: "do"}[len(c.Worse) == 1]))
 	}
 	return errors.Join(errs...)
 }

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -57,8 +58,8 @@ func listenOn(address string, fits func(name string) bool) (net.Listener, error)
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
 		if errors.Is(err, syscall.EADDRINUSE) {
-			return nil, fmt.Errorf("%s is taken by another program, perhaps by another `docent serve`: use --listen %s, or stop that one: %w",
-				address, freeBeside(address), err)
+			return nil, fmt.Errorf("%s is taken by %s: use --listen %s, or stop that one: %w",
+				address, cmp.Or(holder(address), "another program, perhaps by another `docent serve`"), freeBeside(address), err)
 		}
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}

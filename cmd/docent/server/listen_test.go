@@ -3,12 +3,20 @@ package server
 import (
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"docent/cmd/docent/config"
 )
 
 func TestLinksBeginWithAnAddressThatCanBeOpened(t *testing.T) {
@@ -58,5 +66,31 @@ func TestTheWatchdogAsksWhatARestartCures(t *testing.T) {
 		if probe(t.Context(), address, "docs.example.com") == nil {
 			t.Errorf("a server %s counts as one that works", name)
 		}
+	}
+}
+
+func TestATakenPortSaysWhoHasIt(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	_, err = listenOn(taken.Addr().String(), func(string) bool { return false })
+	want := fmt.Sprintf("(process %d): use --listen 127.0.0.1:", os.Getpid())
+	if runtime.GOOS != "linux" {
+		want = "taken by another program"
+	}
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Behind a proxy the assistant of Docent's own documentation tells readers apart as the server does.
+func TestTheManualsAssistantTrustsTheServersProxies(t *testing.T) {
+	of := config.Default()
+	of.TrustedProxies, of.Unlimited, of.PublicURL, of.Now = []string{"10.0.0.0/8"}, []string{"192.0.2.1"}, "https://docent.example.com", time.Now
+	got := manualConfig(of)
+	if !slices.Equal(got.TrustedProxies, of.TrustedProxies) || !slices.Equal(got.Unlimited, of.Unlimited) || got.PublicURL != of.PublicURL {
+		t.Errorf("%+v", got)
 	}
 }

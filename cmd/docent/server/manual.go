@@ -87,9 +87,8 @@ func (m *manualAssistant) open(ctx context.Context) error {
 	if err := errors.Join(os.RemoveAll(folder), os.CopyFS(source, docs.Files)); err != nil {
 		return fmt.Errorf("write the documentation: %w", err)
 	}
-	c := config.Default()
-	c.Data, c.PublicURL, c.Now, c.Limits = filepath.Join(folder, "data"), m.app.config.PublicURL, m.app.config.Now, manualLimits
-	c.MaxStreams, c.MaxTurns, c.MaxOpenIndexes, c.StreamWriter = 64, 4, 1, config.WriterHandler
+	c := manualConfig(m.app.config)
+	c.Data = filepath.Join(folder, "data")
 	log := slog.New(slog.NewTextHandler(slog.NewLogLogger(m.app.Log.Handler(), slog.LevelWarn).Writer(),
 		&slog.HandlerOptions{Level: slog.LevelWarn}))
 	a, project, end, err := temporary(ctx, c, folder, api.Project{ID: "docs", Name: "Docent", Source: source,
@@ -103,6 +102,14 @@ func (m *manualAssistant) open(ctx context.Context) error {
 	}
 	m.running, m.key, m.end = a, key.Key, end
 	return nil
+}
+
+// manualConfig is how the assistant runs within a server: who asks is told as the server tells it.
+func manualConfig(of config.Config) config.Config {
+	c := config.Default()
+	c.PublicURL, c.Now, c.TrustedProxies, c.Unlimited, c.Limits = of.PublicURL, of.Now, of.TrustedProxies, of.Unlimited, manualLimits
+	c.MaxStreams, c.MaxTurns, c.MaxOpenIndexes, c.StreamWriter = 64, 4, 1, config.WriterHandler
+	return c
 }
 
 func (m *manualAssistant) done() {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -108,8 +109,8 @@ func platformOf(path string) (v1.Platform, error) {
 	if err != nil {
 		return v1.Platform{}, err
 	}
-	if info.Path != "docent/cmd/docent" {
-		return v1.Platform{}, fmt.Errorf("it is %s, not docent/cmd/docent", info.Path)
+	if !strings.HasSuffix(info.Path, "/cmd/docent") { // of whatever module a fork makes of it
+		return v1.Platform{}, fmt.Errorf("it is %s, not docent", info.Path)
 	}
 	switch file.Machine {
 	case elf.EM_X86_64:

@@ -18,7 +18,7 @@ import (
 
 // growing are the tables that have more rows the longer a server is used. One-time links and invitations go when they have
 // expired, and what is queued when it is done.
-var growing = []string{"jobs", "questions", "rated_pages", "cited_pages", "question_texts", "searches", "pulls", "updates",
+var growing = []string{"jobs", "questions", "rated_pages", "cited_pages", "question_texts", "searches", "agent_reads", "pulls", "updates",
 	"automation_runs", "sessions", "audit", "report_deliveries", "comments", "webhook_events", "webhook_deliveries",
 	"review_pulls", "review_asks"}
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +43,9 @@ type answers[K comparable, V any] struct {
 	found   *lru.Cache[K, found[V]]
 	missing *lru.Cache[K, time.Time] // until when
 	loads   singleflight.Group
+
+	mu      sync.Mutex // orders what is remembered and what is dropped
+	dropped int        // how often keys were dropped
 }
 
 type found[V any] struct {
@@ -66,6 +70,19 @@ func (l *Lookup[K, V]) Forget() {
 	l.current.Store(&answers[K, V]{found: found, missing: missing})
 }
 
+// Drop makes every later lookup of these keys ask the database, and leaves the others remembered.
+func (l *Lookup[K, V]) Drop(keys ...K) {
+	a := l.current.Load()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.dropped++ // what is being loaded now may be of before
+	for _, key := range keys {
+		a.loads.Forget(l.name(key))
+		a.found.Remove(key)
+		a.missing.Remove(key)
+	}
+}
+
 // Get looks a key up, and fails with api.ErrNotFound if there is nothing.
 func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 	a := l.current.Load()
@@ -78,6 +95,9 @@ func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 		if value, known, err := a.remembered(key, l.now()); known { // another's query has just ended
 			return value, err
 		}
+		a.mu.Lock()
+		dropped := a.dropped
+		a.mu.Unlock()
 		// Not on this caller's context: others may wait for the same answer when it goes away.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTime)
 		defer cancel()
@@ -89,7 +109,10 @@ func (l *Lookup[K, V]) Get(ctx context.Context, key K) (value V, err error) {
 		if errors.Is(err, context.DeadlineExceeded) { // the time is the lookup's own: the caller may ask again
 			err = fmt.Errorf("%w: %w", api.ErrUnavailable, err)
 		}
+		a.mu.Lock()
+		defer a.mu.Unlock()
 		switch until := l.now().Add(l.stale); {
+		case a.dropped != dropped:
 		case err == nil:
 			a.found.Add(key, found[V]{value, until})
 		case errors.Is(err, api.ErrNotFound):

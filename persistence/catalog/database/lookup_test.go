@@ -91,6 +91,54 @@ func TestLookupThatBeganBeforeAChangeIsNotRemembered(t *testing.T) {
 	}
 }
 
+// A key that is dropped is asked for again, even by who asks while an older query for it is on its way; others are remembered.
+func TestADroppedKeyIsAskedForAgain(t *testing.T) {
+	loads := make(chan chan string, 1)
+	l := newLookup(Options{Now: stopped, Stale: time.Hour}, strings.Clone,
+		func(_ context.Context, key string) (string, error) {
+			if key == "other" {
+				return "one", nil
+			}
+			answer := make(chan string)
+			loads <- answer
+			return <-answer, nil
+		})
+	ask := func() chan string {
+		got := make(chan string, 1)
+		go func() {
+			v, _ := l.Get(t.Context(), "key")
+			got <- v
+		}()
+		return got
+	}
+	l.Get(t.Context(), "other")
+	before := ask()
+	old := <-loads
+	l.Drop("key")
+	after := ask()
+	fresh := <-loads
+	fresh <- "new"
+	if got := <-after; got != "new" {
+		t.Errorf("a look-up after the change returns %q", got)
+	}
+	old <- "old"
+	<-before
+	if got := <-ask(); got != "new" {
+		t.Errorf("what was read before the change is remembered: %q", got)
+	}
+	missed := l.misses.Load()
+	if l.Get(t.Context(), "other"); l.misses.Load() != missed {
+		t.Error("another key is asked for again")
+	}
+	l.Drop("key")
+	again := ask()
+	next := <-loads
+	next <- "newer"
+	if got := <-again; got != "newer" {
+		t.Errorf("a remembered key that is dropped is %q", got)
+	}
+}
+
 func TestCallersAtOnceShareOneQuery(t *testing.T) {
 	const keys, callers = 2000, 8
 	var loads atomic.Int64

@@ -37,6 +37,8 @@ type Message struct {
 	From   string   `json:"from"`
 	Change bool     `json:"change,omitempty"` // of what stands nowhere else
 	Forget []string `json:"forget,omitempty"` // lookups
+	// Sessions are hashes of tokens that lead elsewhere now.
+	Sessions [][]byte `json:"sessions,omitempty"`
 	// Listing was brought up to Position, or somebody waits for it.
 	Listing  string          `json:"listing,omitempty"`
 	Position uint64          `json:"position,omitempty"`
@@ -118,9 +120,14 @@ func (db *DB) notify(ctx context.Context, tx bun.IDB, what Message) error {
 // is at most Options.Stale old.
 func (db *DB) Forget(names ...string) {
 	db.forgetHere(names)
+	db.Announce(Message{Forget: names})
+}
+
+// Announce tells the other nodes of a change that they may also see later.
+func (db *DB) Announce(what Message) {
 	ctx, cancel := context.WithTimeout(context.Background(), nodeDeaf)
 	defer cancel()
-	if err := db.Say(ctx, db.Write, Message{Forget: names}); err != nil {
+	if err := db.Say(ctx, db.Write, what); err != nil {
 		db.Log.Warn("notifying other nodes of a change failed, they see it a little later", "error", err)
 	}
 }

@@ -34,6 +34,25 @@ func TestAKeyRevokedOnOneNodeIsRefusedOnAnother(t *testing.T) {
 	catalogtest.Soon(t, "the other node refuses the key", func() bool { return !good() })
 }
 
+func TestATokenReplacedOnOneNodeIsLookedUpOnAnother(t *testing.T) {
+	t.Parallel()
+	a, b := catalogtest.TwoNodes(t)
+	end := time.Now().Add(time.Hour)
+	catalogtest.Must(a.AddSession(t.Context(), api.SignIn{Kind: api.SessionOfClient, Key: make([]byte, 32), ExpiresAt: end,
+		Idle: time.Hour}, [32]byte{1}))(t)
+	finds := func(token byte) bool {
+		_, err := b.SessionByHash(t.Context(), [32]byte{token})
+		return err == nil
+	}
+	if finds(2) { // b remembers that there is none
+		t.Fatal("a token that nobody has is good")
+	}
+	if err := a.ReplaceToken(t.Context(), [32]byte{1}, [32]byte{2}, end); err != nil {
+		t.Fatal(err)
+	}
+	catalogtest.Soon(t, "the other node knows the new token", func() bool { return finds(2) })
+}
+
 func TestWatchersHearOfChangesOfOtherNodes(t *testing.T) {
 	t.Parallel()
 	a, b := catalogtest.TwoNodes(t)

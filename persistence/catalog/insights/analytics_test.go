@@ -446,6 +446,39 @@ func TestDamagedThreadHoldsUpNoOther(t *testing.T) {
 	})
 }
 
+func TestWhatAgentsReadIsCounted(t *testing.T) {
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		clock := catalogtest.NewClock()
+		began := clock.Now()
+		c := p.Open(catalog.Options{Now: clock.Now})
+		q := insights.AnalyticsQuery{Project: "docs", Limit: 10}
+		reads := func() string { return fmt.Sprint(catalogtest.Must(c.AgentReads(t.Context(), q))(t)) }
+		c.RecordRead("docs", insights.ByTools, "a.md")
+		c.RecordRead("docs", insights.ByMarkdown, "b.md")
+		c.RecordRead("blog", insights.ByMarkdown, "b.md")
+		if got, want := reads(), "[{a.md 1 0} {b.md 0 1}]"; got != want {
+			t.Errorf("read %s, want %s", got, want)
+		}
+		c.RecordRead("docs", insights.ByTools, "b.md")
+		c.RecordRead("docs", insights.ByMarkdown, "b.md")
+		if got, want := reads(), "[{b.md 1 2} {a.md 1 0}]"; got != want {
+			t.Errorf("on the same day read %s, want %s", got, want)
+		}
+		clock.Add(24 * time.Hour)
+		c.RecordRead("docs", insights.ByMarkdown, "llms.txt")
+		q.From = began.Add(24 * time.Hour).Truncate(24 * time.Hour)
+		if got, want := reads(), "[{llms.txt 0 1}]"; got != want {
+			t.Errorf("the next day read %s, want %s", got, want)
+		}
+		clock.Add(400 * 24 * time.Hour) // what is as old is forgotten
+		c.RecordRead("docs", insights.ByTools, "a.md")
+		q.From = time.Time{}
+		if got, want := reads(), "[{a.md 1 0}]"; got != want {
+			t.Errorf("after a year read %s, want %s", got, want)
+		}
+	})
+}
+
 func TestSearchesAreCounted(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		clock := catalogtest.NewClock()

@@ -18,11 +18,12 @@ var Part = database.Part{
 	Steps: []database.Step{{Migration: database.ConversationsMigration, Do: placeQuestions}},
 }
 
-// A Store keeps questions and searches, and says what they show. Searches are written every few seconds.
+// A Store keeps questions, searches and what agents read, and says what they show. The last two are written every few seconds.
 type Store struct {
 	db       *database.DB
 	listings *listing.Store
 	searched searchLog
+	reads    readLog
 	texts    chan struct{} // receives when words of questions are to be written
 	days     quarters      // of questions
 	cited    quarters      // of pages that answers cite
@@ -33,6 +34,7 @@ func New(db *database.DB, listings *listing.Store) *Store {
 	s := &Store{db: db, listings: listings, texts: make(chan struct{}, 1)}
 	listings.Add(questionListing(nil), s.changed, s.reset)
 	db.Every(searchWait, "write searches", "searches are not counted yet", "the last searches are not counted", s.writeSearches)
+	db.Every(searchWait, "write reads", "what agents read is not counted yet", "what agents read last is not counted", s.writeReads)
 	return s
 }
 

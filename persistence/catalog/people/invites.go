@@ -155,7 +155,7 @@ func (s *Store) AcceptInvitation(ctx context.Context, hash [32]byte, p api.Perso
 		}, func(i *api.Invitation) error {
 			if i.Email != "" && i.Email != api.CleanEmail(verified) {
 				return &api.StateError{Kind: api.ErrForbidden,
-					Reason: "this invitation is for another e-mail address, or nobody has verified that the address is yours: " +
+					Reason: "this invitation is for another email address, or nobody has verified that the address is yours: " +
 						"join with single sign-on as the person with that address"}
 			}
 			i.UsedAt, i.UsedBy = &at, p.ID

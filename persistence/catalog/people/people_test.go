@@ -461,6 +461,30 @@ func TestATokenIsReplacedOnce(t *testing.T) {
 	})
 }
 
+func TestAnotherTokenLeavesOtherSessionsRemembered(t *testing.T) {
+	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
+		clock := catalogtest.NewClock()
+		c := p.Open(catalog.Options{Now: clock.Now})
+		end := clock.Now().Add(time.Hour)
+		var made [3]api.SignIn
+		for n := range made {
+			made[n] = catalogtest.Must(c.AddSession(t.Context(), api.SignIn{Kind: api.SessionOfClient, Key: make([]byte, 32), Rights: "viewer",
+				ExpiresAt: end, Idle: time.Hour}, [32]byte{byte(n)}))(t)
+			catalogtest.Must(c.SessionByHash(t.Context(), [32]byte{byte(n)}))(t)
+		}
+		if err := c.ReplaceToken(t.Context(), [32]byte{0}, [32]byte{10}, end); err != nil {
+			t.Fatal(err)
+		}
+		catalogtest.Must(c.RenewSession(t.Context(), made[1].ID, [32]byte{11}, "editor"))(t)
+		c.Read.Close() // only memory can answer
+		for n, remembered := range []bool{false, false, true} {
+			if _, err := c.SessionByHash(t.Context(), [32]byte{byte(n)}); (err == nil) != remembered {
+				t.Errorf("session %d is looked up: %v", n, err)
+			}
+		}
+	})
+}
+
 func TestTheAuditLogIsReadInPages(t *testing.T) {
 	catalogtest.EachPlace(t, func(t *testing.T, p catalogtest.Place) {
 		clock := catalogtest.NewClock()

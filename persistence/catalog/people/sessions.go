@@ -2,6 +2,7 @@ package people
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -86,8 +87,23 @@ func (s *Store) AddSession(ctx context.Context, session api.SignIn, hash [32]byt
 	if err != nil {
 		return api.SignIn{}, err
 	}
-	s.db.Forget(lookSessions)
+	s.changed(hash[:])
 	return session, nil
+}
+
+// changed makes all nodes look up again what these hashes of tokens lead to. Other sessions stay remembered: clients of
+// OAuth change their tokens each hour.
+func (s *Store) changed(hashes ...[]byte) {
+	s.dropSessions(hashes)
+	s.db.Announce(database.Message{Sessions: hashes})
+}
+
+func (s *Store) dropSessions(hashes [][]byte) {
+	for _, hash := range hashes {
+		if len(hash) == sha256.Size {
+			s.sessions.Drop([32]byte(hash))
+		}
+	}
 }
 
 // SessionByHash finds a session by the hash of its token, or fails with api.ErrNotFound. Sessions that have ended are
@@ -191,6 +207,7 @@ func endSessions(ctx context.Context, tx bun.Tx, at time.Time, which func(*bun.S
 // for some seconds more. It returns false if another request has just renewed it.
 func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byte, rights string) (bool, error) {
 	now, renewed := s.db.Now(), false
+	var gone [][]byte
 	err := s.db.Change(ctx, "renew session", func(ctx context.Context, tx bun.Tx) error {
 		var row sessionRow
 		err := database.Lock(ctx, tx.NewSelect().Model(&row).Where("id = ?", id).Where("ended_at = 0"), fmt.Errorf("session: %w", api.ErrNotFound))
@@ -205,10 +222,11 @@ func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byt
 		if row.Body, err = database.EncodeBody(session); err != nil {
 			return err
 		}
+		gone = [][]byte{row.OldHash, row.Hash}
 		return row.rotate(ctx, tx, hash, now, "body")
 	})
 	if err == nil {
-		s.db.Forget(lookSessions)
+		s.changed(append(gone, hash[:])...)
 	}
 	return renewed && err == nil, err
 }
@@ -217,6 +235,7 @@ func (s *Store) RenewSession(ctx context.Context, id api.SessionID, hash [32]byt
 // so of two concurrent calls one fails. What came with the token before is good for some seconds more.
 func (s *Store) ReplaceToken(ctx context.Context, before, after [32]byte, expires time.Time) error {
 	now := s.db.Now()
+	var gone [][]byte
 	err := s.db.Change(ctx, "replace a token", func(ctx context.Context, tx bun.Tx) error {
 		var row sessionRow
 		err := database.Lock(ctx, tx.NewSelect().Model(&row).Where("hash = ?", before[:]).Where("ended_at = 0").
@@ -227,11 +246,11 @@ func (s *Store) ReplaceToken(ctx context.Context, before, after [32]byte, expire
 		if err := database.CheckRow(&row); err != nil {
 			return err
 		}
-		row.ExpiresAt = expires.UnixMilli()
+		row.ExpiresAt, gone = expires.UnixMilli(), [][]byte{row.OldHash, row.Hash}
 		return row.rotate(ctx, tx, after, now, "expires_at")
 	})
 	if err == nil {
-		s.db.Forget(lookSessions)
+		s.changed(append(gone, after[:])...)
 	}
 	return err
 }

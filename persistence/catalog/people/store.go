@@ -54,6 +54,7 @@ func New(db *database.DB) *Store {
 	s.keys = database.NewLookup(db, lookKeys, "keys", hashed, s.loadKey)
 	s.people = database.NewLookup(db, lookPeople, "people", func(id api.PersonID) string { return string(id) }, s.loadPerson)
 	s.sessions = database.NewLookup(db, lookSessions, "sessions", hashed, s.loadSession)
+	db.OnMessage(func(what database.Message) { s.dropSessions(what.Sessions) }, func() {})
 	db.EveryTouch("write key uses", "the last use of keys is not written yet", "the last use of keys is not written", s.writeTouches)
 	db.EveryTouch("write session uses", "when sessions were seen is not written yet", "when sessions were last seen is not written",
 		s.writeSeen)

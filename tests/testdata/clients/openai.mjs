@@ -1,7 +1,8 @@
 // OpenAI's own package for Node.js and the AI SDK's provider for servers of its form, against a real server: models, answers in one piece and
-// streamed, citations, usage, a conversation by its messages and by its thread, and errors. Prints what is wrong, a line each.
+// streamed, citations, usage, a conversation by its messages and by its thread, and errors; the same by the Responses. Prints what is wrong, a line each.
 import OpenAI from "openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
+import { createOpenAI } from "@ai-sdk/openai";
 import { generateText, streamText } from "ai6";
 
 const { url, key, domain, slow } = JSON.parse(process.env.DOCENT_OPENAI);
@@ -52,5 +53,30 @@ expect("the AI SDK's answer", generated.text.includes("every hour") && generated
 let streamed = "";
 for await (const piece of streamText({ model, prompt: ferry, onError: ({ error }) => problems.push(`the AI SDK's stream: ${error}`) }).textStream) streamed += piece;
 expect("the AI SDK's stream", streamed === generated.text, streamed);
+
+
+const response = await openai.responses.create({ model: domain, instructions: "Speak of rockets.", input: ferry });
+expect("a response", response.output_text.includes("every hour") && response.status === "completed", response);
+const mark = response.output[0].content[0].annotations[0];
+expect("a response's sources", [...response.output_text].slice(mark.start_index, mark.end_index).join("").startsWith(`[${mark.title}](https://harbour.example.com/ferries`), response.output);
+const next = await openai.responses.create({ model: domain, input: "And what do tickets cost?", previous_response_id: response.id });
+expect("a conversation by its responses", next.output_text.includes("four coins") && next.metadata.thread_id === response.metadata.thread_id, next);
+const items = await openai.responses.create({ model: domain, input: [user(ferry), ...response.output, user("And what do tickets cost?")] });
+expect("a conversation by its items", items.output_text.includes("four coins") && items.metadata.thread_id !== response.metadata.thread_id, items);
+const live = openai.responses.stream({ model: slow.domain, input: ferry }, { headers: { Authorization: `Bearer ${slow.key}` } });
+let grown = "", deltas = 0;
+live.on("response.output_text.delta", ({ delta }) => { deltas++; grown += delta; });
+const ended = await live.finalResponse();
+expect("a response's stream", deltas > 10 && ended.output_text === grown && ended.usage.total_tokens === ended.usage.input_tokens + ended.usage.output_tokens, { deltas, ended });
+const astray = await openai.responses.create({ model: domain, input: "q", previous_response_id: "resp_none" }).catch((e) => e);
+expect("an unknown response", astray.status === 404 && astray.message.length > 20, astray.message);
+
+const responding = createOpenAI({ baseURL: `${url}/v1`, apiKey: key })(domain);
+const answered = await generateText({ model: responding, prompt: ferry });
+expect("the AI SDK's response", answered.text.includes("every hour") && answered.finishReason === "stop" && answered.sources[0]?.url.startsWith("https://harbour.example.com/ferries"), answered.sources);
+let flowed = "";
+const flow = streamText({ model: responding, prompt: ferry, onError: ({ error }) => problems.push(`the AI SDK's stream of a response: ${error}`) });
+for await (const piece of flow.textStream) flowed += piece;
+expect("the AI SDK's stream of a response", flowed === answered.text && (await flow.sources).length > 0 && (await flow.finishReason) === "stop", { flowed, sources: await flow.sources });
 
 for (const problem of problems) console.log(problem);

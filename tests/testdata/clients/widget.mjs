@@ -363,7 +363,7 @@ for (const way of ["closed", "reloaded"]) {
   await button.waitFor();
   check("the console shows the tag", (await page.locator("pre", { hasText: "/widget/v1.js" }).first().textContent()).includes(`data-domain="${domain}"`));
   await accessible("console, the widget's page", page);
-  await page.getByLabel("Colour", { exact: true }).fill("#ffcc00");
+  await page.getByLabel("Color", { exact: true }).fill("#ffcc00");
   await page.getByLabel("Button label").fill("Ahoy");
   await page.getByText("It is hard to read").waitFor();
   const ahoy = page.locator("docent-assistant").getByRole("button", { name: "Ahoy" });
@@ -371,7 +371,7 @@ for (const way of ["closed", "reloaded"]) {
   const yellow = await ahoy.evaluate((e) => [getComputedStyle(e).backgroundColor, getComputedStyle(e).color].join());
   check("the preview has the colour", yellow === "rgb(255, 204, 0),rgb(0, 0, 0)", yellow);
   await accessible("console, a pale colour", page);
-  await page.getByLabel("Colour", { exact: true }).fill("#1f6f5c");
+  await page.getByLabel("Color", { exact: true }).fill("#1f6f5c");
   await page.getByLabel("Contact").fill("help@harbour.example");
   await page.getByLabel("Greeting").fill("Welcome <aboard>");
   await page.waitForFunction(() => document.querySelector("docent-assistant")?.dataset.greeting === "Welcome <aboard>" && !document.querySelector("#preview .warn"));

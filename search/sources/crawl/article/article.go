@@ -217,11 +217,16 @@ func meta(doc *html.Node, names ...string) string {
 var besideTitle = regexp.MustCompile(`\s+[|•·—–-]\s+|\s+::\s+`)
 
 // titleOf is the first heading of level 1 of the page's text, else of the document; otherwise the document's title without
-// the site's name. A heading in a header that leads elsewhere is the site's name.
+// the site's name. A heading in a header that leads elsewhere is the site's name, and so is one above the text that ends
+// the document's title.
 func titleOf(doc, top *html.Node) string {
+	var parts []string
+	if n := first(doc, titleElement); n != nil {
+		parts = besideTitle.Split(text(n), -1)
+	}
 	for _, n := range append(all(top, heading1), all(doc, heading1)...) {
 		if !within(n, nil, atom.Nav, atom.Footer, atom.Aside) && !(within(n, top, atom.Header) && slices.ContainsFunc(all(n, links), leadsAway)) {
-			if said := headingText(n); said != "" {
+			if said := headingText(n); said != "" && (holds(top, n) || len(parts) < 2 || said != parts[len(parts)-1]) {
 				return said
 			}
 		}
@@ -229,8 +234,8 @@ func titleOf(doc, top *html.Node) string {
 	if said := meta(doc, "og:title"); said != "" {
 		return besideTitle.Split(said, 2)[0]
 	}
-	if n := first(doc, titleElement); n != nil {
-		return besideTitle.Split(text(n), 2)[0]
+	if len(parts) > 0 {
+		return parts[0]
 	}
 	return ""
 }

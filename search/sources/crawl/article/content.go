@@ -3,6 +3,7 @@ package article
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"codeberg.org/readeck/go-readability/v2"
@@ -85,7 +86,7 @@ var (
 		.page-nav, .VPDocFooter, .td-page-meta, .td-toc, .feedback, .page-feedback, .docs-feedback, .giscus,
 		.utterances, .rst-footer-buttons, .sphinxsidebar, div.related, .newsletter, .cookie-banner, .page-footer`)
 	// said are lines that belong to a page's frame.
-	said  = regexp.MustCompile(`(?i)^(?:✎\s*)?(?:edit (?:this page|page|on github|on gitlab|this page on .{1,30})|suggest (?:an |changes|edits?).{0,20}|was this (?:page |article |section )?helpful\??|skip to (?:main )?content|back to top|on this page|copy(?: page| code| link| to clipboard)?|table of contents|last (?:updated|modified)(?: on|:|at| by)? .{0,40}|report an issue.{0,20}|view (?:page )?source|show source|previous|next|← ?prev(?:ious)?|next ?→)$`)
+	said  = regexp.MustCompile(`(?i)^(?:✎\s*)?(?:edit (?:this page|page|on github|on gitlab|this page on .{1,30})|suggest (?:an |changes|edits?).{0,20}|was this (?:page |article |section )?helpful\??|skip to (?:main )?content|back to top|on this page|copy(?: page| code| link| to clipboard)?|table of contents:?|last (?:updated|modified)(?: on|:|at| by)? .{0,40}|report an issue.{0,20}|view (?:page )?source|show source|previous|next|← ?prev(?:ious)?|next ?→)$`)
 	lines = selects("p, div, a, span, small")
 )
 
@@ -104,6 +105,7 @@ func withoutChrome(top *html.Node) {
 			drop(n)
 		}
 	}
+	withoutContents(top)
 	var gone []*html.Node
 	for n := range top.Descendants() {
 		if n.Type == html.CommentNode {
@@ -113,6 +115,56 @@ func withoutChrome(top *html.Node) {
 	for _, n := range gone {
 		drop(n)
 	}
+}
+
+// withoutContents takes out lists of nothing but links to what follows on the page, with the heading that names them: its
+// table of contents, which answers nothing.
+func withoutContents(top *html.Node) {
+	const least = 3 // links
+	ids, begins, i := map[string]int{}, map[*html.Node]int{}, 0
+	for n := range top.Descendants() {
+		i++
+		for _, id := range []string{attr(n, "id"), attr(n, "name")} {
+			if _, known := ids[id]; !known && id != "" {
+				ids[id] = i
+			}
+		}
+		if n.DataAtom == atom.Ul || n.DataAtom == atom.Ol {
+			begins[n] = i
+		}
+	}
+	for _, list := range all(top, contentsList) {
+		toBelow := all(list, links)
+		if len(toBelow) < least || slices.ContainsFunc(toBelow, func(a *html.Node) bool {
+			id, here := strings.CutPrefix(attr(a, "href"), "#")
+			return !here || ids[id] <= begins[list]
+		}) || saysMore(list) {
+			continue
+		}
+		before := list.PrevSibling
+		for before != nil && before.Type != html.ElementNode && strings.TrimSpace(before.Data) == "" {
+			before = before.PrevSibling
+		}
+		if before != nil && before.Type == html.ElementNode && before.DataAtom != atom.H1 && !longer(before, 80) && contentsName.MatchString(headingOf(before)) {
+			drop(before)
+		}
+		drop(list)
+	}
+}
+
+var (
+	contentsList = selects("ul, ol")
+	contentsName = regexp.MustCompile(`(?i)^\W*(?:(?:table of )?contents|on this page|in this (?:article|guide|page)|toc)\W*$`)
+)
+
+// saysMore reports whether a list has text that is no link's.
+func saysMore(list *html.Node) bool {
+	for n := range list.Descendants() {
+		if n.Type == html.TextNode && strings.TrimSpace(n.Data) != "" && !within(n, list, atom.A) {
+			return true
+		}
+	}
+	return false
 }
 
 var keeps = selects("h1, h2, h3, h4, h5, h6, pre, table, img")
