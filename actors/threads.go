@@ -43,6 +43,15 @@ func (t *Threads) Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) er
 	return err
 }
 
+// HandOver hands the conversation over to people. Errors are as those of Rate.
+func (t *Threads) HandOver(ctx context.Context, id api.ThreadID, cmd thread.HandOver) error {
+	if !api.ValidID(api.ThreadPrefix, string(id)) {
+		return api.ErrNotFound
+	}
+	_, err := t.system.ask(ctx, t.dir, string(id), cmd, false)
+	return err
+}
+
 // Stop ends the answer that is being written of a turn.
 func (t *Threads) Stop(ctx context.Context, id api.ThreadID, cmd thread.Stop) error {
 	if !api.ValidID(api.ThreadPrefix, string(id)) {

@@ -18,7 +18,7 @@ func correct(q rules.Request, site *pages.Site, names *pages.Titles) *edit.Corre
 	if len(q.Readings) == 0 {
 		return nil
 	}
-	o := &edit.Correct{Readings: q.Readings, Quoted: q.Quoted, Every: q.Every, Rest: q.Rest, Sections: slices.Clone(q.Quoted)}
+	o := &edit.Correct{Readings: q.Readings, Quoted: q.Quoted, Every: q.Every, Lines: q.Lines, Rest: q.Rest, Sections: slices.Clone(q.Quoted)}
 	var exact, shown, likely []string
 	add := func(list *[]string, files ...string) {
 		for _, f := range files {

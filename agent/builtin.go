@@ -36,7 +36,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 	}
 	if mis, ok := errors.AsType[*rules.Misunderstanding](err); ok {
 		if mis.Detail || mis.Why != "" { // it is an instruction of a fixed form, but for that
-			return misunderstood(mis, task.Prompt), nil
+			return misunderstood(mis, task.Prompt, nil), nil
 		}
 		if _, err := start(); err != nil {
 			return Result{}, err
@@ -45,7 +45,7 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		if err != nil || read {
 			return res, err
 		}
-		return misunderstood(mis, task.Prompt), nil
+		return misunderstood(mis, task.Prompt, w.Site), nil
 	} else if err != nil {
 		return Result{}, err
 	}
@@ -145,6 +145,9 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
+	if d, ok := err.(*edit.Doubt); ok && len(b.ops) == 1 {
+		return unsettled(b.ops[0].(*edit.Correct), d.Why, d, b.Site), nil
+	}
 	ref, ok := say.AsRefusal(err)
 	if !ok {
 		return Result{}, err
@@ -168,7 +171,7 @@ func nothing(message string, outcome api.Outcome) Result {
 }
 
 // misunderstood tells the user what was not understood, and what to say instead.
-func misunderstood(e *rules.Misunderstanding, prompt string) Result {
+func misunderstood(e *rules.Misunderstanding, prompt string, site *pages.Site) Result {
 	text := e.Error() + " Nothing was changed"
 	if e.Others {
 		text += ", also not by the other parts: a prompt is carried out whole or not at all"
@@ -187,7 +190,7 @@ func misunderstood(e *rules.Misunderstanding, prompt string) Result {
 			text += "\n(Put " + strings.Join(fill, ", and ") + ".)"
 		}
 	} else if !e.Detail {
-		text += "\n\n" + missing(e, prompt)
+		text += "\n\n" + missing(e, prompt, site)
 	}
 	outcome := api.OutcomeNotUnderstood
 	if e.Detail {
@@ -198,8 +201,15 @@ func misunderstood(e *rules.Misunderstanding, prompt string) Result {
 }
 
 // missing says what was read of a text that comes near to no form, what is missing, and the form with what is known.
-func missing(e *rules.Misunderstanding, prompt string) string {
+func missing(e *rules.Misunderstanding, prompt string, site *pages.Site) string {
 	texts, paths := rules.Known(prompt)
+	if len(paths) == 0 && site != nil {
+		for _, m := range rules.Read(prompt).Places {
+			if f, _ := site.Public(m.Text); m.Kind == rules.URLMention && f != "" && !slices.Contains(paths, site.Show(f)) {
+				paths = append(paths, site.Show(f))
+			}
+		}
+	}
 	var known, lack []string
 	form := [3]string{"…", "…", "PAGE"}
 	switch len(texts) {

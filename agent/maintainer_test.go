@@ -34,6 +34,36 @@ func TestRequestsInPeoplesWordsComeOutRightOrAreAsked(t *testing.T) {
 	carriedOutAsWanted(t, "words.txt", 0)
 }
 
+// What is said to be the typo is the right one: the documentation has the other, which nobody can mean.
+func TestATypoNamedTheWrongWayRound(t *testing.T) {
+	for text, want := range map[string]string{"Set a initial value. It is an initial one.\n": "Set an initial value. It is an initial one.\n", "Set an initial value.\n": "Set an initial value.\n"} {
+		j := newJob(t, map[string]string{"a.md": text})
+		j.do(`typo: "an initial" instead of "a initial"`)
+		if got := j.tree.files()["a.md"]; got != want {
+			t.Errorf("%q became %q", text, got)
+		}
+	}
+}
+
+// A page that is named by its address is not missing from a request that is asked back.
+func TestARequestThatIsAskedBackKeepsItsPage(t *testing.T) {
+	j := newJob(t, maintained(t))
+	res := j.do("Spelling mistake\n\nOn https://docs.tide.example.com/guides/upgrade/ the spelling of minute is wrong.")
+	if len(res.Changes) > 0 || !strings.Contains(res.Message, "the page “guides/upgrade.md”") {
+		t.Error(res.Message)
+	}
+}
+
+// Of the places where a text stands, those in the section that the request names are offered first.
+func TestThePlacesOfTheSectionThatIsNamedAreOfferedFirst(t *testing.T) {
+	j := newJob(t, map[string]string{"a.md": "# A\n\nUse postAdded-2 and postAdded.\n", "b.md": "# B\n\n## Updating Posts\n\nCall postAdded.\n"})
+	res := j.do("In `Updating Posts` it mentions `postAdded` but it should be `postUpdated`.")
+	first, _, _ := strings.Cut(res.Message[strings.Index(res.Message, "\n- ")+1:]+"\n", "\n")
+	if len(res.Changes) > 0 || !strings.Contains(first, "b.md") {
+		t.Error(res.Message)
+	}
+}
+
 func carriedOutAsWanted(t *testing.T, list string, maxRefused int) {
 	t.Helper()
 	docs := maintained(t)

@@ -197,9 +197,21 @@ type Widget struct {
 	// what the dialog says and offers before the first question
 	Greeting    string   `json:"greeting,omitempty"`
 	Suggestions []string `json:"suggestions,omitempty"`
-	// Contact is an email or web address of people who help, for everybody to see.
+	// Contact is an email or web address of people who help, for everybody to see; or ContactForm.
 	Contact string `json:"contact,omitempty"`
+	// ContactIssues makes each conversation that a reader hands over by the form an issue of the repository, which may be public.
+	ContactIssues bool `json:"contactIssues,omitempty"`
+	// Logo is the address of a picture above the dialog, on the site itself if it begins with a slash.
+	Logo string `json:"logo,omitempty"`
+	// OpenIn are chat clients, of WidgetClients, that a reader's question may be taken to.
+	OpenIn []string `json:"openIn,omitempty"`
 }
+
+// ContactForm is the contact of a project whose readers hand conversations over by a form.
+const ContactForm = "form"
+
+// WidgetClients are the chat clients that the widget leads to.
+var WidgetClients = []string{"chatgpt", "claude"}
 
 // WidgetLanguages are the languages that the widget speaks.
 var WidgetLanguages = []string{"ar", "de", "en", "es", "fr", "it", "ja", "pt", "ru", "zh"}

@@ -78,10 +78,13 @@ func (p Project) Validate() error {
 		out.add("source", "%s", problem)
 	}
 	out.place(p)
-	if p.Deflection != "" && !validWebURL(p.Deflection) && !validMail(p.Deflection) {
+	if p.Deflection != "" && !validWebURL(p.Deflection) && !ValidMail(p.Deflection) {
 		out.add("deflection", "must be an email address or an http or https URL")
 	}
 	out.widget(p.Widget)
+	if p.Widget.ContactIssues && (p.Widget.Contact != ContactForm || !slices.Contains([]HostKind{HostGitHub, HostGitLab, HostGitea}, p.Host)) {
+		out.add("widget.contactIssues", "needs the form (widget.contact: %q), and a repository on GitHub, GitLab, or Gitea", ContactForm)
+	}
 	if _, err := time.LoadLocation(p.TimeZone); err != nil || p.TimeZone == "Local" { // of the server: that tells nobody anything
 		out.add("timeZone", "must be a time zone such as Europe/Berlin")
 	}
@@ -170,8 +173,14 @@ func (p *problems) widget(w Widget) {
 	oneOf("widget.language", w.Language, WidgetLanguages...)
 	p.text("widget.label", w.Label, 40)
 	p.text("widget.greeting", w.Greeting, 300)
-	if len(w.Contact) > maxAddress || w.Contact != "" && !validWebURL(w.Contact) && !validMail(w.Contact) {
-		p.add("widget.contact", "must be an email address or an http or https URL of at most %d bytes", maxAddress)
+	if len(w.Contact) > maxAddress || w.Contact != "" && w.Contact != ContactForm && !validWebURL(w.Contact) && !ValidMail(w.Contact) {
+		p.add("widget.contact", "must be %s, or an email address or an http or https URL of at most %d bytes", ContactForm, maxAddress)
+	}
+	if len(w.Logo) > maxAddress || w.Logo != "" && !validWebURL(w.Logo) && !(strings.HasPrefix(w.Logo, "/") && validWebURL("https://site"+w.Logo)) {
+		p.add("widget.logo", "must be an http or https URL, or a path of the site, of at most %d bytes", maxAddress)
+	}
+	for i, client := range w.OpenIn {
+		oneOf(indexed("widget.openIn", i), client, WidgetClients...)
 	}
 	if len(w.Suggestions) > 6 {
 		p.add("widget.suggestions", "must have at most 6 questions")
@@ -400,7 +409,8 @@ func Loopback(u *url.URL) bool {
 	return err == nil && ip.Unmap().IsLoopback() || u.Hostname() == "localhost"
 }
 
-func validMail(s string) bool {
+// ValidMail reports whether s is an email address, without a name beside it.
+func ValidMail(s string) bool {
 	a, err := mail.ParseAddress(s)
 	return err == nil && a.Address == s
 }

@@ -17,19 +17,23 @@ const (
 	EventQuestionUnanswered EventKind = "question.unanswered"
 	EventAnswerRatedDown    EventKind = "answer.rated_down"
 	EventReportWeekly       EventKind = "report.weekly"
+	EventContactRequested   EventKind = "contact.requested"
 	// EventTest is sent when somebody asks for it, and is no event of the journal.
 	EventTest EventKind = "webhook.test"
 )
 
 // EventKinds are those that a webhook may ask for.
 var EventKinds = []EventKind{EventJobEnded, EventPullOpened, EventPullMerged, EventPullClosed, EventQuestionUnanswered,
-	EventAnswerRatedDown, EventReportWeekly}
+	EventAnswerRatedDown, EventContactRequested, EventReportWeekly}
 
 const (
 	WebhookPrefix = "whk_"
 	EventPrefix   = "evt_"
 	ReportPrefix  = "rpt_" // of the events of weekly reports
 )
+
+// IssuesURL stands in place of a webhook's address where events become issues of the project's repository.
+const IssuesURL = "code-host://issues"
 
 // A Webhook is an address that a project's events are sent to.
 type Webhook struct {

@@ -52,6 +52,15 @@ func (h *Hub) Say(ctx context.Context, p api.Project, number int, key, body stri
 	return server.Say(ctx, number, key, body, first)
 }
 
+// OpenIssue opens an issue in the project's repository. It may be repeated: there is one for a key.
+func (h *Hub) OpenIssue(ctx context.Context, p api.Project, key, title, body string, since time.Time) (link string, err error) {
+	server, err := h.keeper(p)
+	if err != nil {
+		return "", err
+	}
+	return server.OpenIssue(ctx, key, title, body, since)
+}
+
 // PullChange is a pull request of a code host, and what it changes, as git writes it.
 func (h *Hub) PullChange(ctx context.Context, p api.Project, number int) (host.Pull, string, error) {
 	server, err := h.keeper(p)
@@ -83,7 +92,7 @@ func (h *Hub) Threads() *host.Hosts { return h.hosts }
 func (h *Hub) keeper(p api.Project) (host.Host, error) {
 	if !host.KeepsPulls(p.Host) {
 		return nil, failure.Misconfigured(
-			"The project's code host is %q: comments are read on pull requests of GitHub, GitLab, Gitea and Forgejo.", p.Host)
+			"The project's code host is %q: only GitHub, GitLab, Gitea and Forgejo have pull requests with comments, and issues.", p.Host)
 	}
 	return h.hosts.For(p)
 }

@@ -529,3 +529,23 @@ func TestAGitHubAppKnowsItsOwnComments(t *testing.T) {
 		t.Errorf("comments %+v", list)
 	}
 }
+
+func TestAnIssueIsOpenedOnceForAKey(t *testing.T) {
+	onHosts(t, func(t *testing.T, s *forgetest.StandIn, r *rig) {
+		now := time.Now()
+		met := failing(s, forgetest.Fault{Act: true, Drop: true}, func(req *http.Request) bool {
+			return req.Method == http.MethodPost && strings.HasSuffix(req.URL.Path, "/issues")
+		})
+		if _, err := r.OpenIssue(t.Context(), r.project, "evt_1", "Help", "Please.", now); !errors.Is(err, forge.ErrTemporary) || met.Load() != 1 {
+			t.Errorf("its answer was lost: %v", err)
+		}
+		for _, key := range []string{"evt_1", "evt_2", "evt_1"} {
+			if link, err := r.OpenIssue(t.Context(), r.project, key, "Help", "Please.", now); err != nil || !strings.HasPrefix(link, s.URL) {
+				t.Errorf("%s: %q, %v", key, link, err)
+			}
+		}
+		if len(s.Issues) != 2 || s.Issues[0].Title != "Help" || !strings.HasPrefix(s.Issues[0].Body, "Please.\n") {
+			t.Errorf("the issues are %+v", s.Issues)
+		}
+	})
+}

@@ -36,8 +36,22 @@ func dco(name, email, message string) error {
 	return fmt.Errorf("expected %q, but got %q", name+" <"+email+">", signed)
 }
 
+// cla are whom checks of contributor license agreements ask to have signed for a commit, by what they read of it: cla-assistant
+// (getPRCommitters of github.com/cla-assistant/cla-assistant) the account of the author's address and, where that has none, the
+// committer's; EasyCLA (github_models.py of github.com/communitybridge/easycla) the author's and the co-authors'. Which
+// account an address belongs to, and whether it has signed, is known to the host and to the check alone.
+func cla(t *testing.T, s *forgetest.StandIn, commit string) (assistant, easy []string) {
+	t.Helper()
+	of := func(format string) []string {
+		return slices.DeleteFunc(strings.Split(s.Git(t, "log", "-1", "--format="+format, commit), "\n"), func(l string) bool { return l == "" })
+	}
+	author := of("%an <%ae>")
+	return append(author, of("%cn <%ce>")...), append(slices.Clone(author), of("%(trailers:key=Co-authored-by,valueonly)")...)
+}
+
 // Each commit of a pull request passes the check of the DCO, and its sign-off is a trailer as git reads it: also beside
-// that of who asked for it, after a crash between commit and push, and in a follow-up.
+// that of who asked for it, after a crash between commit and push, and in a follow-up. Checks of a CLA find the project's
+// author alone, and EasyCLA the person that an API key names.
 func TestCommitsPassTheDCO(t *testing.T) {
 	onHosts(t, func(t *testing.T, s *forgetest.StandIn, _ *rig) {
 		p := s.Project(kindOf(t), "DOCENT_TEST_TOKEN")
@@ -59,12 +73,20 @@ func TestCommitsPassTheDCO(t *testing.T) {
 		if len(commits) != 4 {
 			t.Fatalf("%d commits", len(commits))
 		}
-		for _, c := range commits[:3] {
+		const bot = "Docs Bot <docs@acme.example>"
+		for i, c := range commits[:3] { // the newest first
+			wanted := []string{bot}
+			if i == 2 {
+				wanted = append(wanted, "Ann Example <ann@example.org>")
+			}
+			if assistant, easy := cla(t, s, c); !slices.Equal(assistant, []string{bot, bot}) || !slices.Equal(easy, wanted) {
+				t.Errorf("the CLA is asked of %q and of %q", assistant, easy)
+			}
 			name, email := s.Git(t, "log", "-1", "--format=%an", c), s.Git(t, "log", "-1", "--format=%ae", c)
 			if err := dco(name, email, s.Git(t, "log", "-1", "--format=%B", c)); err != nil || name != "Docs Bot" {
 				t.Errorf("%s <%s>: %v", name, email, err)
 			}
-			if got := s.Git(t, "log", "-1", "--format=%(trailers:key=Signed-off-by,valueonly)", c); got != "Docs Bot <docs@acme.example>" {
+			if got := s.Git(t, "log", "-1", "--format=%(trailers:key=Signed-off-by,valueonly)", c); got != bot {
 				t.Errorf("git reads the trailer %q", got)
 			}
 		}

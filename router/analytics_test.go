@@ -184,7 +184,7 @@ func TestAnAnswerIsRated(t *testing.T) {
 		"nothing":        {"/v1/feedback/docs.acme.example", h.assistant, `{}`, 400, "threadId messageId rating"},
 		"of the wrong types": {"/v1/feedback/docs.acme.example", h.assistant,
 			`{"threadId":1,"messageId":[],"rating":"great","comment":{},"fp":2,"threadKey":true}`, 400,
-			"threadId messageId rating comment fp threadKey"},
+			"threadId messageId fp threadKey rating comment"},
 		"too long a comment": {"/v1/feedback/docs.acme.example", h.assistant,
 			body(`"rating":"up","comment":"` + strings.Repeat("x", 2001) + `"`), 400, "comment"},
 	} {
@@ -432,4 +432,40 @@ func TestSearchesAreCountedAndQuestionsSayWhereTheyCameFrom(t *testing.T) {
 			t.Errorf("a question with %s comes from %q, want %q", header, got, want)
 		}
 	}
+}
+
+func TestAConversationIsHandedOver(t *testing.T) {
+	h := build(t)
+	const path = "/discovery/v1/contact/docs.acme.example"
+	id, message := h.asked("ann")
+	body := func(fields string) string {
+		return fmt.Sprintf(`{"threadId":%q,"messageId":%q,%s}`, id, message, fields)
+	}
+	_, res := h.text(204, "POST", path, h.assistant, body(`"message":" Help me.\nPlease. ","name":"Ann","email":"ann@example.com","fp":"ann"`))
+	header(t, res, "Access-Control-Allow-Origin", "*")
+	h.text(204, "OPTIONS", path, "", "", "Origin", "https://acme.example", "Access-Control-Request-Method", "POST")
+	want := []thread.HandOver{{Project: h.catalog.projects["acme"], Caller: "ann", Turn: api.TurnID(message),
+		Contact: thread.Contact{Name: "Ann", Email: "ann@example.com", Message: "Help me.\nPlease."}}}
+	if !reflect.DeepEqual(h.threads.handed, want) {
+		t.Errorf("handed over is\n%+v, want\n%+v", h.threads.handed, want)
+	}
+	for name, c := range map[string]struct {
+		key, body string
+		status    int
+	}{
+		"nothing":             {h.assistant, `{}`, 400},
+		"no message":          {h.assistant, body(`"message":" "`), 400},
+		"too long":            {h.assistant, body(`"message":"` + strings.Repeat("x", 4001) + `"`), 400},
+		"no address":          {h.assistant, body(`"message":"x","email":"Ann <ann@example.com>"`), 400},
+		"a name of two lines": {h.assistant, body(`"message":"x","name":"a\nb"`), 400},
+		"another reader":      {h.assistant, body(`"message":"x","fp":"bob"`), 404},
+		"an admin key":        {h.admin, body(`"message":"x"`), 403},
+		"no key":              {"", body(`"message":"x"`), 401},
+	} {
+		if res := h.do("POST", path, c.key, c.body); res.StatusCode != c.status {
+			t.Errorf("%s: %d", name, res.StatusCode)
+		}
+	}
+	h.threads.refuse = &api.StateError{Kind: api.ErrConflict, Reason: "people have it"}
+	h.text(409, "POST", path, h.assistant, body(`"message":"x"`))
 }

@@ -13,6 +13,7 @@ import (
 
 	"docent/api"
 	"docent/internal/budget"
+	"docent/router/peer"
 	"docent/router/reqbody"
 )
 
@@ -42,7 +43,7 @@ func newBudgets(percent int, b Bounds) *budget.Table {
 
 // unlimited is whether the budgets of clients do not hold an address: many people may stand behind it.
 func (s *Server) unlimited(addr netip.Addr) bool {
-	return !addr.IsValid() || contains(s.Unlimited, addr) || s.trusted(addr)
+	return !addr.IsValid() || peer.In(s.Unlimited, addr) || peer.In(s.TrustedProxies, addr)
 }
 
 // account is what an address holds; nil if nothing bounds that. The caller calls its Done.
@@ -254,7 +255,7 @@ func (l *countedListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		s := l.server
-		account := s.account(address(c.RemoteAddr().String()))
+		account := s.account(peer.Address(c.RemoteAddr().String()))
 		if err := s.judge(budget.Connections, s.budgets.Take(budget.Connections, 1, account), "client"); err != nil {
 			account.Done()
 			if l.plain {

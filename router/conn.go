@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"docent/api"
+	"docent/router/peer"
 )
 
 // Listener makes what comes through l be answered as the API answers, even when net/http answers by itself. It is for a
@@ -154,7 +155,7 @@ func (s *Server) outsideAnswer(a answer, from net.Addr) []byte {
 	if err := res.Write(&out); err != nil {
 		return nil // into memory: cannot happen
 	}
-	s.note(context.Background(), account{id: id, client: address(from.String()), began: now, route: "unknown",
+	s.note(context.Background(), account{id: id, client: peer.Address(from.String()), began: now, route: "unknown",
 		status: a.status, bytes: int64(len(body)), code: a.code})
 	return out.Bytes()
 }

@@ -21,7 +21,7 @@
 //
 // A file for each resource, and one for each thing that all requests pass: the exchange, keys, quotas, errors. Handlers
 // share one Server and one exchange. What stands by itself is a package below: deprecated, forward, llms, mcp, oauth,
-// overload, ownkey, proof, readertoken, reqbody, sockets, widget.
+// overload, ownkey, peer, proof, readertoken, reqbody, sockets, widget.
 //
 // A question passes guarded (router.go: a place among requests, early refusal, key, project), then pose (assistant.go):
 // open (budgets.go: a place among streams), proven (proofofwork.go) and enter (limits.go: queue, quotas); then its

@@ -24,6 +24,7 @@ import (
 	"docent/internal/gzipped"
 	"docent/internal/measure"
 	"docent/persistence/cluster"
+	"docent/router/peer"
 	"docent/router/reqbody"
 )
 
@@ -106,7 +107,7 @@ func (x *exchange) Unwrap() http.ResponseWriter { return x.ResponseWriter }
 func (s *Server) exchange(w http.ResponseWriter, req *http.Request) *exchange {
 	x := &exchange{ResponseWriter: w, started: s.Now(), began: time.Now(), id: requestID(req), route: "unknown",
 		server: s, patience: s.Bounds.WriteTimeout, gzip: gzipped.Taken(req)}
-	x.client, x.secure = s.peer(req)
+	x.client, x.secure = peer.Of(req, s.TrustedProxies)
 	x.begin()
 	if x.secure && s.HSTS > 0 {
 		x.Header().Set("Strict-Transport-Security", "max-age="+strconv.FormatInt(int64(s.HSTS.Seconds()), 10))
@@ -296,56 +297,6 @@ func requestID(req *http.Request) string {
 		return id
 	}
 	return api.NewID(api.RequestPrefix, time.Now())
-}
-
-// peer is who sent the request: the other end of the connection, or where that is a trusted proxy, the right-most
-// address in X-Forwarded-For that is not one. What stands left of it may be invented.
-func (s *Server) peer(req *http.Request) (addr netip.Addr, secure bool) {
-	secure = req.TLS != nil
-	addr = address(req.RemoteAddr)
-	if !s.trusted(addr) {
-		return addr, secure
-	}
-	if proto := req.Header.Values("X-Forwarded-Proto"); len(proto) > 0 {
-		all := strings.Split(proto[len(proto)-1], ",")
-		secure = strings.EqualFold(strings.TrimSpace(all[len(all)-1]), "https")
-	}
-	chain := strings.Join(req.Header.Values("X-Forwarded-For"), ",")
-	for chain != "" {
-		var entry string
-		if i := strings.LastIndexByte(chain, ','); i >= 0 {
-			chain, entry = chain[:i], chain[i+1:]
-		} else {
-			chain, entry = "", chain
-		}
-		next := address(strings.TrimSpace(entry))
-		if !next.IsValid() {
-			return addr, secure // what a trusted proxy did not write is not followed
-		}
-		addr = next
-		if !s.trusted(addr) {
-			return addr, secure
-		}
-	}
-	return addr, secure
-}
-
-func (s *Server) trusted(addr netip.Addr) bool { return contains(s.TrustedProxies, addr) }
-
-func contains(prefixes []netip.Prefix, addr netip.Addr) bool {
-	return slices.ContainsFunc(prefixes, func(p netip.Prefix) bool { return p.Contains(addr) })
-}
-
-// address reads an address with or without a port, and gives an IPv4 address one form. It is invalid for anything else.
-func address(s string) netip.Addr {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone("")
-	}
-	a, err := netip.ParseAddr(strings.Trim(s, "[]"))
-	if err != nil {
-		return netip.Addr{}
-	}
-	return a.Unmap().WithZone("")
 }
 
 func unescape(v string) string {

@@ -459,6 +459,7 @@ type threads struct {
 	resumed thread.Resume
 	asked   int
 	rated   []thread.Rate
+	handed  []thread.HandOver
 	read    map[api.ThreadID]thread.Conversation
 }
 
@@ -555,6 +556,14 @@ func (s *threads) Rate(_ context.Context, id api.ThreadID, cmd thread.Rate) erro
 	}
 	s.rated = append(s.rated, cmd)
 	return nil
+}
+
+func (s *threads) HandOver(ctx context.Context, id api.ThreadID, cmd thread.HandOver) error {
+	err := s.Rate(ctx, id, thread.Rate{Project: cmd.Project, Caller: cmd.Caller, ThreadKey: cmd.ThreadKey, Turn: cmd.Turn})
+	if err == nil {
+		s.handed = append(s.handed, cmd)
+	}
+	return err
 }
 
 func (s *threads) Chat(chat string) (api.ThreadID, bool) {

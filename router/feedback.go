@@ -20,10 +20,30 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
-	if !api.ValidID(api.ThreadPrefix, v.Thread) {
+	return s.say(x, req, v.Answer, func(ctx context.Context, caller, reader, key string) error {
+		return s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: caller, Reader: reader, ThreadKey: key,
+			Turn: api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
+	})
+}
+
+// handOver hands a conversation over to people. Who may do so is as with a rating.
+func (s *Server) handOver(x *exchange, req bunrouter.Request) error {
+	v, err := decode(s, x, req.Request, reqbody.DecodeContact)
+	if err != nil {
+		return err
+	}
+	return s.say(x, req, v.Answer, func(ctx context.Context, caller, reader, key string) error {
+		return s.Threads.HandOver(ctx, x.thread, thread.HandOver{Project: x.project, Caller: caller, Reader: reader, ThreadKey: key,
+			Turn: api.TurnID(v.Message), Contact: thread.Contact{Name: v.Name, Email: v.Email, Message: v.Text}})
+	})
+}
+
+// say has the thread of an answer told what somebody says about it.
+func (s *Server) say(x *exchange, req bunrouter.Request, to reqbody.Answer, tell func(ctx context.Context, caller, reader, key string) error) error {
+	if !api.ValidID(api.ThreadPrefix, to.Thread) {
 		return api.Missing("message")
 	}
-	x.thread = api.ThreadID(v.Thread)
+	x.thread = api.ThreadID(to.Thread)
 	ticket, err := s.enqueue(req.Context())
 	if err != nil {
 		return err
@@ -31,11 +51,8 @@ func (s *Server) rateAnswer(x *exchange, req bunrouter.Request) error {
 	defer ticket.Done()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(req.Context()), s.Bounds.CommandTimeout)
 	defer cancel()
-	caller, reader := x.asks(v.Caller)
-	err = s.Threads.Rate(ctx, x.thread, thread.Rate{Project: x.project, Caller: caller, Reader: reader,
-		ThreadKey: cmp.Or(v.ThreadKey, req.Header.Get(threadKeyHeader)),
-		Turn:      api.TurnID(v.Message), Rating: v.Rating, Comment: v.Comment})
-	if err != nil {
+	caller, reader := x.asks(to.Caller)
+	if err := tell(ctx, caller, reader, cmp.Or(to.ThreadKey, req.Header.Get(threadKeyHeader))); err != nil {
 		return api.Named(err, "message")
 	}
 	x.Header().Set("Cache-Control", "no-store")

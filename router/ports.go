@@ -21,6 +21,7 @@ type Threads interface {
 	Resume(ctx context.Context, id api.ThreadID, cmd thread.Resume) (thread.Turn, error)
 	Read(ctx context.Context, id api.ThreadID, cmd thread.Read) (thread.Conversation, error)
 	Rate(ctx context.Context, id api.ThreadID, cmd thread.Rate) error
+	HandOver(ctx context.Context, id api.ThreadID, cmd thread.HandOver) error
 	Forget(ctx context.Context, id api.ThreadID, cmd thread.Forget) error
 	// Chat finds the thread that a client's chat goes on in, named as in thread.Ask.
 	Chat(chat string) (api.ThreadID, bool)

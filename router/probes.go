@@ -14,6 +14,7 @@ import (
 	"docent/api"
 	"docent/api/openapi"
 	"docent/internal/gzipped"
+	"docent/router/peer"
 )
 
 type statusBody struct {
@@ -44,9 +45,9 @@ func (s *Server) versionFor(x *exchange, req bunrouter.Request) string {
 
 // monitors reports whether a request comes from where metrics are read without a key.
 func (s *Server) monitors(x *exchange, req bunrouter.Request) bool {
-	from := address(req.RemoteAddr)
+	from := peer.Address(req.RemoteAddr)
 	// Who is spoken for by a proxy that trusted_proxies does not name may be anybody.
-	return contains(s.MetricsFrom, x.client) && contains(s.MetricsFrom, from) && (s.trusted(from) || !forwarded(req.Header))
+	return peer.In(s.MetricsFrom, x.client) && peer.In(s.MetricsFrom, from) && (peer.In(s.TrustedProxies, from) || !forwarded(req.Header))
 }
 
 // Serving is nil while work is taken.

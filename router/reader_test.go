@@ -41,7 +41,7 @@ func TestNoOperationBelievesAKeyAboutGroups(t *testing.T) {
 	h := build(t, takesTokens, func(d *router.Deps) { d.Tools = tools{} })
 	none := []string{"/v2/agent/:projectId/job", "/v2/agent/:projectId/job/:id/message", "/v2/agent/:projectId/job/:id/archive",
 		"/v2/agent/:projectId/job/:id/cancel", "/v1/agent/:projectId/job", "/v1/project/update/:projectId",
-		"/discovery/v1/feedback/:domain", "/v1/feedback/:domain", "/mcp/agent/:projectId"}
+		"/discovery/v1/feedback/:domain", "/v1/feedback/:domain", "/discovery/v1/contact/:domain", "/mcp/agent/:projectId"}
 	body := `{"model":"docs.acme.example","fp":"anonymous","messages":[{"role":"user","content":"pay?","parts":[{"type":"text","text":"pay?"}]}],"input":"pay?","query":"pay",` +
 		`"path":"staff","groups":["staff"],` + staff + `,"questions":[{"question":"pay?",` + staff + `}],"prompt":"pay",` +
 		`"threadId":"t","runId":"r","forwardedProps":{` + staff + `},"messageId":"m"}`

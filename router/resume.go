@@ -15,6 +15,7 @@ import (
 	"docent/api"
 	"docent/api/stream"
 	"docent/internal/budget"
+	"docent/router/peer"
 	"docent/router/reqbody"
 )
 
@@ -56,7 +57,7 @@ func (s *Server) chat(x *exchange, req *http.Request, id, reader string) string 
 func forOthers(x *exchange, req *http.Request) bool {
 	chain := req.Header.Get("X-Forwarded-For")
 	first, _, _ := strings.Cut(chain, ",")
-	return chain != "" && address(strings.TrimSpace(first)) != x.client
+	return chain != "" && peer.Address(strings.TrimSpace(first)) != x.client
 }
 
 // resumeStream serves the stream of a thread's newest answer from its start, and then live. For an unknown thread the

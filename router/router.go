@@ -344,6 +344,7 @@ func (s *Server) table() []route {
 		{"GET", "/widget/:file", open, s.readWidget},
 		{"GET", "/widget/settings/:domain", open, s.widgetSettings},
 		{"GET", "/discovery/v1/assistant/:domain/challenge", assistant, s.challenge},
+		{"POST", "/discovery/v1/contact/:domain", assistant, s.handOver},
 		{"POST", "/v1/chat/completions", compatible, s.ask(stream.Completions)},
 		{"POST", "/v1/responses", compatible, s.ask(stream.Responses)},
 		{"POST", "/v1/ag-ui/:domain", assistant, s.ask(stream.AGUI)},

@@ -8,6 +8,7 @@ import (
 
 	"docent/api"
 	"docent/internal/tracing"
+	"docent/router/peer"
 )
 
 // Parents says whose traceparent is followed: a caller that is followed decides whether a trace is sampled, which
@@ -38,7 +39,7 @@ func (s *Server) begin(x *exchange, req bunrouter.Request) bunrouter.Request {
 		from := tracing.Origin{Parent: tracing.Extract(req.Header)}
 		switch s.Parents {
 		case ParentsProxies:
-			from.Trusted = x.key.Kind == api.AdminKey || s.trusted(address(req.RemoteAddr))
+			from.Trusted = x.key.Kind == api.AdminKey || peer.In(s.TrustedProxies, peer.Address(req.RemoteAddr))
 		case ParentsAdmin:
 			from.Trusted = x.key.Kind == api.AdminKey
 		}

@@ -43,12 +43,12 @@ func TestTheWidgetIsToldHowItLooks(t *testing.T) {
 		t.Errorf("where nobody is: %s", got)
 	}
 	p := h.catalog.projects["acme"]
-	p.Widget = api.Widget{Accent: "#1f6f5c", Button: "start", Label: "<b>Ask</b>", Suggestions: []string{"One?", "Two?"}, Contact: "help@acme.example"}
+	p.Widget = api.Widget{Accent: "#1f6f5c", Button: "start", Label: "<b>Ask</b>", Suggestions: []string{"One?", "Two?"}, Contact: "form", ContactIssues: true, Logo: "/logo.svg", OpenIn: []string{"claude", "chatgpt"}}
 	p.Options.ProofOfWork = 1000
 	p.Deflection, p.TokenEnv, p.Source = "mail@acme.example", "SECRET_ENV", "/srv/docs"
 	h.catalog.projects["acme"] = p
 	got, res := h.text(200, "GET", at, "", "", "Origin", "https://docs.acme.example")
-	if want := `{"accent":"#1f6f5c","accentDark":"#5b9688","button":"start","contact":"help@acme.example","label":"<b>Ask</b>","proof":"","suggestions":"One?\nTwo?"}`; got != want {
+	if want := `{"accent":"#1f6f5c","accentDark":"#5b9688","button":"start","contact":"form","contactIssues":"","label":"<b>Ask</b>","logo":"/logo.svg","openIn":"claude chatgpt","proof":"","suggestions":"One?\nTwo?"}`; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 	header(t, res, "Access-Control-Allow-Origin", "*")

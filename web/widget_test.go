@@ -32,6 +32,12 @@ func TestTheWidgetIsShownAsItIsFilledInAndSaved(t *testing.T) {
 	contains(t, page, `data-accent="#ffcc00"`, `data-label="Ahoy"`, "It is hard to read")
 	contains(t, b.post(http.StatusBadRequest, at+"/change", "accent", "yellow"), "accent")
 	b.post(http.StatusSeeOther, at+"/change", "accent", "#ffcc00", "label", "Ahoy")
+	contains(t, b.post(http.StatusBadRequest, at+"/change", "contact", "form", "contactIssues", "on"), "needs the form")
+	contains(t, b.post(http.StatusBadRequest, at+"/change", "openIn", "elsewhere"), "must be empty or one of chatgpt, claude")
+	b.post(http.StatusSeeOther, at+"/change", "accent", "#ffcc00", "contact", "form", "logo", "/logo.svg", "openIn", "claude, chatgpt")
+	if w := setup.project.Widget; w.Contact != api.ContactForm || w.ContactIssues || w.Logo != "/logo.svg" || len(w.OpenIn) != 2 {
+		t.Errorf("what is saved is %+v", w)
+	}
 	if setup.project.Widget.Accent != "#ffcc00" {
 		t.Errorf("what is saved is %+v", setup.project.Widget)
 	}

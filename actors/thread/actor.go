@@ -126,7 +126,7 @@ func (a *Actor) Command(cmd Command, reply func(any, error)) {
 			return
 		}
 		reply(a.State.conversation(), nil)
-	case Rate:
+	case Rate, HandOver:
 		events, err := a.Decide(cmd)
 		if err == nil {
 			err = a.commit(events, journal.Append{})
@@ -329,6 +329,8 @@ func (a *Actor) follow(before []Exchange, ev Event) {
 	case Rated:
 		a.deps.Log.InfoContext(a.Context(), "rated", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn, "rating",
 			ev.Feedback.Rating)
+	case HandedOver:
+		a.deps.Log.InfoContext(a.Context(), "handed over to people", "project", a.State.project, "thread", a.State.id, "turn", ev.Turn)
 	case Retried:
 		if ev.Reason == persistent.Panicked { // the next run writes to a stream of its own
 			a.closeLog(ev.Turn, stream.Part{Kind: stream.Error,

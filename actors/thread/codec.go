@@ -13,6 +13,8 @@ var codec = persistent.NewCodec(map[string]Event{
 	"thread.retried.1":  Retried{},
 	"thread.failed.1":   TurnFailed{},
 	"thread.rated.1":    Rated{},
+
+	"thread.handed_over.1": HandedOver{},
 })
 
 // Encode makes an event as it is stored, for a journal that is made up.

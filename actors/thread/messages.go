@@ -86,6 +86,18 @@ type (
 		Comment   string
 	}
 
+	// HandOver hands the conversation over to people, at one of its answers; the answer is nil once that is on disk, and if
+	// the same was handed over there before. Something else is api.ErrConflict until the conversation has gone on. Who may do
+	// so is as with Rate.
+	HandOver struct {
+		Project   api.Project
+		Caller    string
+		Reader    string // see Ask
+		ThreadKey string
+		Turn      api.TurnID
+		Contact   Contact
+	}
+
 	// Stop ends the answer of a turn that is in hand, with what was written of it; the answer is nil once that is on
 	// disk, and if the turn has already ended or is not in hand.
 	Stop struct {
@@ -102,12 +114,13 @@ type (
 	}
 )
 
-func (Ask) command()    {}
-func (Resume) command() {}
-func (Read) command()   {}
-func (Rate) command()   {}
-func (Stop) command()   {}
-func (Forget) command() {}
+func (Ask) command()      {}
+func (Resume) command()   {}
+func (Read) command()     {}
+func (Rate) command()     {}
+func (HandOver) command() {}
+func (Stop) command()     {}
+func (Forget) command()   {}
 
 // A Turn is a question that was accepted, and the stream of its answer. Any number of readers may follow the log.
 type Turn struct {
@@ -182,6 +195,8 @@ type Exchange struct {
 	Degraded []string `cbor:"23,keyasint,omitempty" json:"degraded,omitempty"`
 	// Traced is the turn's place in a trace that is sampled, see tracing.Carried.
 	Traced string `cbor:"24,keyasint,omitempty" json:"-"`
+	// Contact is what the reader wrote to people with whom he left the conversation here; nil if he did not.
+	Contact *Contact `cbor:"25,keyasint,omitempty" json:"-"`
 }
 
 // Feedback is what a reader thinks of an answer.
@@ -189,6 +204,14 @@ type Feedback struct {
 	Rating  api.Rating `cbor:"1,keyasint"`
 	Comment string     `cbor:"2,keyasint"`
 	At      time.Time  `cbor:"3,keyasint"`
+}
+
+// Contact is what a reader writes to people, and where they reach him.
+type Contact struct {
+	Name    string    `cbor:"1,keyasint,omitempty"`
+	Email   string    `cbor:"2,keyasint,omitempty"`
+	Message string    `cbor:"3,keyasint"`
+	At      time.Time `cbor:"4,keyasint"`
 }
 
 // Wanted is what a question came with.
@@ -281,6 +304,10 @@ type (
 		Feedback Feedback    `cbor:"2,keyasint"`
 		Channel  api.Channel `cbor:"3,keyasint,omitempty"` // of the question; empty in events of before it was kept
 	}
+	HandedOver struct {
+		Turn    api.TurnID `cbor:"1,keyasint"`
+		Contact Contact    `cbor:"2,keyasint"`
+	}
 )
 
 func (Opened) event()     {}
@@ -289,3 +316,4 @@ func (Answered) event()   {}
 func (Retried) event()    {}
 func (TurnFailed) event() {}
 func (Rated) event()      {}
+func (HandedOver) event() {}

@@ -107,6 +107,8 @@ func (s *state) decide(msg any, now time.Time) ([]Event, error) {
 		return nil, nil
 	case Rate:
 		return s.rate(&msg, now)
+	case HandOver:
+		return s.handOver(&msg, now)
 	case stopped:
 		return s.stop(&msg, now)
 
@@ -306,6 +308,32 @@ func (s *state) rate(cmd *Rate, now time.Time) ([]Event, error) {
 	return []Event{Rated{Turn: cmd.Turn, Feedback: Feedback{Rating: cmd.Rating, Comment: cmd.Comment, At: now}, Channel: e.Channel}}, nil
 }
 
+func (s *state) handOver(cmd *HandOver, now time.Time) ([]Event, error) {
+	if cmd.Project.Widget.Contact != api.ContactForm {
+		return nil, &api.StateError{Kind: api.ErrNotFound, Reason: "nobody takes messages here: the project's contact is not the form"}
+	}
+	if err := s.admit(&cmd.Project, cmp.Or(cmd.Caller, s.caller), cmd.Reader, cmd.ThreadKey); err != nil {
+		return nil, err
+	}
+	turns := slices.Concat(s.done, s.open)
+	at, ok := index(turns, cmd.Turn)
+	if !ok {
+		return nil, api.ErrNotFound
+	}
+	cmd.Contact.At = now
+	for _, e := range turns[at:] {
+		if e.Contact == nil {
+			continue
+		}
+		if cmd.Contact.At = e.Contact.At; e.Turn == cmd.Turn && *e.Contact == cmd.Contact {
+			return nil, nil
+		}
+		return nil, &api.StateError{Kind: api.ErrConflict,
+			Reason: "people have this conversation already: ask a further question before you write to them again"}
+	}
+	return []Event{HandedOver{Turn: cmd.Turn, Contact: cmd.Contact}}, nil
+}
+
 // repeat finds the exchange that a question was put in already. A request that took long on its way, as between nodes of
 // which one was stopped, may come after its client has sent the message again, and gone on: the names of turns say when
 // their requests came to the service, and its own is the earlier one.
@@ -433,11 +461,19 @@ func (s state) apply(ev Event) state {
 			s.interrupted++
 		}
 	case Rated:
-		for _, list := range []*[]Exchange{&s.open, &s.done, &s.replaced} {
-			if i, ok := index(*list, ev.Turn); ok {
-				*list = slices.Clone(*list) // the old state keeps its own
-				(*list)[i].Feedback = &ev.Feedback
-			}
+		s = s.note(ev.Turn, func(e *Exchange) { e.Feedback = &ev.Feedback })
+	case HandedOver:
+		s = s.note(ev.Turn, func(e *Exchange) { e.Contact = &ev.Contact })
+	}
+	return s
+}
+
+// note changes what is kept of an exchange, wherever it is.
+func (s state) note(turn api.TurnID, change func(*Exchange)) state {
+	for _, list := range []*[]Exchange{&s.open, &s.done, &s.replaced} {
+		if i, ok := index(*list, turn); ok {
+			*list = slices.Clone(*list) // the old state keeps its own
+			change(&(*list)[i])
 		}
 	}
 	return s

@@ -415,6 +415,42 @@ func TestRatings(t *testing.T) {
 }
 
 // rowOf is the row of a state that went to disk and back.
+func TestAConversationIsHandedOverOnceUntilItGoesOn(t *testing.T) {
+	form := api.Project{ID: "p", Widget: api.Widget{Contact: api.ContactForm}}
+	over := func(turn, text string) HandOver {
+		return HandOver{Project: form, Turn: api.TurnID(turn), Contact: Contact{Name: "Ann", Email: "ann@example.com", Message: text}}
+	}
+	opened, err := play(state{id: testID}, opens("1", "why"), answered, asks("2", "how"), answered, over("2", "Help"))
+	if e, _ := opened.find("2"); err != nil || e.Contact == nil || e.Contact.Message != "Help" || e.Contact.At.IsZero() {
+		t.Fatalf("handed over: %+v, %v", e, err)
+	}
+	for name, c := range map[string]struct {
+		before []any
+		cmd    HandOver
+		want   error
+		events int
+	}{
+		"the same again":             {nil, over("2", "Help"), nil, 0},
+		"something else":             {nil, over("2", "Hello?"), api.ErrConflict, 0},
+		"at an answer before":        {nil, over("1", "Hello?"), api.ErrConflict, 0},
+		"gone on":                    {[]any{asks("3", "when")}, over("3", "Hello?"), nil, 1},
+		"gone on, at the one before": {[]any{asks("3", "when")}, over("2", "Hello?"), api.ErrConflict, 0},
+		"no such answer":             {nil, over("9", "Hello?"), api.ErrNotFound, 0},
+		"no form":                    {nil, HandOver{Project: api.Project{ID: "p"}, Turn: "2"}, api.ErrNotFound, 0},
+		"another project":            {nil, HandOver{Project: api.Project{ID: "q", Widget: form.Widget}, Turn: "2"}, api.ErrNotFound, 0},
+		"another reader":             {nil, HandOver{Project: form, Reader: "bob", Turn: "2"}, api.ErrNotFound, 0},
+		"a wrong key":                {nil, HandOver{Project: form, ThreadKey: "x", Turn: "2"}, ErrKey, 0},
+	} {
+		s, err := play(opened, c.before...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if events, err := s.decide(c.cmd, t0.Add(time.Hour)); !errors.Is(err, c.want) || len(events) != c.events {
+			t.Errorf("%s: %v, %v", name, events, err)
+		}
+	}
+}
+
 func rowOf(t *testing.T, s state) api.ThreadRow {
 	t.Helper()
 	data, err := s.snapshot()

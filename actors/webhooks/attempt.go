@@ -63,6 +63,9 @@ func after(s api.WebhookState, ev api.WebhookEvent, r result, now time.Time) (ap
 
 // send sends a payload to a webhook.
 func (m Manager) send(ctx context.Context, w api.Webhook, id string, payload []byte) result {
+	if w.URL == api.IssuesURL {
+		return m.open(ctx, w.Project, id, payload)
+	}
 	now := m.Now()
 	msg := outbound.Message{URL: w.URL, ID: id, Body: payload, At: now}
 	secret, err := m.Secrets.Read(w.Secret)

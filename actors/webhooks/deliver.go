@@ -34,7 +34,7 @@ type Hooks struct {
 
 // New makes Hooks. Nothing is made or delivered before Wake.
 func New(deps Deps) (*Hooks, error) {
-	if err := required.Fields("webhooks", deps, "Catalog", "Sender", "Secrets", "Now", "Log", "Streams",
+	if err := required.Fields("webhooks", deps, "Catalog", "Sender", "Secrets", "Tracker", "Now", "Log", "Streams",
 		"Events", "Tasks"); err != nil {
 		return nil, err
 	}

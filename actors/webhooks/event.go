@@ -41,7 +41,10 @@ type Data struct {
 	PullRequest *PullRequest `json:"pullRequest,omitempty"`
 	Question    *Question    `json:"question,omitempty"`
 	Rating      *Rating      `json:"rating,omitempty"`
-	Webhook     string       `json:"webhook,omitempty"` // of a test
+	Contact     *Contact     `json:"contact,omitempty"`
+	// Conversation is what was asked and answered until then, the newest of it.
+	Conversation []Said `json:"conversation,omitempty"`
+	Webhook      string `json:"webhook,omitempty"` // of a test
 }
 
 type Project struct {
@@ -99,7 +102,7 @@ func newMaker(deps Deps) (*maker, error) {
 		}
 		m.types[stored.Type] = true
 	}
-	for _, ev := range []thread.Event{thread.Answered{}, thread.Rated{}} {
+	for _, ev := range []thread.Event{thread.Answered{}, thread.Rated{}, thread.HandedOver{}} {
 		stored, err := thread.Encode(ev)
 		if err != nil {
 			return nil, err
@@ -210,6 +213,9 @@ func (m *maker) ofThread(ctx context.Context, e journal.Logged, id api.ThreadID)
 		}
 		p.Type, p.Timestamp, q.ID = api.EventAnswerRatedDown, ev.Feedback.At, ev.Turn
 		p.Data.Rating = &Rating{Comment: cut(ev.Feedback.Comment)}
+	case thread.HandedOver:
+		p.Type, p.Timestamp, q.ID = api.EventContactRequested, ev.Contact.At, ev.Turn
+		p.Data.Contact = &Contact{Name: ev.Contact.Name, Email: ev.Contact.Email, Message: ev.Contact.Message}
 	default:
 		return nil, nil
 	}
@@ -224,6 +230,11 @@ func (m *maker) ofThread(ctx context.Context, e journal.Logged, id api.ThreadID)
 	if found {
 		at := asked.Asked.UTC()
 		q.Text, q.Page, q.Channel, q.AskedAt = cut(asked.Question), cut(asked.Page), asked.Channel, &at
+	}
+	if p.Data.Contact != nil {
+		if err := p.Data.tell(id, rec); err != nil {
+			return nil, err
+		}
 	}
 	return m.event(ctx, e, project, p, func(page func(rest string) string) { q.Link = page("conversations/" + string(id)) })
 }

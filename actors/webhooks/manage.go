@@ -24,7 +24,7 @@ const (
 func (m Manager) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
 	w api.Webhook, secret string, err error) {
 	var problems []api.Problem
-	if say := m.Sender.CheckURL(address); say != "" {
+	if say := m.Sender.CheckURL(address); say != "" && address != api.IssuesURL {
 		problems = append(problems, api.Problem{Field: "url", Message: say})
 	}
 	for _, k := range kinds {
@@ -66,6 +66,10 @@ func (m Manager) Remove(ctx context.Context, id string) error {
 	w, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return err
+	}
+	if p, err := m.Catalog.Project(ctx, w.Project); err == nil && w.URL == api.IssuesURL && p.Widget.ContactIssues {
+		return &api.StateError{Kind: api.ErrConflict,
+			Reason: "the project's setting widget.contactIssues makes conversations issues: turn that off, on the page Widget or by command"}
 	}
 	if err := m.Catalog.RemoveWebhook(ctx, id); err != nil {
 		return err
@@ -146,6 +150,10 @@ func (m Manager) Test(ctx context.Context, id string) (api.WebhookDelivery, erro
 	w, err := m.Catalog.Webhook(ctx, id)
 	if err != nil {
 		return api.WebhookDelivery{}, err
+	}
+	if w.URL == api.IssuesURL {
+		return api.WebhookDelivery{}, &api.StateError{Kind: api.ErrConflict,
+			Reason: "a test would open an issue: hand over a conversation in the widget instead"}
 	}
 	p, err := m.Catalog.Project(ctx, w.Project)
 	if err != nil {

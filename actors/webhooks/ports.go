@@ -56,6 +56,11 @@ type Sender interface {
 	Send(ctx context.Context, m outbound.Message) (outbound.Answer, error)
 }
 
+// A Tracker opens issues in projects' repositories, one for each key.
+type Tracker interface {
+	OpenIssue(ctx context.Context, p api.Project, key, title, body string, since time.Time) (link string, err error)
+}
+
 // Secrets are what messages are signed with, by their names.
 type Secrets interface {
 	Keep(project api.ProjectID, text string) (name string, err error)
@@ -77,6 +82,7 @@ type Manager struct {
 	Catalog Catalog
 	Sender  Sender
 	Secrets Secrets
+	Tracker Tracker
 	Now     func() time.Time
 	Log     *slog.Logger
 }

@@ -130,6 +130,7 @@ type house struct {
 	hooks   *Hooks
 	stop    func()
 	broken  *broken
+	tracker *tracker
 	late    bool // events are made when the test says so
 }
 
@@ -152,7 +153,7 @@ func (b *broken) SaveAttempt(ctx context.Context, s api.WebhookState, d *api.Web
 }
 
 func newHouse(t *testing.T, late bool) *house {
-	h := &house{t: t, dir: t.TempDir(), dsn: catalogtest.SQLite(t), post: &post{}, vault: &vault{all: map[string]string{}}, late: late}
+	h := &house{t: t, dir: t.TempDir(), dsn: catalogtest.SQLite(t), post: &post{}, vault: &vault{all: map[string]string{}}, tracker: &tracker{}, late: late}
 	h.open()
 	if _, err := h.catalog.AddProject(t.Context(), api.Project{ID: "docs", Domain: "docs.example.com", Source: "/src"}); err != nil {
 		t.Fatal(err)
@@ -177,7 +178,7 @@ func (h *house) open() {
 	}
 	h.broken = &broken{Catalog: h.catalog}
 	runtime := startTasks(h.t, log)
-	h.hooks, err = New(Deps{Tasks: runtime.Tasks(), Manager: Manager{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Now: time.Now, Log: log},
+	h.hooks, err = New(Deps{Tasks: runtime.Tasks(), Manager: Manager{Catalog: h.broken, Sender: h.post, Secrets: h.vault, Tracker: h.tracker, Now: time.Now, Log: log},
 		Streams: h.journal, Events: events, PublicURL: "https://docent.example.com/"})
 	if err != nil {
 		h.t.Fatal(err)

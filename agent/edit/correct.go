@@ -10,6 +10,7 @@ import (
 
 	"docent/agent/pages"
 	"docent/agent/say"
+	"docent/internal/brief"
 	"docent/site/markup"
 )
 
@@ -22,6 +23,7 @@ type Reading struct {
 	Cue     Cue
 	Literal bool // both texts are quoted
 	One     bool // one place is meant, whatever the text
+	Whole   bool // the first pair is all that is said: where its text stands, no part of it is meant
 }
 
 // A Cue is what tells the old text from the new one.
@@ -33,6 +35,7 @@ const (
 	Verb                  // replace X with Y
 	Should                // X should be Y
 	Unsure                // Y instead of X, or X instead of Y: the documentation must tell
+	Either                // X and Y: one of them stands there and is wrong
 )
 
 // Correct makes the changes that a request in people's words asks for, if the documentation bears them out: the old text
@@ -46,6 +49,7 @@ type Correct struct {
 	Rest     string   // words of the request that may name a page in passing
 	Quoted   []string // longer texts that may show where one stands
 	Every    bool     // all occurrences are meant
+	Lines    []int    // the lines that are meant
 }
 
 func (o *Correct) Todo() string {
@@ -103,7 +107,7 @@ func (o *Correct) Run(r *Run) error {
 	}
 	for _, d := range doubts {
 		settled := slices.ContainsFunc(found, func(l located) bool {
-			return strings.Contains(string(l.page.Src[l.Start:l.End]), d.Pair.Old) && strings.Contains(l.text, d.Pair.New)
+			return holds(string(l.page.Src[l.Start:l.End]), d.Pair.Old) && holds(l.text, d.Pair.New)
 		})
 		if !settled && (doubt == nil || len(doubt.Files) == 0) {
 			doubt = d
@@ -119,6 +123,11 @@ func (o *Correct) Run(r *Run) error {
 		return &Doubt{Why: "it names different texts for the same place", Pair: o.Readings[0].Pairs[0]}
 	}
 	return o.write(r, found)
+}
+
+// holds reports whether a text holds another, whatever their case.
+func holds(text, part string) bool {
+	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }
 
 // nothing says that none of the texts is there.
@@ -202,22 +211,37 @@ func lineOf(p *markup.Page, at int) int { return bytes.Count(p.Src[:at], []byte(
 func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	pairs := reading.Pairs
 	var first *Doubt
-	for _, p := range pairs {
+	for n, p := range pairs {
 		at, err := o.places(r, p)
 		if err != nil {
 			return p, nil, err
 		}
-		if len(at) == 0 && reading.Cue == Unsure {
-			back := Pair{p.New, p.Old}
+		if up, ok := capitalized(p); ok && !reading.Literal { // without quotes, the case is that of the sentence it is named in
+			more, err := o.places(r, up)
+			if err != nil {
+				return p, nil, err
+			}
+			at = append(at, more...)
+		}
+		back := Pair{p.New, p.Old}
+		if right := reading.Cue >= Should && misspelled(back); right || len(at) == 0 && reading.Cue >= Unsure { // what is called wrong is right
 			if at, err = o.places(r, back); err != nil {
 				return p, nil, err
 			}
 			p = back
 		}
-		if len(at) == 0 || reading.Cue >= Should && misspelled(Pair{p.New, p.Old}) { // what stands there is right
+		if len(at) == 0 {
 			continue
 		}
-		if reading.Cue == Unsure && o.stands(r, p.New, at) {
+		both := reading.Cue == Unsure && o.stands(r, p.New, at)
+		if reading.Cue == Either {
+			others, err := o.places(r, Pair{p.New, p.Old})
+			if err != nil {
+				return p, nil, err
+			}
+			both = len(others) > 0
+		}
+		if both {
 			return p, nil, o.doubt(r, p, at, fmt.Sprintf("both %s and %s stand there, and it is not certain which is wrong", say.Quote(p.Old), say.Quote(p.New)))
 		}
 		settled, why := o.certain(r, p, reading, at)
@@ -226,6 +250,9 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 		}
 		if first == nil {
 			first = o.doubt(r, p, at, why)
+		}
+		if n == 0 && reading.Whole {
+			break
 		}
 	}
 	if first != nil {
@@ -240,6 +267,15 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	}
 	p := pairs[0]
 	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
+}
+
+// capitalized are the texts of a pair as they begin a sentence; not ok if they are code.
+func capitalized(p Pair) (Pair, bool) {
+	if distinct(p.Old) || distinct(p.New) {
+		return p, false
+	}
+	up := Pair{brief.Capital(p.Old), brief.Capital(p.New)}
+	return up, up.Old != p.Old && up.New != p.New
 }
 
 // unqualified is what differs of two names within the same one: shiki.themes -> shiki.theme, where a page has them below
@@ -428,6 +464,11 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	if len(at) == 1 {
 		return at, ""
 	}
+	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) > 0 {
+		if at = named; len(at) == 1 {
+			return at, ""
+		}
+	}
 	if narrowed := o.shownBy(r, p, at); len(narrowed) > 0 {
 		at = narrowed
 	}
@@ -465,7 +506,7 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 func (o *Correct) all(r *Run, p Pair, reading Reading, at []located) bool {
 	name := distinct(p.Old)
 	switch {
-	case reading.One && !o.Every:
+	case (reading.One || len(o.Lines) > 0) && !o.Every:
 		return false
 	case misspelled(p), name && (o.Every || reading.Cue == Arrow || reading.Cue == Verb):
 		return true
@@ -619,6 +660,8 @@ func (o *Correct) below(p Pair, at []located) (out []located, oneEach bool) {
 // doubt says why it is not certain what is meant, and what could be said instead.
 func (o *Correct) doubt(r *Run, p Pair, at []located, why string) *Doubt {
 	d := &Doubt{Why: why, Pair: p}
+	named, _ := o.below(p, at) // offered first
+	at = append(named, slices.DeleteFunc(slices.Clone(at), func(l located) bool { return slices.Contains(named, l) })...)
 	for _, page := range pagesOf(at) {
 		d.Files = append(d.Files, page.Path)
 		own := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return l.page != page })

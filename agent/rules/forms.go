@@ -124,7 +124,7 @@ func init() {
 	form(`replace|substitute|swap|exchange `+many+` `+noun+` <a:bare> (with|by) `+noun+` <b:bare> <:scope>`, buildReplace)
 	form(`change|convert|update|turn|correct|spell `+many+` `+noun+` <a:lit> (to|into|with) `+noun+` <b:lit> <:scope>`,
 		buildReplace)
-	form(`use <b:lit> instead of <a:lit> <:scope>`, buildReplace)
+	form(`use <b:lit> instead of <a:lit> <:scope>`, buildUse)
 	form(`(remove|delete|drop|strip) `+many+` `+noun+` <a:lit> <:scope>`, buildRemoveText)
 	form(`rename `+many+` `+termNoun+` <a:bare> (to|into|as) `+termNoun+` <b:lit> <:scope>`, buildRename)
 	form(`rename `+many+` `+termNoun+` <a:bare> (to|into|as) `+termNoun+` <b:bare> <:scope>`, buildRename)
@@ -252,6 +252,16 @@ func buildReplace(c captures, m *Memory) (edit.Operation, error) {
 	}
 	m.term = [2]string{op.From, op.To}
 	return op, nil
+}
+
+// buildUse is a replacement in what is named; without that, of the one place where the text stands: an ordinary word means
+// something else elsewhere.
+func buildUse(c captures, m *Memory) (edit.Operation, error) {
+	s := readScope(c, m)
+	if m.lead == nil && !s.All && s.Places == 0 && len(s.In)+len(s.Except)+len(s.Parts) == 0 && s.Manner == (edit.Manner{}) {
+		return &edit.Correct{Readings: []edit.Reading{{Pairs: []edit.Pair{{Old: c.text("a"), New: c.text("b")}}, Cue: edit.Should, Literal: true}}}, nil
+	}
+	return buildReplace(c, m)
 }
 
 // buildLines is for what a reviewer suggests: these lines in place of those.

@@ -3,6 +3,7 @@ package rules
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -21,6 +22,7 @@ type Request struct {
 	Quoted   []string // every text in quotes: a longer one may show where a shorter one stands
 	Rest     string   // other words of the first line and of the lines that were read: they may name a page in passing
 	Every    bool     // it says that all occurrences are meant
+	Lines    []int    // numbers of lines that it names
 	Limit    string   // a sentence that restricts what is asked for, in a way that is not read
 	Other    bool     // it gives an order besides that is not read
 	Ignored  []string // sentences that were not read
@@ -58,6 +60,7 @@ var (
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
 	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
 	wrapped     = regexp.MustCompile(`(?i)\b(instead|rather|in place)\n[ \t]*(of|than)\b`)
+	lineNumber  = regexp.MustCompile(`(?i)(?:\bline |\.(?:mdx?|rst|adoc|markdown):)(\d{1,6})\b`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
 )
 
@@ -89,10 +92,16 @@ func Read(text string) Request {
 	}
 	q.sections()
 	q.labels()
+	q.twoAlike()
 	q.mentions()
 	q.rest()
 	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
 		q.req.Readings[i].One = q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return alike(p.Old, p.New) })
+	}
+	for _, m := range lineNumber.FindAllStringSubmatch(text, 20) {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			q.req.Lines = append(q.req.Lines, n)
+		}
 	}
 	q.req.Rest = q.passing()
 	return q.req
@@ -177,7 +186,7 @@ var (
 		should must is are was were has have not`)
 	operandNouns = wordSet(`the a an this that word words term terms phrase text string sentence line name value typo wrong old incorrect correct deprecated misspelled all every each any both
 		occurrences occurrence instances instance mentions mention references reference uses usages usage of to parameter param variable option flag command method function property remaining other case some
-		confusing outdated current existing new link url setting env var channel type`)
+		spelling confusing outdated current existing new link url setting env var channel type`)
 	adverbs = wordSet(`probably actually rather instead really now correctly likely also be just simply currently still only always to`)
 )
 
@@ -302,7 +311,7 @@ func (q *reader) run(from, to int) string {
 
 func arrow(s string) bool {
 	switch s {
-	case "->", "→", "=>", "-->", "--->", "==>", "⇒", "–>", "—>", "-to->", "➡", "➡️", ">>":
+	case "->", "→", "=>", "-->", "--->", "==>", "⇒", "–>", "—>", "-to->", "➡", "➡️", "➔", "➙", "➜", "➝", "➞", "⟶", "⇨", ">>":
 		return true
 	}
 	return false
@@ -370,6 +379,9 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 			}
 			if broken(o) && broken(n) {
 				o, n = strings.TrimRight(o, " .…"), strings.TrimRight(n, " .…")
+			}
+			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
+				continue
 			}
 			if meant(o, n, old.literal, now.literal, how) {
 				r.Pairs = append(r.Pairs, edit.Pair{Old: o, New: n})
@@ -458,7 +470,7 @@ var (
 	leadsTo  = wordSet(`pointing points pointed leading leads linking links linked referring refers redirecting redirects redirected going goes due related relating according belonging`) // to what is there
 	modals   = wordSet(`should must shall could`)
 	states   = wordSet(`be read say says point link state refer spell spelled called use show`)
-	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed used mentions mentioned shows uses used referenced contains states wrote using put called suggests suggesting was were typed`)
+	sayWords = wordSet(`says say said reads read has have had written spelled spelt misspelled misspelt typed used mentions mentioned shows specifies specified uses used referenced contains states wrote using put called suggests suggesting was were typed`)
 )
 
 var pronouns = wordSet(`it this that these those them they which what something everything one`)
@@ -494,7 +506,9 @@ func (q *reader) at(i int) {
 		q.slipped = true
 		q.misspelled(i)
 	case arrow(t.text):
-		q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
+		q.arrow(i)
+	case t.low == "to" && q.line(i) == [2]int{i - 1, i + 2} && alike(q.run(i-1, i), q.run(i+1, i+2)): // a line by itself: "teh to the"
+		q.arrow(i)
 	case t.text == ">":
 		q.slip(i)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
@@ -534,7 +548,11 @@ func (q *reader) states(i int) {
 		q.add(q.before(i, false), q.behind(i+2), edit.Should)
 	case t.low == "not" && i+1 < len(q.toks) && literalToken(q.toks[i+1]):
 		if first := q.before(i, false); first.literal {
-			q.add(q.quote(i+1), first, edit.Unsure)
+			how := edit.Unsure
+			if q.slipped {
+				how = edit.Should
+			}
+			q.add(q.quote(i+1), first, how)
 		}
 	}
 }
@@ -555,6 +573,43 @@ func (q *reader) slip(i int) {
 		return !slices.ContainsFunc(now.texts, func(n string) bool { return alike(o, n) })
 	})
 	q.add(old, now, edit.Arrow)
+}
+
+// line are the tokens of the line that token i stands on, without the mark of a list.
+func (q *reader) line(i int) [2]int {
+	from, to := i, i
+	for from > 0 && q.toks[from-1].kind != newline && q.toks[from-1].text != "•" {
+		from--
+	}
+	for to < len(q.toks) && q.toks[to].kind != newline {
+		to++
+	}
+	return [2]int{from, to}
+}
+
+// arrow reads "a -> b". Where that is all of a line, in words, the whole of each side is looked for first.
+func (q *reader) arrow(i int) {
+	before := len(q.req.Readings)
+	q.add(q.before(i, false), q.behind(i+1), edit.Arrow)
+	from, to := q.line(i)[0], q.line(i)[1]
+	for k := i + 2; k < to; k++ {
+		if q.bracketed(k) || issueNumber.MatchString(q.toks[k].text) {
+			to = k
+		}
+	}
+	if i == from || i-from >= 8 || i+1 >= to || to-i >= 8 || to-from <= 3 ||
+		slices.ContainsFunc(q.toks[from:to], func(t token) bool { return t.kind != word }) {
+		return
+	}
+	whole := edit.Pair{Old: q.run(from, i), New: q.run(i+1, to)}
+	if len(q.req.Readings) == before {
+		q.add(operand{texts: []string{whole.Old}, literal: true, from: from, to: i}, operand{texts: []string{whole.New}, literal: true, from: i + 1, to: to}, edit.Arrow)
+	}
+	if n := len(q.req.Readings); n > before {
+		last := &q.req.Readings[n-1]
+		last.Pairs = slices.Insert(slices.DeleteFunc(last.Pairs, func(p edit.Pair) bool { return p == whole }), 0, whole)
+		last.Whole, last.Literal = true, false
+	}
 }
 
 // arrowWithin reads 'a -> b', quotes and all.
@@ -738,6 +793,9 @@ func (q *reader) instead(i, next int) {
 			q.add(second, first, edit.Should)
 			return
 		case t.kind == word && sayWords[t.low]:
+			if k > 0 && q.toks[k-1].low == "to" && !q.words(k-2, "used") { // it is updated to read x instead of y
+				first, second = second, first
+			}
 			q.add(first, second, edit.Should)
 			return
 		case t.ends():
@@ -908,6 +966,25 @@ func (q *reader) lines(was, will string) {
 	}
 }
 
+// twoAlike reads a request that says of nothing but two texts in quotes, a slip of the pen away from each other, that one is
+// wrong: the documentation must tell which.
+func (q *reader) twoAlike() {
+	var lits []int
+	wrong := q.slipped
+	for i, t := range q.toks {
+		wrong = wrong || faults[t.low]
+		if literalToken(t) && t.kind == literalText && !slices.ContainsFunc(lits, func(k int) bool { return shown(q.toks[k]) == shown(t) }) {
+			lits = append(lits, i)
+		}
+	}
+	if wrong && len(q.req.Readings) == 0 && len(lits) == 2 && alike(shown(q.toks[lits[0]]), shown(q.toks[lits[1]])) &&
+		!pageFile(shown(q.toks[lits[0]])) && !pageFile(shown(q.toks[lits[1]])) {
+		q.add(q.quote(lits[1]), q.quote(lits[0]), edit.Either)
+	}
+}
+
+var faults = wordSet(`fix fixed fixes correct wrong incorrect misspelled misspelling spelling mistake should`)
+
 // payload is what a section gives as text: what it has in quotes, or what stands below a line that ends with a colon.
 func payload(body string) string {
 	toks := lex(body)
@@ -933,6 +1010,9 @@ func (q *reader) mentions() {
 	}
 	for i, t := range q.toks {
 		name := strings.Trim(t.text, `*_()[]:,"'`)
+		if at := lineNumber.FindStringSubmatchIndex(name); at != nil && at[1] == len(name) {
+			name = name[:at[2]-1]
+		}
 		if literalToken(t) {
 			q.quoted(t)
 			name = strings.TrimSpace(t.text)
@@ -1061,6 +1141,9 @@ func conditional(toks []token) bool {
 	changed := false
 	for _, t := range toks {
 		changed = changed || changeVerbs[t.low]
+		if t.low == "because" { // a reason
+			return false
+		}
 		if changed && (t.low == "if" || t.low == "where" || t.low == "when" || t.low == "until") {
 			return true
 		}

@@ -169,6 +169,11 @@ func (c *Client) RateAnswer(ctx context.Context, domain string, f RateAnswer) er
 	return c.Post(ctx, path(discovery+"v1/feedback/", domain), f, nil)
 }
 
+// HandOver hands a conversation over to people, if the project takes messages for them. The same again changes nothing.
+func (c *Client) HandOver(ctx context.Context, domain string, h HandOver, options ...Option) error {
+	return c.Post(ctx, path(discovery+"v1/contact/", domain), h, nil, c.named(options)...)
+}
+
 // ReadLLMS reads what is published as Markdown: llms.txt, llms-full.txt, or a page's path with the ending .md.
 func (c *Client) ReadLLMS(ctx context.Context, domain, file string) (string, error) {
 	parts := []string{"/llms/", domain}

@@ -142,6 +142,16 @@ type (
 		FP        string     `json:"fp,omitempty"`
 		ThreadKey string     `json:"threadKey,omitempty"`
 	}
+	// A HandOver hands a conversation over to people, at its answer.
+	HandOver struct {
+		ThreadID  string `json:"threadId"`
+		MessageID string `json:"messageId"`
+		Message   string `json:"message"`
+		Name      string `json:"name,omitempty"`
+		Email     string `json:"email,omitempty"`
+		FP        string `json:"fp,omitempty"`
+		ThreadKey string `json:"threadKey,omitempty"`
+	}
 
 	// An Update is one run that re-indexes the documentation.
 	Update struct {
@@ -180,16 +190,19 @@ type (
 	}
 	// WidgetSettings are how the widget looks on a project's site; what is not stored is empty.
 	WidgetSettings struct {
-		Accent      string  `json:"accent,omitempty"`
-		AccentDark  string  `json:"accentDark,omitempty"`
-		Theme       string  `json:"theme,omitempty"`
-		Button      string  `json:"button,omitempty"`
-		Label       string  `json:"label,omitempty"`
-		Language    string  `json:"language,omitempty"`
-		Greeting    string  `json:"greeting,omitempty"`
-		Suggestions string  `json:"suggestions,omitempty"` // a question in each line
-		Contact     string  `json:"contact,omitempty"`     // address of people who help
-		Proof       *string `json:"proof,omitempty"`       // not nil if each question brings a proof of work
+		Accent        string  `json:"accent,omitempty"`
+		AccentDark    string  `json:"accentDark,omitempty"`
+		Theme         string  `json:"theme,omitempty"`
+		Button        string  `json:"button,omitempty"`
+		Label         string  `json:"label,omitempty"`
+		Language      string  `json:"language,omitempty"`
+		Greeting      string  `json:"greeting,omitempty"`
+		Suggestions   string  `json:"suggestions,omitempty"`   // a question in each line
+		Contact       string  `json:"contact,omitempty"`       // address of people who help, or "form"
+		ContactIssues *string `json:"contactIssues,omitempty"` // not nil if what the form sends becomes an issue
+		Logo          string  `json:"logo,omitempty"`          // address of a picture, or its path on the site
+		OpenIn        string  `json:"openIn,omitempty"`        // chat clients, separated by blanks
+		Proof         *string `json:"proof,omitempty"`         // not nil if each question brings a proof of work
 	}
 	// A Status is how the service is.
 	Status struct {

@@ -3,6 +3,7 @@ package forgetest
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
@@ -76,6 +77,42 @@ type StandIn struct {
 	said      []*StandInComment
 	reviews   []*StandInReview
 	lastID    int64
+	Issues    []StandInIssue // that were opened
+}
+
+// A StandInIssue is an issue of the repository.
+type StandInIssue struct{ Title, Body string }
+
+// tracked lists the issues or opens one, if that is asked for: all hosts do so alike, but that GitLab has words of its own.
+func (s *StandIn) tracked(x *exchange) bool {
+	gitlab := x.parts[0] == "projects"
+	if last := len(x.parts) - 1; x.parts[last] != "issues" || last > 3 {
+		return false
+	}
+	show := func(i int) map[string]any {
+		link, is := fmt.Sprintf("%s/%s/%s/issues/%d", s.URL, s.Owner, s.Name, i+1), s.Issues[i]
+		if gitlab {
+			return map[string]any{"id": i + 1, "iid": i + 1, "title": is.Title, "description": is.Body, "web_url": link, "state": "opened"}
+		}
+		return map[string]any{"id": i + 1, "number": i + 1, "title": is.Title, "body": is.Body, "html_url": link, "state": "open"}
+	}
+	switch x.r.Method {
+	case http.MethodGet:
+		list := []map[string]any{}
+		for i := range s.Issues {
+			list = append(list, show(i))
+		}
+		x.say(http.StatusOK, list)
+	case http.MethodPost:
+		var in struct{ Title, Body, Description string }
+		if x.decode(&in) {
+			s.Issues = append(s.Issues, StandInIssue{in.Title, in.Body + in.Description})
+			x.say(http.StatusCreated, show(len(s.Issues)-1))
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // A StandInPull is a pull request on a StandIn.

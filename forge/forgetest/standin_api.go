@@ -61,7 +61,7 @@ func (s *StandIn) github(x *exchange) {
 		s.githubOne(x)
 	case x.is("POST", "repos", "*", "*", "issues", "*", "labels") && s.pull(x.number(4)) != nil:
 		s.githubAddLabels(x)
-	case s.githubReviews(x), s.githubComments(x):
+	case s.tracked(x), s.githubReviews(x), s.githubComments(x):
 	default:
 		x.githubSays(http.StatusNotFound, "Not Found")
 	}
@@ -343,7 +343,7 @@ func (s *StandIn) gitlab(x *exchange) {
 			list = append(list, map[string]any{"id": 1, "iid": 1, "author": gitlabUser(account)})
 		}
 		x.say(http.StatusOK, list)
-	case s.gitlabComments(x):
+	case s.tracked(x), s.gitlabComments(x):
 	default:
 		x.say(http.StatusNotFound, map[string]any{"error": "404 Not Found"})
 	}
@@ -467,7 +467,7 @@ func (s *StandIn) gitea(x *exchange) {
 		s.giteaCreate(x)
 	case len(rest) == 2 && rest[0] == "pulls":
 		s.giteaOne(x)
-	case s.giteaReviews(x), s.giteaComments(x):
+	case s.tracked(x), s.giteaReviews(x), s.giteaComments(x):
 	case len(rest) > 2 && rest[0] == "pulls" && x.r.Method == http.MethodGet: // {base}/{head}, whose slashes are its own
 		s.giteaBetween(x)
 	case len(rest) == 3 && rest[0] == "issues" && rest[2] == "labels" && x.r.Method == http.MethodPost &&

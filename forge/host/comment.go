@@ -218,13 +218,13 @@ func reply(to Comment, key, body string, inThread bool) string {
 func about(to Comment) string {
 	what := "a comment"
 	if to.Author != "" {
-		what = "the comment of " + escaped(to.Author)
+		what = "the comment of " + Escaped(to.Author)
 	}
 	if webLink(to.Link) && !strings.ContainsAny(to.Link, " <>()\\\n\t") {
 		what = "[" + what + "](" + to.Link + ")"
 	}
 	if to.Path != "" {
-		what += " on " + escaped(failure.Line(to.Path, 200))
+		what += " on " + Escaped(failure.Line(to.Path, 200))
 		if to.Line > 0 {
 			what += fmt.Sprintf(", line %d", to.Line)
 		}
@@ -232,16 +232,16 @@ func about(to Comment) string {
 	out := "In answer to " + what + ":\n"
 	for line := range strings.Lines(to.Body) {
 		if line = failure.Line(line, 160); line != "" {
-			out += "> " + escaped(line) + "\n"
+			out += "> " + Escaped(line) + "\n"
 			break
 		}
 	}
 	return out + "\n"
 }
 
-// escaped is a text as Markdown that shows it. A word joiner after "@" and "#" keeps hosts from making links of names
+// Escaped is a text as Markdown that shows it. A word joiner after "@" and "#" keeps hosts from making links of names
 // and numbers.
-func escaped(text string) string {
+func Escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if strings.ContainsRune("\\`*_{}[]<>()#+-.!|~$&:=^", r) {

@@ -48,6 +48,8 @@ type Host interface {
 	// Say writes the comment with the key's mark into a pull request's conversation, or gives the one that is there this text;
 	// if first is false it writes none.
 	Say(ctx context.Context, number int, key, body string, first bool) error
+	// OpenIssue opens an issue, unless one with the key's mark is there since a time, and gives its link.
+	OpenIssue(ctx context.Context, key, title, body string, since time.Time) (link string, err error)
 	// Diff is what a pull request changes, as git writes it.
 	Diff(ctx context.Context, number int) (string, error)
 	// redirected says that the host has answered from another address: the repository has a new name.

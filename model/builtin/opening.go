@@ -28,7 +28,7 @@ func OpeningOf(question string, history []model.Message, project string) analysi
 // opens matches what a passage says that answers an opening. Where there is nothing to match, its place is enough.
 var opens = map[analysis.Opening]*regexp.Regexp{
 	analysis.Install: regexp.MustCompile("(?i)\\b(?:install|go get|docker (?:run|compose|pull)|brew|apt(?:-get)?|composer require|npm i|yarn add|" +
-		"pnpm add|download(?:s|ed)?|unpack|curl -|helm)\\b"),
+		"pnpm add|download (?:it|and|page|the|an?|our|from)|unpack|curl -|helm)\\b|(?i)^\\W*downloads?\\b"),
 	analysis.Price: regexp.MustCompile(`(?i)[$€£]\s?\d|\d\s?(?:[$€£]|(?:USD|EUR|GBP|dollars?|euros?|cents?)\b)|\b(?:is|are|for) free\b|\bfree ` +
 		`(?:plan|tier|of charge|for)\b|\bcosts?\b.{0,20}\d|\bpricing\b`),
 	analysis.Contact: regexp.MustCompile(`(?i)[\w.+-]+@[\w-]+\.\w|\bmail(?:to)?\b|\b(?:slack|discord|forum|mailing list|discussions|chat|github|gitter|matrix|bluesky|mastodon|twitter|reddit|stack ?overflow|phone)\b|\bcontact us\b|` +
@@ -142,7 +142,7 @@ func saysWhatItIs(text, product string) bool {
 		var before string
 		before, rest, named = strings.Cut(rest, strings.ToLower(product))
 		last, _ := utf8.DecodeLastRuneInString(before)
-		if named && !unicode.IsLetter(last) && !unicode.IsDigit(last) && isA.MatchString(rest) {
+		if named && !unicode.IsLetter(last) && !unicode.IsDigit(last) && (isA.MatchString(rest) || welcomes.MatchString(before) && isThe.MatchString(rest)) {
 			return true
 		}
 	}
@@ -150,6 +150,8 @@ func saysWhatItIs(text, product string) bool {
 }
 
 var isA = regexp.MustCompile("^[*_`]*(?:\\]\\([^)]*\\))?[*_`]* is (?:an?|the) ")
+
+var welcomes, isThe = regexp.MustCompile(`\bwelcome to [^.!\n]*$`), regexp.MustCompile("^[*_`]*(?:\\]\\([^)]*\\))?[*_`]*, (?:an?|the) ") // "Welcome to X, the …"
 
 // mostOpening is how many sections are quoted.
 const mostOpening = 2

@@ -134,19 +134,19 @@ func (q *query) stepsOf(req *model.Request, question string, around []model.Pass
 // the heading has a thing that the title does not have, or what is done and all of the things that the title has.
 func (q *query) asksFor(heading string, title []uint64) bool {
 	in := hashesOf(heading)
-	does, all := false, true
+	does, verbs, things, all := false, 0, 0, true
 	for _, t := range q.terms {
 		has, titled := slices.Contains(in, t.hash), slices.Contains(title, t.hash)
 		switch {
 		case doing[t.text]:
-			does = does || has
+			does, verbs = does || has, verbs+1
 		case has && !titled:
 			return true
 		case titled:
-			all = all && has
+			all, things = all && has, things+1
 		}
 	}
-	return does && all
+	return all && (does || verbs == 0 && things > 1)
 }
 
 // doing are the terms of words for what is done, and of those that name nothing.

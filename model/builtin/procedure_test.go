@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +54,22 @@ func TestStepsUnderSeveralHeadingsAreOneAnswer(t *testing.T) {
 		if text := ask(question, page[1], page[4]); strings.Contains(text, "**3. ") {
 			t.Errorf("%s\n%s", question, text)
 		}
+	}
+}
+
+// A section whose heading has all that is asked is the answer, and not one of the steps of its page, which speaks of the same.
+func TestTheOneSectionThatIsAskedForIsNoProcedure(t *testing.T) {
+	t.Parallel()
+	var page []model.Passage
+	for anchor, p := range map[int][2]string{0: {"", "Teams work together."}, 1: {"Creating a team", "Choose *Create*."},
+		2: {"Inviting team members and assigning roles", "Open the team's page and add the address."}, 3: {"Leaving a team", "Choose *Leave*."}} {
+		page = append(page, model.Passage{Path: "teams.md", Anchor: string(rune('a' + anchor)), Title: "Invite team members and guests", Heading: p[0], Text: p[1], Score: 0.6})
+	}
+	slices.SortFunc(page, func(a, b model.Passage) int { return strings.Compare(a.Anchor, b.Anchor) })
+	text, _, _, _ := answerOf(t, model.Request{Question: "How do I invite a team member?", Passages: []model.Passage{page[2], page[1]},
+		Around: func(string, string) []model.Passage { return page }})
+	if !strings.Contains(text, "add the address") || strings.Contains(text, "Leaving") {
+		t.Error(text)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 func TestADefinitionOfTheProductIsFound(t *testing.T) {
 	for text, want := range map[string]bool{
 		"[Kettle](https://x.example/k) is a tea server.": true, "About Kettle\n\n**Kettle** is an app.": true,
-		"Welcome to Kettle!\n\nLearn more": false, "Kettle is fast.": false, "A teakettle is a pot.": false, "A pot is a thing.": false,
+		"Welcome to Kettle!\n\nLearn more":                                                false,
+		"Welcome to the pages of [Kettle](https://x.example/), the tea server for teams.": true, "In Kettle, the lid is round.": false, "Kettle is fast.": false, "A teakettle is a pot.": false, "A pot is a thing.": false,
 	} {
 		if got := saysWhatItIs(text, "Kettle"); got != want {
 			t.Errorf("%q: %t", text, got)

@@ -14,8 +14,9 @@ import (
 // Format is the number of the form in which this version keeps a data directory: the journal's events, the catalog, the
 // repositories and what was collected. A release that writes something which the one before would misread raises it; see
 // docs/operate/upgrade.mdx. Version 2 has reader secrets, which version 1 would remove; version 3 has weekly reports as
-// events of webhooks, and no tables of their own, which version 2 would read.
-const Format = 3
+// events of webhooks, and no tables of their own, which version 2 would read; version 4 has conversations that were handed
+// over to people, which version 3 cannot read.
+const Format = 4
 
 // formatFile says which format a directory has. One that was made before there were numbers has none.
 const formatFile = "format.json"

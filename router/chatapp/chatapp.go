@@ -113,11 +113,9 @@ func (f from) RoundTrip(req *http.Request) (*http.Response, error) {
 	return f.RoundTripper.RoundTrip(req)
 }
 
-// Ask puts a question and returns its answer. Accepted is called once the question is on disk: it is answered from then on,
-// whatever happens. Show is called with what there is of an answer that takes its time, nothing at first, and returns for
-// how long it is not to be called again.
-func (a *App) Ask(ctx context.Context, q Question, accepted func(), show func(text string) (pause time.Duration)) (answer client.Answer,
-	err error) {
+// Ask puts a question and returns its answer. Show is called with what there is of an answer that takes its time, nothing
+// at first, and returns for how long it is not to be called again.
+func (a *App) Ask(ctx context.Context, q Question, show func(text string) (pause time.Duration)) (answer client.Answer, err error) {
 	if n := utf8.RuneCountInString(q.Text); n > MaxQuestion {
 		return answer, &client.AnswerError{Reason: fmt.Sprintf("Your question has %d characters. Ask in %d at most.", n, MaxQuestion)}
 	}
@@ -157,8 +155,6 @@ func (a *App) Ask(ctx context.Context, q Question, accepted func(), show func(te
 				return answer, context.Cause(ctx)
 			case s.err != nil:
 				return answer, s.err
-			case s.Kind == client.PartStart:
-				accepted()
 			case s.Kind == client.PartText:
 				text.WriteString(s.Text)
 			case s.Kind == client.PartRestart:

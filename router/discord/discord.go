@@ -197,7 +197,7 @@ func (d *Discord) answer(ctx context.Context, p api.Project, i *interaction) {
 	if i.inThread() {
 		q.Conversation = i.ChannelID
 	}
-	answer, err := d.App.Ask(ctx, q, func() {}, func(text string) time.Duration {
+	answer, err := d.App.Ask(ctx, q, func(text string) time.Duration {
 		var limited *chatapp.Error
 		if text == "" {
 			return 0 // Discord says itself that it is being written

@@ -115,7 +115,7 @@ func section(p search.PageInfo) string {
 		return p.Source // a further source
 	case len(p.Crumbs) > 0:
 		return p.Crumbs[0]
-	case !inside:
+	case !inside, p.Order > 0: // at the top of the navigation
 		return "Pages"
 	}
 	return folder

@@ -45,6 +45,7 @@ func FuzzBodies(f *testing.F) {
 			t.Fatalf("%q was read as %#v, and is %#v", raw, got, want)
 		}
 		for name, decode := range map[string]func([]byte) error{
+			"contact":    func(n []byte) error { _, err := DecodeContact(n); return err },
 			"create":     func(n []byte) error { _, err := DecodePrompt(n, true); return err },
 			"follow-up":  func(n []byte) error { _, err := DecodePrompt(n, false); return err },
 			"session":    func(n []byte) error { _, err := DecodeSession(n); return err },

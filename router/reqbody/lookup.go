@@ -42,14 +42,58 @@ func DecodePage(raw []byte) (p Page, err error) {
 	return p, ps.Err()
 }
 
-// A Verdict is what a reader thinks of an answer.
-type Verdict struct {
+// An Answer is the one that a reader says something about.
+type Answer struct {
 	Thread    string
 	Message   string
-	Rating    api.Rating
-	Comment   string
 	Caller    string
 	ThreadKey string
+}
+
+func (p *Problems) answer(m object) Answer {
+	return Answer{Thread: p.required("threadId", m.get("threadId"), length{min: 1, max: MaxID}),
+		Message:   p.required("messageId", m.get("messageId"), length{min: 1, max: MaxID}),
+		Caller:    p.nullable("fp", m.get("fp"), length{max: maxCaller}),
+		ThreadKey: p.nullable("threadKey", m.get("threadKey"), length{max: MaxID})}
+}
+
+// A Contact is what a reader writes to people, at the answer with which he leaves.
+type Contact struct {
+	Answer
+	Name  string
+	Email string
+	Text  string
+}
+
+// What people who read it take in at a glance, and what addresses may have (RFC 5321).
+const (
+	maxContact = 4000
+	maxPerson  = 100
+	maxEmail   = 254
+)
+
+// DecodeContact reads it.
+func DecodeContact(raw []byte) (c Contact, err error) {
+	var ps Problems
+	m, err := ps.body(raw)
+	if err != nil {
+		return c, err
+	}
+	c.Answer = ps.answer(m)
+	c.Text = ps.required("message", m.get("message"), length{min: 1, max: maxContact, trim: true, lines: true})
+	c.Name = ps.nullable("name", m.get("name"), length{max: maxPerson, trim: true})
+	c.Email = ps.nullable("email", m.get("email"), length{max: maxEmail, trim: true})
+	if c.Email != "" && !api.ValidMail(c.Email) {
+		ps.Add("email", "must be an email address such as ada@example.com")
+	}
+	return c, ps.Err()
+}
+
+// A Verdict is what a reader thinks of an answer.
+type Verdict struct {
+	Answer
+	Rating  api.Rating
+	Comment string
 }
 
 // DecodeVerdict reads it.
@@ -59,11 +103,8 @@ func DecodeVerdict(raw []byte) (v Verdict, err error) {
 	if err != nil {
 		return v, err
 	}
-	v.Thread = ps.required("threadId", m.get("threadId"), length{min: 1, max: MaxID})
-	v.Message = ps.required("messageId", m.get("messageId"), length{min: 1, max: MaxID})
+	v.Answer = ps.answer(m)
 	v.Rating = api.Rating(ps.enum("rating", m.get("rating"), string(api.RatedUp), string(api.RatedDown)))
 	v.Comment = ps.nullable("comment", m.get("comment"), length{max: maxComment, trim: true, lines: true})
-	v.Caller = ps.nullable("fp", m.get("fp"), length{max: maxCaller})
-	v.ThreadKey = ps.nullable("threadKey", m.get("threadKey"), length{max: MaxID})
 	return v, ps.Err()
 }

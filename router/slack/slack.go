@@ -1,8 +1,8 @@
 // Package slack answers in Slack, over Socket Mode: mentions in channels, and direct messages. It connects to Slack, which
 // needs no address of this server. What is asked goes to the assistant by package chatapp.
 //
-// A question is acknowledged once it is on disk, so that Slack delivers it again if this process dies before. A delivery
-// that comes again while this process runs is known by its event's id.
+// A question is acknowledged once its answer is in Slack, or after two seconds, so that Slack delivers it again if this
+// process dies before. A delivery that comes again while this process runs is known by its event's id.
 package slack
 
 import (
@@ -305,7 +305,7 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 	}
 	q := chatapp.Question{Project: s.project, User: e.Team + "/" + m.User, Conversation: e.Team + "/" + m.Channel + "/" + thread,
 		Message: e.Team + "/" + m.Channel + "/" + m.At, Text: text}
-	answer, err := s.App.Ask(ctx, q, cancel, func(text string) time.Duration {
+	answer, err := s.App.Ask(ctx, q, func(text string) time.Duration {
 		if text == "" {
 			text = "_Looking it up …_"
 		} else {
@@ -317,7 +317,6 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 		}
 		return 0
 	})
-	cancel()
 	final := answered(answer, chatapp.MayRate(s.project))
 	if err != nil {
 		s.Log.Warn("a question in a chat has no answer", "project", s.project.ID, "error", err)
@@ -328,20 +327,17 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 	}
 }
 
+type named struct {
+	ID   string `json:"id"`
+	Team string `json:"team_id"`
+}
+
 type pressed struct {
-	Type string `json:"type"`
-	User struct {
-		ID   string `json:"id"`
-		Team string `json:"team_id"`
-	} `json:"user"`
-	Team struct {
-		ID string `json:"id"`
-	} `json:"team"`
-	Channel struct {
-		ID string `json:"id"`
-	} `json:"channel"`
+	Type    string `json:"type"`
+	User    named  `json:"user"`
+	Team    named  `json:"team"`
+	Channel named  `json:"channel"`
 	Message struct {
-		At     string `json:"ts"`
 		Thread string `json:"thread_ts"`
 	} `json:"message"`
 	Actions []struct {

@@ -15,8 +15,8 @@ import (
 // What a message of Slack may have.
 const (
 	maxSection  = 3000 // characters of a section
-	maxSections = 40   // of 50 blocks
-	maxFallback = 300  // characters of what notifications show
+	maxSections = 4
+	maxFallback = 300 // characters of what notifications show
 )
 
 var (
@@ -148,7 +148,7 @@ func pieces(text string) (list []string) {
 		}
 	}
 	end()
-	return list[:min(len(list), maxSections)]
+	return list
 }
 
 type object = map[string]any
@@ -162,7 +162,11 @@ func plain(text string) object { return object{"type": "plain_text", "text": tex
 // message is a text as chat.postMessage and chat.update take it.
 func message(text string) object {
 	blocks := []object{}
-	for _, piece := range pieces(text) {
+	for i, piece := range pieces(text) {
+		if i == maxSections {
+			blocks = append(blocks, section("…"))
+			break
+		}
 		blocks = append(blocks, section(piece))
 	}
 	return object{"text": escaper.Replace(brief.Runes(asked(text), maxFallback, "…")), "blocks": blocks, "unfurl_links": false, "unfurl_media": false}

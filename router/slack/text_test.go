@@ -61,7 +61,7 @@ func TestAnswersKeepSlacksBounds(t *testing.T) {
 		t.Errorf("of 9000 parts of the text %d are there", letters)
 	}
 	huge := answered(client.Answer{Text: strings.Repeat(long, 20), Sources: []client.Source{{Title: "A", URL: "https://x.example"}}}, true)
-	if n := len(huge["blocks"].([]object)); n != maxSections+2 {
+	if n := len(huge["blocks"].([]object)); n != maxSections+3 {
 		t.Errorf("%d blocks", n)
 	}
 }

@@ -40,7 +40,7 @@ files["v1.js"] = await one({ entryPoints: ["src/loader.ts"], format: "iife", def
 const [first, all] = [packed(files["v1.js"]), packed(files["v1.js"]) + packed(panel) + longest + packed(solver)];
 console.log(`compressed: ${first} bytes before the first use, ${all} with the dialog in the longest language and the solver of proofs of work (${packed(solver)})`);
 if (first > 4096) throw new Error("v1.js is larger than 4 KB compressed");
-if (all > 46 * 1024) throw new Error("the widget is larger than 46 KB compressed");
+if (all > 48 * 1024) throw new Error("the widget is larger than 48 KB compressed");
 
 const dist = at + "dist/";
 if (process.argv.includes("--check")) {

@@ -25,11 +25,14 @@ func Settings(p api.Project) map[string]string {
 	w := p.Widget
 	out := map[string]string{}
 	for name, value := range map[string]string{"accent": w.Accent, "accentDark": DarkAccent(w), "theme": w.Theme,
-		"button": w.Button, "label": w.Label, "greeting": w.Greeting, "contact": w.Contact, "language": w.Language,
+		"button": w.Button, "label": w.Label, "greeting": w.Greeting, "contact": w.Contact, "logo": w.Logo, "openIn": strings.Join(w.OpenIn, " "), "language": w.Language,
 		"suggestions": strings.Join(w.Suggestions, "\n")} {
 		if value != "" {
 			out[name] = value
 		}
+	}
+	if w.ContactIssues {
+		out["contactIssues"] = ""
 	}
 	if p.Options.ProofOfWork > 0 {
 		out["proof"] = ""

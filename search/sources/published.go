@@ -12,6 +12,7 @@ import (
 
 	"docent/api"
 	"docent/forge"
+	"docent/internal/brief"
 	"docent/search"
 	"docent/search/page"
 	"docent/site"
@@ -135,8 +136,74 @@ func (s *Reader) mapSite(p, web api.Project, commit string) (*Published, error) 
 	}
 	m.files = m.Map.Files()
 	m.decide(p, own, files)
+	said, err := s.shows(p, web, &m.Map, commit, own)
+	if s.Report(p.ID, err); said != "" {
+		m.Why += ". " + said
+	}
 	kept.at = m
 	return m, nil
+}
+
+const mostChanges = 10 // of the repository that are looked for on its site
+
+// shows says which of the repository's newest changes its site shows; nothing if the words of its pages do not tell.
+func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string) (string, error) {
+	if own == "" {
+		return "", nil
+	}
+	pages := make(map[string]string, len(m.Rows)) // by the files that they are made of
+	for _, row := range m.Rows {
+		if row.File != "" && !row.Doubtful() {
+			pages[path.Join(p.DocsDir, row.File)] = row.Page
+		}
+	}
+	site, err := s.Repositories.Tree(s.ctx, web, commit)
+	if err != nil {
+		return "", err
+	}
+	tree, err := s.Repositories.Tree(s.ctx, p, own)
+	if err != nil {
+		return "", err
+	}
+	changes, err := tree.Log(s.ctx, p.DocsDir, mostChanges)
+	late := 0
+	for _, c := range changes {
+		if tree, err = s.Repositories.Tree(s.ctx, p, c.Hash); err != nil {
+			return "", err
+		}
+		if _, err := tree.Parent(s.ctx, c.Hash); err != nil {
+			break // nothing is known before the first
+		}
+		diff, _, err := tree.Since(s.ctx, "", 1)
+		if err != nil {
+			return "", err
+		}
+		after, before := 0, 0
+		for _, f := range diff.Files {
+			if page := pages[f.Path]; page != "" && f.Unified != "" {
+				is, was := published.Shows(textOf(s.ctx, site, page)(), f.Unified)
+				if is {
+					after++
+				} else if was {
+					before++
+				}
+			}
+		}
+		if after > before {
+			said := fmt.Sprintf("The newest change that is seen on the site is commit %.7s of %s", c.Hash, c.Time.UTC().Format(time.DateOnly))
+			if late > 0 {
+				said += "; not there yet: " + brief.Count(late, "later change")
+			}
+			return said, nil
+		}
+		if before > after {
+			late++
+		}
+	}
+	if late > 0 {
+		return "Not on the site yet: " + brief.Count(late, "change"), nil
+	}
+	return "", err
 }
 
 // match reads what the map is made of.

@@ -393,6 +393,10 @@ func (s *Reader) Follow(ctx context.Context, interval time.Duration) {
 		var round background.Group
 		round.SetLimit(cap(s.slots))
 		for _, project := range projects {
+			round.Go(func() error { // so that no reader waits for the map of the site, such as after a start
+				s.Published(project)
+				return nil
+			})
 			for _, p := range project.Parts() {
 				if !s.due(p) && s.Index.Commit(p.ID) != "" {
 					continue

@@ -39,6 +39,7 @@ func init() { // since what they make may hold others
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
 		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
 		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
+		{mkDocs, regexp.MustCompile(`:(?:material|fontawesome|octicons|simple)-([a-z0-9-]+):(?:\{[^}\n]*\})?`), icon, true},
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
 		{liquid, regexp.MustCompile(`\{%-?\s*include(_relative|_cached)?\s+["']?([\w./-]+)["']?((?s:[^%]*?))-?%\}`), liquidInclude, false},
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*(param|include|readfile|readFile|include-md|render|snippet)\s+([^<>%\n]*?)\s*/?[>%]\}\}`), shortcode, false},
@@ -68,6 +69,17 @@ func asWritten(_ *expander, _ string, m []string, _ map[string]any) (text, bool)
 // literal is what stands between Liquid's tags raw and endraw.
 func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1]), true
+}
+
+// icon is what an icon of Material for MkDocs tells without its picture.
+func icon(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	switch name := m[1]; {
+	case strings.Contains(name, "check"):
+		return text("✓"), true
+	case strings.Contains(name, "close"), strings.Contains(name, "cancel"):
+		return text("✗"), true
+	}
+	return nil, true
 }
 
 func nothing(*expander, string, []string, map[string]any) (text, bool) { return nil, true }

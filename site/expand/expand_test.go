@@ -65,6 +65,9 @@ func TestPagesAreExpandedAsTheirGeneratorsDo(t *testing.T) {
 		"references to objects": {Rules{Kind: api.SiteMkDocs, Autorefs: true}, map[string]string{
 			"a.md": "??? tip \"Own\"\n    See [File][a.b.File], [`a.C`][] and [x][y].\n\n[y]: z\n"},
 			"a.md", "??? tip \"Own\"\n    See File, `a.C` and [x][y].\n\n[y]: z", 0},
+		"icons of Material": {Rules{Kind: api.SiteMkDocs}, map[string]string{
+			"a.md": "On :material-android: phones{ .x } | :material-check:{ .ok } | :octicons-x-16: `:material-android:`\n"},
+			"a.md", "On  phones{ .x } | ✓ |  `:material-android:`", 0},
 		"marks of VitePress": {Rules{Kind: api.SiteVitePress}, map[string]string{
 			"a.md": "[[toc]]\n\n::: warning Own\nMore.\n:::\n\n```js\nlet a = 1 // [!code highlight]\n```\n"},
 			"a.md", "::: warning Own\nMore.\n:::\n\n```js\nlet a = 1\n```", 0},

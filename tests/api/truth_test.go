@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
 
 	"docent/api"
-	"docent/api/stream"
 	"docent/tests/harness"
 )
 
@@ -72,31 +72,7 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 	server := harness.NewServer(t, data)
 	p := harness.NewProject(t, data, "kettle", repository, "--docs-dir", "docs", "--exclude", "internal/**", "--public",
 		"--site-url", site, "--allow-private", "--answers-from", "site")
-	ask := func(question string) (text string, sources []string) {
-		t.Helper()
-		resp, err := server.Client(p.Assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.Domain+"/message",
-			map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": question}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		for d := stream.NewDecoder(stream.UIMessages, resp.Body); ; {
-			part, err := d.Next()
-			if err != nil {
-				t.Fatal(err)
-			}
-			switch part.Kind {
-			case stream.Text:
-				text += part.Text
-			case stream.Source:
-				sources = append(sources, part.URL)
-			case stream.Error:
-				t.Fatal(part.Text)
-			case stream.Finish:
-				return text, sources
-			}
-		}
-	}
+	ask := func(question string) (string, []string) { t.Helper(); return harness.Answer(t, server, p, question) }
 	const which = "Which release of the tarball do I take out of its box?"
 	if text, sources := ask(which); !strings.Contains(text, "7.4.1") || len(sources) == 0 || !strings.HasPrefix(sources[0], site+"/setup/unpack/") {
 		t.Errorf("%s\n%v", text, sources)
@@ -123,6 +99,25 @@ func TestReadersSeeThePublishedSiteAndJobsEditItsFiles(t *testing.T) {
 	if diff := harness.Docent(t, "pull", "diff", string(pull.ID), "--data", data); !strings.Contains(diff, "+++ b/docs/install.md") ||
 		!strings.Contains(diff, "+Take release {{ unknown(release) }} of the package") || strings.Count(diff, "+++ ") != 1 {
 		t.Errorf("the pull request changes:\n%s", diff)
+	}
+
+	// What was pushed and is not on the site yet is told from what is.
+	told := func(want string) {
+		t.Helper()
+		if out := harness.Docent(t, "project", "check", p.ID, "--data", data); !strings.Contains(out, want) {
+			t.Errorf("the check does not say %q:\n%s", want, out)
+		}
+	}
+	boil := filepath.Join(repository, "docs", "boil.md")
+	for _, step := range [][2]string{
+		{"# Boil water\n\nPress the blue button, wait until the kettle whistles, and pour the water into the cup at once.\n\nThen rinse it.\n\nIt is done.\n", ""},
+		{"# Boil water\n\nPress the red lever, hold it down, and pour the water into the cup at once.\n\nThen rinse it.\n", "Not on the site yet: 1 change"},
+		{"# Boil water\n\nPress the blue button, wait until the kettle whistles, and pour the water into the cup at once.\n", "The newest change that is seen on the site is commit "},
+	} {
+		if err := os.WriteFile(boil, []byte(step[0]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		told(step[1])
 	}
 
 	// The site is the truth until it is built again.

@@ -29,7 +29,8 @@ func TestTheWidgetInABrowser(t *testing.T) {
 		"guides/mooring.md": "---\ntitle: Mooring\n---\n# Mooring\n\nTo moor a boat, run `harbour moor BOAT`. It takes a minute.\n\n" +
 			"## Leaving\n\nTo leave, run `harbour leave BOAT` and untie the rope.\n",
 	}
-	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, pages), "--site-url", "https://harbour.example.com")
+	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, pages), "--site-url", "https://harbour.example.com",
+		"--file", harness.SettingsFile(t, `{"widget": {"contact": "form"}}`))
 	slow := harness.NewProject(t, data, "slow", harness.WriteFiles(t, pages), "--model", "slow")
 	guarded := harness.NewProject(t, data, "guarded", harness.WriteFiles(t, pages), "--proof-of-work", "20000",
 		"--file", harness.SettingsFile(t, `{"widget": {"accent": "#7A0000", "button": "start", "label": "Ask <us>", "greeting": "Ahoy.",

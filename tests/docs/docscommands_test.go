@@ -295,7 +295,7 @@ func (s *playground) parse(f harness.Fence, command string) {
 	}
 	inside := inContainer.ReplaceAllString(command, "")
 	m := docentWords.FindStringSubmatch(strings.Replace(inside, "sudo -u docent ", "", 1))
-	if m == nil || strings.HasPrefix(inside, "docker ") || strings.HasPrefix(inside, "kubectl ") || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
+	if m == nil || strings.HasPrefix(inside, "docker ") || strings.HasPrefix(inside, "kubectl ") || strings.HasPrefix(inside, "helm ") || strings.HasPrefix(command, "sudo install") || strings.HasPrefix(command, "sudo useradd") ||
 		strings.HasPrefix(command, "sudo systemctl") || strings.HasPrefix(command, "curl") {
 		return
 	}

@@ -41,7 +41,10 @@ func commandError(text string) error {
 	text = shellsOwn.ReplaceAllString(html.UnescapeString(text), "")
 	text = strings.NewReplacer("[", "", "]", "", "…", "X", `\`, "").Replace(placeholder.ReplaceAllString(text, "X"))
 	args := strings.Fields(text)
-	if args[0] == "X" || args[0] == "COMMAND" || strings.HasPrefix(args[0], "$") {
+	if i := slices.Index(args, "COMMAND"); i >= 0 {
+		args = args[:i]
+	}
+	if len(args) == 0 || args[0] == "X" || strings.HasPrefix(args[0], "$") {
 		return nil // it is put in
 	}
 	root := allCommands()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"testing"
 
 	"docent/api"
 	"docent/api/client"
@@ -33,6 +34,33 @@ func Ask(ctx context.Context, cl *client.Client, p Project, id, text string) (Ac
 	q.Answer, err = ReadAnswer(resp)
 	q.Finished = err == nil
 	return q, err
+}
+
+// Answer is the answer to one question, with the addresses of its sources in their order.
+func Answer(t testing.TB, server *Server, p Project, question string) (text string, sources []string) {
+	t.Helper()
+	resp, err := server.Client(p.Assistant).Do(t.Context(), http.MethodPost, "/discovery/v2/assistant/"+p.Domain+"/message",
+		map[string]any{"fp": "anonymous", "messages": []any{map[string]any{"role": "user", "content": question}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	for d := stream.NewDecoder(stream.UIMessages, resp.Body); ; {
+		part, err := d.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch part.Kind {
+		case stream.Text:
+			text += part.Text
+		case stream.Source:
+			sources = append(sources, part.URL)
+		case stream.Error:
+			t.Fatal(part.Text)
+		case stream.Finish:
+			return text, sources
+		}
+	}
 }
 
 // ReadAnswer reads a version 2 stream until finish and returns its text.

@@ -13,6 +13,7 @@ import (
 	"docent/api"
 	"docent/bench/corpora"
 	"docent/internal/testing/need"
+	"docent/model"
 	"docent/search"
 	"docent/site"
 )
@@ -143,6 +144,37 @@ func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d cases hold", held, len(sourceCases))
+}
+
+// C28: a page that was deleted is neither found nor listed nor answered, nor quoted again in a conversation that quoted it.
+func TestADeletedPageIsAnsweredNoMore(t *testing.T) {
+	need.Everything(t, "reads the cases of shared/cases")
+	t.Parallel()
+	const root, question = "../../../shared/cases/C28-deleted-page/site", "What is the fax number?"
+	if _, err := os.Stat(root); err != nil {
+		t.Skip("there are no cases beside the checkout")
+	}
+	a, p, tree := newAsker(t), api.Project{ID: "case"}, folder(t, root)
+	a.indexed["case"] = true
+	var history []model.Message
+	for _, there := range []bool{true, false} {
+		if !there {
+			delete(tree, "fax.md")
+		}
+		if _, err := a.library.Update(t.Context(), p, tree, func(int, int) {}); err != nil {
+			t.Fatal(err)
+		}
+		text, cited, _ := a.ask(t, "case", question, history)
+		again, _, _ := a.ask(t, "case", "What was the number again?", history)
+		if strings.Contains(text, "555-0142") != there || slices.Contains(cited, "fax.md") != there || !there && strings.Contains(again+a.cards, "555-0142") {
+			t.Errorf("there: %v, answered %q from %v, and again %q", there, text, cited, again)
+		}
+		pages, err := a.library.Published(t.Context(), p.ID)
+		if err != nil || slices.ContainsFunc(pages, func(r search.PageInfo) bool { return r.Path == "fax.md" }) != there {
+			t.Errorf("there: %v, listed %v, %v", there, pages, err)
+		}
+		history = append(history, model.Message{Role: "user", Text: question}, model.Message{Role: "assistant", Text: text})
+	}
 }
 
 func folder(t *testing.T, dir string) corpora.Tree {

@@ -24,11 +24,14 @@ import (
 	"docent/site/published"
 )
 
+// Before harness.Main takes them out of the environment.
+var realSites, saidSites = os.Getenv("DOCENT_SITES"), os.Getenv("DOCENT_SITES_SAY")
+
 // What is read of real repositories, and of the sites that their generators make of them, is held against these sites.
 // DOCENT_SITES is a folder in which src/NAME is a repository and out/NAME its built site, for each of
 // testdata/real/sites.txtar that is there; DOCENT_SITES_SAY names those whose differences are said.
 func TestRealRepositories(t *testing.T) {
-	root := os.Getenv("DOCENT_SITES")
+	root := realSites
 	if root == "" {
 		t.Skip("no folder of repositories and their sites is named by DOCENT_SITES")
 	}
@@ -61,7 +64,7 @@ func realSite(t *testing.T, s map[string]string, dir, out string) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	say := strings.Contains(os.Getenv("DOCENT_SITES_SAY")+" ", path.Base(dir)+" ")
+	say := strings.Contains(saidSites+" ", path.Base(dir)+" ")
 	generated := oneOf(s["generated"])
 	read, of := fromSource(t, api.Project{DocsDir: s["docs-dir"]}, tree)
 	v := compare(shown, read, generated)
@@ -107,9 +110,8 @@ func inFolder(t *testing.T, dir string) corpora.Tree {
 	return tree
 }
 
-// crawl reads a built site as a static host serves it, below a base, from where it starts.
-func crawl(t *testing.T, dir, base, start string) (pages corpora.Tree, said site.Collected) {
-	t.Helper()
+// host serves a built site as a static host does, below a base.
+func host(t *testing.T, dir, base string) *httptest.Server {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		below, ok := strings.CutPrefix(path.Clean(r.URL.Path), base)
 		name := filepath.Join(dir, filepath.FromSlash(below))
@@ -135,8 +137,14 @@ func crawl(t *testing.T, dir, base, start string) (pages corpora.Tree, said site
 		}
 		_, _ = w.Write(body)
 	}))
-	defer server.Close()
-	to := t.TempDir()
+	t.Cleanup(server.Close)
+	return server
+}
+
+// crawl reads a built site from where it starts.
+func crawl(t *testing.T, dir, base, start string) (pages corpora.Tree, said site.Collected) {
+	t.Helper()
+	server, to := host(t, dir, base), t.TempDir()
 	at := website.Place{Pages: filepath.Join(to, "pages"), State: to}
 	report, err := website.New(website.Options{Pause: -1, Cell: cell.InProcess(website.Kinds()...)}).Crawl(t.Context(),
 		website.Settings{Start: server.URL + base + "/" + start, AllowPrivate: true}, at, func(string, int, int) {})

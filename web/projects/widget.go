@@ -80,7 +80,12 @@ func widgetFields(w api.Widget) []console.Field {
 		{Name: "suggestions", Label: "Suggested questions", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
 			Hint: "One in each line, at most six."},
 		{Name: "contact", Label: "Contact", Value: w.Contact,
-			Hint: "An email address or URL of people who help, after the last answer. An email begins with the conversation. Everybody sees it."},
+			Hint: "After the last answer: form for a form, whose conversation goes to your webhooks as contact.requested; or an email address or URL, which everybody sees."},
+		{Name: "contactIssues", Label: "Open an issue for each conversation that the form sends", Kind: "check", On: w.ContactIssues,
+			Hint: "In the project's repository on GitHub, GitLab, or Gitea. Everybody who may read its issues reads the conversation and the message; the name and email address are left out."},
+		{Name: "logo", Label: "Logo", Value: w.Logo, Hint: "A picture's address, such as /logo.svg on your site. Its policy must allow the picture."},
+		{Name: "openIn", Label: "Open in", Value: strings.Join(w.OpenIn, ", "),
+			Hint: "Chat clients that readers can take their question to: chatgpt, claude. What they ask goes there."},
 	}
 }
 
@@ -89,7 +94,8 @@ func filledIn(p api.Project, form url.Values) (api.Project, map[string]string) {
 	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	p.Widget = api.Widget{Accent: text("accent"), AccentDark: text("accentDark"), Theme: text("theme"), Button: text("button"),
 		Label: text("label"), Language: text("language"), Greeting: text("greeting"), Suggestions: console.Lines(form.Get("suggestions")),
-		Contact: text("contact")}
+		Contact: text("contact"), ContactIssues: form.Get("contactIssues") != "", Logo: text("logo"),
+		OpenIn: strings.FieldsFunc(text("openIn"), func(r rune) bool { return r == ',' || r == ' ' })}
 	p = p.WithDefaults()
 	problems := map[string]string{}
 	for name, problem := range console.Faults(p.Validate()) {

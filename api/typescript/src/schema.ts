@@ -535,6 +535,35 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/discovery/v1/contact/{domain}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Hand a conversation over to people
+         * @description Sends the event `contact.requested` with the conversation to the project's webhooks, and opens an issue if the project is set so. Only
+         *     where the project's `widget.contact` is `form`. Stored when it is answered. The same message at the same answer is stored once; another
+         *     one is refused until a further question was asked.
+         */
+        post: operations["handOver"];
+        delete?: never;
+        /** What a browser asks before it calls from another origin */
+        options: operations["preflightContact"];
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/project/update/{projectId}": {
         parameters: {
             query?: never;
@@ -1446,6 +1475,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "contact.requested": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * A reader hands a conversation over to people
+         * @description With what the reader writes, and the conversation.
+         */
+        post: operations["onContactRequested"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "webhook.test": {
         parameters: {
             query?: never;
@@ -1937,8 +1986,17 @@ export interface components {
             label?: string;
             language?: string;
             greeting?: string;
-            /** @description E-mail or web address of people who help. */
+            /** @description Email or web address of people who help, or `form`. */
             contact?: string;
+            /**
+             * @description There where what the form sends becomes an issue.
+             * @constant
+             */
+            contactIssues?: "";
+            /** @description Address of a picture, or its path on the site. */
+            logo?: string;
+            /** @description Chat clients, separated by blanks: chatgpt, claude. */
+            openIn?: string;
             /** @description A question in each line. */
             suggestions?: string;
             /**
@@ -2674,6 +2732,19 @@ export interface components {
         };
         /** @enum {string} */
         Rating: "up" | "down";
+        HandOver: {
+            threadId: components["schemas"]["ThreadId"];
+            /** @description Id of the answer at which the reader leaves, as a rule the last one. */
+            messageId: string;
+            message: string;
+            name?: string | null;
+            /** @description Where people reach the reader. */
+            email?: string | null;
+            /** @description Who writes; where it is sent it must be who asked. */
+            fp?: string | null;
+            /** @description The thread's secret, where the project asks for it. */
+            threadKey?: string | null;
+        };
         /**
          * @example {
          *       "statusId": "upd_01JD8Q7W3N5YB2K4M6P8R0S2T4V6X8"
@@ -3313,7 +3384,7 @@ export interface components {
                 };
             };
         };
-        /** @description The job is archived, or the `Idempotency-Key` was used with another body. */
+        /** @description The job is archived, the `Idempotency-Key` was used with another body, or people have the conversation already. */
         Conflict: {
             headers: {
                 "X-Request-Id": components["headers"]["X-Request-Id"];
@@ -5204,6 +5275,85 @@ export interface operations {
         };
     };
     preflightFeedback: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Yes. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    "Access-Control-Allow-Methods": string;
+                    "Access-Control-Allow-Headers": string;
+                    "Access-Control-Max-Age": string;
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    handOver: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The thread's secret, where the project asks for it. */
+                "X-Thread-Key"?: components["parameters"]["threadKeyHeader"];
+                /**
+                 * @description A reader token: a JWT that the site's own server signs, by which pages for groups are read. Its claims are `sub` (who the reader is),
+                 *     `groups`, `aud` (the project's domain or id) and `exp` (at most 24 hours ahead). It is signed with HS256 and a reader secret, or with
+                 *     ES256 and a key of the project's JWKS address. One that is not valid is refused with 401 and the code `reader_token`.
+                 */
+                "X-Docent-Reader"?: components["parameters"]["reader"];
+            };
+            path: {
+                /**
+                 * @description The project's domain; it may contain dots.
+                 * @example docs.example.com
+                 */
+                domain: components["parameters"]["domain"];
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["HandOver"];
+            };
+        };
+        responses: {
+            /** @description The message is stored, and on its way. */
+            204: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Access-Control-Allow-Origin": components["headers"]["Access-Control-Allow-Origin"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            405: components["responses"]["MethodNotAllowed"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["TooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["RateLimited"];
+            500: components["responses"]["Internal"];
+            503: components["responses"]["Unavailable"];
+        };
+    };
+    preflightContact: {
         parameters: {
             query?: never;
             header?: never;
@@ -7933,7 +8083,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -7941,7 +8091,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -7988,6 +8138,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8031,7 +8198,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8039,7 +8206,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8086,6 +8253,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8129,7 +8313,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8137,7 +8321,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8184,6 +8368,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8227,7 +8428,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8235,7 +8436,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8282,6 +8483,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8325,7 +8543,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8333,7 +8551,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8380,6 +8598,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8423,7 +8658,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8431,7 +8666,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8478,6 +8713,138 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
+                        /** @description The webhook that is tested. */
+                        webhook?: string;
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description The event is taken; so is any status of 200 to 299. Others are tried again for three days, but `410`, which turns the webhook off. */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onContactRequested: {
+        parameters: {
+            query?: never;
+            header: {
+                /**
+                 * @description The event. It is the same in every attempt.
+                 * @example evt_1f0c9a7be4d25a6083e1b2c4d5f60718
+                 */
+                "webhook-id": string;
+                /**
+                 * @description When the attempt was made, in seconds since 1970.
+                 * @example 1795428780
+                 */
+                "webhook-timestamp": string;
+                /**
+                 * @description Signatures, separated by blanks. Each is `v1,` and the HMAC-SHA256 of `ID.TIMESTAMP.BODY` in base64, under the bytes of a secret.
+                 * @example v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=
+                 */
+                "webhook-signature": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @enum {string} */
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
+                    /** @enum {integer} */
+                    version: 1;
+                    /**
+                     * Format: date-time
+                     * @description When it happened.
+                     */
+                    timestamp: string;
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
+                    data: {
+                        project: {
+                            id: string;
+                            domain: string;
+                        };
+                        job?: {
+                            id: string;
+                            title: string;
+                            /** @description Of its page on the console. */
+                            link?: string;
+                            /**
+                             * @description Of `job.ended`.
+                             * @enum {string}
+                             */
+                            status?: "completed" | "failed" | "cancelled";
+                            /** @description Of `job.ended`, where it is completed. */
+                            outcome?: string;
+                            message?: string;
+                            /** @description The id of the instruction that has ended. */
+                            instruction?: string;
+                            /** @description Instructions that the job goes on with. */
+                            waiting?: number;
+                        };
+                        pullRequest?: {
+                            link: string;
+                            branch?: string;
+                            /** @enum {string} */
+                            state?: "open" | "merged" | "closed";
+                        };
+                        question?: {
+                            /** @description Of the answer's message. */
+                            id: string;
+                            threadId: string;
+                            text?: string;
+                            /** @description That the reader was on. */
+                            page?: string;
+                            /** @enum {string} */
+                            channel?: "web" | "api" | "slack" | "discord";
+                            /** Format: date-time */
+                            askedAt?: string;
+                            /** @description Of the conversation's page on the console. */
+                            link?: string;
+                        };
+                        rating?: {
+                            comment?: string;
+                        };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };
@@ -8521,7 +8888,7 @@ export interface operations {
             content: {
                 "application/json": {
                     /** @enum {string} */
-                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "webhook.test";
+                    type: "job.ended" | "pull_request.opened" | "pull_request.merged" | "pull_request.closed" | "question.unanswered" | "answer.rated_down" | "contact.requested" | "webhook.test";
                     /** @enum {integer} */
                     version: 1;
                     /**
@@ -8529,7 +8896,7 @@ export interface operations {
                      * @description When it happened.
                      */
                     timestamp: string;
-                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes. */
+                    /** @description What an event is of. What its type does not have, and what is empty, is left out. Texts are cut at 2,000 bytes, but for the message of a contact. */
                     data: {
                         project: {
                             id: string;
@@ -8576,6 +8943,23 @@ export interface operations {
                         rating?: {
                             comment?: string;
                         };
+                        /** @description What a reader writes to people. */
+                        contact?: {
+                            name?: string;
+                            email?: string;
+                            message: string;
+                            /** @description The reader's id, if the site gives one. */
+                            reader?: string;
+                        };
+                        /** @description Of `contact.requested`, the last questions and answers until then. */
+                        conversation?: {
+                            question: string;
+                            answer?: string;
+                            /** @description The documentation had an answer. */
+                            answered: boolean;
+                            /** Format: date-time */
+                            askedAt: string;
+                        }[];
                         /** @description The webhook that is tested. */
                         webhook?: string;
                     };

@@ -319,7 +319,6 @@ func newProjectCheckCommand(o *cli.Operator) *cobra.Command {
 
 // printComparison says where the published site and the repository differ.
 func printComparison(w io.Writer, c *published.Comparison, rows func(title string, n int, row func(i int) []string)) {
-	fmt.Fprintf(w, "\nPublished site: %s\n%s\n", c.Summary, c.Answers)
 	mapped := func(list []published.Row) func(int) []string {
 		return func(i int) []string {
 			r := list[i]
@@ -353,6 +352,9 @@ func printCheck(out io.Writer, c search.Check) error {
 		fmt.Fprintf(w, "address: %s (%s)\n", c.Address, c.AddressFrom)
 	} else {
 		fmt.Fprintf(w, "address: not known, so that sources are paths only; set --site-url\n")
+	}
+	if c.Published != nil {
+		fmt.Fprintf(w, "published site: %s\n%s\n", c.Published.Summary, c.Published.Answers)
 	}
 	reason := func(why, file string) string {
 		if file != "" {

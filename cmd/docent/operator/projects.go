@@ -49,7 +49,11 @@ func (o *Service) add(ctx context.Context, p api.Project, progress Progress) (so
 	if err := o.checkReaders(ctx, api.Project{}, p); err != nil {
 		return sources.Project{}, err
 	}
-	return o.stores.Source.Add(ctx, p, progress)
+	added, err := o.stores.Source.Add(ctx, p, progress)
+	if err == nil {
+		err = o.followIssues(ctx, added.Project)
+	}
+	return added, err
 }
 
 // setProject changes the settings of a project, and reads its documentation again where that takes it.
@@ -90,6 +94,9 @@ func (o *Service) set(ctx context.Context, p api.Project, progress Progress) (so
 		p.WebhookFile = ""
 	}
 	set, err := o.stores.Source.Set(ctx, p, progress)
+	if err == nil {
+		err = o.followIssues(ctx, set.Project)
+	}
 	return set, errors.Join(err, o.dropUnused(ctx, old))
 }
 

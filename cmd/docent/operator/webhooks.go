@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"docent/actors/webhooks"
@@ -20,7 +21,7 @@ func NewWebhooks(s *stores.Stores, log *slog.Logger) webhooks.Manager {
 	if now == nil {
 		now = time.Now
 	}
-	return webhooks.Manager{Catalog: s.Catalog, Sender: outbound.New(s.Config.Targets(), nil), Secrets: s.Secrets, Now: now, Log: log}
+	return webhooks.Manager{Catalog: s.Catalog, Sender: outbound.New(s.Config.Targets(), nil), Secrets: s.Secrets, Tracker: s.Hub, Now: now, Log: log}
 }
 
 // WebhookParams name a webhook, and what is done with it.
@@ -79,6 +80,23 @@ func (o *Service) removeWebhook(ctx context.Context, p WebhookParams) error {
 	if err == nil {
 		o.changedWebhook(ctx, OpWebhookRemove, w.Webhook)
 	}
+	return err
+}
+
+// followIssues makes a project's hand-overs issues of its repository, or no longer, as its settings say.
+func (o *Service) followIssues(ctx context.Context, p api.Project) error {
+	hooks, err := o.stores.Catalog.Webhooks(ctx, p.ID)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(hooks, func(w api.WebhookStatus) bool { return w.URL == api.IssuesURL })
+	switch {
+	case p.Widget.ContactIssues == (i >= 0):
+		return nil
+	case i >= 0:
+		return o.removeWebhook(ctx, WebhookParams{ID: hooks[i].ID})
+	}
+	_, err = o.addWebhook(ctx, WebhookParams{Project: p.ID, URL: api.IssuesURL, Events: []api.EventKind{api.EventContactRequested}})
 	return err
 }
 

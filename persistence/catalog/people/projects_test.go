@@ -30,13 +30,16 @@ func TestProjectIsStoredInFull(t *testing.T) {
 		for i := range want.ReaderSecrets {
 			want.ReaderSecrets[i].File = fmt.Sprintf("docs.reader%02d", i)
 		}
+		chats := &want.Chats
+		chats.Slack.AppTokenFile, chats.Slack.BotTokenFile, chats.Discord.TokenFile = "docs.chat0001", "docs.chat0002", "docs.chat0003"
 		want.ReaderJWKS = "https://id.example.com/.well-known/jwks.json"
 		want.ReaderSignIn = "https://docs.example.com/docent"
 		want.TokenEnv, want.WebhookEnv, want.Model = "GITHUB_TOKEN", "HOOK_SECRET", "m'1"
+		want.AgentModel = "m-2"
 		want.Deflection, want.Site, want.AnswersFrom = "help@example.com", "hugo", api.FromSite
 		want.Options.PublicOrigins = "https://app.example.com,*"
 		want.Options.ProofOfWork, want.Widget = 200_000, api.Widget{Accent: "#1f6f5c", AccentDark: "#abcdef", Theme: "dark",
-			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Contact: "a@b.example", Suggestions: []string{"{{x}}?", `"y"`}}
+			Button: "start", Label: "Ask 'us'", Language: "pt", Greeting: "Hej?", Contact: "form", ContactIssues: true, Logo: "/l.svg", OpenIn: []string{"claude"}, Suggestions: []string{"{{x}}?", `"y"`}}
 		want.TimeZone = "Europe/Berlin"
 		want.Collect.Web.Prefix, want.Collect.Web.Sitemap = "/docs/", "none"
 		want.Review, want.Handle = api.ReviewLines, "scribe-x"

@@ -142,6 +142,11 @@ export class Api {
   async rate(v: { threadId: string; threadKey?: string; messageId: string; rating: "up" | "down"; comment?: string }) {
     await this.#post(this.#url("v1", `feedback/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v } satisfies Schemas["RateAnswer"]);
   }
+
+  /** handOver hands a conversation over to people. */
+  async handOver(v: Omit<Schemas["HandOver"], "fp">) {
+    await this.#post(this.#url("v1", `contact/${encodeURIComponent(this.config.domain)}`), { fp: this.config.user || "anonymous", ...v } satisfies Schemas["HandOver"]);
+  }
 }
 
 async function refusal(response: Response) {

@@ -14,6 +14,7 @@ export interface Turn {
   problem?: string;
   messageId?: string; // of the answer
   rating?: "up" | "down";
+  contacted?: boolean; // people have it
 }
 
 export interface Chat {
@@ -73,7 +74,19 @@ export class Store {
     return this.config.history ? this.#read<Chat[]>(() => localStorage, ":history") ?? [] : [];
   }
 
+  /** searches are those that led to a page, the newest first. They last as long as conversations do. */
+  get searches(): string[] {
+    return this.#read<string[]>(this.#lasting, ":searches") ?? [];
+  }
+
+  searched(query: string) {
+    this.#write(this.#lasting, ":searches", [query, ...this.searches.filter((q) => q !== query)].slice(0, 5));
+  }
+
+  #lasting = () => (this.config.history ? localStorage : sessionStorage);
+
   forget() {
+    this.#write(this.#lasting, ":searches", undefined);
     this.#write(() => localStorage, ":history", undefined);
     this.#write(() => sessionStorage, ":chat", undefined);
   }
@@ -125,7 +138,7 @@ export class Conversation {
     const turn = this.chat.turns.at(-1);
     if (this.busy || !turn || !this.chat.threadId) return;
     const messageId = turn.messageId;
-    Object.assign(turn, { text: "", sources: [], cards: [], suggestions: [], state: "asking", rating: undefined, problem: undefined });
+    Object.assign(turn, { text: "", sources: [], cards: [], suggestions: [], state: "asking", rating: undefined, contacted: undefined, problem: undefined });
     void this.#follow(turn, (signal) => this.#put(turn, signal, messageId));
   }
 
@@ -223,6 +236,14 @@ export class Conversation {
     if (!this.chat.threadId || !turn.messageId) return;
     await this.api.rate({ threadId: this.chat.threadId, threadKey: this.chat.threadKey, messageId: turn.messageId, rating, comment });
     turn.rating = rating;
+    this.#keep();
+    this.changed();
+  }
+
+  /** handOver hands the conversation over to people. */
+  async handOver(turn: Turn, contact: { message: string; name: string; email: string }) {
+    await this.api.handOver({ threadId: this.chat.threadId!, threadKey: this.chat.threadKey, messageId: turn.messageId!, ...contact });
+    turn.contacted = true;
     this.#keep();
     this.changed();
   }

@@ -9,7 +9,10 @@ export interface Config {
   history: boolean; // conversations stay in this browser
   user: string; // the site's id of who asks; anonymous where empty
   greeting: string; // what the dialog says before the first question
-  contact: string; // email or web address of people who help; empty for none
+  contact: string; // email or web address of people who help, or form; empty for none
+  contactIssues: boolean; // what the form sends becomes an issue, which others may read
+  logo: string; // address of a picture
+  openIn: string[]; // chat clients that an answer's question can be taken to
   suggestions: string[]; // questions that it offers there
   /** Who the reader is, as the site's server signs it; empty for nobody. Fresh is whether the token before was refused. */
   readerToken: (fresh: boolean) => Promise<string>;

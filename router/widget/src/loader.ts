@@ -66,6 +66,14 @@ class DocentAssistant extends HTMLElement {
     this.#button = button;
     // An answer that was being written when the page was left is shown when the page comes back.
     if (sessionStorage.getItem(`docent:${d.domain}:open`)) this.open();
+    // A link that somebody has copied from an answer brings the question. Nothing is asked before its reader says so.
+    const here = new URL(location.href);
+    const shared = here.searchParams.get("docent");
+    if (shared && own === this) {
+      here.searchParams.delete("docent");
+      history.replaceState(history.state, "", here);
+      this.open(shared.slice(0, 1000), undefined, false);
+    }
   }
 
   get config(): Config {
@@ -73,18 +81,19 @@ class DocentAssistant extends HTMLElement {
     const server = (d.server ?? new URL(source || location.href).origin).replace(/\/+$/, "");
     return { server, domain: d.domain ?? location.host, key: d.key ?? "", version: d.version ?? "", language: d.language ?? "",
       theme: d.theme ?? "", history: d.history !== undefined && d.history !== "false", user: d.user ?? "",
-      greeting: d.greeting ?? "", contact: d.contact ?? "", suggestions: (d.suggestions ?? "").split("\n").map((s) => s.trim()).filter(Boolean), proof: d.proof !== undefined,
+      greeting: d.greeting ?? "", contact: d.contact ?? "", contactIssues: d.contactIssues !== undefined, logo: d.logo ?? "", openIn: (d.openIn ?? "").split(/[\s,]+/).filter(Boolean),
+      suggestions: (d.suggestions ?? "").split("\n").map((s) => s.trim()).filter(Boolean), proof: d.proof !== undefined,
       readerToken: async (fresh) => (typeof this.readerToken === "function" ? await this.readerToken({ fresh }) : this.readerToken ?? d.readerToken) || "" };
   }
 
-  /** open shows the dialog, with a question and what it is about where these are given. */
-  async open(question = "", about?: Snippet) {
+  /** open shows the dialog, with a question and what it is about where these are given; it is only searched for unless it is to be asked. */
+  async open(question = "", about?: Snippet, ask = true) {
     await this.#settled;
     const base = source || this.config.server + "/widget/";
     this.#panel ??= import(new URL(PANEL, base).href)
       .then((module: { mount(root: ShadowRoot, host: HTMLElement, config: Config, base: string): Promise<Panel> }) => module.mount(this.#root, this, this.config, base));
     try {
-      (await this.#panel).open(question, about);
+      (await this.#panel).open(question, about, ask);
     } catch (error) {
       this.#panel = undefined; // tried again at the next click
       console.error("docent: the assistant could not be loaded", error);

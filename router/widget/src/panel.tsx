@@ -9,7 +9,7 @@ import { fill, type Strings, type Words, wordsOf } from "./strings";
 import { styles } from "./styles";
 
 export interface Panel {
-  open(question?: string, about?: Snippet): void;
+  open(question?: string, about?: Snippet, ask?: boolean): void;
 }
 
 /** mount puts the dialog into the element's shadow, closed. Base is where the widget's files are. */
@@ -23,9 +23,9 @@ export async function mount(root: ShadowRoot, host: HTMLElement, config: Config,
   const words = await wordsOf(config.language || document.documentElement.lang || navigator.language, base);
   const place = document.createElement("div");
   root.append(place);
-  let show: ((question: string, about?: Snippet) => void) | undefined;
+  let show: ((question: string, about?: Snippet, ask?: boolean) => void) | undefined;
   render(<Dialog api={api} store={store} words={words} opener={(open) => { show = open; }} />, place);
-  return { open: (question = "", about) => show?.(question, about) };
+  return { open: (question = "", about, ask) => show?.(question, about, ask) };
 }
 
 /** followTheme shows light or dark as the site does: by what it says on its root, else by its background, else as the system has it. */
@@ -67,7 +67,7 @@ interface Props {
   api: Api;
   store: Store;
   words: Words;
-  opener(open: (question: string, about?: Snippet) => void): void;
+  opener(open: (question: string, about?: Snippet, ask?: boolean) => void): void;
 }
 
 function Dialog({ api, store, words, opener }: Props) {
@@ -87,14 +87,18 @@ function Dialog({ api, store, words, opener }: Props) {
 
   const toField = () => requestAnimationFrame(() => input.current?.focus());
 
-  opener((question, snippet) => {
+  opener((question, snippet, asks = true) => {
     setAbout(snippet);
     if (snippet) setSearching(false);
     if (!dialog.current!.open) dialog.current!.showModal();
     input.current?.focus(); // at once: a reader types before the next frame
     store.open = true;
     talk.current!.takeUp();
-    if (question) ask(question);
+    if (question && asks) ask(question);
+    else if (question) {
+      setSearching(true);
+      setText(question);
+    }
     toField();
   });
 
@@ -135,13 +139,14 @@ function Dialog({ api, store, words, opener }: Props) {
       }}>
       <div class="head">
         {searching ? null : <button type="button" class="plain" aria-label={t.back} title={t.back} onClick={() => { setSearching(true); toField(); }}>{words.direction === "rtl" ? "→" : "←"}</button>}
+        {safeURL(api.config.logo || "data:") ? <img class="logo" part="logo" src={safeURL(api.config.logo)} alt="" /> : null}
         <h2>{t.title}</h2>
         {searching || talk.current.chat.turns.length === 0 ? null : <button type="button" onClick={() => { talk.current!.begin(); setSearching(true); toField(); }}>{t.fresh}</button>}
         <button type="button" class="plain" aria-label={t.close} title={t.close} onClick={close}>✕</button>
       </div>
       {searching
-        ? <Search api={api} t={t} text={text} setText={setText} input={input} ask={ask} follow={follow}>
-            <Earlier store={store} t={t} current={talk.current.chat.id} open={(chat) => { talk.current!.begin(chat); setSearching(false); }} redraw={() => redraw(0)}
+        ? <Search api={api} t={t} text={text} setText={setText} input={input} ask={ask} follow={follow} store={store}>
+            <Earlier store={store} t={t} current={talk.current.chat.id} open={(chat) => { talk.current!.begin(chat); setSearching(false); }} redraw={() => redraw(0)} search={setText}
               go={() => setSearching(false)} turns={talk.current.chat.turns} />
           </Search>
         : <Answers talk={talk.current} t={t} text={text} setText={setText} input={input} ask={ask} about={about} drop={() => setAbout(undefined)} />}
@@ -164,11 +169,12 @@ interface SearchProps {
   input: { current: HTMLInputElement | null };
   ask(question: string): void;
   follow(url: string): void;
+  store: Store;
   children: ComponentChildren;
 }
 
 /** Search finds as one types. The first entry asks instead. */
-function Search({ api, t, text, setText, input, ask, follow, children }: SearchProps) {
+function Search({ api, t, text, setText, input, ask, follow, store, children }: SearchProps) {
   const [hits, setHits] = useState<Hit[]>();
   const [problem, setProblem] = useState("");
   const [at, setAt] = useState(0);
@@ -197,7 +203,9 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
   const choose = (hit: Hit | undefined) => {
     if (!hit) return ask(query);
     const url = safeURL(hit.metadata.url ?? hit.path);
-    if (url) follow(url);
+    if (!url) return;
+    store.searched(query);
+    follow(url);
   };
   const onKey = (event: KeyboardEvent) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
@@ -223,7 +231,7 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
           {entries.map((hit, i) => (
             <li role="presentation" key={hit ? hit.path + hit.metadata.heading : "ask"}>
               <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
-                onClick={() => hit || ask(query)} onMouseMove={() => setAt(i)}>
+                onClick={() => (hit ? store.searched(query) : ask(query))} onMouseMove={() => setAt(i)}>
                 {hit ? <Found hit={hit} query={query} /> : <strong>{fill(t.askThis, query)}</strong>}
               </a>
             </li>
@@ -238,6 +246,7 @@ function Search({ api, t, text, setText, input, ask, follow, children }: SearchP
           </>
         )}
       </div>
+      <div class="foot keys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> {t.move} <kbd>↵</kbd> {t.choose} <kbd>Esc</kbd> {t.close}</div>
     </>
   );
 }
@@ -257,18 +266,19 @@ function marked(text: string, query: string): ComponentChildren {
   return text.split(new RegExp(`(${words.join("|")})`, "giu")).map((part, i) => (i % 2 ? <mark key={i}>{part}</mark> : part));
 }
 
-function Earlier({ store, t, current, open, redraw, go, turns }: { store: Store; t: Strings; current: string; turns: Turn[]; open(chat: Conversation["chat"]): void; redraw(): void; go(): void }) {
+function Earlier({ store, t, current, open, redraw, go, turns, search }: { store: Store; t: Strings; current: string; turns: Turn[]; open(chat: Conversation["chat"]): void; redraw(): void; go(): void; search(query: string): void }) {
   const chats = store.history.filter((c) => c.id !== current);
   return (
     <>
       {turns.length ? <p><button type="button" onClick={go}>{turns.at(-1)!.question}</button></p> : null}
+      {store.searches.length ? <><p class="dim">{t.recent}</p><Chips name={t.recent} list={store.searches} ask={search} /></> : null}
       {chats.length ? (
         <section aria-label={t.earlier}>
           <p class="dim">{t.earlier}</p>
           <div class="chips">{chats.map((c) => <button type="button" key={c.id} onClick={() => open(c)}>{c.turns[0]?.question.slice(0, 60)}</button>)}</div>
-          <button type="button" class="plain dim" onClick={() => { store.forget(); redraw(); }}>{t.forget}</button>
         </section>
       ) : null}
+      {chats.length || store.searches.length ? <button type="button" class="plain dim" onClick={() => { store.forget(); redraw(); }}>{t.forget}</button> : null}
     </>
   );
 }
@@ -310,23 +320,32 @@ function Answers({ talk, t, text, setText, input, ask, about, drop }: AnswersPro
 }
 
 function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; t: Strings; last: boolean; ask(question: string): void }) {
-  const place = useRef<HTMLDivElement>(null);
-  useLayoutEffect(() => { place.current?.replaceChildren(rendered(turn.text, turn.sources, t)); }, [turn.text, turn.sources.length]);
+  const lead = useRef<HTMLDivElement>(null);
+  const rest = useRef<HTMLDivElement>(null);
   const writing = turn.state === "asking" || turn.state === "writing";
+  useLayoutEffect(() => {
+    const all = rendered(turn.text, turn.sources, t);
+    const cited = writing ? -1 : [...all.children].findIndex((e) => e.querySelector(".cite"));
+    rest.current?.replaceChildren(...(cited < 0 ? [] : [...all.children].slice(cited + 1)));
+    lead.current?.replaceChildren(all);
+  }, [turn.text, turn.sources.length, writing]);
   return (
     <article aria-busy={writing}>
       {turn.about ? <p class="about">{turn.about.value.slice(0, 300)}</p> : null}
       <h3 class="question">{turn.question}</h3>
-      <div class={writing ? "answer writing" : "answer"} part="answer" ref={place} />
+      <div class={writing ? "answer writing" : "answer"} part="answer">
+        <div ref={lead} />
+        {turn.sources.length && !writing ? (
+          <nav aria-label={t.sources}>
+            <p class="dim">{t.sources}</p>
+            <ol class="sources" part="sources">{turn.sources.map((s, i) => <li key={s.url}><a href={safeURL(s.url) || undefined}><span>{i + 1}</span> {s.title || s.url}</a></li>)}</ol>
+          </nav>
+        ) : null}
+        <div ref={rest} />
+      </div>
       {turn.state === "reconnecting" ? <p class="dim">{t.reconnecting}</p> : null}
       {turn.state === "stopped" ? <p class="dim">{t.stopped}</p> : null}
       {turn.state === "failed" ? <p class="problem" role="alert">{turn.problem || t.failed}</p> : null}
-      {turn.sources.length && !writing ? (
-        <nav aria-label={t.sources}>
-          <p class="dim">{t.sources}</p>
-          <ol class="sources" part="sources">{turn.sources.map((s) => <li key={s.url}><a href={safeURL(s.url) || undefined}>{s.title || s.url}</a></li>)}</ol>
-        </nav>
-      ) : null}
       {turn.cards?.length && !writing ? (
         <details class="cards" part="cards">
           <summary>{fill(t.more, turn.cards.length)}</summary>
@@ -358,6 +377,7 @@ function Thumb({ down }: { down?: boolean }) {
 /** toPeople leads to those who help where the documentation does not: a page, or a mail that begins with the conversation. */
 function toPeople({ api, chat }: Conversation) {
   const at = api.config.contact.trim();
+  if (at === "form") return "";
   if (!at || /^https?:/.test(at)) return at && safeURL(at);
   const bounded = (text: string, most: number) => { // mail programs take some 2,000 characters of an address, as they are encoded
     let out = "";
@@ -372,6 +392,59 @@ function toPeople({ api, chat }: Conversation) {
   return `mailto:${encodeURIComponent(at).replace("%40", "@")}?subject=${bounded(chat.turns.at(-1)!.question, 300)}&body=${bounded(`\n\n${said}`, 1500)}`;
 }
 
+/** chats are clients that take a question by an address. */
+const chats: Record<string, [name: string, address: string]> = { chatgpt: ["ChatGPT", "https://chatgpt.com/?q="], claude: ["Claude", "https://claude.ai/new?q="] };
+
+/** elsewhere is a link that takes a question to a chat client, with the pages that answer it. */
+const elsewhere = (address: string, turn: Turn) => address + encodeURIComponent(`${turn.question}\n\n${turn.sources.map((s) => safeURL(s.url)).join("\n")}`.slice(0, 1500));
+
+/** shared is the page's address with the question. */
+function shared(turn: Turn) {
+  const url = new URL(location.href);
+  url.hash = "";
+  url.searchParams.set("docent", turn.question);
+  return url.href;
+}
+
+/** HandOver is the form by which the conversation goes to people. */
+function HandOver({ turn, talk, t }: { turn: Turn; talk: Conversation; t: Strings }) {
+  const [open, setOpen] = useState(false);
+  const [sending, setSending] = useState(false);
+  const [problem, setProblem] = useState("");
+  const first = useRef<HTMLTextAreaElement>(null);
+  const sent = useRef<HTMLParagraphElement>(null);
+  useEffect(() => { first.current?.focus(); }, [open]);
+  useEffect(() => { if (sending) sent.current?.focus(); }, [turn.contacted]);
+  const send = async (event: SubmitEvent) => {
+    event.preventDefault();
+    const values = new FormData(event.currentTarget as HTMLFormElement);
+    setSending(true);
+    setProblem("");
+    try {
+      await talk.handOver(turn, { message: String(values.get("message")), name: String(values.get("name")), email: String(values.get("email")) });
+    } catch (error) {
+      setSending(false);
+      setProblem(error instanceof Refusal ? error.message : t.failed);
+    }
+  };
+  if (turn.contacted) return <p class="dim" role="status" tabIndex={-1} ref={sent}>{t.contactSent}</p>;
+  return (
+    <>
+      <button type="button" aria-expanded={open} onClick={() => setOpen(!open)}>{t.contact}</button>
+      {open ? (
+        <form class="contact" part="contact" onSubmit={send}>
+          <p class="dim">{t.contactNote} {talk.api.config.contactIssues ? t.contactPublic : ""}</p>
+          <label>{t.contactMessage}<textarea ref={first} name="message" required maxLength={4000} rows={4} /></label>
+          <label>{t.contactName}<input name="name" autocomplete="name" maxLength={100} /></label>
+          <label>{t.contactEmail}<input name="email" type="email" required autocomplete="email" maxLength={254} /></label>
+          {problem ? <p class="problem" role="alert">{problem}</p> : null}
+          <p><button class="go" disabled={sending}>{t.send}</button></p>
+        </form>
+      ) : null}
+    </>
+  );
+}
+
 function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Strings; last: boolean }) {
   const [why, setWhy] = useState<string>();
   const [thanked, setThanked] = useState(false);
@@ -379,7 +452,9 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
   const reason = useRef<HTMLInputElement>(null);
   const down = useRef<HTMLButtonElement>(null);
   useEffect(() => { reason.current?.focus(); }, [why === undefined]);
-  useLayoutEffect(() => { copy.current?.replaceChildren(copyButton(() => turn.text, t)); }, [turn.text]);
+  useLayoutEffect(() => {
+    copy.current?.replaceChildren(copyButton(() => turn.text, t), " ", copyButton(() => shared(turn), { copy: t.share, copied: t.copied }));
+  }, [turn.text]);
   const contact = last ? toPeople(talk) : "";
   const rated = useRef(Promise.resolve()); // ratings are sent one after the other: the last one holds
   const rate = (rating: "up" | "down", comment?: string) => {
@@ -397,9 +472,12 @@ function Tools({ turn, talk, t, last }: { turn: Turn; talk: Conversation; t: Str
         {turn.text ? <span ref={copy} /> : null}
         {last && talk.chat.threadId ? <button type="button" onClick={() => talk.again()}>{turn.state === "failed" ? t.retry : t.again}</button> : null}
         {last && contact ? <a class="contact" href={contact} target={contact.startsWith("mailto:") ? undefined : "_blank"} rel="noopener">{t.contact}</a> : null}
+        {turn.text ? talk.api.config.openIn.flatMap((name) => (chats[name] ? [chats[name]] : [])).map(([name, address]) =>
+          <a key={name} class="contact" href={elsewhere(address, turn)} target="_blank" rel="noopener noreferrer">{fill(t.openIn, name)}</a>) : null}
         {last && !talk.chat.threadId && turn.state !== "done" ? <button type="button" onClick={() => { talk.chat.turns.pop(); talk.ask(turn.question, turn.about); }}>{t.retry}</button> : null}
         <span class="dim" role="status">{thanked ? t.thanks : ""}</span>
       </div>
+      {last && talk.api.config.contact === "form" && talk.chat.threadId && turn.messageId ? <HandOver key={turn.messageId} turn={turn} talk={talk} t={t} /> : null}
       {why === undefined || thanked ? null : (
         <form onSubmit={(event) => { event.preventDefault(); down.current?.focus(); rate("down", why); }}>
           <input ref={reason} value={why} aria-label={t.why} placeholder={t.why} maxLength={1000} onInput={(event) => setWhy(event.currentTarget.value)} />

@@ -7,6 +7,10 @@ export const en = {
   stopped: "Stopped.", failed: "The connection failed. Try again.", retry: "Try again", notice: "Answers are generated from the documentation and can be wrong.",
   earlier: "Earlier conversations", forget: "Remove them from this browser", about: "About the selected text",
   more: "See also ({0})", contact: "Contact a person",
+  contactNote: "Your message goes to the people behind this documentation, with this conversation.",
+  contactPublic: "It becomes an issue that others may read, without your name and email address.",
+  contactMessage: "Your message", contactName: "Name (optional)", contactEmail: "Email address", contactSent: "Your message was sent.",
+  share: "Copy link", openIn: "Open in {0}", recent: "Recent searches", move: "Move", choose: "Choose",
 };
 export type Strings = typeof en;
 

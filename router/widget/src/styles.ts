@@ -35,7 +35,7 @@ mark { background: var(--d-mark); color: inherit; border-radius: 2px; }
 article { margin-block-end: 1.25rem; }
 .question { font-size: 1rem; font-weight: 600; margin: 0 0 .5rem; white-space: pre-wrap; }
 .about { border-inline-start: 3px solid var(--d-edge); padding-inline-start: .6rem; color: var(--d-dim); font-size: .875rem; max-block-size: 4.5em; overflow: hidden; margin: 0 0 .5rem; white-space: pre-wrap; }
-.answer > :first-child { margin-block-start: 0; }
+.answer > div > :first-child { margin-block-start: 0; }
 .answer p, .answer ul, .answer ol, .answer pre, .answer table, .answer blockquote { margin: 0 0 .75rem; }
 .answer h1, .answer h2, .answer h3, .answer h4 { font-size: 1rem; margin: 1rem 0 .4rem; }
 code, pre { font-family: var(--docent-mono, ui-monospace, SFMono-Regular, Menlo, Consolas, monospace); font-size: .85em; background: var(--d-soft); border-radius: 4px; }
@@ -45,7 +45,14 @@ code { padding: .1em .3em; } pre { padding: .6rem .75rem; overflow-x: auto; } pr
 blockquote { border-inline-start: 3px solid var(--d-edge); padding-inline-start: .75rem; }
 .admonition { border-color: var(--d-accent); background: var(--d-soft); padding: .5rem .75rem; border-radius: 4px; } .warning, .caution { border-color: var(--d-bad); }
 .cite { text-decoration: none; padding: 0 .15em; }
-ol.sources { margin: .25rem 0 .5rem; padding-inline-start: 1.4rem; font-size: .875rem; }
+ol.sources { list-style: none; display: flex; flex-wrap: wrap; gap: .4rem; margin: .25rem 0 .75rem; padding: 0; font-size: .875rem; }
+.sources a { display: block; border: 1px solid var(--d-edge); border-radius: 8px; padding: .3rem .6rem; text-decoration: none; }
+.sources span { color: var(--d-dim); }
+.logo { block-size: 1.5rem; max-inline-size: 6rem; object-fit: contain; }
+kbd { font: inherit; border: 1px solid var(--d-edge); border-radius: 4px; padding-inline: .3rem; }
+@media (hover: none) { .keys { display: none; } }
+form.contact { flex-direction: column; margin-block-start: .5rem; } form.contact p { margin: 0; }
+form.contact textarea { resize: vertical; }
 .cards summary { cursor: pointer; font-size: .875rem; color: var(--d-dim); }
 .cards a { display: block; padding-block: .35rem; text-decoration: none; color: inherit; }
 .tools { display: flex; gap: .35rem; flex-wrap: wrap; align-items: center; }

@@ -78,6 +78,7 @@ async function accessible(name, page) {
   await complete(page);
   const answer = page.locator("article .answer").last();
   check("the answer", (await answer.textContent()).includes("harbour moor"), await answer.textContent());
+  check("the sources are right under the first passage", await page.locator("article .answer").last().evaluate((e) => e.children[1]?.localName === "nav" && e.children[0].querySelector(".cite") !== null));
   check("the source leads to the page", (await page.locator(".sources a").first().getAttribute("href"))?.includes("/guides/mooring"), await page.locator(".sources a").first().getAttribute("href"));
   const mail = await page.getByRole("link", { name: "Contact a person" }).getAttribute("href");
   check("a person is asked with the conversation", mail.startsWith("mailto:help@harbour.example?subject=moor%20boat&body=") && decodeURIComponent(mail).includes("harbour moor"), mail);
@@ -124,6 +125,55 @@ async function accessible(name, page) {
   check("what was selected is sent", context0.context?.[0]?.type === "code" && context0.context[0].elementId === "snippet" && context0.currentPath === "/guides/start", context0);
   await complete(page);
   check("nothing is kept for longer than the tab", await page.evaluate(() => localStorage.length === 0 && document.cookie === ""));
+  await context.close();
+}
+
+// Somebody has copied a link: its reader finds the question in the search, takes it to another client, or hands it over to people.
+{
+  const name = "a link with a question";
+  const { context, page } = await visit(name, {}, { docent: "What does a zeppelin cost?", "data-open-in": "claude other" });
+  const box = page.getByRole("combobox");
+  await box.waitFor();
+  check("the question is in the search, and not asked", await box.inputValue() === "What does a zeppelin cost?" && await page.locator("article").count() === 0);
+  check("the address is the page's again", !page.url().includes("docent="), page.url());
+  await box.fill("moor");
+  await page.getByRole("option", { name: /Mooring/ }).first().waitFor();
+  await page.evaluate(() => addEventListener("click", (event) => event.target.closest?.("body > a") && event.preventDefault(), true)); // the page is of another site
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor({ state: "hidden" });
+  await page.keyboard.press("Control+k");
+  const recent = page.getByRole("navigation", { name: "Recent searches" }).getByRole("button", { name: "moor" });
+  await recent.waitFor();
+  await accessible(`${name}, recent searches`, page);
+  await recent.click();
+  check("a recent search is there again", await box.inputValue() === "moor");
+  await box.fill("What does a zeppelin cost?");
+  await page.keyboard.press("Enter");
+  await complete(page);
+  const elsewhere = await page.getByRole("link", { name: "Open in Claude" }).getAttribute("href");
+  check("the question goes elsewhere", elsewhere.startsWith("https://claude.ai/new?q=What%20does%20a%20zeppelin"), elsewhere);
+  const hand = page.getByRole("button", { name: "Contact a person" });
+  await hand.focus();
+  await page.keyboard.press("Enter");
+  const message = page.getByRole("textbox", { name: "Your message" });
+  await message.waitFor();
+  check("the form has the focus", await message.evaluate((e) => e.getRootNode().activeElement === e));
+  check("the form is told of", await hand.getAttribute("aria-expanded") === "true");
+  await accessible(`${name}, the form`, page);
+  await message.fill("Is there a price list?");
+  await page.getByRole("textbox", { name: "Email address" }).fill("not an address");
+  await page.getByRole("button", { name: "Send" }).click();
+  check("a wrong address is not sent", await message.isVisible());
+  await page.getByRole("textbox", { name: "Email address" }).fill("ada@example.org");
+  const sent = page.waitForRequest((r) => r.method() === "POST" && r.url().includes("/v1/contact/"));
+  await page.keyboard.press("Enter");
+  const body = (await sent).postDataJSON();
+  check("what is sent", body.message === "Is there a price list?" && body.email === "ada@example.org" && /^thr_/.test(body.threadId) && /^msg_/.test(body.messageId), body);
+  await page.getByText("Your message was sent.").waitFor();
+  check("it is said to who hears", await page.getByText("Your message was sent.").evaluate((e) => e.getRootNode().activeElement === e));
+  check("it is sent once", await hand.count() === 0);
+  await accessible(`${name}, handed over`, page);
   await context.close();
 }
 

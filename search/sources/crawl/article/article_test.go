@@ -51,8 +51,8 @@ b = 2</code></pre></div></td></tr></table></div><dl><dt>Term</dt><dd><p>What it 
 			<h2><a class="toc-backref" href="#id2" role="doc-backlink">First</a><a class="headerlink" href="#first">¶</a></h2><p>Text.</p></section></section></div></body>`,
 			"Set up", "## First {#first}\n\nText.\n"},
 		{"a list of what follows", `<body><main><h1>Set up</h1><h2 id="contents">Table of Contents</h2><ol id="markdown-toc"><li><a href="#a">One</a><ol><li><a href="#b">Two</a></li></ol></li><li><a href="#c">Three</a></li></ol>
-			<p>Begin here.</p><h2 id="a">One</h2><p>1</p><h3 id="b">Two</h3><p>2</p><h2 id="c">Three</h2><p>3</p><p>See also</p><ul><li><a href="#a">One</a></li><li><a href="#b">Two</a></li><li><a href="#c">Three</a></li></ul></main></body>`,
-			"Set up", "Begin here.\n\n## One {#a}\n\n1\n\n### Two {#b}\n\n2\n\n## Three {#c}\n\n3\n\nSee also\n\n- [One](#a)\n- [Two](#b)\n- [Three](#c)\n"},
+			<p>Begin here.</p><h2 id="a">One</h2><p>1</p><h3 id="b">Two</h3><p>2</p><h2 id="c">Three</h2><p>3</p><p>One of</p><ul><li><a href="#d">D</a></li><li><a href="#e">E</a></li><li><a href="#f">F</a></li></ul><p id="d">Run <code><span>copy</span></code>.</p><p id="e">E</p><p id="f">F</p></main></body>`,
+			"Set up", "Begin here.\n\n## One {#a}\n\n1\n\n### Two {#b}\n\n2\n\n## Three {#c}\n\n3\n\nOne of\n\n- [D](#d)\n- [E](#e)\n- [F](#f)\n\nRun `copy`.\n\nE\n\nF\n"},
 		{"mdBook without a title in the text", `<html><head><title>Examples - The Book</title></head><body><div id="menu-bar"><h1 class="menu-title">The Book</h1></div><div id="content"><main><p>One.</p></main></div></body></html>`,
 			"Examples", "One.\n"},
 		{"code in a note", `<main><h1>Set up</h1><div class="admonition note"><p class="admonition-title">Note</p><p>Run</p><pre>a

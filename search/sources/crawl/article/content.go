@@ -98,7 +98,7 @@ func withoutChrome(top *html.Node) {
 		}
 	}
 	for _, n := range all(top, lines) {
-		if n == top || within(n, top, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Pre) || longer(n, 80) {
+		if n == top || within(n, top, atom.Table, atom.Ul, atom.Ol, atom.Dl, atom.Pre, atom.Code) || longer(n, 80) {
 			continue
 		}
 		if t := text(n); t != "" && said.MatchString(t) && first(n, keeps) == nil {
@@ -117,11 +117,11 @@ func withoutChrome(top *html.Node) {
 	}
 }
 
-// withoutContents takes out lists of nothing but links to what follows on the page, with the heading that names them: its
-// table of contents, which answers nothing.
+// withoutContents takes out lists of nothing but links to what follows on the page, if they stand before its first section
+// or are named so, with the heading that names them: its table of contents, which answers nothing.
 func withoutContents(top *html.Node) {
 	const least = 3 // links
-	ids, begins, i := map[string]int{}, map[*html.Node]int{}, 0
+	ids, begins, sections, i := map[string]int{}, map[*html.Node]int{}, 0, 0
 	for n := range top.Descendants() {
 		i++
 		for _, id := range []string{attr(n, "id"), attr(n, "name")} {
@@ -129,8 +129,13 @@ func withoutContents(top *html.Node) {
 				ids[id] = i
 			}
 		}
-		if n.DataAtom == atom.Ul || n.DataAtom == atom.Ol {
+		switch n.DataAtom {
+		case atom.Ul, atom.Ol:
 			begins[n] = i
+		case atom.H2, atom.H3, atom.H4:
+			if sections == 0 && !contentsName.MatchString(headingOf(n)) {
+				sections = i
+			}
 		}
 	}
 	for _, list := range all(top, contentsList) {
@@ -145,10 +150,13 @@ func withoutContents(top *html.Node) {
 		for before != nil && before.Type != html.ElementNode && strings.TrimSpace(before.Data) == "" {
 			before = before.PrevSibling
 		}
-		if before != nil && before.Type == html.ElementNode && before.DataAtom != atom.H1 && !longer(before, 80) && contentsName.MatchString(headingOf(before)) {
+		named := before != nil && before.Type == html.ElementNode && !longer(before, 80) && contentsName.MatchString(headingOf(before))
+		if named && before.DataAtom != atom.H1 {
 			drop(before)
 		}
-		drop(list)
+		if named || begins[list] < sections {
+			drop(list)
+		}
 	}
 }
 
