@@ -7,7 +7,7 @@ import (
 
 var (
 	listParts = regexp.MustCompile(`(?s)<table class="list|</table>|<thead>.*?</thead>|<tr[ >]|<t[dh]\b`)
-	headings  = regexp.MustCompile(`(?s)<th\b[^>]*>(.*?)</th>`)
+	headings  = regexp.MustCompile(`(?s)<t[hd]\b[^>]*>(.*?)</t[hd]>`)
 )
 
 // labelled gives each cell of the lists in our own HTML the heading of its column as data-label. With it a narrow screen shows

@@ -161,9 +161,9 @@ func newView(groups []*group, p *page, link func(*page) string, picture func(nam
 var renderer = goldmark.New(goldmark.WithParserOptions(parser.WithAutoHeadingID()), goldmark.WithExtensions(
 	extension.Strikethrough, extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute))))
 
-// scrolling lets what is wider than the page be reached with the keyboard.
+// scrolling lets what is wider than the page be reached with the keyboard. A heading without a text is none.
 var scrolling = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "</table>", "</table></div>",
-	"<table>", `<div class="scroll" tabindex="0" role="region" aria-label="Table"><table class="list">`)
+	"<table>", `<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="list">`, "<th></th>", "<td></td>")
 
 // anchors gives each heading the anchor that links have for it: the one that the index knows.
 type anchors []markup.Heading
