@@ -414,7 +414,7 @@ function HandOver({ turn, talk, t }: { turn: Turn; talk: Conversation; t: String
   const first = useRef<HTMLTextAreaElement>(null);
   const sent = useRef<HTMLParagraphElement>(null);
   useEffect(() => { first.current?.focus(); }, [open]);
-  useEffect(() => { if (sending) sent.current?.focus(); }, [turn.contacted]);
+  useLayoutEffect(() => { if (sending) sent.current?.focus(); }, [turn.contacted]);
   const send = async (event: SubmitEvent) => {
     event.preventDefault();
     const values = new FormData(event.currentTarget as HTMLFormElement);
