@@ -361,7 +361,7 @@ func TestAnalyticsShowTheirNumbersAsTablesAndFiles(t *testing.T) {
 	h.catalog.RecordRead("acme", "tools", "guides/keys.md")
 	b := h.visitor("viewer")
 	page, _ := b.text(200, acme+"/analytics?days=7")
-	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, `<tr><td>guides/keys.md</td><td class="num" data-label="By MCP and API">1</td>`, "Lonely", "1 of 2 pages", "Web", "uplot.min."} {
+	for _, want := range []string{`data-plot="t-questions"`, `id="t-questions"`, `<tr><td>guides/keys.md</td><td data-label="By MCP and API" class="num">1</td>`, "Lonely", "1 of 2 pages", "Web", "uplot.min."} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
 		}
