@@ -26,7 +26,7 @@ func TestExamplesOfTheAPIAreAnsweredAsDescribed(t *testing.T) {
 	p := harness.NewProject(t, data, "docs", harness.WriteFiles(t, map[string]string{
 		"index.md":       "# Docs\n\nAlertmanager sends alerts.\n",
 		"guides/keys.md": "# Keys\n\n## Rotate\n\nTo rotate a key, make the new key before you revoke the old one.\n",
-	}), "--site-url", "https://docs.example.com")
+	}), "--site-url", "https://docs.example.com", "--file", harness.SettingsFile(t, `{"widget": {"contact": "form"}}`))
 	keys := map[string]string{"admin": p.Admin, "assistant": p.Assistant}
 	refused := map[string]int{
 		"push":      http.StatusUnauthorized, // only the code host can sign it; router's tests do
