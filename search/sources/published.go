@@ -144,7 +144,7 @@ func (s *Reader) mapSite(p, web api.Project, commit string) (*Published, error) 
 	return m, nil
 }
 
-const mostChanges = 10 // of the repository that are looked for on its site
+const maxChanges = 10 // of the repository that are looked for on its site
 
 // shows says which of the repository's newest changes its site shows; nothing if the words of its pages do not tell.
 func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string) (string, error) {
@@ -165,7 +165,7 @@ func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string)
 	if err != nil {
 		return "", err
 	}
-	changes, err := tree.Log(s.ctx, p.DocsDir, mostChanges)
+	changes, err := tree.Log(s.ctx, p.DocsDir, maxChanges)
 	late := 0
 	for _, c := range changes {
 		if tree, err = s.Repositories.Tree(s.ctx, p, c.Hash); err != nil {
