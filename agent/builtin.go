@@ -145,8 +145,14 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if ctx.Err() != nil {
 		return Result{}, ctx.Err()
 	}
-	if d, ok := err.(*edit.Doubt); ok && len(b.ops) == 1 {
-		return unsettled(b.ops[0].(*edit.Correct), d.Why, d, b.Site), nil
+	if d, ok := err.(*edit.Doubt); ok && i < len(b.ops) {
+		if op, ok := b.ops[i].(*edit.Correct); ok { // beside others too: what it leaves open is for the user to say
+			res := unsettled(op, d.Why, d, b.Site)
+			if len(b.ops) > 1 {
+				res.Todos = b.canceled()
+			}
+			return res, nil
+		}
 	}
 	ref, ok := say.AsRefusal(err)
 	if !ok {
@@ -159,11 +165,16 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if len(b.ops) > 1 && i < len(b.ops) {
 		res.Message = fmt.Sprintf("Nothing was changed, as one part cannot be done (%s): %s.", b.ops[i].Todo(), ref.Text)
 	}
+	res.Todos = b.canceled()
+	return res, nil
+}
+
+// canceled are the todos of a run that changes nothing.
+func (b *builtin) canceled() []api.Todo {
 	for k := range b.todos {
 		b.todos[k].Status = "cancelled"
 	}
-	res.Todos = b.todos
-	return res, nil
+	return b.todos
 }
 
 func nothing(message string, outcome api.Outcome) Result {

@@ -65,3 +65,13 @@ func TestATextThatIsReplacedInManyPlacesIsLookedAt(t *testing.T) {
 		}
 	}
 }
+
+// What one of several instructions leaves open is asked for: the job needs detail and has not failed.
+func TestADoubtBesideAnotherInstructionAsksForDetail(t *testing.T) {
+	j := newJob(t, map[string]string{"a.md": "# A\n\nThe logger writes x.\n", "b.md": "# B\n\nThe logger reads.\n"})
+	res := j.do("use `log` instead of `logger`\nreplace \"x\" with \"y\"")
+	if len(res.Changes) > 0 || res.Outcome != api.OutcomeNeedsDetail || !strings.Contains(res.Message, "Say which is meant") ||
+		len(res.Todos) != 2 || res.Todos[0].Status != "cancelled" {
+		t.Errorf("%s, %v: %s", res.Outcome, res.Todos, res.Message)
+	}
+}

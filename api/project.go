@@ -277,6 +277,7 @@ type Key struct {
 	CreatedAt time.Time  `json:"createdAt"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"`
 	RevokedAt *time.Time `json:"revokedAt,omitempty"`
+	RotatedTo KeyID      `json:"rotatedTo,omitempty"` // its successor, for which it ends
 	LastUsed  *time.Time `json:"lastUsedAt,omitempty"`
 }
 

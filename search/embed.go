@@ -143,7 +143,7 @@ func (l *Library) stopEmbedding() {
 }
 
 // UseEmbedder has sections found by what they mean by another embedder's vectors from now on, or by their words alone if it
-// is nil. Until its vectors are made, those of the model before serve.
+// is nil. Until its vectors are made, those of the model before serve, if the embedder can be asked like it.
 func (l *Library) UseEmbedder(e meaning.Embedder) {
 	l.stopEmbedding()
 	near := newSemanticSearch(e, l.options.MeaningInBoxes)

@@ -406,7 +406,7 @@ func (p *projectIndex) relabel(snap *snapshot, m index.Manifest) error {
 	}
 	p.library.mu.Lock()
 	defer p.library.mu.Unlock()
-	snap.relabelled.Store(&m)
+	snap.relabeled.Store(&m)
 	return nil
 }
 

@@ -46,7 +46,7 @@ type snapshot struct {
 	fixed   int64 // bytes that it holds beside the caches
 	memory  *atomic.Int64
 
-	relabelled     atomic.Pointer[index.Manifest]
+	relabeled      atomic.Pointer[index.Manifest]
 	embeddingIndex atomic.Pointer[embeddingIndex]
 	meantBytes     atomic.Int64
 	written        *written.Field // nil if no section has questions
@@ -219,7 +219,7 @@ func (s *snapshot) close() {
 }
 
 func (s *snapshot) labels() *index.Manifest {
-	if m := s.relabelled.Load(); m != nil {
+	if m := s.relabeled.Load(); m != nil {
 		return m
 	}
 	return &s.Manifest

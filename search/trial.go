@@ -15,7 +15,7 @@ type TrialWeight = tuning.Trial
 func retuned(s *snapshot, t Tuning) *snapshot {
 	n := &snapshot{Generation: s.Generation, tables: s.tables, library: s.library, index: s.index, reader: s.reader,
 		tuning: &t}
-	n.relabelled.Store(s.relabelled.Load())
+	n.relabeled.Store(s.relabeled.Load())
 	n.embeddingIndex.Store(s.embeddingIndex.Load())
 	n.written = s.written
 	n.remember(s.library.options)

@@ -50,14 +50,33 @@ func TestAnOwnerRotatesAKey(t *testing.T) {
 		old.ExpiresAt == nil || !old.ExpiresAt.Equal(h.clock.Now().Add(24*time.Hour).Truncate(time.Millisecond)) {
 		t.Errorf("rotated: %+v became %+v", old, next)
 	}
-	if strings.Contains(b.open(keysPage), second) {
+	page := b.open(keysPage)
+	if strings.Contains(page, second) {
 		t.Error("the secret is shown twice")
+	}
+	if strings.Count(page, `aria-label="Rotate site"`) != 1 || !strings.Contains(page, string(byHash(second).ID)+"</span> follows") {
+		t.Errorf("a key that was rotated is offered to be rotated:\n%s", page)
+	}
+	if said := b.post(http.StatusConflict, keysPage+"/rotate", "key", string(byHash(first).ID)); !strings.Contains(said, string(byHash(second).ID)) {
+		t.Errorf("rotated again: %s", said)
 	}
 	b.post(http.StatusOK, keysPage+"/rotate", "key", string(byHash(second).ID), "now", "yes")
 	if old := byHash(second); old.ExpiresAt == nil || h.clock.Now().Before(old.ExpiresAt.Truncate(time.Millisecond)) {
 		t.Errorf("a key that has leaked ends %v", old.ExpiresAt)
 	}
 	b.post(http.StatusNotFound, keysPage+"/rotate", "key", "key_of_nobody")
+	// One form makes one successor, however often it is sent.
+	third := shownSecret.FindString(b.post(http.StatusOK, keysPage+"/create", "kind", "assistant", "name", "twice"))
+	form := regexp.MustCompile(`name="next" value="(key_\w+)"`).FindStringSubmatch(b.open(keysPage))[1]
+	for range 2 {
+		b.post(http.StatusSeeOther, keysPage+"/rotate", "key", string(byHash(third).ID), "next", form)
+	}
+	if got := byHash(third).RotatedTo; string(got) != form {
+		t.Errorf("its successor is %s, and not that of its form %s", got, form)
+	}
+	if page := b.open(keysPage); !strings.Contains(page, "its successor is "+form) {
+		t.Errorf("nothing is said of the second sending:\n%s", page)
+	}
 	h.visitor("viewer").post(http.StatusForbidden, keysPage+"/rotate", "key", string(byHash(first).ID))
 }
 

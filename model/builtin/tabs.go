@@ -47,8 +47,8 @@ func alternativesIn(out []string, text string) []string {
 	return out
 }
 
-// labelled are the names that a label stands for; none if it says more than that.
-func labelled(label string) (kind int, names []string) {
+// labeled are the names that a label stands for; none if it says more than that.
+func labeled(label string) (kind int, names []string) {
 	all := split(label)
 	if len(all) > labelWords {
 		return 0, nil
@@ -112,7 +112,7 @@ func (p *passage) tabAt(i int) (t tab, kind int, tabbed bool) {
 	t = tab{from: i, to: i + 1}
 	switch {
 	case u.kind == heading && u.text != "":
-		if kind, t.names = labelled(u.text); t.names == nil && !u.tab {
+		if kind, t.names = labeled(u.text); t.names == nil && !u.tab {
 			return tab{}, 0, false
 		}
 		for t.to < len(p.units) && p.units[t.to].kind != heading {
@@ -123,12 +123,12 @@ func (p *passage) tabAt(i int) (t tab, kind int, tabbed bool) {
 		}
 		t.label, tabbed = u.text, u.tab
 	case u.kind == code:
-		if kind, t.names = labelled(u.label); t.names != nil {
+		if kind, t.names = labeled(u.label); t.names != nil {
 			t.label = u.label
 			return t, kind, false
 		}
 		lang := strings.Trim(firstLine(u.text), "`")
-		if kind, t.names = labelled(lang); t.names != nil && kind == analysis.Languages && !shells[lang] {
+		if kind, t.names = labeled(lang); t.names != nil && kind == analysis.Languages && !shells[lang] {
 			t.label = t.names[0]
 		}
 	}

@@ -127,6 +127,7 @@ type Set struct {
 	breakers map[[3]string]*breaker // by address, what is asked there, and key
 	learned  map[[2]string]*learned // by address, and the model there
 	took     *latencies
+	day      dayLimit // of its embedders together: one that takes another's place begins no day of its own
 }
 
 func (s *Set) breaker(base, use, key string) *breaker {

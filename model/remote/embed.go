@@ -45,7 +45,8 @@ type Embedder struct {
 	set                 *Set
 }
 
-// Embedder checks a configuration and makes an embedder. Nothing is reached over the network yet.
+// Embedder checks a configuration and makes an embedder. Nothing is reached over the network yet. What the set's embedders
+// before it have used today counts, and its limit is theirs from now on.
 func (s *Set) Embedder(name string, c EmbedderConfig) (*Embedder, error) {
 	if min(c.Dimensions, c.Batch, c.Longest, c.Attempts) < 0 || min(c.QuestionLimit, c.Total, c.Backoff) < 0 ||
 		c.DayTokens < 0 {
@@ -54,7 +55,8 @@ func (s *Set) Embedder(name string, c EmbedderConfig) (*Embedder, error) {
 	c.Batch, c.Longest = cmp.Or(c.Batch, 64), cmp.Or(c.Longest, 2000)
 	c.QuestionLimit, c.Total = cmp.Or(c.QuestionLimit, 500*time.Millisecond), cmp.Or(c.Total, time.Minute)
 	c.Attempts = cmp.Or(c.Attempts, defaultAttempts)
-	e := &Embedder{config: c, day: &dayLimit{most: c.DayTokens}, set: s}
+	s.day.limit(c.DayTokens)
+	e := &Embedder{config: c, day: &s.day, set: s}
 	return e, e.open(name)
 }
 
@@ -243,6 +245,12 @@ type dayLimit struct {
 }
 
 const dayLong = 24 * time.Hour
+
+func (d *dayLimit) limit(most int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.most = most
+}
 
 // open reports whether something may still be used, and if not, when.
 func (d *dayLimit) open() (after time.Duration, ok bool) {

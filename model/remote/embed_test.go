@@ -66,6 +66,36 @@ func (s *embeddingServer) RoundTrip(req *http.Request) (*http.Response, error) {
 	return reply(200, `{"data":[`+strings.Join(list, ",")+`],"usage":{"prompt_tokens":10,"total_tokens":10}}`)
 }
 
+// Settings that are saved again do not begin the day's count again.
+func TestAnEmbedderThatTakesAnothersPlaceCountsOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // which begins at midnight UTC
+		s := &embeddingServer{}
+		set, e := embedding(t, s, func(c *remote.EmbedderConfig) { c.DayTokens = 15 })
+		for range 2 {
+			if _, err := e.Question(t.Context(), "why"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again := func(most int64) error {
+			c := e.Config()
+			c.DayTokens = most
+			e.Close()
+			var err error
+			if e, err = set.Embedder("embeddings", c); err != nil {
+				t.Fatal(err)
+			}
+			_, err = e.Question(t.Context(), "why")
+			return err
+		}
+		if err := again(15); !errors.Is(err, remote.ErrDay) {
+			t.Errorf("saved again: %v", err)
+		}
+		if err := again(25); err != nil {
+			t.Errorf("with a higher limit: %v", err)
+		}
+	})
+}
+
 func embedding(t *testing.T, s *embeddingServer, change func(*remote.EmbedderConfig)) (*remote.Set, *remote.Embedder) {
 	t.Helper()
 	c := remote.EmbedderConfig{BaseURL: "http://embed.example/v1", Model: "e", Transport: s, SectionPrefix: "p: ",

@@ -22,9 +22,10 @@ import (
 // A Published is a project's published site beside the repository that it is made of.
 type Published struct {
 	Map  published.Map
-	Site bool   // readers are answered from it
-	Why  string // they are, or are not
+	Site bool // readers are answered from it
 
+	why      string            // they are, or are not
+	shows    func() string     // which commit it shows, found when somebody asks: readers do not wait for it
 	files    map[string]string // by the addresses of their pages
 	withheld map[string]string // files of the site whose pages nobody is answered from, and why
 	key      string            // of what it was made of
@@ -136,15 +137,29 @@ func (s *Reader) mapSite(p, web api.Project, commit string) (*Published, error) 
 	}
 	m.files = m.Map.Files()
 	m.decide(p, own, files)
-	said, err := s.shows(p, web, &m.Map, commit, own)
-	if s.Report(p.ID, err); said != "" {
-		m.Why += ". " + said
-	}
+	m.shows = sync.OnceValue(func() string {
+		said, err := s.shows(p, web, &m.Map, commit, own)
+		s.Report(p.ID, err)
+		return said
+	})
 	kept.at = m
 	return m, nil
 }
 
-const mostChanges = 10 // of the repository that are looked for on its site
+// Why says why readers are answered from the site, or are not, and which of the repository's changes it shows.
+func (m *Published) Why() string {
+	if said := m.shows(); said != "" {
+		return m.why + ". " + said
+	}
+	return m.why
+}
+
+// What is looked for on a site: the repository's newest changes. One may touch every page, and each page is read whole.
+const (
+	maxChanges = 10
+	maxTelling = 50  // files of a change that tell whether the site shows it
+	maxLooks   = 200 // at pages, for all changes
+)
 
 // shows says which of the repository's newest changes its site shows; nothing if the words of its pages do not tell.
 func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string) (string, error) {
@@ -165,9 +180,12 @@ func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string)
 	if err != nil {
 		return "", err
 	}
-	changes, err := tree.Log(s.ctx, p.DocsDir, mostChanges)
-	late := 0
+	changes, err := tree.Log(s.ctx, p.DocsDir, maxChanges)
+	late, looks := 0, maxLooks
 	for _, c := range changes {
+		if looks == 0 {
+			break
+		}
 		if tree, err = s.Repositories.Tree(s.ctx, p, c.Hash); err != nil {
 			return "", err
 		}
@@ -178,17 +196,7 @@ func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string)
 		if err != nil {
 			return "", err
 		}
-		after, before := 0, 0
-		for _, f := range diff.Files {
-			if page := pages[f.Path]; page != "" && f.Unified != "" {
-				is, was := published.Shows(textOf(s.ctx, site, page)(), f.Unified)
-				if is {
-					after++
-				} else if was {
-					before++
-				}
-			}
-		}
+		after, before := tells(diff.Files, pages, func(page string) []byte { return textOf(s.ctx, site, page)() }, &looks)
 		if after > before {
 			said := fmt.Sprintf("The newest change that is seen on the site is commit %.7s of %s", c.Hash, c.Time.UTC().Format(time.DateOnly))
 			if late > 0 {
@@ -204,6 +212,26 @@ func (s *Reader) shows(p, web api.Project, m *published.Map, commit, own string)
 		return "Not on the site yet: " + brief.Count(late, "change"), nil
 	}
 	return "", err
+}
+
+// tells counts the files of a change whose pages show it, and those whose pages show what was there before. It looks at no
+// more pages than looks, which it lessens.
+func tells(files []forge.FileDiff, pages map[string]string, text func(page string) []byte, looks *int) (after, before int) {
+	for _, f := range files {
+		if *looks == 0 || after+before == maxTelling {
+			break
+		}
+		if page := pages[f.Path]; page != "" && f.Unified != "" {
+			*looks--
+			is, was := published.Shows(text(page), f.Unified)
+			if is {
+				after++
+			} else if was {
+				before++
+			}
+		}
+	}
+	return after, before
 }
 
 // match reads what the map is made of.
@@ -283,19 +311,19 @@ func (m *Published) decide(p api.Project, own string, files []*page.Record) {
 	const instead = "Readers are answered from the repository: "
 	switch {
 	case p.AnswersFrom == api.FromSource:
-		m.Why = instead + "the project says so (--answers-from); on the site, " + covered
+		m.why = instead + "the project says so (--answers-from); on the site, " + covered
 	case own == "":
-		m.Why = instead + "it is not indexed yet"
+		m.why = instead + "it is not indexed yet"
 	case grouped != "":
-		m.Why = instead + "the site cannot tell for which readers " + grouped + " is (groups)"
+		m.why = instead + "the site cannot tell for which readers " + grouped + " is (groups)"
 	case len(m.Map.Rows) <= len(m.withheld):
-		m.Why = instead + "no page of the site may be shown"
+		m.why = instead + "no page of the site may be shown"
 	case p.AnswersFrom == api.FromSite:
-		m.Site, m.Why = true, "Readers are answered from the site, as the project says (--answers-from): "+covered
+		m.Site, m.why = true, "Readers are answered from the site, as the project says (--answers-from): "+covered
 	case float64(len(there)) < enough*float64(public):
-		m.Why = instead + "only " + covered + ", on the site (--answers-from site answers from the site all the same)"
+		m.why = instead + "only " + covered + ", on the site (--answers-from site answers from the site all the same)"
 	default:
-		m.Site, m.Why = true, "Readers are answered from the site: "+covered+" (--answers-from source answers from the repository)"
+		m.Site, m.why = true, "Readers are answered from the site: "+covered+" (--answers-from source answers from the repository)"
 	}
 }
 
@@ -384,7 +412,7 @@ func (s *Reader) readSite(ctx context.Context, old, p api.Project, progress Prog
 // answers says what readers are answered from, of a project whose site is read.
 func (s *Reader) answers(p, web api.Project) string {
 	if m := s.Published(p); m != nil {
-		return m.Why
+		return m.Why()
 	}
 	text := "Readers are answered from the repository: the site could not be read"
 	if last, ok := s.LastCollection(web.ID); ok && last.Error != "" {
@@ -425,7 +453,7 @@ func (s *Reader) compare(ctx context.Context, p api.Project, out []search.LeftOu
 		left[i] = f.Path
 	}
 	c := published.Compare(&m.Map, lists[0], lists[1], left, p.DocsDir, m.withheld)
-	c.Answers, c.Site = m.Why, m.Site
+	c.Answers, c.Site = m.Why(), m.Site
 	last, _ := s.LastCollection(web.ID)
 	for _, note := range last.Notes[min(1, len(last.Notes)):] {
 		if strings.Contains(note, "without JavaScript") {

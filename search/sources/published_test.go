@@ -1,12 +1,14 @@
 package sources
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"docent/api"
+	"docent/forge"
 	"docent/search/page"
 	"docent/site/published"
 )
@@ -45,7 +47,31 @@ func TestWhatReadersAreAnsweredFromIsDecided(t *testing.T) {
 		m := Published{Map: published.Match(c.pages, known, ""), withheld: map[string]string{}}
 		m.decide(c.project, "commit", c.files)
 		if got := strings.Join(slices.Sorted(maps.Keys(m.withheld)), " "); m.Site != c.site || got != c.withheld {
-			t.Errorf("%s: from the site: %t, withheld: %s (%s)", name, m.Site, got, m.Why)
+			t.Errorf("%s: from the site: %t, withheld: %s (%s)", name, m.Site, got, m.why)
+		}
+	}
+}
+
+// A change of every page is told by some of them, and changes that no page tells are given up.
+func TestTheLookForAChangeOnASiteIsBounded(t *testing.T) {
+	t.Parallel()
+	files, pages := []forge.FileDiff{}, map[string]string{}
+	for i := range 2000 {
+		name := fmt.Sprintf("p%d.md", i)
+		files = append(files, forge.FileDiff{Path: name, Unified: "-Press the red lever and hold it down.\n+Press the blue button and wait for the whistle.\n"})
+		pages[name] = name
+	}
+	looks, read := maxLooks, 0
+	page := func(text string) func(string) []byte {
+		return func(string) []byte { read++; return []byte(text) }
+	}
+	if after, before := tells(files, pages, page("Press the blue button and wait for the whistle."), &looks); after != maxTelling ||
+		before != 0 || read != maxTelling || looks != maxLooks-read {
+		t.Errorf("%d after, %d before, of %d pages read", after, before, read)
+	}
+	for range 2 {
+		if after, before := tells(files, pages, page("Nothing of it."), &looks); after+before != 0 || read != maxLooks {
+			t.Errorf("%d after, %d before, of %d pages read in all", after, before, read)
 		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-const mostOfPage = 100_000 // phrases of a page that is held against a change
+const maxPhrases = 100_000 // phrases of a page that is held against a change
 
 // Shows says whether a page shows a change of its file, a diff of lines, or still what was there before; neither if its
 // words do not tell, as of what no reader sees.
@@ -20,7 +20,7 @@ func Shows(page []byte, change string) (after, before bool) {
 		}
 	}
 	seed := maphash.MakeSeed()
-	there := phrases(page, seed, mostOfPage)
+	there := phrases(page, seed, maxPhrases)
 	added, removed := phrases([]byte(lines[0].String()), seed, mostPhrases), phrases([]byte(lines[1].String()), seed, mostPhrases)
 	count := func(of, without map[uint64]bool) (all, shown int) {
 		for h := range of {

@@ -235,6 +235,22 @@ func TestTheChartMakesWhatTheManifestsMake(t *testing.T) {
 	}
 }
 
+// Several nodes without the Secret that has their database are refused: their pods would not start.
+func TestTheChartRefusesNodesWithoutASecret(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if out, err := exec.CommandContext(t.Context(), "../../scripts/release-chart", folder, "1.2.3", "registry.example.com/docent").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	file := filepath.Join(folder, "values.yaml")
+	if err := os.WriteFile(file, []byte("nodes: 3\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := built[map[string]any](t, filepath.Join(folder, "docent"), file); err == nil || !strings.Contains(err.Error(), "more than one needs secret") {
+		t.Errorf("nodes without a secret: %v", err)
+	}
+}
+
 // inAccord are manifests by kind and name, without what the two ways do in their own manner: the namespace, the sum in a name of
 // settings, and the order of ports and of folders.
 func inAccord(t *testing.T, list []map[string]any) map[string]string {

@@ -10,9 +10,9 @@ var (
 	headings  = regexp.MustCompile(`(?s)<t[hd]\b[^>]*>(.*?)</t[hd]>`)
 )
 
-// labelled gives each cell of the lists in our own HTML the heading of its column as data-label. With it a narrow screen shows
+// labeled gives each cell of the lists in our own HTML the heading of its column as data-label. With it a narrow screen shows
 // each row as a card. The first cell of a row is the card's title and has none, nor have the columns of buttons.
-func labelled(page string) string {
+func labeled(page string) string {
 	if !strings.Contains(page, `<table class="list`) {
 		return page
 	}

@@ -61,10 +61,10 @@ func Execute(name string, data any) (template.HTML, error) {
 	if err := parsed().ExecuteTemplate(&b, name, data); err != nil {
 		return "", fmt.Errorf("render %s: %w", name, err)
 	}
-	if name == "shell" { // what it frames is labelled
+	if name == "shell" { // what it frames is labeled
 		return template.HTML(b.String()), nil
 	}
-	return template.HTML(labelled(b.String())), nil // of our own templates, which escape
+	return template.HTML(labeled(b.String())), nil // of our own templates, which escape
 }
 
 // policy lets a page load and run nothing but what this server sends in files of their own. Its forms come back here.

@@ -29,6 +29,7 @@ type keyLine struct {
 	api.Key
 	State string
 	Left  []Allowance
+	Next  string // the id of its successor if the row's form makes one: sent twice, it makes one
 }
 
 // A keyForm is what was filled in.
@@ -86,7 +87,7 @@ func (s *handler) keysOf(v *console.Visit) (keysView, error) {
 			view.Ended = append(view.Ended, line)
 			continue
 		}
-		line.Left = s.Allowances.OfKey(v.Project, k)
+		line.Left, line.Next = s.Allowances.OfKey(v.Project, k), api.NewID(api.KeyPrefix, v.Now)
 		view.Active = append(view.Active, line)
 	}
 	return view, nil
@@ -264,7 +265,8 @@ func (s *handler) revokeKey(v *console.Visit) error {
 // overlap is how long a key goes on beside its successor.
 const overlap = 24 * time.Hour
 
-// rotateKey makes the successor of a key, which ends in a day, or now if it has leaked.
+// rotateKey makes the successor of a key, which ends in a day, or now if it has leaked. A form that is sent twice makes one,
+// whose secret the page shows if the browser has kept the first response.
 func (s *handler) rotateKey(v *console.Visit) error {
 	key, err := s.sentKey(v)
 	if err != nil {
@@ -277,11 +279,19 @@ func (s *handler) rotateKey(v *console.Visit) error {
 	if !v.Form.Has("now") {
 		until = until.Add(overlap)
 	}
-	secret := ""
+	secret, form := "", v.Form.Get("next")
 	next, err := s.Catalog.RotateKey(v.Context(), key.ID, func(old api.Key) (next api.Key, _ [32]byte) {
-		next, secret = old.Successor(v.Now)
+		if next, secret = old.Successor(v.Now); api.ValidID(api.KeyPrefix, form) {
+			next.ID = api.KeyID(form)
+		}
 		return next, api.HashSecret(secret)
 	}, until)
+	if errors.Is(err, api.ErrConflict) && form != "" {
+		if now, also := s.sentKey(v); also == nil && now.RotatedTo == api.KeyID(form) {
+			return v.Done(keysPath(v), "The key "+cmp.Or(key.Name, key.Hint)+" is rotated: its successor is "+form+
+				". If you have not seen its secret, rotate the successor.")
+		}
+	}
 	if err != nil {
 		return err
 	}

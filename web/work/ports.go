@@ -17,7 +17,7 @@ type Catalog interface {
 	AddComment(ctx context.Context, c api.Comment) (api.Comment, error)
 	Askers(ctx context.Context, project api.ProjectID) ([]string, error) // who asked for jobs, by their ids
 	Comments(ctx context.Context, pull string) ([]api.Comment, error)
-	Gaps(ctx context.Context, project api.ProjectID, states ...api.GapState) ([]api.Gap, error)
+	GapOf(ctx context.Context, project api.ProjectID, job api.JobID) (api.Gap, error)
 	Jobs(ctx context.Context, q catalog.JobQuery) ([]api.JobRow, error)
 	Keys(ctx context.Context, q catalog.KeyQuery) ([]api.Key, error)
 	Person(ctx context.Context, id api.PersonID) (api.Person, error)

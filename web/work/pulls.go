@@ -348,13 +348,14 @@ type gapLink struct{ Path, Question string }
 
 // gapOf is the topic for which a job was begun; nil if it was begun for none.
 func (s *handler) gapOf(ctx context.Context, p api.Project, id api.JobID) (*gapLink, error) {
-	gaps, err := s.Catalog.Gaps(ctx, p.ID, api.GapOpening, api.GapJob, api.GapMerged)
-	for _, g := range gaps {
-		if g.Job == id {
-			return &gapLink{console.PathOf(p) + "/gaps/" + string(g.ID), g.Question}, nil
-		}
+	g, err := s.Catalog.GapOf(ctx, p.ID, id)
+	if errors.Is(err, api.ErrNotFound) {
+		return nil, nil
 	}
-	return nil, err
+	if err != nil {
+		return nil, err
+	}
+	return &gapLink{console.PathOf(p) + "/gaps/" + string(g.ID), g.Question}, nil
 }
 
 // editable is the pull request that a form is about, if the visitor may change it.

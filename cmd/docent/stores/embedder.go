@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 
 	"docent/api"
 	"docent/cmd/docent/config"
@@ -39,14 +40,22 @@ func (s *Stores) openEmbedder(c config.Embeddings) (meaning.Embedder, error) {
 		return nil, err
 	}
 	s.embedder = e
-	if s.Shared != nil {
-		return sharedEmbedder{embedder{e}, s.Shared}, nil
+	asked := embedder{e, maps.Clone(s.embedsAt)}
+	if s.embedsAt == nil {
+		s.embedsAt = map[string]string{}
 	}
-	return embedder{e}, nil
+	s.embedsAt[asked.Model().ID()] = e.Config().BaseURL
+	if s.Shared != nil {
+		return sharedEmbedder{asked, s.Shared}, nil
+	}
+	return asked, nil
 }
 
 // embedder is an endpoint as searches ask it.
-type embedder struct{ *remote.Embedder }
+type embedder struct {
+	*remote.Embedder
+	before map[string]string // where models were asked before it, by their ids
+}
 
 var _ meaning.Embedder = embedder{}
 
@@ -68,13 +77,18 @@ func (e embedder) Question(ctx context.Context, text string) ([]float32, error) 
 	return v, when(err)
 }
 
-// Like asks the endpoint for another model.
+// Like asks the endpoint for another model, unless this process knows that its vectors came from another address: there may be
+// another model of that name, or one that is given whatever is asked for. Where vectors came from is not kept, so after a
+// restart the endpoint is asked.
 func (e embedder) Like(m meaning.Model) meaning.Embedder {
+	if at := e.before[m.ID()]; at != "" && at != e.Config().BaseURL {
+		return noEmbedder{m, &meaning.Later{Why: meaning.Unavailable, Err: fmt.Errorf("the vectors of %s come from %s, which is not asked any more", m.Name, at)}}
+	}
 	other, err := e.Embedder.Like("embeddings before", m.Name, m.Dimensions)
 	if err != nil {
 		return noEmbedder{m, fmt.Errorf("ask for model %s: %w", m.Name, err)}
 	}
-	return embedder{other}
+	return embedder{other, e.before}
 }
 
 // noEmbedder is an embedder that cannot be asked.

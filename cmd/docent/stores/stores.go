@@ -47,8 +47,9 @@ type Stores struct {
 	Nodes   *shared.Sources // the same of sources
 	others  sources.Nodes
 
-	embedder *remote.Embedder // nil if there is none
-	embedsBy string           // the revision of its settings
+	embedder *remote.Embedder  // nil if there is none
+	embedsBy string            // the revision of its settings
+	embedsAt map[string]string // addresses of the models that this process has asked for vectors, by their ids
 
 	Tasks []task.Task // that one of the nodes does for all
 

@@ -118,6 +118,17 @@ func (s *Store) Gaps(ctx context.Context, project api.ProjectID, states ...api.G
 	return database.List[api.Gap, gapRow](ctx, s.db, q, "gaps")
 }
 
+// GapOf finds the topic of a project that a job was begun for and that is not open again. There are at most maxGaps, which
+// the index of their project leads to, so the job needs no column.
+func (s *Store) GapOf(ctx context.Context, project api.ProjectID, job api.JobID) (api.Gap, error) {
+	if job == "" || !database.Askable(string(job)) {
+		return api.Gap{}, fmt.Errorf("gap of job %q: %w", job, api.ErrNotFound)
+	}
+	q := s.db.Read.NewSelect().Where("project_id = ?", project).Where("body ->> 'job' = ?", job).
+		Where("state IN ?", bun.Tuple([]api.GapState{api.GapOpening, api.GapJob, api.GapMerged})).Order("id").Limit(1)
+	return database.One[api.Gap, gapRow](ctx, s.db, q, "gap")
+}
+
 func noGap(id api.GapID) error { return fmt.Errorf("gap %q: %w", id, api.ErrNotFound) }
 
 // A QuestionMark stands for a question that is stored: the same mark, the same question.

@@ -85,6 +85,23 @@ func TestOpenQuestionsAreFoundByTheirIndex(t *testing.T) {
 	}
 }
 
+// A job's topic is looked for among those of its project alone.
+func TestTheTopicOfAJobIsFoundByAnIndex(t *testing.T) {
+	c := catalogtest.Must(catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{}))(t)
+	defer c.Close()
+	var plan []struct {
+		ID, Parent, Notused int
+		Detail              string
+	}
+	if err := c.Read.NewRaw("EXPLAIN QUERY PLAN SELECT * FROM gaps WHERE project_id = 'docs' AND body ->> 'job' = 'job_1' AND state IN "+
+		"('opening', 'job', 'merged') ORDER BY id LIMIT 1").Scan(t.Context(), &plan); err != nil {
+		t.Fatal(err)
+	}
+	if said := fmt.Sprint(plan); strings.Contains(said, "SCAN") || !strings.Contains(said, "(project_id=?)") {
+		t.Errorf("the database goes another way: %s", said)
+	}
+}
+
 func TestQuestionMarksComeFromAnIndexAlone(t *testing.T) {
 	c := catalogtest.Must(catalog.Open(t.Context(), catalogtest.SQLite(t), catalog.Options{}))(t)
 	defer c.Close()
@@ -129,7 +146,7 @@ func TestGapsAreKeptOnceAndChangeOneAfterTheOther(t *testing.T) {
 		wait.Wait()
 		now := time.Now().UTC().Truncate(time.Millisecond)
 		catalogtest.Must(c.ChangeGap(ctx, "docs", kept.ID, func(g *api.Gap) error {
-			g.State, g.MergedAt = api.GapMerged, &now
+			g.State, g.MergedAt, g.Job = api.GapMerged, &now, "job_1"
 			return nil
 		}))(t)
 		got := catalogtest.Must(c.Gap(ctx, "docs", kept.ID))(t)
@@ -148,6 +165,14 @@ func TestGapsAreKeptOnceAndChangeOneAfterTheOther(t *testing.T) {
 		}
 		if list := catalogtest.Must(c.Gaps(ctx, "docs", api.GapJob))(t); len(list) != 0 {
 			t.Errorf("with a job: %+v", list)
+		}
+		if of := catalogtest.Must(c.GapOf(ctx, "docs", "job_1"))(t); of.ID != kept.ID {
+			t.Errorf("of its job: %+v", of)
+		}
+		for project, job := range map[api.ProjectID]api.JobID{"docs": "job_2", "blog": "job_1"} {
+			if of, err := c.GapOf(ctx, project, job); !errors.Is(err, api.ErrNotFound) {
+				t.Errorf("%s of %s: %+v, %v", job, project, of, err)
+			}
 		}
 		if list := catalogtest.Must(c.Gaps(ctx, "", api.GapMerged, api.GapJob))(t); len(list) != 1 {
 			t.Errorf("of all projects: %+v", list)

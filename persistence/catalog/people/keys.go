@@ -106,7 +106,8 @@ func insertKey(ctx context.Context, tx bun.Tx, k api.Key, hash [32]byte) error {
 
 // RotateKey stores a key's successor, which follow makes of it with the hash of its secret, and lets the key
 // itself end at until unless it ends earlier. Both happen, or neither. It fails with api.ErrNotFound if there is no such
-// key, and with api.ErrConflict if it has ended.
+// key, and with api.ErrConflict if it has ended or has a successor: a second one would be good for as long as the first
+// leaves the key itself. What was rotated before successors were noted in the key's body may be rotated once more.
 func (s *Store) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key) (next api.Key, hash [32]byte), until time.Time) (api.Key, error) {
 	until = database.Stamp(until)
 	var next api.Key
@@ -121,6 +122,10 @@ func (s *Store) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key
 			return err
 		}
 		now := s.db.Now()
+		if key.RotatedTo != "" {
+			return database.Conflict("this key was rotated already: its successor is %s, and it ends at %s. If you have not seen "+
+				"the successor's secret, rotate the successor", key.RotatedTo, key.ExpiresAt.UTC().Format(time.RFC3339))
+		}
 		if key.RevokedAt != nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
 			return database.Conflict("this key has ended: make a new one")
 		}
@@ -133,10 +138,9 @@ func (s *Store) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key
 		if err := insertKey(ctx, tx, next, hash); err != nil {
 			return err
 		}
-		if key.ExpiresAt != nil && key.ExpiresAt.Before(until) {
-			return nil
+		if key.RotatedTo = next.ID; key.ExpiresAt == nil || until.Before(*key.ExpiresAt) {
+			key.ExpiresAt = &until
 		}
-		key.ExpiresAt = &until
 		if row.Body, err = database.EncodeBody(key); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -216,7 +217,18 @@ func TestARotatedKeyIsFollowedByItsLike(t *testing.T) {
 		if got := catalogtest.Must(c.KeyByHash(t.Context(), [32]byte{byte(len("key_second"))}))(t); got.ID != "key_second" {
 			t.Errorf("the successor's secret finds %q", got.ID)
 		}
-		catalogtest.Must(c.RotateKey(t.Context(), k.ID, follow("key_the_third"), until.Add(time.Hour)))(t)
+		_, err := c.RotateKey(t.Context(), k.ID, follow("key_the_third"), until.Add(time.Hour))
+		if !errors.Is(err, api.ErrConflict) || !strings.Contains(err.Error(), "key_second") ||
+			!strings.Contains(err.Error(), until.UTC().Format(time.RFC3339)) {
+			t.Errorf("rotated again: %v", err)
+		}
+		brief := until.Add(-time.Minute)
+		soon := catalogtest.Must(c.AddKey(t.Context(), api.Key{Kind: api.AdminKey, ExpiresAt: &brief}, [32]byte{2}))(t)
+		catalogtest.Must(c.RotateKey(t.Context(), soon.ID, follow("key_the_third"), until))(t)
+		if old := catalogtest.Must(c.KeyByHash(t.Context(), [32]byte{2}))(t); !old.ExpiresAt.Equal(brief.Truncate(time.Millisecond)) ||
+			old.RotatedTo != "key_the_third" {
+			t.Errorf("rotated, a key that ends earlier is %+v", old)
+		}
 		if old = catalogtest.Must(c.KeyByHash(t.Context(), [32]byte{1}))(t); !old.ExpiresAt.Equal(until.Truncate(time.Millisecond)) {
 			t.Errorf("rotated again, it ends at %v: later than before", old.ExpiresAt)
 		}
@@ -227,7 +239,7 @@ func TestARotatedKeyIsFollowedByItsLike(t *testing.T) {
 		if _, err := c.RotateKey(t.Context(), "key_none", follow("key_of_nobody"), until); !errors.Is(err, api.ErrNotFound) {
 			t.Errorf("an unknown key: %v", err)
 		}
-		if keys := catalogtest.Must(c.Keys(t.Context(), people.KeyQuery{}))(t); len(keys) != 3 {
+		if keys := catalogtest.Must(c.Keys(t.Context(), people.KeyQuery{}))(t); len(keys) != 4 {
 			t.Errorf("there are %d keys", len(keys))
 		}
 	})
