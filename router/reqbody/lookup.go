@@ -57,7 +57,7 @@ func (p *Problems) answer(m object) Answer {
 		ThreadKey: p.nullable("threadKey", m.get("threadKey"), length{max: MaxID})}
 }
 
-// A Contact is what a reader writes to people, at the answer with which he leaves.
+// A Contact is what a reader writes to people, at the answer with which they leave.
 type Contact struct {
 	Answer
 	Name  string
