@@ -118,7 +118,7 @@ func (p Project) SecretFiles() (names []string) {
 func (p Project) LabelList() []string { return commaList(p.Labels) }
 
 // OpenTo reports whether pages of an origin may use, without a key, what the project lets everybody use. A page that
-// somebody lures a colleague to would read an intranet's documentation through his browser.
+// somebody lures a colleague to would read an intranet's documentation through their browser.
 func (p Project) OpenTo(origin string) bool {
 	return strings.EqualFold(origin, originOf(p.SiteURL)) || strings.EqualFold(origin, "https://"+p.Domain) ||
 		slices.ContainsFunc(commaList(p.Options.PublicOrigins), func(o string) bool { return o == "*" || strings.EqualFold(o, origin) })

@@ -286,8 +286,8 @@ func (p *problems) secretNames(project Project) {
 			p.add(indexed("readerSecrets", i), "is not a reader secret of this project: docent reader-secret lists them")
 		}
 	}
-	for _, name := range project.SecretFiles() {
-		if !ValidSecretFile(name) {
+	for _, name := range []string{project.Chats.Slack.AppTokenFile, project.Chats.Slack.BotTokenFile, project.Chats.Discord.TokenFile} {
+		if name != "" && !ValidSecretFile(name) {
 			p.add("chats", "are no settings: docent project chat sets them")
 		}
 	}

@@ -61,6 +61,8 @@ func TestProjectSettings(t *testing.T) {
 		"site without a scheme":      {with(base, func(p *Project) { p.SiteURL = "docs.acme.com" }), []string{"siteUrl"}},
 		"site that runs a script": {with(base, func(p *Project) { p.SiteURL = "javascript:alert(1)" }),
 			[]string{"siteUrl"}},
+		"a wrong chat token":      {with(base, func(p *Project) { p.Chats.Discord.TokenFile = "../x" }), []string{"chats"}},
+		"wrong tokens":            {with(base, func(p *Project) { p.TokenFile, p.WebhookFile = "../x", "../y" }), []string{"tokenFile", "webhookFile"}},
 		"a form":                  {with(base, func(p *Project) { p.Widget.Contact = ContactForm }), nil},
 		"issues of nothing":       {with(base, func(p *Project) { p.Widget.Contact, p.Widget.ContactIssues = ContactForm, true }), []string{"widget.contactIssues"}},
 		"issues without a form":   {with(github, func(p *Project) { p.Widget.ContactIssues = true }), []string{"widget.contactIssues"}},

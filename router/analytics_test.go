@@ -466,6 +466,20 @@ func TestAConversationIsHandedOver(t *testing.T) {
 			t.Errorf("%s: %d", name, res.StatusCode)
 		}
 	}
+	h.threads.handed = nil
+	p := h.catalog.projects["acme"]
+	p.Widget.ContactIssues = true
+	h.catalog.projects["acme"] = p
+	for fields, status := range map[string]int{`"message":"x"`: 409, `"message":"x","public":false`: 409, `"message":"x","public":null`: 409,
+		`"message":"x","public":"yes"`: 400, `"message":"x","public":true`: 204} {
+		text, _ := h.text(status, "POST", path, h.assistant, body(fields))
+		if status == 409 && !strings.Contains(text, "others may read") {
+			t.Errorf("%s is refused with %s", fields, text)
+		}
+	}
+	if len(h.threads.handed) != 1 {
+		t.Errorf("with issues, handed over is %+v", h.threads.handed)
+	}
 	h.threads.refuse = &api.StateError{Kind: api.ErrConflict, Reason: "people have it"}
-	h.text(409, "POST", path, h.assistant, body(`"message":"x"`))
+	h.text(409, "POST", path, h.assistant, body(`"message":"x","public":true`))
 }

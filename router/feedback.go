@@ -32,6 +32,11 @@ func (s *Server) handOver(x *exchange, req bunrouter.Request) error {
 	if err != nil {
 		return err
 	}
+	// A form may not know: its page was open before the setting was made, or could not read the settings.
+	if x.project.Widget.ContactIssues && !v.Public {
+		return &api.StateError{Kind: api.ErrConflict,
+			Reason: "what is sent here becomes an issue that others may read, and this form does not say so: load the page again (programs send \"public\": true)"}
+	}
 	return s.say(x, req, v.Answer, func(ctx context.Context, caller, reader, key string) error {
 		return s.Threads.HandOver(ctx, x.thread, thread.HandOver{Project: x.project, Caller: caller, Reader: reader, ThreadKey: key,
 			Turn: api.TurnID(v.Message), Contact: thread.Contact{Name: v.Name, Email: v.Email, Message: v.Text}})

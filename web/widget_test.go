@@ -30,6 +30,7 @@ func TestTheWidgetIsShownAsItIsFilledInAndSaved(t *testing.T) {
 	b.open(at)
 	page := b.post(http.StatusOK, at+"/preview", "accent", "#ffcc00", "label", "Ahoy")
 	contains(t, page, `data-accent="#ffcc00"`, `data-label="Ahoy"`, "It is hard to read")
+	contains(t, page, `data-contact=""`, `data-logo=""`)
 	contains(t, b.post(http.StatusBadRequest, at+"/change", "accent", "yellow"), "accent")
 	b.post(http.StatusSeeOther, at+"/change", "accent", "#ffcc00", "label", "Ahoy")
 	contains(t, b.post(http.StatusBadRequest, at+"/change", "contact", "form", "contactIssues", "on"), "needs the form")

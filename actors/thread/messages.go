@@ -73,7 +73,7 @@ type (
 	// Read asks for the conversation; it is answered with a Conversation.
 	Read struct{ Project api.ProjectID }
 
-	// Rate says what the reader thinks of an answer, in place of what he said of it before; the answer is nil once that
+	// Rate says what the reader thinks of an answer, in place of what they said of it before; the answer is nil once that
 	// is on disk. It is api.ErrNotFound if the thread has no such answer, or is not the caller's to continue. An empty
 	// Caller or ThreadKey is not checked; Reader always is.
 	Rate struct {
@@ -195,7 +195,7 @@ type Exchange struct {
 	Degraded []string `cbor:"23,keyasint,omitempty" json:"degraded,omitempty"`
 	// Traced is the turn's place in a trace that is sampled, see tracing.Carried.
 	Traced string `cbor:"24,keyasint,omitempty" json:"-"`
-	// Contact is what the reader wrote to people with whom he left the conversation here; nil if he did not.
+	// Contact is what the reader wrote to people with whom they left the conversation here; nil if they did not.
 	Contact *Contact `cbor:"25,keyasint,omitempty" json:"-"`
 }
 
@@ -206,7 +206,7 @@ type Feedback struct {
 	At      time.Time  `cbor:"3,keyasint"`
 }
 
-// Contact is what a reader writes to people, and where they reach him.
+// Contact is what a reader writes to people, and where people reach the reader.
 type Contact struct {
 	Name    string    `cbor:"1,keyasint,omitempty"`
 	Email   string    `cbor:"2,keyasint,omitempty"`
@@ -224,7 +224,7 @@ type Wanted struct {
 	Setting string          `cbor:"6,keyasint,omitempty"`
 }
 
-// placed is the query of a reader who is on the page that he has selected something of, unless he says where he is.
+// placed is the query of a reader who is on the page that they have selected something of, unless they say where they are.
 func (w *Wanted) placed() search.Query {
 	q := w.Query
 	for _, s := range w.Context {

@@ -76,19 +76,19 @@ func (m Manager) open(ctx context.Context, project api.ProjectID, id string, pay
 	}
 	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		r.Code, r.Pause, err = refused.Status, refused.After, errors.New(refused.Say)
+		if r.gone() { // GitHub says so where issues are disabled, and people may enable them again: no receiver has left for good
+			r.Code = 0
+		}
 	}
 	r.err = err
 	return r
 }
 
-// issue is the text of an issue. It may be public, so it has neither the reader's name nor his address; what strangers
-// wrote calls nobody and links nowhere.
+// issue is the text of an issue. It may be public, so it has neither the reader's name nor their address, nor the thread's
+// id, with which anybody could go on in the conversation; what strangers wrote calls nobody and links nowhere.
 func issue(d *Data) string {
 	var b strings.Builder
 	b.WriteString("A reader of the documentation asks people for help:\n\n" + quoted(d.Contact.Message))
-	if d.Question.Link != "" {
-		b.WriteString("\nWho it is, for those who may see it: " + d.Question.Link + "\n")
-	}
 	b.WriteString("\n<details><summary>The conversation</summary>\n\n")
 	for _, s := range d.Conversation {
 		b.WriteString("**Question**\n\n" + quoted(s.Question) + "\n**Answer**\n\n" + quoted(s.Answer) + "\n")

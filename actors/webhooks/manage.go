@@ -17,6 +17,9 @@ const (
 	// Overlap is how long deliveries are signed with the old secret as well after a rotation, as a rule.
 	Overlap    = 24 * time.Hour
 	maxOverlap = 7 * 24 * time.Hour
+
+	// Paused is why a webhook is off that people have turned off.
+	Paused = "it was paused"
 )
 
 // Add adds a webhook, and gives the secret that deliveries are signed with: it is not shown again. What happens after
@@ -24,7 +27,7 @@ const (
 func (m Manager) Add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
 	w api.Webhook, secret string, err error) {
 	var problems []api.Problem
-	if say := m.Sender.CheckURL(address); say != "" && address != api.IssuesURL {
+	if say := m.Sender.CheckURL(address); say != "" {
 		problems = append(problems, api.Problem{Field: "url", Message: say})
 	}
 	for _, k := range kinds {
@@ -35,6 +38,18 @@ func (m Manager) Add(ctx context.Context, project api.ProjectID, address string,
 	if len(problems) > 0 {
 		return w, "", &api.InvalidError{Problems: problems}
 	}
+	return m.add(ctx, project, address, kinds, position)
+}
+
+// AddIssues adds the webhook by which a project's hand-overs become issues. It is not to be had by its address: with other
+// events it would fail for days at each of them, which hold back what comes behind.
+func (m Manager) AddIssues(ctx context.Context, project api.ProjectID, position uint64) (api.Webhook, error) {
+	w, _, err := m.add(ctx, project, api.IssuesURL, []api.EventKind{api.EventContactRequested}, position)
+	return w, err
+}
+
+func (m Manager) add(ctx context.Context, project api.ProjectID, address string, kinds []api.EventKind, position uint64) (
+	w api.Webhook, secret string, err error) {
 	if _, err := m.Catalog.Project(ctx, project); err != nil {
 		return w, "", api.Named(err, "project")
 	}
@@ -82,7 +97,7 @@ func (m Manager) Pause(ctx context.Context, id string, off bool) (api.Webhook, e
 	w, err := m.Catalog.ChangeWebhook(ctx, id, func(w *api.Webhook) {
 		w.Off, w.OffReason = off, ""
 		if off {
-			w.OffReason = "it was paused"
+			w.OffReason = Paused
 		}
 	})
 	if err != nil || off {

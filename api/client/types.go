@@ -151,6 +151,7 @@ type (
 		Email     string `json:"email,omitempty"`
 		FP        string `json:"fp,omitempty"`
 		ThreadKey string `json:"threadKey,omitempty"`
+		Public    bool   `json:"public,omitempty"` // the reader was told that it becomes an issue that others may read
 	}
 
 	// An Update is one run that re-indexes the documentation.

@@ -57,12 +57,13 @@ func (p *Problems) answer(m object) Answer {
 		ThreadKey: p.nullable("threadKey", m.get("threadKey"), length{max: MaxID})}
 }
 
-// A Contact is what a reader writes to people, at the answer with which he leaves.
+// A Contact is what a reader writes to people, at the answer with which they leave.
 type Contact struct {
 	Answer
-	Name  string
-	Email string
-	Text  string
+	Name   string
+	Email  string
+	Text   string
+	Public bool // the reader was told that it may become public
 }
 
 // What people who read it take in at a glance, and what addresses may have (RFC 5321).
@@ -83,6 +84,7 @@ func DecodeContact(raw []byte) (c Contact, err error) {
 	c.Text = ps.required("message", m.get("message"), length{min: 1, max: maxContact, trim: true, lines: true})
 	c.Name = ps.nullable("name", m.get("name"), length{max: maxPerson, trim: true})
 	c.Email = ps.nullable("email", m.get("email"), length{max: maxEmail, trim: true})
+	c.Public = ps.nullableBoolean("public", m.get("public"))
 	if c.Email != "" && !api.ValidMail(c.Email) {
 		ps.Add("email", "must be an email address such as ada@example.com")
 	}

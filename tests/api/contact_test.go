@@ -84,6 +84,10 @@ func TestAConversationReachesPeople(t *testing.T) {
 	}
 	set(`{"widget": {"contact": "form", "contactIssues": true}}`)
 	second := ask()
+	if err := cl.HandOver(t.Context(), p.Domain, second); err == nil || !strings.Contains(err.Error(), "others may read") {
+		t.Errorf("from a form that does not say so: %v", err)
+	}
+	second.Public = true
 	if err := cl.HandOver(t.Context(), p.Domain, second); err != nil {
 		t.Fatal(err)
 	}

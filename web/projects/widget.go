@@ -173,3 +173,9 @@ func widgetCommand(p api.Project) string {
 // Show is a setting of the widget that is shown; empty if it has none. The element says so too, so that the preview
 // takes nothing of what is stored.
 func (w widgetView) Show(name string) string { return w.Shown[name] }
+
+// Has reports whether a setting is shown that is there or not, and says nothing else.
+func (w widgetView) Has(name string) bool {
+	_, ok := w.Shown[name]
+	return ok
+}

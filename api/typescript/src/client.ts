@@ -227,7 +227,7 @@ export class Docent {
 
   /** handOver hands a conversation over to people, at an answer, if the project takes messages for them. */
   async handOver(domain: string, answer: Pick<WholeAnswer, "threadId" | "messageId"> & { threadKey?: string | undefined },
-    contact: Pick<Schemas["HandOver"], "message" | "name" | "email">, options: Call & { fp?: string | undefined } = {}): Promise<void> {
+    contact: Pick<Schemas["HandOver"], "message" | "name" | "email" | "public">, options: Call & { fp?: string | undefined } = {}): Promise<void> {
     const { threadId, messageId, threadKey } = answer;
     await this.api.POST("/discovery/v1/contact/{domain}", { params: { path: { domain } }, ...signalOf(options),
       body: { threadId, messageId, ...contact, threadKey: threadKey ?? null, ...(options.fp && { fp: options.fp }) } });

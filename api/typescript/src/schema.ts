@@ -2744,6 +2744,8 @@ export interface components {
             fp?: string | null;
             /** @description The thread's secret, where the project asks for it. */
             threadKey?: string | null;
+            /** @description The reader was told that it becomes an issue that others may read; `409` without it where `widget.contactIssues` is on. */
+            public?: boolean | null;
         };
         /**
          * @example {

@@ -53,6 +53,18 @@ func (o *Service) addWebhook(ctx context.Context, p WebhookParams) (made Outgoin
 	return made, err
 }
 
+func (o *Service) addIssues(ctx context.Context, project api.ProjectID) error {
+	var w api.Webhook
+	err := o.withJournal(ctx, func(j journal.Store) (err error) {
+		w, err = o.webhooks().AddIssues(ctx, project, j.Position())
+		return err
+	})
+	if err == nil {
+		o.changedWebhook(ctx, OpWebhookAdd, w)
+	}
+	return err
+}
+
 func (o *Service) webhooks() webhooks.Manager {
 	if o.server != nil {
 		return o.server.Hooks.Manager
@@ -83,20 +95,22 @@ func (o *Service) removeWebhook(ctx context.Context, p WebhookParams) error {
 	return err
 }
 
-// followIssues makes a project's hand-overs issues of its repository, or no longer, as its settings say.
+// followIssues makes a project's hand-overs issues of its repository, or no longer, as its settings say. A webhook that is
+// off goes on, but not one that people have paused: what waits for it becomes public.
 func (o *Service) followIssues(ctx context.Context, p api.Project) error {
 	hooks, err := o.stores.Catalog.Webhooks(ctx, p.ID)
 	if err != nil {
 		return err
 	}
 	i := slices.IndexFunc(hooks, func(w api.WebhookStatus) bool { return w.URL == api.IssuesURL })
-	switch {
-	case p.Widget.ContactIssues == (i >= 0):
-		return nil
-	case i >= 0:
-		return o.removeWebhook(ctx, WebhookParams{ID: hooks[i].ID})
+	switch on := p.Widget.ContactIssues; {
+	case on && i < 0:
+		return o.addIssues(ctx, p.ID)
+	case on && hooks[i].Off && hooks[i].OffReason != webhooks.Paused:
+		_, err = o.pauseWebhook(ctx, WebhookParams{ID: hooks[i].ID, Resume: true})
+	case !on && i >= 0:
+		err = o.removeWebhook(ctx, WebhookParams{ID: hooks[i].ID})
 	}
-	_, err = o.addWebhook(ctx, WebhookParams{Project: p.ID, URL: api.IssuesURL, Events: []api.EventKind{api.EventContactRequested}})
 	return err
 }
 

@@ -241,7 +241,7 @@ export class Conversation {
   }
 
   /** handOver hands the conversation over to people. */
-  async handOver(turn: Turn, contact: { message: string; name: string; email: string }) {
+  async handOver(turn: Turn, contact: { message: string; name: string; email: string; public: boolean }) {
     await this.api.handOver({ threadId: this.chat.threadId!, threadKey: this.chat.threadKey, messageId: turn.messageId!, ...contact });
     turn.contacted = true;
     this.#keep();

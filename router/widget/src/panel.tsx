@@ -396,7 +396,7 @@ function toPeople({ api, chat }: Conversation) {
 const chats: Record<string, [name: string, address: string]> = { chatgpt: ["ChatGPT", "https://chatgpt.com/?q="], claude: ["Claude", "https://claude.ai/new?q="] };
 
 /** elsewhere is a link that takes a question to a chat client, with the pages that answer it. */
-const elsewhere = (address: string, turn: Turn) => address + encodeURIComponent(`${turn.question}\n\n${turn.sources.map((s) => safeURL(s.url)).join("\n")}`.slice(0, 1500));
+const elsewhere = (address: string, turn: Turn) => address + encodeURIComponent(`${turn.question}\n\n${turn.sources.map((s) => safeURL(s.url)).join("\n")}`.slice(0, 1500).replace(/\p{Cs}/gu, "")); // half of a character cannot be encoded
 
 /** shared is the page's address with the question. */
 function shared(turn: Turn) {
@@ -421,7 +421,7 @@ function HandOver({ turn, talk, t }: { turn: Turn; talk: Conversation; t: String
     setSending(true);
     setProblem("");
     try {
-      await talk.handOver(turn, { message: String(values.get("message")), name: String(values.get("name")), email: String(values.get("email")) });
+      await talk.handOver(turn, { message: String(values.get("message")), name: String(values.get("name")), email: String(values.get("email")), public: talk.api.config.contactIssues });
     } catch (error) {
       setSending(false);
       setProblem(error instanceof Refusal ? error.message : t.failed);
