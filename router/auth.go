@@ -152,7 +152,7 @@ func (s *Server) keyOf(ctx context.Context, secret string, client netip.Addr, no
 			return api.Key{}, errBadKey
 		}
 		key.Org = p.Org
-		return key, nil
+		return usable(key, now, client)
 	}
 	kind, ok := api.ParseSecret(secret)
 	if !ok {
@@ -174,6 +174,11 @@ func (s *Server) keyByHash(ctx context.Context, hash [32]byte, client netip.Addr
 	case err != nil:
 		return api.Key{}, fmt.Errorf("look up the key: %w", err)
 	}
+	return usable(key, now, client)
+}
+
+// usable is a key, if it is good now and from there.
+func usable(key api.Key, now time.Time, client netip.Addr) (api.Key, error) {
 	switch err := key.Good(now, client); {
 	case errors.Is(err, api.ErrUnauthorized):
 		return api.Key{}, errBadKey

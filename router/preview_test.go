@@ -24,6 +24,15 @@ func TestThePreviewOfTheWidgetAsksForAWhile(t *testing.T) {
 	h.json(401, "POST", v2, key, ask)
 }
 
+// The keys of chats are for this process alone: nobody outside has the addresses that people in chats have here.
+func TestTheKeysOfChatsAreGoodFromNoOtherAddress(t *testing.T) {
+	h := build(t)
+	secret, p := bytes.Repeat([]byte{7}, 32), api.Project{ID: "acme"}
+	for _, in := range []api.Channel{api.ChannelSlack, api.ChannelDiscord} {
+		h.json(403, "POST", v2, ownkey.Chat(secret, in, p, h.clock.Now()), ask)
+	}
+}
+
 func TestTheOperatorsCommandsAskAndWorkWithoutAKey(t *testing.T) {
 	h := build(t)
 	secret, p := bytes.Repeat([]byte{7}, 32), api.Project{ID: "acme"}

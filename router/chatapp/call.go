@@ -35,7 +35,7 @@ type Call struct {
 type Error struct {
 	Status     int
 	Code       string
-	RetryAfter time.Duration // 0 if the same would be refused again
+	RetryAfter time.Duration // 0 if the same is not to be sent again
 }
 
 func (e *Error) Error() string { return "the chat refuses: " + e.Code }
@@ -96,7 +96,7 @@ func (c Call) once(ctx context.Context) error {
 	case resp.StatusCode == http.StatusTooManyRequests:
 		seconds, _ := strconv.ParseFloat(resp.Header.Get("Retry-After"), 64)
 		return &Error{Status: resp.StatusCode, Code: resp.Status, RetryAfter: max(time.Duration(seconds*float64(time.Second)), time.Second)}
-	case resp.StatusCode >= 500:
+	case resp.StatusCode >= 500 && c.Repeatable: // it may have been done all the same
 		return &Error{Status: resp.StatusCode, Code: resp.Status, RetryAfter: time.Second}
 	case resp.StatusCode >= 300:
 		return &Error{Status: resp.StatusCode, Code: resp.Status}

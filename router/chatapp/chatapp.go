@@ -25,10 +25,10 @@ import (
 const MaxQuestion = 4000
 
 const (
-	maxAtOnce = 64 // questions that one app answers at a time
-	patience  = 700 * time.Millisecond
-	every     = 2 * time.Second // between two looks at an answer that is being written
-	lastWords = 5 * time.Second // for what is being said when the server stops
+	maxAtOnce    = 64 // questions that one app answers at a time
+	showAfter    = 700 * time.Millisecond
+	showInterval = 2 * time.Second // between two looks at an answer that is being written
+	closeTimeout = 5 * time.Second // for what is being said when the server stops
 )
 
 // An App is the assistant in one kind of chat.
@@ -70,7 +70,7 @@ func (a *App) Go(f func(ctx context.Context)) bool {
 
 // Close waits a moment for what is being said, ends the rest, and waits for it.
 func (a *App) Close() error {
-	timer := time.AfterFunc(lastWords, a.cancel)
+	timer := time.AfterFunc(closeTimeout, a.cancel)
 	defer timer.Stop()
 	a.running.Wait()
 	a.cancel()
@@ -145,7 +145,7 @@ func (a *App) Ask(ctx context.Context, q Question, show func(text string) (pause
 	})
 	var text strings.Builder
 	shown := -1
-	look := time.NewTimer(patience)
+	look := time.NewTimer(showAfter)
 	defer look.Stop()
 	for {
 		select {
@@ -168,7 +168,7 @@ func (a *App) Ask(ctx context.Context, q Question, show func(text string) (pause
 				shown = text.Len()
 				pause = show(text.String())
 			}
-			look.Reset(max(every, pause))
+			look.Reset(max(showInterval, pause))
 		}
 	}
 }

@@ -132,13 +132,13 @@ func pieces(text string) (list []string) {
 		}
 	}
 	for line := range strings.Lines(text) {
-		const most = maxSection - 8 // of code the ends
+		const maxPiece = maxSection - 8 // of code the ends
 		for line != "" {
 			n := utf8.RuneCountInString(line)
-			if size > 4 && size+n > most {
+			if size > 4 && size+n > maxPiece {
 				end()
 			}
-			head := brief.Runes(line, most, "")
+			head := brief.Runes(line, maxPiece, "")
 			if head == line && strings.HasPrefix(line, "```") {
 				code = !code
 			}

@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"bufio"
 	"bytes"
 	"fmt"
+	"html"
 	"io"
 	"regexp"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/extension"
 	tables "github.com/yuin/goldmark/extension/ast"
+	renderer "github.com/yuin/goldmark/renderer/html"
 	"github.com/yuin/goldmark/text"
 )
 
@@ -25,20 +28,33 @@ type Markdown struct {
 }
 
 // NewMarkdown returns a writer that shows Markdown on w if it is a terminal with colors, and one that leaves it as it is if
-// not.
+// not. No terminal gets what it would act on.
 func NewMarkdown(w io.Writer) io.WriteCloser {
-	if Colors(w) {
+	switch {
+	case Colors(w):
 		return &Markdown{w: w}
+	case Terminal(w):
+		return plain{w}
 	}
 	return unchanged{w}
 }
+
+// plain takes whole characters, as answers come.
+type plain struct{ w io.Writer }
+
+func (p plain) Write(text []byte) (int, error) {
+	_, err := io.WriteString(p.w, PlainText(string(text)))
+	return len(text), err
+}
+
+func (plain) Close() error { return nil }
 
 type unchanged struct{ io.Writer }
 
 func (unchanged) Close() error { return nil }
 
-// mostBlock is the longest block that is parsed.
-const mostBlock = 16 << 10
+// maxBlock is the longest block that is parsed.
+const maxBlock = 16 << 10
 
 // Write takes Markdown.
 func (m *Markdown) Write(p []byte) (int, error) {
@@ -82,7 +98,7 @@ func blockEnd(src []byte) int {
 		empty = trimmed == "" && (at > 0 || empty)
 		at += len(line)
 	}
-	if at > mostBlock {
+	if at > maxBlock {
 		return at
 	}
 	return 0
@@ -93,7 +109,7 @@ func (m *Markdown) show(src []byte) error {
 		return nil
 	}
 	shown := PlainText(string(src))
-	if len(src) <= mostBlock {
+	if len(src) <= maxBlock {
 		src = []byte(shown)
 		p := &painter{src: src}
 		p.blocks(terminalParser.Parse(text.NewReader(src)), "")
@@ -230,7 +246,11 @@ func (p *painter) inline(parent ast.Node) string {
 	for n := parent.FirstChild(); n != nil; n = n.NextSibling() {
 		switch n := n.(type) {
 		case *ast.Text:
-			b.Write(n.Value(p.src))
+			if value := n.Value(p.src); n.IsRaw() { // code
+				b.Write(value)
+			} else {
+				b.WriteString(meant(value))
+			}
 			if n.SoftLineBreak() || n.HardLineBreak() {
 				b.WriteByte('\n')
 			}
@@ -259,6 +279,15 @@ func (p *painter) inline(parent ast.Node) string {
 		}
 	}
 	return b.String()
+}
+
+// meant is a text of Markdown without its escapes and entities, which may stand for what a terminal would act on.
+func meant(markdown []byte) string {
+	var b bytes.Buffer
+	w := bufio.NewWriter(&b)
+	renderer.DefaultWriter.Write(w, markdown) // as HTML
+	_ = w.Flush()                             // to memory
+	return PlainText(html.UnescapeString(b.String()))
 }
 
 // PlainText takes out what a terminal would act on.

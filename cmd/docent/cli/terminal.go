@@ -22,10 +22,13 @@ func Colors(w io.Writer) bool {
 	return os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && Terminal(w)
 }
 
-// WriteDiff writes a diff, with colors on a terminal.
+// WriteDiff writes a diff, with colors on a terminal that may have them. No terminal gets what it would act on.
 func WriteDiff(w io.Writer, diff string) error {
-	if Colors(w) {
+	switch {
+	case Colors(w):
 		diff = coloredDiff(diff)
+	case Terminal(w):
+		diff = PlainText(diff)
 	}
 	_, err := io.WriteString(w, diff)
 	return err

@@ -31,6 +31,8 @@ func TestMarkdownIsShownAsATerminalCan(t *testing.T) {
 		"> said\n> so\n":                                                  "│ said\n│ so\n",
 		"| a | bb |\n| --- | --- |\n| ccc | `d` |\n":                      "[1ma[22m    [1mbb[22m\nccc  [36md[39m\n",
 		"a\x1b[2Jb \x07c\n":                                               "a[2Jb c\n",
+		"snake\\_case, a &amp; b, `c\\_d &amp;`\n":                        "snake_case, a & b, [36mc\\_d &amp;[39m\n",
+		"\\&amp; &#27;[2J &lt;b&gt; &#x9b;2J\n":                           "&amp; [2J <b> 2J\n",
 		"First.\n\nSecond.\n\n\n- a\n- b\n\n  more\n\n":                   "First.\n\nSecond.\n\n• a\n\n• b\n\n  more\n",
 	} {
 		if got := shown(t, src); got != want {
@@ -55,7 +57,7 @@ func TestABlockIsShownWhenItIsWhole(t *testing.T) {
 			t.Errorf("after %q there is %q", step.write, b.String())
 		}
 	}
-	long := strings.Repeat("x", mostBlock+2)
+	long := strings.Repeat("x", maxBlock+2)
 	if got := shown(t, long, " end"); got != long+"\n\nend\n" && got != long+"\n\n end\n" {
 		t.Errorf("a long block is shown in %d bytes", len(got))
 	}

@@ -82,23 +82,25 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	return cmd
 }
 
+// printSources prints what stands beside an answer, of which nothing may act on a terminal: pages are written by others.
 func printSources(w io.Writer, a client.Answer) {
+	line := cli.PlainLine
 	if len(a.Sources) > 0 {
 		fmt.Fprintln(w, "\nSources:")
 		for i, s := range a.Sources {
-			fmt.Fprintf(w, "  [%d] %s  %s\n", i+1, s.Title, s.URL)
+			fmt.Fprintf(w, "  [%d] %s  %s\n", i+1, line(s.Title), line(s.URL))
 		}
 	}
 	if len(a.Cards) > 0 {
 		fmt.Fprintln(w, "\nSee also:")
 		for _, c := range a.Cards {
-			fmt.Fprintf(w, "  %s  %s\n      %s\n", c.Title, c.URL, c.Excerpt)
+			fmt.Fprintf(w, "  %s  %s\n      %s\n", line(c.Title), line(c.URL), line(c.Excerpt))
 		}
 	}
 	if len(a.Suggestions) > 0 {
 		fmt.Fprintln(w, "\nYou can also ask:")
 		for _, s := range a.Suggestions {
-			fmt.Fprintf(w, "  %s\n", s.Text)
+			fmt.Fprintf(w, "  %s\n", line(s.Text))
 		}
 	}
 	fmt.Fprintf(w, "\nThread: %s\n", a.ThreadID)
