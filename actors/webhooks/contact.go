@@ -76,7 +76,7 @@ func (m Manager) open(ctx context.Context, project api.ProjectID, id string, pay
 	}
 	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		r.Code, r.Pause, err = refused.Status, refused.After, errors.New(refused.Say)
-		if r.gone() { // GitHub says so where issues are disabled, and people may enable them again: no receiver has left for good
+		if r.gone() { // GitHub says so where issues are disabled, and people may enable them again: no receiver has left permanently
 			r.Code = 0
 		}
 	}
