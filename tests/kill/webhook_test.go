@@ -84,6 +84,8 @@ func journaledFacts(t *testing.T, data, url string) []fact {
 				if ev.Feedback.Rating == api.RatedDown {
 					add("answer.rated_down", name, string(ev.Turn), ev.Feedback.At)
 				}
+			case thread.HandedOver:
+				add("contact.requested", name, string(ev.Turn), ev.Contact.At)
 			}
 		}
 		return true
@@ -230,6 +232,10 @@ func (u *hookUser) ask(ctx context.Context, question string) {
 		u.post(ctx, u.p.Assistant, "/discovery/v1/feedback/"+u.p.Domain,
 			map[string]string{"threadId": a.ThreadID, "messageId": a.MessageID, "rating": rating, "comment": "because"}, nil)
 	}
+	if u.random.IntN(4) == 0 {
+		u.post(ctx, u.p.Assistant, "/discovery/v1/contact/"+u.p.Domain,
+			map[string]string{"threadId": a.ThreadID, "messageId": a.MessageID, "message": "Please call."}, nil)
+	}
 }
 
 // settlePulls merges and closes pull requests by command.
@@ -251,7 +257,7 @@ func settlePulls(ctx context.Context, t *testing.T, data string, p harness.Proje
 }
 
 // TestWebhooksSurviveKills kills the real server at random moments while jobs run, pull requests are merged and closed, questions
-// go unanswered and answers are rated, and while receivers fail, stall and break off. A person is impatient and has things sent again.
+// go unanswered, answers are rated, and conversations are handed over, and while receivers fail, stall and break off. A person is impatient and has things sent again.
 // In the end each receiver that is there has got all that the journal holds, and nothing else, in order.
 func TestWebhooksSurviveKills(t *testing.T) {
 	if testing.Short() {
@@ -265,7 +271,8 @@ func TestWebhooksSurviveKills(t *testing.T) {
 	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, map[string]string{
 		"index.md":   "---\ntitle: Home\n---\n\nThe harbour has three piers and a lighthouse.\n",
 		"ferries.md": "---\ntitle: Ferries\n---\n\n# Ferries\n\nThe ferry to the island leaves every hour from pier two.\n",
-	}), "--limit-key-month", harness.Plentiful, "--limit-org-hour", harness.Plentiful, "--limit-ip-day", harness.Plentiful, "--limit-project-hour", harness.Plentiful)
+	}), "--limit-key-month", harness.Plentiful, "--limit-org-hour", harness.Plentiful, "--limit-ip-day", harness.Plentiful, "--limit-project-hour", harness.Plentiful,
+		"--file", harness.SettingsFile(t, `{"widget": {"contact": "form"}}`))
 	holdJournal(t, data)
 	server := harness.NewServer(t, data, "--config", config)
 	// A weekly report takes a week: TestTasksSurviveKills has one that is due.
