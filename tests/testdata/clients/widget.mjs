@@ -170,11 +170,20 @@ async function accessible(name, page) {
   const sent = page.waitForRequest((r) => r.method() === "POST" && r.url().includes("/v1/contact/"));
   await page.keyboard.press("Enter");
   const body = (await sent).postDataJSON();
-  check("what is sent", body.message === "Is there a price list?" && body.email === "ada@example.org" && /^thr_/.test(body.threadId) && /^msg_/.test(body.messageId), body);
+  check("what is sent", body.message === "Is there a price list?" && body.email === "ada@example.org" && body.public === false && /^thr_/.test(body.threadId) && /^msg_/.test(body.messageId), body);
   await page.getByText("Your message was sent.").waitFor();
   check("it is said to who hears", await page.getByText("Your message was sent.").evaluate((e) => e.getRootNode().activeElement === e));
   check("it is sent once", await hand.count() === 0);
   await accessible(`${name}, handed over`, page);
+  await context.close();
+}
+
+// A question is cut where it goes to another client, also amid a character.
+{
+  const { context, page } = await visit("a long question", {}, { "data-open-in": "claude" });
+  await page.evaluate(() => document.querySelector("docent-assistant").open(`${"x".repeat(1499)}\u{1f600}`));
+  const href = await page.getByRole("link", { name: "Open in Claude" }).getAttribute("href");
+  check("a long question goes elsewhere", href === `https://claude.ai/new?q=${"x".repeat(1499)}`, href);
   await context.close();
 }
 
