@@ -56,13 +56,16 @@ type Deps struct {
 // A Slack connects the projects that have an app in a workspace.
 type Slack struct {
 	Deps
-	seen *lru.Cache[string, struct{}] // events that are being answered, or were
+	seen    *lru.Cache[string, struct{}] // events that are being answered, or were
+	leaving context.Context
+	Leave   context.CancelFunc // ends what is taken in, before the API refuses it: Slack delivers it to the next process
 }
 
 // New makes a Slack. It connects with Wake.
 func New(deps Deps) *Slack {
 	seen, _ := lru.New[string, struct{}](maxSeen) // its error is for a size below 1
-	return &Slack{Deps: deps, seen: seen}
+	leaving, leave := context.WithCancel(context.Background())
+	return &Slack{Deps: deps, seen: seen, leaving: leaving, Leave: leave}
 }
 
 // Wake has the apps of all projects connected from now on.
@@ -90,7 +93,7 @@ func (s *Slack) connect(id api.ProjectID) func(context.Context, int) (time.Durat
 	return func(ctx context.Context, _ int) (time.Duration, error) {
 		p, err := s.Project(ctx, id)
 		switch {
-		case errors.Is(err, api.ErrNotFound), err == nil && !p.Chats.Slack.On():
+		case errors.Is(err, api.ErrNotFound), err == nil && !p.Chats.Slack.On(), s.leaving.Err() != nil:
 			return task.Done, nil
 		case err != nil:
 			return 0, err
@@ -123,6 +126,7 @@ func (s *Slack) connect(id api.ProjectID) func(context.Context, int) (time.Durat
 func (s session) listen(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	defer context.AfterFunc(s.leaving, cancel)()
 	for {
 		conn, err := s.dial(ctx)
 		if err != nil {
@@ -177,9 +181,7 @@ func (s session) watch(ctx context.Context, conn *websocket.Conn, replace <-chan
 }
 
 func (s session) dial(ctx context.Context) (*websocket.Conn, error) {
-	var opened struct {
-		URL string `json:"url"`
-	}
+	var opened struct{ URL string }
 	if err := call(ctx, s.URL, s.app, "apps.connections.open", object{}, &opened, 1); err != nil {
 		return nil, err
 	}
@@ -201,17 +203,19 @@ type envelope struct {
 	Payload json.RawMessage `json:"payload"`
 }
 
-// read reads a connection to its end. Replace is called when another one is to take its place.
+// read reads a connection to its end. Replace is called when another one is to take its place. After ctx it takes nothing
+// more, and the connection stays until what was taken is acknowledged.
 func (s session) read(ctx context.Context, conn *websocket.Conn, replace func()) error {
-	ctx, cancel := context.WithCancel(ctx)
+	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(2*ackWithin, cancel) })()
 	for {
-		_, text, err := conn.Read(ctx)
+		_, text, err := conn.Read(reading)
 		if err != nil {
 			return fmt.Errorf("read from Slack: %w", err)
 		}
 		var e envelope
-		if json.Unmarshal(text, &e) != nil {
+		if json.Unmarshal(text, &e) != nil || ctx.Err() != nil {
 			continue
 		}
 		ack := sync.OnceFunc(func() {
@@ -280,9 +284,7 @@ func (s session) event(payload json.RawMessage, ack func()) {
 func (s session) answer(ctx context.Context, e *event, text string, ack func()) {
 	m := &e.Event
 	thread := cmp.Or(m.Thread, m.At)
-	late, cancel := context.WithTimeout(ctx, ackWithin)
-	defer cancel()
-	background.Go("router/slack.ack", func() { <-late.Done(); ack() })
+	late := time.AfterFunc(ackWithin, ack)
 	posted := "" // the message that the answer is written into
 	say := func(what object, again int) error {
 		method := "chat.postMessage"
@@ -307,13 +309,16 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 		} else {
 			text = mrkdwn(text) + " …"
 		}
-		var limited *chatapp.Error
-		if err := say(message(text), 1); errors.As(err, &limited) {
+		if limited, is := errors.AsType[*chatapp.Error](say(message(text), 1)); is {
 			return limited.RetryAfter
 		}
 		return 0
 	})
 	final := answered(answer, chatapp.MayRate(s.project))
+	if err != nil && s.leaving.Err() != nil && posted == "" && late.Stop() { // the next process answers: nobody was told yet
+		s.seen.Remove(e.ID)
+		return
+	}
 	if err != nil {
 		s.Log.Warn("a question in a chat has no answer", "project", s.project.ID, "error", err)
 		final = message(escaper.Replace(chatapp.Say(err)))
@@ -321,6 +326,7 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 	if err := say(final, tries); err != nil {
 		s.Log.Error("an answer could not be sent to a chat", "project", s.project.ID, "thread", answer.ThreadID, "error", err)
 	}
+	ack()
 }
 
 type named struct {
@@ -391,9 +397,7 @@ func Check(ctx context.Context, base, app, bot string) (team string, err error) 
 	if err := call(ctx, base, app, "apps.connections.open", object{}, nil, 1); err != nil {
 		return "", fmt.Errorf("the app-level token is refused: %w", err)
 	}
-	var is struct {
-		Team string `json:"team"`
-	}
+	var is struct{ Team string }
 	if err := call(ctx, base, bot, "auth.test", object{}, &is, 1); err != nil {
 		return "", fmt.Errorf("the bot token is refused: %w", err)
 	}

@@ -22,13 +22,11 @@ const (
 var (
 	escaper   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 	unescaper = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">")
-
-	control = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`) // what Slack makes of links, people, and channels
-
-	fence   = regexp.MustCompile("^\\s*(?:```|~~~)")
-	heading = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*$`)
-	bullet  = regexp.MustCompile(`^(\s*)[-*+]\s+`)
-	spans   = regexp.MustCompile("`[^`]+`|!?\\[([^\\]]*)\\]\\(([^()\\s]+(?:\\([^()\\s]*\\)[^()\\s]*)*)(?:\\s+\"[^\"]*\")?\\)|\\*\\*([^*]+)\\*\\*|__([^_]+)__|~~([^~]+)~~|\\*([^*\\s][^*]*)\\*")
+	control   = regexp.MustCompile(`<([^<>|]*)(?:\|([^<>]*))?>`) // what Slack makes of links, people, and channels
+	fence     = regexp.MustCompile("^\\s*(?:```|~~~)")
+	heading   = regexp.MustCompile(`^#{1,6}\s+(.*?)\s*#*$`)
+	bullet    = regexp.MustCompile(`^(\s*)[-*+]\s+`)
+	spans     = regexp.MustCompile("`[^`]+`|!?\\[([^\\]]*)\\]\\(([^()\\s]+(?:\\([^()\\s]*\\)[^()\\s]*)*)(?:\\s+\"[^\"]*\")?\\)|\\*\\*([^*]+)\\*\\*|__([^_]+)__|~~([^~]+)~~|\\*([^*\\s][^*]*)\\*")
 )
 
 // asked is the text of a message as its writer sees it, without the name of who is asked.

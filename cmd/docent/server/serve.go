@@ -509,6 +509,7 @@ func (a *Server) serve(ctx context.Context, listener net.Listener) (err error) {
 		return a.givenUp()
 	}
 	a.leaving()
+	a.chats.slack.Leave()
 	drain, cancel := context.WithTimeout(context.Background(), a.config.DrainTimeout.Duration)
 	defer cancel()
 	a.drained(drain, server, listener)
