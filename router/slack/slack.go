@@ -208,7 +208,7 @@ type envelope struct {
 func (s session) read(ctx context.Context, conn *websocket.Conn, replace func()) error {
 	reading, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(2*ackWithin, cancel) })()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(3*ackWithin, cancel) })()
 	for {
 		_, text, err := conn.Read(reading)
 		if err != nil {
@@ -219,7 +219,7 @@ func (s session) read(ctx context.Context, conn *websocket.Conn, replace func())
 			continue
 		}
 		ack := sync.OnceFunc(func() {
-			ctx, cancel := context.WithTimeout(ctx, callTime)
+			ctx, cancel := context.WithTimeout(reading, callTime)
 			defer cancel()
 			answer, _ := json.Marshal(map[string]string{"envelope_id": e.ID})
 			_ = conn.Write(ctx, websocket.MessageText, answer) // what did not arrive comes again

@@ -76,6 +76,7 @@ func mention(t *testing.T, conn *websocket.Conn, id string) {
 // A question that is begun when the process stops is acknowledged, though its connection is not wanted any more; one that
 // comes after that is left to the next process.
 func TestWhatIsTakenIsAcknowledgedAndNothingIsTakenAnyMore(t *testing.T) {
+	t.Parallel()
 	asked, over := make(chan bool, 8), make(chan bool)
 	s, conn, acks, _ := joined(t, func(w http.ResponseWriter, req *http.Request) {
 		asked <- true
@@ -100,6 +101,7 @@ func TestWhatIsTakenIsAcknowledgedAndNothingIsTakenAnyMore(t *testing.T) {
 
 // What the API refuses because the process stops is left to the next one, and nobody is told.
 func TestAQuestionThatComesTooLateIsLeftToTheNextProcess(t *testing.T) {
+	t.Parallel()
 	var s session
 	ready := make(chan bool)
 	s, conn, acks, calls := joined(t, func(w http.ResponseWriter, req *http.Request) {
