@@ -122,12 +122,12 @@ func (s *Store) RotateKey(ctx context.Context, id api.KeyID, follow func(api.Key
 			return err
 		}
 		now := s.db.Now()
+		if key.RevokedAt != nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
+			return database.Conflict("this key has ended: make a new one")
+		}
 		if key.RotatedTo != "" {
 			return database.Conflict("this key was rotated already: its successor is %s, and it ends at %s. If you have not seen "+
 				"the successor's secret, rotate the successor", key.RotatedTo, key.ExpiresAt.UTC().Format(time.RFC3339))
-		}
-		if key.RevokedAt != nil || key.ExpiresAt != nil && !now.Before(*key.ExpiresAt) {
-			return database.Conflict("this key has ended: make a new one")
 		}
 		var hash [32]byte
 		next, hash = follow(key)
