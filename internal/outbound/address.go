@@ -190,8 +190,13 @@ func failure(err error) string {
 	case errors.As(err, &dns):
 		return "the name " + dns.Name + " leads nowhere"
 	}
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		err = inner.Err // without the address, which may hold a token
+	return Cause(err).Error()
+}
+
+// Cause is an error of a request without the address, which url.Error repeats and which may hold a token.
+func Cause(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
 	}
-	return err.Error()
+	return err
 }

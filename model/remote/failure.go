@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
 	"docent/internal/brief"
+	"docent/internal/outbound"
 	"docent/model"
 )
 
@@ -72,10 +72,7 @@ var (
 
 // clean is an error as it may be shown: without the key and the address, in one short line.
 func (r *Model) clean(err error) string {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
-	s := err.Error()
+	s := outbound.Cause(err).Error()
 	if key := r.key(); key != "" {
 		s = strings.ReplaceAll(s, key, "[key]")
 	}

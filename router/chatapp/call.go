@@ -9,11 +9,11 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"time"
 
 	"docent/internal/backoff"
+	"docent/internal/outbound"
 )
 
 const (
@@ -88,7 +88,7 @@ func (c Call) once(ctx context.Context) error {
 	}
 	resp, err := direct.Do(req)
 	if err != nil {
-		return Hidden(err)
+		return outbound.Cause(err)
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
@@ -107,12 +107,4 @@ func (c Call) once(ctx context.Context) error {
 		return fmt.Errorf("read the chat's answer: %w", err)
 	}
 	return nil
-}
-
-// Hidden is an error without the address, which may hold a token.
-func Hidden(err error) error {
-	if inner, ok := errors.AsType[*url.Error](err); ok {
-		return inner.Err
-	}
-	return err
 }

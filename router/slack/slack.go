@@ -23,6 +23,7 @@ import (
 
 	"docent/api"
 	"docent/internal/background"
+	"docent/internal/outbound"
 	"docent/internal/task"
 	"docent/router/chatapp"
 )
@@ -189,7 +190,7 @@ func (s session) dial(ctx context.Context) (*websocket.Conn, error) {
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, opened.URL, nil)
 	if err != nil {
-		return nil, fmt.Errorf("connect to Slack: %w", chatapp.Hidden(err)) // the address has a ticket
+		return nil, fmt.Errorf("connect to Slack: %w", outbound.Cause(err)) // the address has a ticket
 	}
 	conn.SetReadLimit(maxMessage)
 	return conn, nil

@@ -117,9 +117,7 @@ func siteFailure(err error) string {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		return "it does not answer"
 	}
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		err = u.Err
-	}
+	err = outbound.Cause(err)
 	if _, ok := errors.AsType[*net.OpError](err); ok {
 		return "it cannot be reached"
 	}

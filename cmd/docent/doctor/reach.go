@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"docent/internal/outbound"
 )
 
 // A Way is how clients reach a server.
@@ -86,15 +88,7 @@ func unreached(address string, err error) Finding {
 		return Doubt("make a DNS record for "+host+" or correct public_url", "the name %s is not known here", host)
 	}
 	// Behind a firewall a machine may not reach its own public address, and clients do all the same.
-	return Doubt("curl -v "+address+"/healthz from where clients are", "%s cannot be reached from this machine: %v", address, cause(err))
-}
-
-// cause is an error without the address that url.Error repeats.
-func cause(err error) error {
-	if u, ok := errors.AsType[*url.Error](err); ok {
-		return u.Err
-	}
-	return err
+	return Doubt("curl -v "+address+"/healthz from where clients are", "%s cannot be reached from this machine: %v", address, outbound.Cause(err))
 }
 
 // streamed says whether parts arrived when they were written.
@@ -148,7 +142,7 @@ func Certificate(ctx context.Context, address string, now time.Time) Finding {
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: u.Hostname(), InsecureSkipVerify: true}} //nolint:gosec // nothing is sent
 	conn, err := dialer.DialContext(ctx, "tcp", net.JoinHostPort(u.Hostname(), port))
 	if err != nil {
-		return Left("%s cannot be reached: %v", address, cause(err))
+		return Left("%s cannot be reached: %v", address, outbound.Cause(err))
 	}
 	defer conn.Close()
 	secured, ok := conn.(*tls.Conn)
