@@ -82,23 +82,12 @@ func (r readRow) key() []string {
 }
 
 func (s *Store) writeReads(ctx context.Context, _ bool) error {
-	now := s.db.Now()
-	rows, sweep := s.reads.take(now)
+	rows, sweep := s.reads.take(s.db.Now())
 	if len(rows) == 0 {
 		return nil
 	}
-	err := s.db.InTx(ctx, "count what agents read", func(ctx context.Context, tx bun.Tx) error {
-		for chunk := range slices.Chunk(rows, 512) {
-			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT (project_id, at, page, way) DO UPDATE").
-				Set("reads = rd.reads + EXCLUDED.reads").Exec(ctx); err != nil {
-				return err
-			}
-		}
-		if !sweep {
-			return nil
-		}
-		_, err := tx.NewDelete().Model((*readRow)(nil)).Where("at < ?", now.Add(-searchKeep).UnixMilli()).Exec(ctx)
-		return err
+	err := writeRows(ctx, s, "count what agents read", rows, sweep, func(insert *bun.InsertQuery) *bun.InsertQuery {
+		return insert.On("CONFLICT (project_id, at, page, way) DO UPDATE").Set("reads = rd.reads + EXCLUDED.reads")
 	})
 	if err == nil {
 		return nil

@@ -164,23 +164,31 @@ func (s *Store) writeSearches(ctx context.Context, all bool) error {
 		return nil
 	}
 	sweep := s.searched.due(now)
-	err := s.db.InTx(ctx, "count searches", func(ctx context.Context, tx bun.Tx) error {
+	err := writeRows(ctx, s, "count searches", rows, sweep, func(insert *bun.InsertQuery) *bun.InsertQuery {
+		return insert.On("CONFLICT DO NOTHING")
+	})
+	if err != nil {
+		s.searched.back(rows)
+	}
+	return err
+}
+
+// writeRows inserts rows that waited in memory, as insert says, and removes those of their table that are too old if sweep is
+// set.
+func writeRows[T any](ctx context.Context, s *Store, what string, rows []T, sweep bool,
+	insert func(*bun.InsertQuery) *bun.InsertQuery) error {
+	return s.db.InTx(ctx, what, func(ctx context.Context, tx bun.Tx) error {
 		for chunk := range slices.Chunk(rows, 512) {
-			if _, err := tx.NewInsert().Model(&chunk).On("CONFLICT DO NOTHING").Exec(ctx); err != nil {
+			if _, err := insert(tx.NewInsert().Model(&chunk)).Exec(ctx); err != nil {
 				return err
 			}
 		}
 		if !sweep {
 			return nil
 		}
-		_, err := tx.NewDelete().Model((*searchRow)(nil)).Where("at < ?", now.Add(-searchKeep).UnixMilli()).Exec(ctx)
+		_, err := tx.NewDelete().Model((*T)(nil)).Where("at < ?", s.db.Now().Add(-searchKeep).UnixMilli()).Exec(ctx)
 		return err
 	})
-	if err != nil {
-		s.searched.back(rows)
-		return err
-	}
-	return nil
 }
 
 // SearchesWithoutResult lists what was searched for in a project and, the last time, not found: the most frequent first.
