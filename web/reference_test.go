@@ -12,7 +12,7 @@ func TestThePageOfTheAPIHasAllOfIt(t *testing.T) {
 	t.Parallel()
 	h := build(t)
 	page, _ := h.browser().text(200, "/api")
-	if _, sent := h.fetchRaw("/api", "gzip"); len(sent) > 62_000 {
+	if _, sent := h.fetchRaw("/api", "gzip"); len(sent) > 60_000 {
 		t.Errorf("the page weighs %d bytes", len(sent))
 	} else {
 		t.Logf("the page has %d bytes, and %d as they are sent", len(page), len(sent))

@@ -1054,10 +1054,10 @@ export interface paths {
         put?: never;
         /**
          * Ask as clients of OpenAI's Responses do
-         * @description For programs that know OpenAI's Responses: the model is the project's domain. `input` is the question, or messages of which the last is the question. Messages
-         *     before it are the conversation so far, unless `previous_response_id` is an answer's `id`, or `metadata.thread_id` names a thread: then the question goes on in
-         *     that thread as it stands. `instructions` and system messages are shown to a language model as context; they set no rules. The pages that the answer cites are
-         *     a list at the end of the text, and its `annotations`. Settings of a model, tools and unknown fields are passed over; stored answers are not read by their `id`.
+         * @description For programs that know OpenAI's Responses. `model` is the project's domain, and `input` the question, or messages that end with it. Messages before it are
+         *     the conversation, unless `previous_response_id`, an answer's `id`, or `metadata.thread_id` names a thread in which the question goes on. `instructions` and
+         *     system messages are context for a language model; they set no rules. The cited pages are a list at the end of the text, and its `annotations`. Settings of a
+         *     model, tools and unknown fields are passed over; answers are not read by `id`.
          */
         post: operations["createResponse"];
         delete?: never;
@@ -1486,7 +1486,7 @@ export interface webhooks {
         put?: never;
         /**
          * A reader hands a conversation over to people
-         * @description With what the reader writes, and the conversation.
+         * @description With the reader's message and the conversation.
          */
         post: operations["onContactRequested"];
         delete?: never;
