@@ -14,11 +14,8 @@ import (
 // The cases of shared/cases that ask for an edit: what stands in which files afterwards, and what is said.
 func TestCasesAreEdited(t *testing.T) {
 	t.Parallel()
-	need.Everything(t, "reads the cases of shared/cases")
 	const root = "../../shared/cases"
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("there are no cases beside the checkout")
-	}
+	need.Peer(t, "reads the cases of shared/cases", "a checkout with shared beside it", root)
 	for _, c := range []struct {
 		dir, prompt string
 		changed     [][3]string // a file, and what of it becomes what; nothing else of it changes

@@ -123,12 +123,9 @@ var sourceCases = []sourceCase{
 
 // What a small source of each generator holds is found, shown and left out as that generator does.
 func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
-	need.Everything(t, "reads the cases of shared/cases")
 	t.Parallel()
 	root := "../../../shared/cases"
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("there are no cases beside the checkout")
-	}
+	need.Peer(t, "reads the cases of shared/cases", "a checkout with shared beside it", root)
 	held := 0
 	for _, c := range sourceCases {
 		dir := filepath.Join(root, c.dir)
@@ -148,12 +145,9 @@ func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
 
 // C28: a page that was deleted is neither found nor listed nor answered, nor quoted again in a conversation that quoted it.
 func TestADeletedPageIsAnsweredNoMore(t *testing.T) {
-	need.Everything(t, "reads the cases of shared/cases")
 	t.Parallel()
 	const root, question = "../../../shared/cases/C28-deleted-page/site", "What is the fax number?"
-	if _, err := os.Stat(root); err != nil {
-		t.Skip("there are no cases beside the checkout")
-	}
+	need.Peer(t, "reads the cases of shared/cases", "a checkout with shared beside it", root)
 	a, p, tree := newAsker(t), api.Project{ID: "case"}, folder(t, root)
 	a.indexed["case"] = true
 	var history []model.Message
