@@ -51,7 +51,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 
 		"partOf": partOf, "percentOf": PercentOf, "cut": Shorten, "outside": outside,
 		"join":  func(words []string) string { return strings.Join(words, " ") },
-		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge,
+		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge, "jobState": JobState,
 	}).ParseFS(templates.Files, "*.html"))
 })
 

@@ -45,6 +45,32 @@ func gapBadge(state api.GapState) string {
 // A Badge is a word that stands out.
 type Badge struct{ Text, Class string }
 
+// JobState is a job's state, in a word, and the class of its badge.
+func JobState(r api.JobRow) Badge {
+	switch {
+	case r.Job.Status == api.JobActive:
+		return Badge{Text: "working", Class: "info"}
+	case r.Halt == api.HaltInterrupted:
+		return Badge{Text: "cancelled", Class: ""}
+	case r.Job.Status == api.JobFailed:
+		return Badge{Text: "failed", Class: "bad"}
+	}
+	switch r.Job.Outcome {
+	case api.OutcomeChanged:
+		if r.DryRun {
+			return Badge{Text: "tried", Class: "ok"}
+		}
+		return Badge{Text: "changed", Class: "ok"}
+	case api.OutcomeNothingToDo:
+		return Badge{Text: "nothing to do", Class: ""}
+	case api.OutcomeNotUnderstood:
+		return Badge{Text: "not understood", Class: "warn"}
+	case api.OutcomeNeedsDetail:
+		return Badge{Text: "needs detail", Class: "warn"}
+	}
+	return Badge{Text: "completed", Class: "ok"}
+}
+
 // AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 if there were
 // none.
 func AnsweredPercent(d catalog.Day) int {

@@ -99,7 +99,7 @@ func became(b job.Became) (result console.Badge, said, commit string) {
 	case job.GivenUp:
 		result = console.Badge{Text: "failed", Class: "bad"}
 	case job.EndedWell:
-		result = stateOf(api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: b.Outcome}})
+		result = console.JobState(api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: b.Outcome}})
 	default:
 		result = console.Badge{Text: "sent", Class: ""}
 	}
