@@ -310,7 +310,7 @@ func TestAConflictSaysWhatToDo(t *testing.T) {
 	b := h.visitor("editor")
 	res := b.send("/pulls/"+id+"/merge", url.Values{"token": {b.token(b.open("/pulls/" + id))}})
 	page := bodyOf(t, res)
-	for _, want := range []string{"cannot be merged as it is", "<code>docs/a.md</code>", jobsOfAcme + "/" + string(of) + "#message",
+	for _, want := range []string{"Can&#39;t merge", "<code>docs/a.md</code>", jobsOfAcme + "/" + string(of) + "#message",
 		"Back to the pull request"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)

@@ -115,7 +115,7 @@ func TestAnOwnerMakesAndRevokesAKey(t *testing.T) {
 	if key, err = h.catalog.KeyByHash(t.Context(), api.HashSecret(secret)); err != nil || key.RevokedAt == nil {
 		t.Errorf("the key is not revoked: %+v, %v", key, err)
 	}
-	if page := b.open(keysPage); !strings.Contains(page, "1 key that no longer work") {
+	if page := b.open(keysPage); !strings.Contains(page, "1 inactive key") {
 		t.Error("the key that is revoked is not listed apart")
 	}
 	log, err := h.catalog.AuditLog(t.Context(), api.AuditQuery{Org: "org-a", Limit: 10})

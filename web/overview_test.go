@@ -93,7 +93,7 @@ func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
 	t.Parallel()
 	h, _ := withFigures(t)
 	page, _ := h.visitor("viewer").text(200, overviewAt)
-	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create one`, "Readers are answered",
+	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create a key`, "Readers are answered",
 		"No questions yet", overviewAt+`/playground">Ask one`, "No jobs yet",
 		"12 pages", "34 sections", "0123456", "builtin", "acme")
 	if strings.Contains(page, `class="spark"`) {
@@ -125,7 +125,7 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 			{Of: "Questions with the key site in this month", Limit: 7, Key: "key_1"}, {Of: "Jobs", Left: 99, Limit: 100}}}
 	page, _ = b.text(200, overviewAt)
 	contains(t, page, "Readers are affected", "The last update failed: the branch is gone", overviewAt+"/sources",
-		"The model large fails", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
+		"The model large is failing", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
 		"key site in this month: 7 of 7 used.", "1 job failed in the last 24 hours", overviewAt+"/jobs?status=failed",
 		"Fewer questions are answered: 50 % in the last seven days, 75 % in the seven before.", overviewAt+"/gaps",
 		"12 of 40 answers of the last seven days were rated down", "The documentation has 3 dead links",

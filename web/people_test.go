@@ -266,7 +266,7 @@ func TestAnOwnerChangesPeople(t *testing.T) {
 	olga, maria := h.person("olga", api.RoleOwner), h.person("maria", api.RoleViewer)
 	b, m := h.as(olga), h.as(maria)
 	page := b.open("/console/org-a/people")
-	contains(t, page, "maria@example.com", `aria-label="Role of MARIA"`, "What the roles may do")
+	contains(t, page, "maria@example.com", `aria-label="Role of MARIA"`, "What each role can do")
 	before := m.cookie("docent_session")
 	b.post(303, "/console/org-a/people/role", "person", string(maria.ID), "role", "editor")
 	m.open("/console/account")

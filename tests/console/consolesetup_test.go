@@ -269,7 +269,7 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 		"/console/setup/source",
 		url.Values{"source": {filepath.Join(hostile, "nowhere")}},
 	)
-	wants(t, b.Await(to, "Can't read"), "Give another source")
+	wants(t, b.Await(to, "Can't read"), "Use another source")
 }
 
 // TestAProjectOnItsWayIsForgottenByARestart looks at a source with a token, restarts the server, and finds that it is said
@@ -294,7 +294,7 @@ func TestAProjectOnItsWayIsForgottenByARestart(t *testing.T) {
 	h, stop = openConsoleHouse(t, data)
 	defer stop()
 	status, page, _ := h.As("").Do(http.MethodGet, to, nil)
-	if status != http.StatusNotFound || !strings.Contains(page, "was not added") || !strings.Contains(page, "Begin again") {
+	if status != http.StatusNotFound || !strings.Contains(page, "was not added") || !strings.Contains(page, "Start again") {
 		t.Errorf("after the restart: %d\n%s", status, page)
 	}
 	if list := harness.Holders(t, data, secret); len(list) > 0 {

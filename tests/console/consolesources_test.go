@@ -66,7 +66,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	}
 	page = b.Await(to, "success")
 	wants(t, page, "white.md", "1 added")
-	wants(t, b.Open(base+"/sources"), "Answers are from another commit by now", "success")
+	wants(t, b.Open(base+"/sources"), "Answers come from a newer commit", "success")
 	if err := os.Rename(source, source+".away"); err != nil {
 		t.Fatal(err)
 	}

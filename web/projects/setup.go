@@ -188,7 +188,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "id",
 				Label: "Name of the project",
 				Value: form.Get("id"),
-				Hint:  "In commands and addresses, such as docs. Default: taken from the source. It cannot be changed later.",
+				Hint:  "Used in commands and URLs, such as docs. Default: taken from the source. You can't change it later.",
 			},
 			{
 				Name:  "branch",
@@ -200,7 +200,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "kind",
 				Label: "Code host",
 				Kind:  "select",
-				Hint:  "Choose it if the address does not tell, as with your own GitLab.",
+				Hint:  "Choose it if the address doesn't tell, as with your own GitLab.",
 				Options: []console.Option{
 					host("", "recognize it"),
 					host("github", "GitHub Enterprise Server"),
@@ -440,7 +440,7 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 		siteURL = look.Check.Address
 		siteHint += " Readers are answered from what is published there, where that has the pages of the repository; empty if it is not to be read."
 	}
-	folderHint := "The folder of the repository that holds the pages. Default: its root."
+	folderHint := "The folder in the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."
 	}
@@ -465,14 +465,14 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Label: "Include",
 				Kind:  "area",
 				Value: value("include", strings.Join(d.Project.Include, "\n")),
-				Hint:  "Patterns as in .gitignore, one in each line: only what one of them matches is a page.",
+				Hint:  "Patterns as in .gitignore, one per line. Only files that match are pages.",
 			},
 			{
 				Name:  "exclude",
 				Label: "Leave out",
 				Kind:  "area",
 				Value: value("exclude", strings.Join(d.Project.Exclude, "\n")),
-				Hint:  "Patterns as in .gitignore, one in each line. A pattern that begins with ! brings back what the site leaves out.",
+				Hint:  "Patterns as in .gitignore, one per line. Files that match are not pages; ! includes what the site leaves out.",
 			},
 		}}
 	if len(problems) > 0 {

@@ -390,7 +390,7 @@ func printCheck(out io.Writer, c search.Check) error {
 		l := c.LeftOut[i]
 		return []string{l.Path, string(l.State), reason(l.Why, l.File)}
 	})
-	rows("Links that lead nowhere", len(c.DeadLinks), func(i int) []string {
+	rows("Dead links", len(c.DeadLinks), func(i int) []string {
 		l := c.DeadLinks[i]
 		return []string{l.Path, l.Link, l.Why}
 	})
