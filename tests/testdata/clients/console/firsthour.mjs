@@ -128,7 +128,7 @@ await step("the steps of a job by a language model are seen while it works", pag
   await link("New job").click();
   await page.getByLabel("Instructions").fill("Say that the lighthouse is white.");
   await page.getByLabel("Model").selectOption("writer");
-  await button("Start").click();
+  await button("Create job").click();
   await page.getByText("read_file").waitFor(); // the model waits before the next step
   await watched(page);
   assert.equal(await page.getByText("edit_file").count(), 0);
