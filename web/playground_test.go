@@ -307,12 +307,12 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 		t.Error("a thread that is none")
 	}
 	gone := strings.Replace(at, threadInAddress.FindStringSubmatch(at)[1], "thr_0123456789abcdefghjkmnpqrs", 1)
-	if page := b.open(gone); !strings.Contains(page, "removed") && !strings.Contains(page, "Nobody was asked") {
+	if page := b.open(gone); !strings.Contains(page, "removed") && !strings.Contains(page, "Nothing was sent") {
 		t.Errorf("a thread that is gone: %s", page)
 	}
 
 	page, at = b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"preview"}, "a.model": {"gpt"}})
-	wants(t, page, "Nobody was asked", "You answer questions of readers", "gpt-x", "[1] in the prompt", "&#34;max_tokens&#34;")
+	wants(t, page, "Nothing was sent", "You answer questions of readers", "gpt-x", "[1] in the prompt", "&#34;max_tokens&#34;")
 	if strings.Contains(page, endpointSecret) || strings.Contains(at, "token") {
 		t.Errorf("a secret is shown at %s", at)
 	}
