@@ -54,7 +54,7 @@ func TestAnOwnerRotatesAKey(t *testing.T) {
 	if strings.Contains(page, second) {
 		t.Error("the secret is shown twice")
 	}
-	if strings.Count(page, `aria-label="Rotate site"`) != 1 || !strings.Contains(page, string(byHash(second).ID)+"</span> follows") {
+	if strings.Count(page, `aria-label="Rotate site"`) != 1 || !strings.Contains(page, string(byHash(second).ID)+"</span></div>") {
 		t.Errorf("a key that was rotated is offered to be rotated:\n%s", page)
 	}
 	if said := b.post(http.StatusConflict, keysPage+"/rotate", "key", string(byHash(first).ID)); !strings.Contains(said, string(byHash(second).ID)) {

@@ -247,7 +247,7 @@ type errorView struct {
 // FailPage writes an error for a person.
 func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, message string,
 	problems []api.Problem, request string) {
-	view := errorView{Status: status, Name: http.StatusText(status), Message: message, Problems: problems, Request: request}
+	view := errorView{Status: status, Name: brief.Capital(strings.ToLower(http.StatusText(status))), Message: message, Problems: problems, Request: request}
 	p := s.page(s.visitOf(w, req), "error", view.Name, view)
 	if req.Header.Get("HX-Request") == "true" {
 		if part, err := Execute("error.part", p); err == nil {

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ type draft struct {
 	KeysMade bool
 	fresh    bool // the repository was made by looking
 }
+
+// Folder reports whether the source is on the server's machine, where no token is asked for.
+func (d draft) Folder() bool { return path.IsAbs(d.Project.Source) }
 
 type drafts struct {
 	mu   sync.Mutex

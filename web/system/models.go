@@ -227,9 +227,9 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 		console.Field{Name: "kind", Label: "Kind", Kind: "select", Options: []console.Option{
 			{Value: "", Label: "language model: answers and jobs", On: kind == ""},
 			{Value: "embeddings", Label: "embeddings model: search by meaning", On: kind == "embeddings"}}},
-		console.Field{Name: "provider", Label: "API", Kind: "select", Options: []console.Option{
+		console.Field{Name: "provider", Label: "Protocol", Kind: "select", Options: []console.Option{
 			{Value: "openai", Label: "OpenAI-compatible", On: provider == "openai"},
-			{Value: "anthropic", Label: "Anthropic's", On: provider == "anthropic"}}},
+			{Value: "anthropic", Label: "Anthropic", On: provider == "anthropic"}}},
 		text("base_url", "Address", m.BaseURL, "Leave empty for the provider's own. Otherwise the full URL, such as https://api.example.com/v1."),
 		console.Field{Name: "key", Label: "API key", Kind: "password", Hint: keyHint},
 		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "The provider's name for it."},

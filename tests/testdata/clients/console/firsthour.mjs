@@ -105,7 +105,7 @@ await step("conversations appear live on an open page", page, async () => {
   assert.doesNotMatch(await ask(unanswered), /leash/);
   await link(unanswered).waitFor();
   await unturned(page);
-  await page.getByRole("row", { name: unanswered }).getByText("unanswered").waitFor();
+  await page.getByRole("row", { name: unanswered }).getByText("in doubt").waitFor();
   await link(unanswered).click();
   await page.getByRole("heading", { level: 2, name: unanswered }).waitFor();
 });
