@@ -327,7 +327,8 @@ function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; 
   const writing = turn.state === "asking" || turn.state === "writing";
   useLayoutEffect(() => {
     const all = rendered(turn.text, turn.sources, t);
-    const cited = writing ? -1 : [...all.children].findIndex((e) => e.querySelector(".cite"));
+    let cited = writing ? -1 : [...all.children].findIndex((e) => e.querySelector(".cite"));
+    while (cited >= 0 && /:\s*\d*$/.test(all.children[cited]?.textContent ?? "")) cited++; // what it announces belongs to it
     rest.current?.replaceChildren(...(cited < 0 ? [] : [...all.children].slice(cited + 1)));
     lead.current?.replaceChildren(all);
   }, [turn.text, turn.sources.length, writing]);
