@@ -127,10 +127,10 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	contains(t, page, "Readers are affected", "The last update failed: the branch is gone", overviewAt+"/sources",
 		"The model large is failing", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
 		"key site in this month: 7 of 7 used.", "1 job failed in the last 24 hours", overviewAt+"/jobs?status=failed",
-		"Fewer questions are answered: 50 % in the last seven days, 75 % in the seven before.", overviewAt+"/gaps",
+		"Fewer questions are answered: 50% in the last seven days, 75% in the seven before.", overviewAt+"/gaps",
 		"12 of 40 answers of the last seven days were rated down", "The documentation has 3 dead links",
 		"Why &lt;b&gt;not&lt;/b&gt;?", overviewAt+"/conversations/thr_1", "rated down", "Fix the page", overviewAt+"/jobs/job_2", ">working<", ">nothing to do<",
-		`aria-label="The last 14 days: 3, 0, 10"`, `aria-label="The last 14 days: 100 %, –, 40 %"`, "40 %")
+		`aria-label="The last 14 days: 3, 0, 10"`, `aria-label="The last 14 days: 100%, –, 40%"`, "40%")
 	if strings.Index(page, "7 of 7 used") > strings.Index(page, "95 of 100 used") {
 		t.Error("a limit that is nearly used stands before one that is used")
 	}

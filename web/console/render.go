@@ -38,7 +38,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"lower": strings.ToLower,
 		"percent": func(d catalog.Day) string {
 			if n := AnsweredPercent(d); n >= 0 {
-				return strconv.Itoa(n) + " %"
+				return strconv.Itoa(n) + "%"
 			}
 			return "–"
 		},

@@ -19,7 +19,7 @@ func partOf(part, whole int) string {
 	if whole == 0 {
 		return "–"
 	}
-	return PercentOf(part, whole) + " %"
+	return PercentOf(part, whole) + "%"
 }
 
 // PercentOf returns a part of a whole in percent; empty if there is no whole.

@@ -237,7 +237,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 	}
 	now, then := o.Week, before
 	if enough := 20; min(now.Questions, then.Questions) >= enough && console.AnsweredPercent(now) <= console.AnsweredPercent(then)-10 {
-		add(false, "/gaps", "View gaps", "Fewer questions are answered: %d %% in the last seven days, %d %% in the seven before.",
+		add(false, "/gaps", "View gaps", "Fewer questions are answered: %d%% in the last seven days, %d%% in the seven before.",
 			console.AnsweredPercent(now), console.AnsweredPercent(then))
 	}
 	if now.Questions >= 5 && now.Down*5 >= now.Questions {
@@ -268,7 +268,7 @@ func (o *overviewView) curves(days []catalog.Day) {
 		rate := console.AnsweredPercent(d)
 		answered[i], shares[i] = float64(max(rate, 0)), "–"
 		if rate >= 0 {
-			shares[i] = strconv.Itoa(rate) + " %"
+			shares[i] = strconv.Itoa(rate) + "%"
 		}
 	}
 	o.Spark, o.Answered = newSpark(questions, 0, texts), newSpark(answered, 100, shares)
