@@ -93,7 +93,7 @@ func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
 	t.Parallel()
 	h, _ := withFigures(t)
 	page, _ := h.visitor("viewer").text(200, overviewAt)
-	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create a key`, "Readers are answered",
+	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create a key`, "Needs attention",
 		"No questions yet", overviewAt+`/playground">Ask one`, "No jobs yet",
 		"12 pages", "34 sections", "0123456", "builtin", "acme")
 	if strings.Contains(page, `class="spark"`) {

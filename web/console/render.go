@@ -51,7 +51,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 
 		"partOf": partOf, "percentOf": PercentOf, "cut": Shorten, "outside": outside,
 		"join":  func(words []string) string { return strings.Join(words, " ") },
-		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge, "jobState": JobState,
+		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge, "jobState": JobState, "plain": plainText,
 	}).ParseFS(templates.Files, "*.html"))
 })
 

@@ -7,11 +7,18 @@ import (
 	"docent/api"
 	"docent/internal/brief"
 	"docent/persistence/catalog"
+	"docent/site/markup"
 )
 
 // Shorten returns the beginning of a text, on one line.
 func Shorten(most int, text string) string {
 	return brief.Runes(brief.Line(text), most, "…")
+}
+
+// plainText is the beginning of a text in Markdown as its readers see it, without marks.
+func plainText(text string) string {
+	src := []byte("\n" + brief.Runes(text, 1000, "…"))
+	return markup.Parse("text.md", src).Plain(markup.Span{Start: 1, End: len(src)})
 }
 
 // partOf is a part of a whole in words; empty if there is no whole.

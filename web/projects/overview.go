@@ -254,7 +254,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 	case o.Concerns[0].Bad:
 		o.Bad, o.Health = true, "Readers are affected"
 	default:
-		o.Health = "Readers are answered"
+		o.Health = "Needs attention"
 	}
 }
 

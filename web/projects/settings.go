@@ -191,9 +191,9 @@ func answering(p api.Project) api.AnswersFrom {
 
 // answersField asks what readers are answered from.
 func answersField(value string) console.Field {
-	f := console.Field{Name: "answersFrom", Label: "Answers are from", Kind: "select",
+	f := console.Field{Name: "answersFrom", Label: "Answer from", Kind: "select",
 		Hint: "The published site has what readers see: included text, values, generated pages. The agent edits the repository either way. Switching re-indexes nothing."}
-	for _, o := range [][2]string{{"auto", "the site, where it has the pages of the repository"}, {"site", "the site"},
+	for _, o := range [][2]string{{"auto", "the site, if it has the repository's pages"}, {"site", "the site"},
 		{"source", "the repository; the site is compared"}, {"source-only", "the repository; the site is not read"}} {
 		f.Options = append(f.Options, console.Option{Value: o[0], Label: o[1], On: value == o[0]})
 	}

@@ -206,7 +206,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Kind:  "select",
 				Hint:  "Choose it if the address doesn't tell, as with your own GitLab.",
 				Options: []console.Option{
-					host("", "recognize it"),
+					host("", "detect"),
 					host("github", "GitHub Enterprise Server"),
 					host("gitlab", "GitLab"),
 					host("gitea", "Gitea or Forgejo"),
@@ -437,12 +437,12 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	if look.Check.Address != "" {
 		siteHint += " Found in " + look.Check.AddressFrom + "."
 	} else {
-		siteHint += " The site's configuration does not say it: without it sources are paths only."
+		siteHint += " The site's configuration doesn't have it: without it, sources are paths only."
 	}
 	siteURL := ""
 	if u, err := url.Parse(look.Check.Address); err == nil && !api.ReservedHost(u.Hostname()) {
 		siteURL = look.Check.Address
-		siteHint += " Readers are answered from what is published there, where that has the pages of the repository; empty if it is not to be read."
+		siteHint += " Readers are answered from the published pages, if they are those of the repository. Leave empty to not read the site."
 	}
 	folderHint := "The folder in the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
@@ -499,7 +499,7 @@ func siteField(value, recognised string) console.Field {
 		Kind:  "select",
 		Hint:  "Decides which files are pages and what their addresses are.",
 	}
-	label := "recognize it"
+	label := "detect"
 	if recognised != "" {
 		label += " (" + recognised + ")"
 	}
