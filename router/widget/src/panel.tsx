@@ -230,7 +230,7 @@ function Search({ api, t, text, setText, input, ask, follow, store, children }: 
         <ul class="found" id="found" role="listbox" aria-label={t.placeholder} ref={list}>
           {entries.map((hit, i) => (
             <li role="presentation" key={hit ? hit.path + hit.metadata.heading : "ask"}>
-              <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} aria-label={hit && `${titleOf(hit)}: ${hit.metadata.excerpt ?? ""}`} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
+              <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} aria-label={hit && `${titleOf(hit)} ${hit.metadata.excerpt ?? ""}`} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
                 onClick={() => (hit ? store.searched(query) : ask(query))} onMouseMove={() => setAt(i)}>
                 {hit ? <Found hit={hit} query={query} /> : <strong>{fill(t.askThis, query)}</strong>}
               </a>
@@ -255,7 +255,7 @@ const titleOf = ({ metadata: m }: Hit) => (m.heading && m.heading !== m.title ? 
 
 // The marks cut identifiers apart, for those who hear them; the option has its text as a label.
 const Found = ({ hit, query }: { hit: Hit; query: string }) =>
-  <><strong>{marked(titleOf(hit), query)}</strong><small>{marked(hit.metadata.excerpt ?? "", query)}</small></>;
+  <><strong>{marked(titleOf(hit), query)}</strong> <small>{marked(hit.metadata.excerpt ?? "", query)}</small></>;
 
 const termsOf = (query: string) => query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((w) => w.length > 1);
 
