@@ -353,7 +353,7 @@ func TestAnOwnerDeletesAConversation(t *testing.T) {
 	b := h.visitor("owner")
 	b.post(http.StatusSeeOther, conversationsAt+"/"+string(id)+"/delete")
 	if page := b.open(conversationsAt); strings.Contains(page, string(id)) || !strings.Contains(page, string(kept)) ||
-		!strings.Contains(page, "The conversation is deleted") {
+		!strings.Contains(page, "Conversation deleted") {
 		t.Errorf("after it the list is\n%s", page)
 	}
 	b.text(http.StatusNotFound, conversationsAt+"/"+string(id))
@@ -393,7 +393,7 @@ func TestAnOwnerDeletesAPersonsData(t *testing.T) {
 	}
 	b.post(http.StatusSeeOther, conversationsAt+"/forget/begin", "caller", "ada", "again", "ada")
 	page := b.open(conversationsAt + "/forget?caller=ada")
-	if !strings.Contains(page, "3 conversations") || !strings.Contains(page, "There is no conversation of this person") {
+	if !strings.Contains(page, "3 conversations") || !strings.Contains(page, "No conversations of this person") {
 		t.Errorf("after it the page says\n%s", page)
 	}
 	if list := b.open(conversationsAt); strings.Count(list, `class="asked"`) != 1 || !strings.Contains(list, string(kept)) {

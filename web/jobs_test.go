@@ -232,7 +232,7 @@ func TestCommentsOnLinesGoToTheJobAsOneMessage(t *testing.T) {
 	h.t = discard{t} // the lost answer is an error of the server
 	b.send(path+"/send", url.Values{"token": {token}})
 	h.t = t
-	if page, _ := b.text(200, path); !strings.Contains(page, "The last sending got no answer") {
+	if page, _ := b.text(200, path); !strings.Contains(page, "The comments may not have arrived") {
 		t.Error("the page does not say that the sending got no answer")
 	}
 	b.send(path+"/send", url.Values{"token": {token}})
@@ -310,7 +310,7 @@ func TestAConflictSaysWhatToDo(t *testing.T) {
 	b := h.visitor("editor")
 	res := b.send("/pulls/"+id+"/merge", url.Values{"token": {b.token(b.open("/pulls/" + id))}})
 	page := bodyOf(t, res)
-	for _, want := range []string{"cannot be merged as it is", "<code>docs/a.md</code>", jobsOfAcme + "/" + string(of) + "#message",
+	for _, want := range []string{"Can't merge", "<code>docs/a.md</code>", jobsOfAcme + "/" + string(of) + "#message",
 		"Back to the pull request"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page lacks %q", want)
@@ -366,7 +366,7 @@ func TestAutomationsAreAddedPausedRunAndRemoved(t *testing.T) {
 	}
 	b.text(404, strings.Replace(at, "docs.acme", "two.acme", 1))
 	act("remove")
-	if page, _ := b.text(200, base); !strings.Contains(page, "No automation yet") {
+	if page, _ := b.text(200, base); !strings.Contains(page, "No automations yet") {
 		t.Errorf("after it was removed: %s", page)
 	}
 }

@@ -53,7 +53,7 @@ func TestAnInvitedPersonJoinsWithTheProvider(t *testing.T) {
 	back := b.joins(tide, path, oidctest.Maria)
 	header(t, b.do(http.MethodGet, back, nil), "Location", "/console")
 	contains(t, b.open("/console/account"), "maria@example.com", "editor of org-a", "can sign in with Tide",
-		"Choose the password")
+		"Set password")
 	contains(t, owner.open("/console/org-a/people"), "Maria Lindqvist", "Tide")
 
 	// Afterwards the button on the sign-in page is enough.

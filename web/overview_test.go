@@ -93,7 +93,7 @@ func TestTheOverviewOfAProjectInWhichNothingHasHappened(t *testing.T) {
 	t.Parallel()
 	h, _ := withFigures(t)
 	page, _ := h.visitor("viewer").text(200, overviewAt)
-	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create one`, "Readers are answered",
+	contains(t, page, "There is no assistant key yet", `href="`+overviewAt+`/keys">Create a key`, "Needs attention",
 		"No questions yet", overviewAt+`/playground">Ask one`, "No jobs yet",
 		"12 pages", "34 sections", "0123456", "builtin", "acme")
 	if strings.Contains(page, `class="spark"`) {
@@ -117,19 +117,20 @@ func TestTheOverviewSaysWhatNeedsAttentionAndLeadsThere(t *testing.T) {
 	f.days = []catalog.Day{{Questions: 3, Answered: 3}, {}, {Questions: 10, Answered: 4, Unanswered: 6}}
 	f.questions = []api.QuestionRow{{Thread: "thr_1", Question: "Why <b>not</b>?", Asked: h.clock.Now(), Rating: api.RatedDown}}
 	f.jobs = []api.JobRow{{Job: api.Job{ID: "job_1", Title: "Fix the page", Status: api.JobFailed}},
-		{Job: api.Job{ID: "job_2", Status: api.JobActive}}}
+		{Job: api.Job{ID: "job_2", Status: api.JobActive}},
+		{Job: api.Job{ID: "job_3", Status: api.JobCompleted, Outcome: api.OutcomeNothingToDo}}}
 	f.updates = []api.Update{{Status: api.UpdateFailure, Summary: "the branch is gone"}}
 	h.below.all["acme"] = projects.Condition{Commit: "abc", Pages: 1, Model: "large", ModelState: "open", DeadLinks: 3,
 		Limits: []projects.Allowance{{Of: "Questions of the organization in an hour", Left: 5, Limit: 100},
 			{Of: "Questions with the key site in this month", Limit: 7, Key: "key_1"}, {Of: "Jobs", Left: 99, Limit: 100}}}
 	page, _ = b.text(200, overviewAt)
 	contains(t, page, "Readers are affected", "The last update failed: the branch is gone", overviewAt+"/sources",
-		"The model large fails", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
+		"The model large is failing", overviewAt+"/settings", "Questions of the organization in an hour: 95 of 100 used.",
 		"key site in this month: 7 of 7 used.", "1 job failed in the last 24 hours", overviewAt+"/jobs?status=failed",
-		"Fewer questions are answered: 50 % in the last seven days, 75 % in the seven before.", overviewAt+"/gaps",
+		"Fewer questions are answered: 50% in the last seven days, 75% in the seven before.", overviewAt+"/gaps",
 		"12 of 40 answers of the last seven days were rated down", "The documentation has 3 dead links",
-		"Why &lt;b&gt;not&lt;/b&gt;?", overviewAt+"/conversations/thr_1", "rated down", "Fix the page", overviewAt+"/jobs/job_2",
-		`aria-label="The last 14 days: 3, 0, 10"`, `aria-label="The last 14 days: 100 %, –, 40 %"`, "40 %")
+		"Why &lt;b&gt;not&lt;/b&gt;?", overviewAt+"/conversations/thr_1", "rated down", "Fix the page", overviewAt+"/jobs/job_2", ">working<", ">nothing to do<",
+		`aria-label="The last 14 days: 3, 0, 10"`, `aria-label="The last 14 days: 100%, –, 40%"`, "40%")
 	if strings.Index(page, "7 of 7 used") > strings.Index(page, "95 of 100 used") {
 		t.Error("a limit that is nearly used stands before one that is used")
 	}

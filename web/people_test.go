@@ -266,7 +266,7 @@ func TestAnOwnerChangesPeople(t *testing.T) {
 	olga, maria := h.person("olga", api.RoleOwner), h.person("maria", api.RoleViewer)
 	b, m := h.as(olga), h.as(maria)
 	page := b.open("/console/org-a/people")
-	contains(t, page, "maria@example.com", `aria-label="Role of MARIA"`, "What the roles may do")
+	contains(t, page, "maria@example.com", `aria-label="Role of MARIA"`, "What each role can do")
 	before := m.cookie("docent_session")
 	b.post(303, "/console/org-a/people/role", "person", string(maria.ID), "role", "editor")
 	m.open("/console/account")
@@ -403,7 +403,7 @@ func TestTheAuditLogIsReadAndExported(t *testing.T) {
 	if n := strings.Count(page, "class=\"broken\">&lt;script&gt;</td>"); n != 40 {
 		t.Errorf("%d entries of usr_2", n)
 	}
-	contains(t, b.open("/console/org-a/audit?who=usr_2&from=2026-11-22"), "No entry fits")
+	contains(t, b.open("/console/org-a/audit?who=usr_2&from=2026-11-22"), "No matching entries")
 	rows, err := csv.NewReader(b.do("GET", "/console/org-a/audit.csv?who=usr_2", nil).Body).ReadAll()
 	if err != nil || len(rows) != 41 || rows[1][4] != "'=1+1" {
 		t.Errorf("%d rows, %v", len(rows), err)

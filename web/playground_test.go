@@ -292,7 +292,7 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 	b := h.as(h.person("vera", api.RoleViewer))
 	_, at := b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"ask"}, "page": {"/restore"}, "groups": {"staff"}})
 	page := b.until(at, "badge ok\">answered")
-	wants(t, page, "acme backup", "Where the time went", "Searched the documentation", "What the model makes of it",
+	wants(t, page, "acme backup", "Timings", "Searched the documentation", "What the model makes of it",
 		"quoted", "Words in this section", "As a conversation")
 	ask := r.asked[0]
 	if ask.Channel != api.ChannelPlayground || !strings.HasPrefix(ask.Caller, "console:") || ask.Project.ID != "acme" ||
@@ -307,12 +307,12 @@ func TestThePlaygroundAsksAsReadersDo(t *testing.T) {
 		t.Error("a thread that is none")
 	}
 	gone := strings.Replace(at, threadInAddress.FindStringSubmatch(at)[1], "thr_0123456789abcdefghjkmnpqrs", 1)
-	if page := b.open(gone); !strings.Contains(page, "removed") && !strings.Contains(page, "Nobody was asked") {
+	if page := b.open(gone); !strings.Contains(page, "removed") && !strings.Contains(page, "Nothing was sent") {
 		t.Errorf("a thread that is gone: %s", page)
 	}
 
 	page, at = b.try(url.Values{"q": {"How do I make a backup?"}, "do": {"preview"}, "a.model": {"gpt"}})
-	wants(t, page, "Nobody was asked", "You answer questions of readers", "gpt-x", "[1] in the prompt", "&#34;max_tokens&#34;")
+	wants(t, page, "Nothing was sent", "You answer questions of readers", "gpt-x", "[1] in the prompt", "&#34;max_tokens&#34;")
 	if strings.Contains(page, endpointSecret) || strings.Contains(at, "token") {
 		t.Errorf("a secret is shown at %s", at)
 	}
@@ -514,7 +514,7 @@ func TestThePlaygroundAsksFollowUps(t *testing.T) {
 		t.Errorf("asked %+v at %s", r.asked, next)
 	}
 	conversation, _ := b.text(200, "/console/org-a/docs.acme.example/conversations/"+thr)
-	wants(t, conversation, "tried in the playground", "Retrieval and timings", "Waited for its turn", "page cited",
+	wants(t, conversation, "tried in the playground", "Retrieval and timings", "Waited in the queue", "page cited",
 		"playground?as=answer")
 	wants(t, b.open(at), "to make a backup of the server") // the first answer is at its address as before
 }

@@ -82,7 +82,7 @@ func TestTheSystemPageShowsWhatNeedsAttentionAndTheFigures(t *testing.T) {
 	})
 	page, _ = b.text(200, "/console/system")
 	for _, want := range []string{
-		"The journal cannot be written to", "1 job or thread in quarantine", "The model large fails", "512.0 MiB free of 100.0 GiB",
+		"The journal can&#39;t be written", "1 job or thread in quarantine", "The model large is failing", "512.0 MiB free of 100.0 GiB",
 		"project bad is left out", "Requests wait for 1.5s", "20001 events behind", "The last backup failed: no space",
 		"26h3m", "7 waiting", "queue 3", "$1.23", "/data/docent-backups", "v9.9", "&lt;b&gt;&#34;unreadable&#34;",
 		`form="retry" name="id" value="job_1"`, "docent status",
@@ -91,7 +91,7 @@ func TestTheSystemPageShowsWhatNeedsAttentionAndTheFigures(t *testing.T) {
 			t.Errorf("the page lacks %q", want)
 		}
 	}
-	if strings.Index(page, "cannot be written to") > strings.Index(page, "events behind") {
+	if strings.Index(page, "can&#39;t be written") > strings.Index(page, "events behind") {
 		t.Error("a note stands before a problem")
 	}
 }

@@ -127,7 +127,7 @@ func TestWebhooksAreAddedTestedPausedSentAgainAndRemoved(t *testing.T) {
 	act("test", "The test was not taken: the receiver answered 500")
 	h.hooks.err = nil
 	act("pause", "it was paused")
-	act("pause", "What waits is sent now.", "resume", "yes")
+	act("pause", "Webhook resumed.", "resume", "yes")
 	ev := api.WebhookEvent{ID: "evt_1", Position: 7, Project: "acme", Kind: api.EventJobEnded, At: h.clock.Now(), Payload: []byte("{}")}
 	if err := h.catalog.AddEvents(t.Context(), []api.WebhookEvent{ev}, nil, 7); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestWebhooksAreAddedTestedPausedSentAgainAndRemoved(t *testing.T) {
 		t.Errorf("a replay since “soon”: %d", res.StatusCode)
 	}
 	page := b.post(200, at+"/rotate")
-	if strings.Count(page, "whsec_") != 1 || !strings.Contains(page, "signs as well until") {
+	if strings.Count(page, "whsec_") != 1 || !strings.Contains(page, "also signs until") {
 		t.Errorf("a new secret: %s", page)
 	}
 	if again, _ := b.text(200, at); strings.Contains(again, "whsec_") {

@@ -57,8 +57,8 @@ func (c *Checker) Problems(changes []workspace.Change) (faults, checked []string
 		return nil, nil, err
 	}
 	f := &findings{checked: []string{
-		"the front matter parses, code blocks are closed and tags are balanced in every changed page", "",
-		"no secret and no hidden character was added, and nothing outside the documentation was touched",
+		"front matter parses, code blocks are closed, and tags are balanced on every changed page", "",
+		"no secrets or hidden characters were added, and nothing outside the documentation changed",
 	}}
 	for _, change := range changes {
 		if change.Delete {
@@ -76,7 +76,7 @@ func (c *Checker) Problems(changes []workspace.Change) (faults, checked []string
 		return nil, nil, err
 	}
 	f.checked[1] = fmt.Sprintf(
-		"no internal link or anchor that worked is broken, and none was added that leads nowhere (%s looked at)",
+		"no working internal link or anchor broke, and no new one is dead (%s checked)",
 		say.Count(links, "link"))
 	if err := c.navigation(f, was); err != nil {
 		return nil, nil, err

@@ -82,11 +82,12 @@ func newConsoleSite(t *testing.T, conversations, jobs int) *consoleSite {
 
 // notVisited are the routes for reading that the browser does not look at, each with the reason.
 var notVisited = map[string]string{
-	"/assets/:file":   "it is loaded by every page",
-	"/favicon.svg":    "it is loaded by every page",
-	"/favicon.ico":    "it is the same picture",
-	"/login/oidc":     "it leads to a provider, where one is configured; web's own tests have one",
-	"/login/callback": "a provider leads to it",
+	"/assets/:file":    "it is loaded by every page",
+	"/favicon.svg":     "it is loaded by every page",
+	"/favicon.ico":     "it is the same picture",
+	"/login/oidc":      "it leads to a provider, where one is configured; web's own tests have one",
+	"/login/callback":  "a provider leads to it",
+	"/oauth/authorize": "a program leads to it, with what it wants; the tests of OAuth have one",
 	"/console/:org/:domain/playground/answers/:thread": "events for the playground",
 	"/console/:org/:domain/jobs/:id/steps/:seq":        "a part of the job's page, which the first hour opens",
 	"/console/setup/:id/indexing":                      "it leads on when the reading has ended; the first hour passes it",

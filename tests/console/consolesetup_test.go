@@ -225,6 +225,7 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 		h.URL:                                  "private network",
 		"gopher://x":                           "must be a folder or an address",
 		"docs":                                 "not a whole path or address",
+		filepath.Join(t.TempDir(), "nowhere"):  "Check the path and its permissions",
 	} {
 		status, page, _ := b.Send("/console/setup", "/console/setup/source", url.Values{"source": {source}})
 		if status != http.StatusBadRequest || !strings.Contains(page, want) {
@@ -267,9 +268,11 @@ func TestTheWizardSaysWhatIsWrongAtItsField(t *testing.T) {
 	_, _, to = b.Send(
 		"/console/setup",
 		"/console/setup/source",
-		url.Values{"source": {filepath.Join(hostile, "nowhere")}},
+		url.Values{"source": {filepath.Join(hostile, "<b>page.md")}},
 	)
-	wants(t, b.Await(to, "Can't read"), "Give another source")
+	if page = b.Await(to, "Can't read"); !strings.Contains(page, "Use another source") || strings.Contains(page, "Access token") {
+		t.Errorf("a file for a source: %s", page)
+	}
 }
 
 // TestAProjectOnItsWayIsForgottenByARestart looks at a source with a token, restarts the server, and finds that it is said
@@ -294,7 +297,7 @@ func TestAProjectOnItsWayIsForgottenByARestart(t *testing.T) {
 	h, stop = openConsoleHouse(t, data)
 	defer stop()
 	status, page, _ := h.As("").Do(http.MethodGet, to, nil)
-	if status != http.StatusNotFound || !strings.Contains(page, "was not added") || !strings.Contains(page, "Begin again") {
+	if status != http.StatusNotFound || !strings.Contains(page, "was not added") || !strings.Contains(page, "Start again") {
 		t.Errorf("after the restart: %d\n%s", status, page)
 	}
 	if list := harness.Holders(t, data, secret); len(list) > 0 {

@@ -39,7 +39,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	)
 	b := h.As(api.RoleEditor)
 	page := b.Open(base + "/sources")
-	wants(t, page, source, "Run a check to see which pages are public", "not set up", "not known")
+	wants(t, page, source, "Run a check to see which pages are public", "Set up a webhook", "unknown: sources")
 	if status, _, to := b.Send(base+"/sources", base+"/sources/check", nil); status != http.StatusSeeOther {
 		t.Errorf("%d, %s", status, to)
 	}
@@ -54,7 +54,7 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 		!strings.Contains(page, "1 page") {
 		t.Errorf("the filter:\n%s", page)
 	}
-	wants(t, b.Open(base+"/sources?state=unlisted"), "No page is like that")
+	wants(t, b.Open(base+"/sources?state=unlisted"), "No matching pages")
 	wants(t, b.Open(base+"/sources?q="+url.QueryEscape(`"><script>alert(1)</script>`)), "&lt;script&gt;")
 
 	if err := os.WriteFile(filepath.Join(source, "white.md"), []byte("# White\n"), 0o600); err != nil {
@@ -66,13 +66,13 @@ func TestSourcesShowWhatWasReadOfEachPage(t *testing.T) {
 	}
 	page = b.Await(to, "success")
 	wants(t, page, "white.md", "1 added")
-	wants(t, b.Open(base+"/sources"), "Answers are from another commit by now", "success")
+	wants(t, b.Open(base+"/sources"), "Answers come from a newer commit", "success")
 	if err := os.Rename(source, source+".away"); err != nil {
 		t.Fatal(err)
 	}
 	_, _, to = b.Send(base+"/sources", base+"/sources/reindex", nil)
 	b.Await(to, "not set up correctly")
-	wants(t, b.Await(base+"/sources", "could not be read when it was last looked at"), "answers are from the state before", "no such file")
+	wants(t, b.Await(base+"/sources", "The source could not be read"), "Answers come from the last index", "no such file")
 	if status, _, _ := b.Do(http.MethodGet, base+"/sources/task/another", nil); status != http.StatusNotFound {
 		t.Errorf("a task that does not exist: %d", status)
 	}

@@ -155,7 +155,7 @@ function draw(el) {
   const axis = { stroke: colour("dim"), grid: { stroke: colour("edge"), width: 1 }, ticks: { stroke: colour("edge"), width: 1 } };
   const day = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
   const axes = [{ ...axis, space: 70, values: (_, ticks) => ticks.map((t) => day.format(t * 1000)) }, { ...axis, size: 60, scale: heads[0].head.dataset.scale ?? "y" }];
-  if (share) axes.push({ ...axis, side: 1, scale: "%", size: 56, grid: { show: false }, values: (_, ticks) => ticks.map((t) => t + " %") });
+  if (share) axes.push({ ...axis, side: 1, scale: "%", size: 56, grid: { show: false }, values: (_, ticks) => ticks.map((t) => t + "%") });
   drawn.get(el)?.destroy();
   drawn.set(el, new uPlot({
     width: el.clientWidth, height: 220,

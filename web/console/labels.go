@@ -30,7 +30,7 @@ func labeled(page string) string {
 			for _, h := range headings.FindAllStringSubmatch(part, -1) {
 				label := ""
 				if !strings.Contains(h[1], "visually-hidden") {
-					label = markup.ReplaceAllString(h[1], "")
+					label = tags.ReplaceAllString(h[1], "")
 				}
 				labels = append(labels, label)
 			}

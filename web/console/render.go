@@ -38,7 +38,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 		"lower": strings.ToLower,
 		"percent": func(d catalog.Day) string {
 			if n := AnsweredPercent(d); n >= 0 {
-				return strconv.Itoa(n) + " %"
+				return strconv.Itoa(n) + "%"
 			}
 			return "–"
 		},
@@ -51,7 +51,7 @@ var parsed = sync.OnceValue(func() *template.Template {
 
 		"partOf": partOf, "percentOf": PercentOf, "cut": Shorten, "outside": outside,
 		"join":  func(words []string) string { return strings.Join(words, " ") },
-		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge,
+		"minus": func(a, b int) int { return a - b }, "gapWords": gapWords, "gapBadge": gapBadge, "jobState": JobState, "plain": plainText,
 	}).ParseFS(templates.Files, "*.html"))
 })
 
@@ -247,7 +247,7 @@ type errorView struct {
 // FailPage writes an error for a person.
 func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, message string,
 	problems []api.Problem, request string) {
-	view := errorView{Status: status, Name: http.StatusText(status), Message: message, Problems: problems, Request: request}
+	view := errorView{Status: status, Name: brief.Capital(strings.ToLower(http.StatusText(status))), Message: message, Problems: problems, Request: request}
 	p := s.page(s.visitOf(w, req), "error", view.Name, view)
 	if req.Header.Get("HX-Request") == "true" {
 		if part, err := Execute("error.part", p); err == nil {

@@ -14,7 +14,7 @@ type fault struct {
 
 var (
 	faultyParts = regexp.MustCompile(`(?s)<label[^>]* for="([^"]+)"[^>]*>(.*?)</label>|<[a-z]+[^>]* id="([^"]+)"[^>]* aria-invalid="true"|<p class="fault"[^>]*>(.*?)</p>`)
-	markup      = regexp.MustCompile(`<[^>]*>`)
+	tags        = regexp.MustCompile(`<[^>]*>`)
 )
 
 // faultsOf returns what a page says of its fields, for the summary above the form. Forms are made in many ways, and what
@@ -25,7 +25,7 @@ func faultsOf(content template.HTML) (list []fault) {
 	for _, m := range faultyParts.FindAllStringSubmatch(string(content), -1) {
 		switch {
 		case m[1] != "":
-			labels[m[1]] = template.HTML(markup.ReplaceAllString(m[2], "")) // text of our own templates, as they escaped it
+			labels[m[1]] = template.HTML(tags.ReplaceAllString(m[2], "")) // text of our own templates, as they escaped it
 		case m[3] != "":
 			field = m[3]
 		case m[4] != "":

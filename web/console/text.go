@@ -7,6 +7,7 @@ import (
 	"docent/api"
 	"docent/internal/brief"
 	"docent/persistence/catalog"
+	"docent/site/markup"
 )
 
 // Shorten returns the beginning of a text, on one line.
@@ -14,12 +15,18 @@ func Shorten(most int, text string) string {
 	return brief.Runes(brief.Line(text), most, "…")
 }
 
+// plainText is the beginning of a text in Markdown as its readers see it, without marks.
+func plainText(text string) string {
+	src := []byte("\n" + brief.Runes(text, 1000, "…"))
+	return markup.Parse("text.md", src).Plain(markup.Span{Start: 1, End: len(src)})
+}
+
 // partOf is a part of a whole in words; empty if there is no whole.
 func partOf(part, whole int) string {
 	if whole == 0 {
 		return "–"
 	}
-	return PercentOf(part, whole) + " %"
+	return PercentOf(part, whole) + "%"
 }
 
 // PercentOf returns a part of a whole in percent; empty if there is no whole.
@@ -44,6 +51,32 @@ func gapBadge(state api.GapState) string {
 
 // A Badge is a word that stands out.
 type Badge struct{ Text, Class string }
+
+// JobState is a job's state, in a word, and the class of its badge.
+func JobState(r api.JobRow) Badge {
+	switch {
+	case r.Job.Status == api.JobActive:
+		return Badge{Text: "working", Class: "info"}
+	case r.Halt == api.HaltInterrupted:
+		return Badge{Text: "cancelled", Class: ""}
+	case r.Job.Status == api.JobFailed:
+		return Badge{Text: "failed", Class: "bad"}
+	}
+	switch r.Job.Outcome {
+	case api.OutcomeChanged:
+		if r.DryRun {
+			return Badge{Text: "tried", Class: "ok"}
+		}
+		return Badge{Text: "changed", Class: "ok"}
+	case api.OutcomeNothingToDo:
+		return Badge{Text: "nothing to do", Class: ""}
+	case api.OutcomeNotUnderstood:
+		return Badge{Text: "not understood", Class: "warn"}
+	case api.OutcomeNeedsDetail:
+		return Badge{Text: "needs detail", Class: "warn"}
+	}
+	return Badge{Text: "completed", Class: "ok"}
+}
 
 // AnsweredPercent returns which part of the questions that came to an end was answered, in percent; -1 if there were
 // none.

@@ -214,7 +214,7 @@ func (s *handler) openGap(v *console.Visit) error {
 	}
 	v.About(gap.Job, "")
 	v.Audit("gap.open", string(gap.ID), string(gap.Job))
-	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "The job has started.")
+	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "Job created.")
 }
 
 // notOpened shows the form again with what was written, and why no job was opened.
@@ -252,7 +252,7 @@ func (s *handler) dismissGap(v *console.Visit) error {
 		return err
 	}
 	v.Audit("gap.dismiss", string(gap.ID), gap.Reason)
-	return v.Done(v.Base()+"/gaps", "The topic is dismissed. It is kept under “Dismissed”.")
+	return v.Done(v.Base()+"/gaps", "Topic dismissed. You find it under “Dismissed”.")
 }
 
 // restoreGap takes a dismissal back.
@@ -262,5 +262,5 @@ func (s *handler) restoreGap(v *console.Visit) error {
 		return err
 	}
 	v.Audit("gap.restore", string(gap.ID), "")
-	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "The topic is back.")
+	return v.Done(v.Base()+"/gaps/"+url.PathEscape(string(gap.ID)), "Topic restored.")
 }

@@ -453,7 +453,7 @@ func scoreText(f float64) string { return strconv.FormatFloat(f, 'f', 3, 64) }
 // barWidth is a share of 1 as a part of 100.
 func barWidth(f float64) string { return strconv.FormatFloat(100*min(1, max(0, f)), 'f', 1, 64) }
 
-func sharePercent(f float64) string { return strconv.FormatFloat(100*f, 'f', 0, 64) + " %" }
+func sharePercent(f float64) string { return strconv.FormatFloat(100*f, 'f', 0, 64) + "%" }
 
 // tookText is a duration as people read it.
 func tookText(d time.Duration) string {

@@ -32,9 +32,9 @@ func (f figureLine) Change() string {
 	case console.PercentOf(max(f.Now-f.Then, f.Then-f.Now), f.Then) == "0":
 		return "about as before"
 	case f.Now > f.Then:
-		return "+" + console.PercentOf(f.Now-f.Then, f.Then) + " %"
+		return "+" + console.PercentOf(f.Now-f.Then, f.Then) + "%"
 	}
-	return "−" + console.PercentOf(f.Then-f.Now, f.Then) + " %"
+	return "−" + console.PercentOf(f.Then-f.Now, f.Then) + "%"
 }
 
 // reportWeek is the week of the address: the last one that is over if it names none.

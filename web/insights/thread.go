@@ -120,7 +120,7 @@ func (s *handler) deleteThread(v *console.Visit) error {
 		return api.Named(err, "conversation")
 	}
 	v.Audit("conversation.delete", string(id), "")
-	return v.Done(conversationsPath(v), "The conversation is deleted, with all that belongs to it.")
+	return v.Done(conversationsPath(v), "Conversation deleted.")
 }
 
 type forgetView struct {

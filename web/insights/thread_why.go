@@ -133,13 +133,13 @@ func answerTimings(e *thread.Exchange) *timingsView {
 		v.Steps = append(v.Steps, x)
 		at += took
 	}
-	add("Waited for its turn", t.Waited.Duration())
+	add("Waited in the queue", t.Waited.Duration())
 	add("Searched the documentation", t.Searched.Duration())
 	if t.First > 0 {
-		add("Model, until its first words", max(0, t.First.Duration()-at))
-		add("Model, until its last words", max(0, whole-at))
+		add("Model, to its first words", max(0, t.First.Duration()-at))
+		add("Model, to its last words", max(0, whole-at))
 	} else {
-		add("Model, without a word", max(0, whole-at))
+		add("Model, no text", max(0, whole-at))
 	}
 	return v
 }

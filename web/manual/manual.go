@@ -7,9 +7,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"io/fs"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -145,6 +147,10 @@ func newView(groups []*group, p *page, link func(*page) string, picture func(nam
 		case *ast.Image:
 			if name, ok := bytes.CutPrefix(n.Destination, []byte("/")); ok && entering {
 				n.Destination = []byte(picture(string(name)))
+				if width, height, err := size(string(name)); err == nil {
+					n.SetAttributeString("width", []byte(strconv.Itoa(width)))
+					n.SetAttributeString("height", []byte(strconv.Itoa(height)))
+				}
 			}
 		}
 		return ast.WalkContinue, nil
@@ -156,6 +162,25 @@ func newView(groups []*group, p *page, link func(*page) string, picture func(nam
 	err = renderer.Renderer().Render(&out, body, doc)
 	v.Text = template.HTML(scrolling.Replace(out.String())) // of the program's own pages, without raw HTML
 	return v, err
+}
+
+// size returns the width and height of a picture, so that its place is kept while it loads. It knows WebP's extended form, which
+// browsers write.
+func size(name string) (width, height int, err error) {
+	f, err := docs.Files.Open(name)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer f.Close()
+	var head [30]byte
+	if _, err := io.ReadFull(f, head[:]); err != nil {
+		return 0, 0, err
+	}
+	if string(head[8:16]) != "WEBPVP8X" {
+		return 0, 0, fmt.Errorf("%s is no WebP of the extended form", name)
+	}
+	dimension := func(b []byte) int { return 1 + int(b[0]) + int(b[1])<<8 + int(b[2])<<16 }
+	return dimension(head[24:27]), dimension(head[27:30]), nil
 }
 
 var renderer = goldmark.New(goldmark.WithParserOptions(parser.WithAutoHeadingID()), goldmark.WithExtensions(

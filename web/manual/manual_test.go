@@ -16,6 +16,8 @@ import (
 var (
 	ids   = regexp.MustCompile(` id="([^"]+)"`)
 	links = regexp.MustCompile(` (?:href|src)="([^"]+)"`)
+	imgs  = regexp.MustCompile(`<img [^>]*>`)
+	sized = regexp.MustCompile(` width="\d{3,4}" height="\d{3,4}"`)
 )
 
 // exported is the static site, by the paths of its files.
@@ -57,6 +59,11 @@ func TestEveryPageIsShownAndEveryLinkLeadsSomewhere(t *testing.T) {
 		}
 		if strings.Contains(text, "<p>{/*") || strings.Contains(text, "<!-- raw HTML omitted -->") {
 			t.Errorf("%s has a comment or HTML that is not rendered", name)
+		}
+		for _, img := range imgs.FindAllString(text, -1) { // what follows one does not move when it has loaded
+			if !sized.MatchString(img) {
+				t.Errorf("%s has a picture without its size: %s", name, img)
+			}
 		}
 		for _, m := range links.FindAllStringSubmatch(text, -1) {
 			to := html.UnescapeString(m[1])

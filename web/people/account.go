@@ -90,7 +90,7 @@ func (s *handler) renameMe(v *console.Visit) error {
 		return err
 	}
 	v.AuditMine("person.rename", v.Who.Person.Email, "")
-	return v.Done(accountPath, "Your name is changed.")
+	return v.Done(accountPath, "Name changed.")
 }
 
 // changePassword ends all other sessions: anybody who knew the old password is signed out.
@@ -133,7 +133,7 @@ func (s *handler) changePassword(v *console.Visit) error {
 	if err := s.BeginPerson(v, p, "password"); err != nil {
 		return err
 	}
-	return v.Done(accountPath, "Your password is changed. All other sessions have ended.")
+	return v.Done(accountPath, "Password changed. All other sessions are ended.")
 }
 
 // connectMe begins the sign-in by which a person connects the account with the provider.
@@ -155,7 +155,7 @@ func (s *handler) disconnectMe(v *console.Visit) error {
 		return err
 	}
 	v.AuditMine("person.disconnect", v.Who.Person.Email, "")
-	return v.Done(accountPath, "Your account is not connected any more.")
+	return v.Done(accountPath, "Account disconnected.")
 }
 
 // endSession ends one of the visitor's own sessions.
@@ -176,7 +176,7 @@ func (s *handler) endSession(v *console.Visit) error {
 		v.SetCookie(console.SessionCookie, "", 0)
 		return v.SeeOther("/login")
 	}
-	return v.Done(accountPath, "The session has ended.")
+	return v.Done(accountPath, "Session ended.")
 }
 
 func (s *handler) endOtherSessions(v *console.Visit) error {
@@ -186,7 +186,7 @@ func (s *handler) endOtherSessions(v *console.Visit) error {
 		return err
 	}
 	v.AuditMine("session.end", "all others of the own", "")
-	return v.Done(accountPath, "All other sessions have ended.")
+	return v.Done(accountPath, "All other sessions are ended.")
 }
 
 // makeOwner makes of who came by the operator's link a person who can sign in again.

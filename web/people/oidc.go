@@ -109,7 +109,7 @@ func (s *handler) providerFailed(v *console.Visit, f flow, err error) error {
 		status = http.StatusServiceUnavailable
 		problem = s.Provider.Name() + " cannot be reached now. Try again shortly, or sign in another way."
 	case errors.Is(err, oidc.ErrRefused):
-		problem = "The sign-in with " + s.Provider.Name() + " has not worked. Begin again, in this browser."
+		problem = "The sign-in with " + s.Provider.Name() + " did not work. Start again in this browser."
 	case errors.Is(err, errNoAccount), errors.Is(err, errHasPassword), errors.Is(err, errDisabled):
 		status, problem = http.StatusForbidden, err.Error()
 	default:
@@ -152,9 +152,9 @@ func (s *handler) fromProvider(v *console.Visit) error {
 
 var (
 	errNoAccount = &api.StateError{Kind: api.ErrForbidden,
-		Reason: "You have no account here. An owner of the organization can invite you by a link."}
+		Reason: "You have no account here. Ask an owner of the organization for an invitation."}
 	errHasPassword = &api.StateError{Kind: api.ErrForbidden,
-		Reason: "There is an account with your address and a password. Sign in with the password, and connect the two on the page Your account."}
+		Reason: "An account with your address already exists. Sign in with its password, and connect the two under Your account."}
 )
 
 // stranger lets in whom the provider knows and no person is connected with: who has an invitation, whose verified

@@ -123,7 +123,7 @@ func (s *handler) revokeInvitation(v *console.Visit) error {
 		return api.Named(err, "open invitation")
 	}
 	v.Audit("invitation.revoke", cmp.Or(i.Email, string(i.ID)), "")
-	return v.Done(peoplePath(v), "The invitation is revoked.")
+	return v.Done(peoplePath(v), "Invitation revoked.")
 }
 
 // member is the person that a form is about, who must be in the address's organization.
@@ -314,5 +314,5 @@ func (s *handler) revokePersonsLink(v *console.Visit) error {
 		return api.Named(err, "open link")
 	}
 	v.Audit("link.revoke", string(id), "for "+view.Links[at].For)
-	return v.Done(peoplePath(v), "The link is taken back.")
+	return v.Done(peoplePath(v), "Link revoked.")
 }

@@ -68,10 +68,10 @@ func (s *handler) login(v *console.Visit) error {
 	var ok bool
 	var err error
 	if byKey {
-		view.Problem = "This is not an admin key that may be used from here."
+		view.Problem = "This is not an admin key, or it can't be used from your address."
 		ok, err = s.loginByKey(v)
 	} else {
-		view.Problem = "This address and this password do not belong together, or may not sign in here."
+		view.Problem = "Wrong email address or password, or the account can't sign in."
 		ok, err = s.loginByPassword(v, email)
 	}
 	switch {

@@ -31,13 +31,13 @@ type siteForm struct {
 func newSiteForm(sent url.Values, problems map[string]string) siteForm {
 	f := siteForm{Open: sent != nil, Fields: []console.Field{
 		{Name: "address", Label: "Start address", Kind: "url", Required: true,
-			Hint: "Such as https://docs.example.com/. Sites of this machine and of private networks are the operator's to add, by command."},
-		{Name: "label", Label: "Label of the site", Hint: "A word such as blog; answers and commands name the source by it. Not needed for a preview."},
+			Hint: "Such as https://docs.example.com/. Sites on this machine and in private networks can be added only by the operator, by command."},
+		{Name: "label", Label: "Label of the site", Hint: "A word such as blog, which names the source in answers and commands. Not needed for a preview."},
 		{Name: "prefix", Label: "Only pages below", Hint: "A path such as /docs/. Default: the path of the address."},
-		{Name: "sitemap", Label: "Sitemap", Hint: "Its address, or none to follow links. Default: llms.txt, the site's sitemaps, or links."},
-		{Name: "maxPages", Label: "Pages at most", Kind: "number", Hint: "Default: 5,000."},
-		{Name: "every", Label: "Read every", Hint: "Such as 24h. Default: every 6 hours."},
-		{Name: "groups", Label: "Groups that the site is for", Hint: "Separated by commas. Leave empty for everybody."},
+		{Name: "sitemap", Label: "Sitemap", Hint: "Its URL, or none to follow links. Default: llms.txt, the site's sitemaps, or links."},
+		{Name: "maxPages", Label: "Max pages", Kind: "number", Hint: "Default: 5,000."},
+		{Name: "every", Label: "Re-index every", Hint: "Such as 24h. Default: every 6 hours."},
+		{Name: "groups", Label: "Groups that may read the site", Hint: "Separated by commas. Leave empty for everybody."},
 	}}
 	for i, field := range f.Fields {
 		f.Fields[i].Value = sent.Get(field.Name)
@@ -101,7 +101,7 @@ func (s *handler) previewSite(v *console.Visit) error {
 	case s.previews <- struct{}{}:
 		defer func() { <-s.previews }()
 	default:
-		return fail(http.StatusConflict, map[string]string{"": "Other sites are being looked at: try again in some seconds."})
+		return fail(http.StatusConflict, map[string]string{"": "Other sites are being checked. Try again in a few seconds."})
 	}
 	report, err := s.Setup.Preview(v.Context(), source)
 	if err != nil {
@@ -186,8 +186,8 @@ type zipForm struct {
 func newZipForm(sent url.Values, problems map[string]string) zipForm {
 	f := zipForm{Open: sent != nil, Fields: []console.Field{
 		{Name: "zipLabel", Label: "Label of the source", Required: true,
-			Hint: "That of a source of the kind zip, whose pages it replaces; or a new word, such as manual, which adds one."},
-		{Name: "zipGroups", Label: "Groups that a new source is for", Hint: "Separated by commas. Leave empty for everybody."},
+			Hint: "The label of a zip source replaces its pages. A new label, such as manual, adds a source."},
+		{Name: "zipGroups", Label: "Groups that may read a new source", Hint: "Separated by commas. Leave empty for everybody."},
 		{Name: "zip", Label: "Zip with the pages", Kind: "file", Required: true,
 			Hint: "256 MiB at most. It is checked first, and takes the place of the one before whole or not at all."},
 	}}

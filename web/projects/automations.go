@@ -153,26 +153,26 @@ func (s *handler) createAutomation(v *console.Visit) error {
 		return err
 	}
 	v.Audit("automation.create", string(added.ID), added.Name)
-	return v.Done(v.Base()+"/automations/"+string(added.ID), "The automation is there.")
+	return v.Done(v.Base()+"/automations/"+string(added.ID), "Automation created.")
 }
 
 func (s *handler) runAutomation(v *console.Visit) error {
-	return s.changeAutomation(v, "automation.run", "It runs. The job shows here once it has begun.", "",
+	return s.changeAutomation(v, "automation.run", "Automation started. Its job appears here in a moment.", "",
 		func(a api.Automation) error { return s.Automations.RunAutomation(v.Context(), a.ID) })
 }
 
 func (s *handler) pauseAutomation(v *console.Visit) error {
 	paused := v.Form.Get("resume") == ""
-	action, said := "automation.pause", "It is paused: it runs only when somebody runs it."
+	action, said := "automation.pause", "Automation paused. You can still run it by hand."
 	if !paused {
-		action, said = "automation.resume", "It goes on. What came meanwhile is not made up for."
+		action, said = "automation.resume", "Automation resumed. Runs that were due meanwhile are skipped."
 	}
 	return s.changeAutomation(v, action, said, "",
 		func(a api.Automation) error { return s.Automations.PauseAutomation(v.Context(), a.ID, paused) })
 }
 
 func (s *handler) removeAutomation(v *console.Visit) error {
-	return s.changeAutomation(v, "automation.remove", "The automation is removed. Its jobs and pull requests stay.",
+	return s.changeAutomation(v, "automation.remove", "Automation removed. Its jobs and pull requests stay.",
 		v.Base()+"/automations", func(a api.Automation) error { return s.Automations.RemoveAutomation(v.Context(), a.ID) })
 }
 

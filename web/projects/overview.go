@@ -201,26 +201,26 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 	c := o.Condition
 	switch {
 	case c.Failure != "":
-		add(true, "/sources", "To the sources", "The documentation could not be read: %s", c.Failure)
+		add(true, "/sources", "View sources", "The documentation could not be read: %s", c.Failure)
 	case len(updates) > 0 && updates[0].Status == api.UpdateFailure:
-		add(true, "/sources", "To the sources", "The last update failed: %s", updates[0].Summary)
+		add(true, "/sources", "View sources", "The last update failed: %s", updates[0].Summary)
 	case c.Commit == "":
-		add(true, "/sources", "To the sources", "The documentation is not indexed yet: questions wait until it is.")
+		add(true, "/sources", "View sources", "The documentation is not indexed yet: questions wait until it is.")
 	case c.Pages == 0:
-		add(true, "/sources", "To the sources", "The index has no pages: nothing can be answered.")
+		add(true, "/sources", "View sources", "The index has no pages: nothing can be answered.")
 	}
 	if c.ModelState != "" && c.ModelState != "closed" {
-		add(true, "/settings", "To the settings", "The model %s fails: its circuit is %s.", c.Model, c.ModelState)
+		add(true, "/settings", "Open settings", "The model %s is failing: its circuit is %s.", c.Model, c.ModelState)
 	}
 	if keys[api.AssistantKey]+keys[api.ServerKey] == 0 {
-		add(false, "/keys", "Create one", "There is no assistant key yet: no site can ask.")
+		add(false, "/keys", "Create a key", "There is no assistant key yet: no site can ask.")
 	}
 	for _, l := range c.Limits {
 		used := l.Limit - l.Left
 		if l.Limit <= 0 || used*10 < l.Limit*9 {
 			continue
 		}
-		where, do := "/settings", "To the limits"
+		where, do := "/settings", "View limits"
 		if l.Key != "" {
 			where, do = "/keys", "Manage keys"
 		}
@@ -237,7 +237,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 	}
 	now, then := o.Week, before
 	if enough := 20; min(now.Questions, then.Questions) >= enough && console.AnsweredPercent(now) <= console.AnsweredPercent(then)-10 {
-		add(false, "/gaps", "To the gaps", "Fewer questions are answered: %d %% in the last seven days, %d %% in the seven before.",
+		add(false, "/gaps", "View gaps", "Fewer questions are answered: %d%% in the last seven days, %d%% in the seven before.",
 			console.AnsweredPercent(now), console.AnsweredPercent(then))
 	}
 	if now.Questions >= 5 && now.Down*5 >= now.Questions {
@@ -254,7 +254,7 @@ func (o *overviewView) judge(base string, keys map[api.KeyKind]int, before catal
 	case o.Concerns[0].Bad:
 		o.Bad, o.Health = true, "Readers are affected"
 	default:
-		o.Health = "Readers are answered"
+		o.Health = "Needs attention"
 	}
 }
 
@@ -268,7 +268,7 @@ func (o *overviewView) curves(days []catalog.Day) {
 		rate := console.AnsweredPercent(d)
 		answered[i], shares[i] = float64(max(rate, 0)), "–"
 		if rate >= 0 {
-			shares[i] = strconv.Itoa(rate) + " %"
+			shares[i] = strconv.Itoa(rate) + "%"
 		}
 	}
 	o.Spark, o.Answered = newSpark(questions, 0, texts), newSpark(answered, 100, shares)

@@ -40,5 +40,5 @@ func (s *handler) retireReaderSecret(v *console.Visit) error {
 		return err
 	}
 	v.Audit("reader_secret.retire", id, "")
-	return v.Done(keysPath(v), "The reader secret is retired: tokens that it has signed are refused.")
+	return v.Done(keysPath(v), "The reader secret is retired. Tokens that it signed are refused.")
 }

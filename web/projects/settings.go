@@ -99,37 +99,37 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 		{"Project", "These take effect at once.", []console.Field{
 			f.text("name", "Name", p.Name, "Display name."),
 			f.text("domain", "Domain", p.Domain, "In the assistant's address and in this console. "+
-				"Programs that ask under the old one are refused from then on."),
-			f.text("timeZone", "Time zone", p.TimeZone, "In which the weeks of reports begin, such as Europe/Berlin. Default: UTC."),
+				"Programs that use the old one are refused."),
+			f.text("timeZone", "Time zone", p.TimeZone, "Weeks of reports begin in this time zone, such as Europe/Berlin. Default: UTC."),
 		}},
 		f.source(v.May(console.Operator)),
 		f.pages(),
 		f.answers(s.Setup.Models()),
 		{"Pull requests", "", []console.Field{
-			f.text("pulls.title", "Pattern of titles", p.Pulls.Title,
+			f.text("pulls.title", "Title pattern", p.Pulls.Title,
 				"Such as docs({scope}): {title}, where {scope} is the folder that all changes are in. Default: "+api.DefaultTitle+"."),
 			f.text("labels", "Labels", p.Labels, "Separated by commas."),
 			f.text("pulls.reviewers", "Reviewers", p.Pulls.Reviewers,
-				"Accounts, teams as OWNER/TEAM, codeowners and code-authors, separated by commas."),
+				"Accounts, teams as OWNER/TEAM, codeowners, and code-authors, separated by commas."),
 			f.check("pulls.draft", "Open pull requests as drafts", "", p.Pulls.Draft),
 			f.area("pulls.body", "Text of pull requests", []string{p.Pulls.Body},
-				"In place of the repository's template; {report} stands for what was done."),
-			f.text("pulls.author", "Author of commits", p.Pulls.Author,
+				"Replaces the repository's template. {report} stands for the agent's report."),
+			f.text("pulls.author", "Commit author", p.Pulls.Author,
 				"Name <name@example.com>. Default: the account of the GitHub App, if there is one."),
-			f.number("pulls.most", "Open pull requests of automations, at most", p.Pulls.Most, api.DefaultMostPulls),
-			f.check("pulls.signOff", "Sign commits off", "With the author's Signed-off-by, as the DCO asks.", p.Pulls.SignOff),
+			f.number("pulls.most", "Max open pull requests of automations", p.Pulls.Most, api.DefaultMostPulls),
+			f.check("pulls.signOff", "Sign off commits", "Adds the author's Signed-off-by line, which the DCO requires.", p.Pulls.SignOff),
 			f.check("direct", "Commit directly",
 				"A pull request is opened only if the branch is protected. Not on the built-in host.", p.Direct),
-			{Name: "review", Label: "Comments that are instructions", Kind: "select",
+			{Name: "review", Label: "Comments as instructions", Kind: "select",
 				Options: reviewOptions(f.value("review", string(p.ReviewMode()))),
 				Hint:    "On pull requests of GitHub, GitLab, Gitea and Forgejo, by people who may write to the repository."},
-			f.text("handle", "Name in comments", p.Handle, "What comments call the agent by, without the @. Default: docent."),
+			f.text("handle", "Name in comments", p.Handle, "The agent's name in comments, without the @. Default: docent."),
 		}},
 		{"Limits", "", []console.Field{
-			f.number("projectHour", "Jobs and follow-ups in an hour", p.Limits.ProjectHour, limits.ProjectHour),
-			f.number("keyMonth", "Assistant messages of one key in a month", p.Limits.KeyMonth, limits.KeyMonth),
-			f.number("orgHour", "Assistant messages of the organization in an hour", p.Limits.OrgHour, limits.OrgHour),
-			f.number("ipDay", "Assistant messages of one address in a day", p.Limits.IPDay, limits.IPDay),
+			f.number("projectHour", "Jobs and follow-ups per hour", p.Limits.ProjectHour, limits.ProjectHour),
+			f.number("keyMonth", "Assistant messages per key and month", p.Limits.KeyMonth, limits.KeyMonth),
+			f.number("orgHour", "Assistant messages of the organization per hour", p.Limits.OrgHour, limits.OrgHour),
+			f.number("ipDay", "Assistant messages per IP address and day", p.Limits.IPDay, limits.IPDay),
 			{Name: "proofOfWork", Label: "Proof of work", Kind: "number",
 				Value: f.value("proofOfWork", strconv.Itoa(p.Options.ProofOfWork)),
 				Hint: "0 for none. With 200000, a phone works for about half a second before each question, while its reader types. " +
@@ -142,15 +142,15 @@ func (s *handler) settingGroups(v *console.Visit, sent url.Values) []fieldGroup 
 func (f settingsForm) source(operates bool) fieldGroup {
 	p := f.p
 	g := fieldGroup{"Source",
-		"A change here asks the code host what the credentials may do, and reads the documentation again.",
+		"Saving checks the credentials with the code host and re-indexes the documentation.",
 		[]console.Field{
-			f.text("source", "Source", p.Source, "A folder on the server, or the address of a git repository."),
+			f.text("source", "Source", p.Source, "A folder on the server, or the URL of a git repository."),
 			{Name: "host", Label: "Code host", Kind: "select", Value: string(p.Host),
 				Options: hostOptions(f.value("host", string(p.Host)))},
-			f.text("hostUrl", "Address of the code host", p.HostURL, "If it is not the public one."),
+			f.text("hostUrl", "URL of the code host", p.HostURL, "For your own instance."),
 			f.text("repository", "Repository", p.Repository, "OWNER/NAME on the code host."),
 			f.text("tokenEnv", "Token environment variable", p.TokenEnv,
-				"The name of an environment variable of the server. It takes the place of a token that is stored."),
+				"An environment variable of the server. It overrides a stored token."),
 		}}
 	if !operates {
 		g.Hint = "An operator of this server changes these."
@@ -166,18 +166,18 @@ func (f settingsForm) source(operates bool) fieldGroup {
 // pages is what decides which pages there are.
 func (f settingsForm) pages() fieldGroup {
 	p := f.p
-	return fieldGroup{"Indexing", "A change here reads the documentation again; the page shows how far that is.",
+	return fieldGroup{"Indexing", "Saving re-indexes the documentation and shows the progress.",
 		[]console.Field{
 			f.text("branch", "Branch", p.Branch, "Default: the repository's default branch."),
 			f.text("docsDir", "Documentation folder", p.DocsDir, "Default: the root of the repository."),
 			f.text("siteUrl", "Address of the site", p.SiteURL,
-				"Public URL of the pages. Default: what the site's configuration says."),
+				"Public URL of the pages. Default: from the site's configuration."),
 			answersField(f.value("answersFrom", string(answering(p)))),
 			siteField(f.value("site", string(p.Site)), ""),
 			f.area("include", "Include", p.Include,
-				"Patterns as in .gitignore, one in each line: only what one of them matches is a page."),
+				"Patterns as in .gitignore, one per line. Only files that match are pages."),
 			f.area("exclude", "Leave out", p.Exclude,
-				"The same: what they match is no page; ! brings back what the site leaves out."),
+				"Patterns as in .gitignore, one per line. Files that match are not pages; ! includes what the site leaves out."),
 		}}
 }
 
@@ -191,9 +191,9 @@ func answering(p api.Project) api.AnswersFrom {
 
 // answersField asks what readers are answered from.
 func answersField(value string) console.Field {
-	f := console.Field{Name: "answersFrom", Label: "Answers are from", Kind: "select",
-		Hint: "The published site has what readers see: included text, values, generated pages. The agent edits the repository either way. Switching reads nothing again."}
-	for _, o := range [][2]string{{"auto", "the site, where it has the pages of the repository"}, {"site", "the site"},
+	f := console.Field{Name: "answersFrom", Label: "Answer from", Kind: "select",
+		Hint: "The published site has what readers see: included text, values, generated pages. The agent edits the repository either way. Switching re-indexes nothing."}
+	for _, o := range [][2]string{{"auto", "the site, if it has the repository's pages"}, {"site", "the site"},
 		{"source", "the repository; the site is compared"}, {"source-only", "the repository; the site is not read"}} {
 		f.Options = append(f.Options, console.Option{Value: o[0], Label: o[1], On: value == o[0]})
 	}
@@ -205,17 +205,17 @@ func (f settingsForm) answers(models []ModelChoice) fieldGroup {
 	p := f.p
 	return fieldGroup{"Answers", "These take effect with the next question.", []console.Field{
 		{Name: "model", Label: "Model", Kind: "select", Options: modelOptions(models, f.value("model", p.Model)),
-			Hint: "Operators connect models on the page Models, or in the server's configuration."},
+			Hint: "Operators connect models under Models or in the server's configuration."},
 		{Name: "agentModel", Label: "Model of jobs", Kind: "select", Options: jobModelOptions(models, f.value("agentModel", p.AgentModel)),
 			Hint: "A job can name another one."},
 		f.text("deflection", "Support contact", p.Deflection,
-			"An email address or URL that is offered if the documentation does not answer."),
+			"An email address or URL, offered if the documentation has no answer."),
 		f.check("suggestions", "End answers with suggested questions", "", p.Options.Suggestions),
-		f.check("searchTool", "Show the retrieval as a tool call named search", "", p.Options.SearchTool),
+		f.check("searchTool", "Show retrieval as a tool call named search", "", p.Options.SearchTool),
 		f.check("requireThreadKey", "Continue a thread only with its secret key", "", p.Options.RequireThreadKey),
 		f.check("public", "Public access (no key needed for llms.txt and MCP)", "", p.Options.Public),
 		f.text("publicOrigins", "Origins with public access", p.Options.PublicOrigins,
-			"Optional. Pages in browsers beside the site's own, separated by commas, such as https://app.example.com; * for all."),
+			"Optional. Origins besides the site's own, separated by commas, such as https://app.example.com; * for all."),
 		f.text("readerJwks", "Keys of reader tokens (JWKS)", p.ReaderJWKS,
 			"Optional. The https address of the JSON Web Key Set whose ES256 keys sign who a reader of private pages is. Reader secrets are on the page API keys."),
 		f.text("readerSignIn", "Sign-in of readers", p.ReaderSignIn,
@@ -377,7 +377,7 @@ func (s *handler) changeSettings(v *console.Visit) error {
 	switch {
 	case task.Running():
 		if p.Domain != v.Project.Domain && !rereads {
-			return v.Done(v.Base()+"/settings", "The settings are being stored.")
+			return v.Done(v.Base()+"/settings", "Saving the settings.")
 		}
 		return v.SeeOther(v.Base() + "/sources/task/" + task.ID)
 	case task.Failed():
@@ -386,7 +386,7 @@ func (s *handler) changeSettings(v *console.Visit) error {
 		}
 		return s.settingsPage(v, http.StatusBadRequest, form, map[string]string{"": Failure(task.Err)}, "")
 	}
-	message := "The settings are stored."
+	message := "Settings saved."
 	if rereads && task.Read != nil {
 		message += " The documentation was read again: " + brief.Count(task.Read.Pages, "page") + "."
 	}
@@ -443,7 +443,7 @@ func (s *handler) setChat(v *console.Visit) error {
 	}
 	v.Audit("project.chat", string(v.Project.ID), string(app))
 	if tokens == "" {
-		return v.Done(v.Base()+"/settings", "The app and its tokens are removed.")
+		return v.Done(v.Base()+"/settings", "The app is disconnected and its tokens are deleted.")
 	}
 	return v.Done(v.Base()+"/settings", "The assistant answers in "+name+" within seconds.")
 }

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,9 @@ type draft struct {
 	KeysMade bool
 	fresh    bool // the repository was made by looking
 }
+
+// Folder reports whether the source is on the server's machine, where no token is asked for.
+func (d draft) Folder() bool { return path.IsAbs(d.Project.Source) }
 
 type drafts struct {
 	mu   sync.Mutex
@@ -188,7 +192,7 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "id",
 				Label: "Name of the project",
 				Value: form.Get("id"),
-				Hint:  "In commands and addresses, such as docs. Default: taken from the source. It cannot be changed later.",
+				Hint:  "Used in commands and URLs, such as docs. Default: taken from the source. You can't change it later.",
 			},
 			{
 				Name:  "branch",
@@ -200,9 +204,9 @@ func (s *handler) sourceStep(v *console.Visit, status int, form url.Values, prob
 				Name:  "kind",
 				Label: "Code host",
 				Kind:  "select",
-				Hint:  "Choose it if the address does not tell, as with your own GitLab.",
+				Hint:  "Choose it if the address doesn't tell, as with your own GitLab.",
 				Options: []console.Option{
-					host("", "recognize it"),
+					host("", "detect"),
 					host("github", "GitHub Enterprise Server"),
 					host("gitlab", "GitLab"),
 					host("gitea", "Gitea or Forgejo"),
@@ -433,14 +437,14 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 	if look.Check.Address != "" {
 		siteHint += " Found in " + look.Check.AddressFrom + "."
 	} else {
-		siteHint += " The site's configuration does not say it: without it sources are paths only."
+		siteHint += " The site's configuration doesn't have it: without it, sources are paths only."
 	}
 	siteURL := ""
 	if u, err := url.Parse(look.Check.Address); err == nil && !api.ReservedHost(u.Hostname()) {
 		siteURL = look.Check.Address
-		siteHint += " Readers are answered from what is published there, where that has the pages of the repository; empty if it is not to be read."
+		siteHint += " Readers are answered from the published pages, if they are those of the repository. Leave empty to not read the site."
 	}
-	folderHint := "The folder of the repository that holds the pages. Default: its root."
+	folderHint := "The folder in the repository that holds the pages. Default: its root."
 	if look.Guessed != "" {
 		folderHint += " Guessed from " + look.Guessed + "."
 	}
@@ -465,14 +469,14 @@ func (s *handler) projectStep(v *console.Visit, status int, d draft, form url.Va
 				Label: "Include",
 				Kind:  "area",
 				Value: value("include", strings.Join(d.Project.Include, "\n")),
-				Hint:  "Patterns as in .gitignore, one in each line: only what one of them matches is a page.",
+				Hint:  "Patterns as in .gitignore, one per line. Only files that match are pages.",
 			},
 			{
 				Name:  "exclude",
 				Label: "Leave out",
 				Kind:  "area",
 				Value: value("exclude", strings.Join(d.Project.Exclude, "\n")),
-				Hint:  "Patterns as in .gitignore, one in each line. A pattern that begins with ! brings back what the site leaves out.",
+				Hint:  "Patterns as in .gitignore, one per line. Files that match are not pages; ! includes what the site leaves out.",
 			},
 		}}
 	if len(problems) > 0 {
@@ -495,7 +499,7 @@ func siteField(value, recognised string) console.Field {
 		Kind:  "select",
 		Hint:  "Decides which files are pages and what their addresses are.",
 	}
-	label := "recognize it"
+	label := "detect"
 	if recognised != "" {
 		label += " (" + recognised + ")"
 	}

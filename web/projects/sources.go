@@ -243,7 +243,7 @@ func (s *handler) sourceTask(v *console.Visit) error {
 		return err
 	}
 	page := v.Base() + "/sources/task/" + task.ID
-	return s.Render(v, "sources.task", "Reading", viewTask(task, page, page+"/live"))
+	return s.Render(v, "sources.task", "Indexing", viewTask(task, page, page+"/live"))
 }
 
 func (s *handler) sourceTaskLive(v *console.Visit) error {
@@ -294,7 +294,7 @@ func (s *handler) showUpdate(v *console.Visit) error {
 	view := s.viewUpdatePage(v, u)
 	view.Same = []string{"curl -H \"Authorization: Bearer $ADMIN_KEY\" " +
 		console.ShellWord(s.APIAddress()+"/v1/project/update-status/"+string(u.ID))}
-	return s.Render(v, "sources.update", "Reading", view)
+	return s.Render(v, "sources.update", "Update", view)
 }
 
 func (s *handler) viewUpdatePage(v *console.Visit, u api.Update) updatePageView {

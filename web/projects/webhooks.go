@@ -120,9 +120,9 @@ func (s *handler) showHook(v *console.Visit) error {
 
 func (s *handler) pauseHook(v *console.Visit) error {
 	resume := v.Form.Get("resume") != ""
-	action, said := "webhook.pause", "It is paused. What happens meanwhile waits."
+	action, said := "webhook.pause", "Webhook paused. Events wait until you resume it."
 	if resume {
-		action, said = "webhook.resume", "What waits is sent now."
+		action, said = "webhook.resume", "Webhook resumed. Waiting events are being sent."
 	}
 	return s.changeHook(v, action, func(w api.WebhookStatus) (string, error) {
 		return said, s.Webhooks.Pause(v.Context(), w.ID, !resume)
@@ -149,7 +149,7 @@ func (s *handler) replayHook(v *console.Visit) error {
 		}
 		n, err := s.Webhooks.ReplaySince(v.Context(), w.ID, v.Now.Add(-ago))
 		if n == 0 {
-			return "There is nothing to be sent again of then.", err
+			return "No events to resend.", err
 		}
 		return brief.Count(n, "event") + " on the way again.", err
 	})
@@ -172,7 +172,7 @@ func (s *handler) removeHook(v *console.Visit) error {
 		return api.Named(err, "webhook")
 	}
 	v.Audit("webhook.remove", w.ID, console.HostOf(w.URL))
-	return v.Done(v.Base()+"/webhooks", "The webhook is removed.")
+	return v.Done(v.Base()+"/webhooks", "Webhook removed.")
 }
 
 // rotateHook makes a new secret and shows it once.

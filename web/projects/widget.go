@@ -68,24 +68,24 @@ func widgetFields(w api.Widget) []console.Field {
 		languages = append(languages, l, l)
 	}
 	return []console.Field{
-		{Name: "accent", Label: "Color", Value: w.Accent, Hint: "Of buttons and links, such as #1f6f5c. Default: blue."},
+		{Name: "accent", Label: "Color", Value: w.Accent, Hint: "Color of buttons and links, such as #1f6f5c. Default: blue."},
 		{Name: "accentDark", Label: "Dark-mode color", Value: w.AccentDark,
-			Hint: "Default: a tone of the color that can be read in the dark."},
+			Hint: "Default: a tone of the color that is readable on dark."},
 		choice("theme", "Theme", w.Theme, "", "", "match site", "light", "always light", "dark", "always dark"),
-		choice("button", "Button", w.Button, "Without a button, the dialog opens with Ctrl-K or with an element of yours.",
+		choice("button", "Button", w.Button, "Without a button, Ctrl-K or an element of your page opens the dialog.",
 			"", "bottom right", "start", "bottom left", "none", "none"),
 		{Name: "label", Label: "Button label", Value: w.Label, Hint: "Leave empty for an icon only."},
 		choice("language", "Language of the interface", w.Language, "", languages...),
 		{Name: "greeting", Label: "Greeting", Value: w.Greeting, Hint: "What the dialog says before the first question."},
 		{Name: "suggestions", Label: "Suggested questions", Kind: "area", Value: strings.Join(w.Suggestions, "\n"),
-			Hint: "One in each line, at most six."},
+			Hint: "One per line, at most six."},
 		{Name: "contact", Label: "Contact", Value: w.Contact,
-			Hint: "After the last answer: form for a form, whose conversation goes to your webhooks as contact.requested; or an email address or URL, which everybody sees."},
+			Hint: "Shown after the last answer. Enter form to send the conversation to your webhooks as contact.requested, or an email address or URL, which is public."},
 		{Name: "contactIssues", Label: "Open an issue for each conversation that the form sends", Kind: "check", On: w.ContactIssues,
-			Hint: "In the project's repository on GitHub, GitLab, or Gitea. Everybody who may read its issues reads the conversation and the message; the name and email address are left out."},
-		{Name: "logo", Label: "Logo", Value: w.Logo, Hint: "A picture's address, such as /logo.svg on your site. Its policy must allow the picture."},
+			Hint: "In the project's repository on GitHub, GitLab, or Gitea. Everybody who can read its issues sees the conversation and the message, without name and email address."},
+		{Name: "logo", Label: "Logo", Value: w.Logo, Hint: "URL of a picture, such as /logo.svg on your site. The site's content security policy must allow it."},
 		{Name: "openIn", Label: "Open in", Value: strings.Join(w.OpenIn, ", "),
-			Hint: "Chat clients that readers can take their question to: chatgpt, claude. What they ask goes there."},
+			Hint: "Chat clients that readers can open their question in: chatgpt, claude. The question is sent there."},
 	}
 }
 
@@ -125,7 +125,7 @@ func (s *handler) changeWidget(v *console.Visit) error {
 			return task.Err
 		}
 	}
-	return v.Done(widgetPath(v), "The widget's looks are stored. Pages show them within five minutes.")
+	return v.Done(widgetPath(v), "Widget saved. Pages show the changes within five minutes.")
 }
 
 // contrasts say whether the colors can be read.

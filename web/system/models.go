@@ -32,7 +32,7 @@ var presets = []preset{
 	{"ollama", "Ollama", "openai", "http://127.0.0.1:11434/v1", "Needs no key. Raise its context length to 16,000 tokens or more."},
 	{"vllm", "vLLM", "openai", "http://127.0.0.1:8000/v1", "Start it with --enable-auto-tool-choice and a parser of tool calls."},
 	{"llamacpp", "llama.cpp", "openai", "http://127.0.0.1:8080/v1", "Start llama-server with --jinja, so that it calls tools."},
-	{"other", "Any other that speaks OpenAI's form", "openai", "", ""},
+	{"other", "Other (OpenAI-compatible)", "openai", "", ""},
 }
 
 // modelsView is the list, with the form for another model.
@@ -158,7 +158,7 @@ func (s *handler) sentModel(v *console.Visit, m api.LanguageModel, old string, n
 
 // chooseModel offers the names of an endpoint's models in the place of a field to type one into.
 func chooseModel(f console.Field, names []string) console.Field {
-	f.Kind, f.Hint = "select", "As the endpoint lists them."
+	f.Kind, f.Hint = "select", "From the endpoint's list."
 	if f.Value != "" && !slices.Contains(names, f.Value) {
 		names = append([]string{f.Value}, names...)
 	}
@@ -212,30 +212,30 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 	var f modelForm
 	if isNew {
 		f.Fields = append(f.Fields, console.Field{Name: "name", Label: "Name", Value: value("name", m.Name), Required: true,
-			Hint: "What projects and people call it here."})
+			Hint: "Its name in projects and in this console."})
 	}
 	provider := value("provider", m.Provider)
-	keyHint := "Stored as tokens are: only the server reads it. An endpoint of your own may need none."
+	keyHint := "Stored as tokens are: only this server can read it. Your own endpoint may need none."
 	switch {
 	case !isNew:
-		keyHint = "Empty keeps the one that is stored."
+		keyHint = "Leave empty to keep the stored key."
 	case sent.Get("key") != "":
-		keyHint = "Enter it again: no page repeats a key."
+		keyHint = "Enter it again: keys are never shown."
 	}
 	kind := value("kind", map[bool]string{true: "embeddings"}[m.Embeds])
 	f.Fields = append(f.Fields,
 		console.Field{Name: "kind", Label: "Kind", Kind: "select", Options: []console.Option{
 			{Value: "", Label: "language model: answers and jobs", On: kind == ""},
 			{Value: "embeddings", Label: "embeddings model: search by meaning", On: kind == "embeddings"}}},
-		console.Field{Name: "provider", Label: "Form of the endpoint", Kind: "select", Options: []console.Option{
-			{Value: "openai", Label: "OpenAI's, which most speak", On: provider == "openai"},
-			{Value: "anthropic", Label: "Anthropic's", On: provider == "anthropic"}}},
-		text("base_url", "Address", m.BaseURL, "Empty for the provider's own. Otherwise the whole address, such as https://api.example.com/v1."),
+		console.Field{Name: "provider", Label: "Protocol", Kind: "select", Options: []console.Option{
+			{Value: "openai", Label: "OpenAI-compatible", On: provider == "openai"},
+			{Value: "anthropic", Label: "Anthropic", On: provider == "anthropic"}}},
+		text("base_url", "Address", m.BaseURL, "Leave empty for the provider's own. Otherwise the full URL, such as https://api.example.com/v1."),
 		console.Field{Name: "key", Label: "API key", Kind: "password", Hint: keyHint},
-		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "As the provider calls it."},
-		console.Field{Name: "answers", Label: "Answer readers with it, where a project names no other", Kind: "check",
+		console.Field{Name: "model", Label: "Model", Value: value("model", m.Model), Required: true, Hint: "The provider's name for it."},
+		console.Field{Name: "answers", Label: "Use for answers, unless a project names another", Kind: "check",
 			On: m.Answers},
-		console.Field{Name: "agent", Label: "Do jobs with it, where a project names no other", Kind: "check", On: m.Agent})
+		console.Field{Name: "agent", Label: "Use for jobs, unless a project names another", Kind: "check", On: m.Agent})
 	body, headers := "", ""
 	if len(m.ExtraBody) > 0 {
 		text, _ := json.MarshalIndent(m.ExtraBody, "", "  ") // it came from JSON
@@ -245,22 +245,22 @@ func formOf(m api.LanguageModel, sent url.Values, isNew bool) modelForm {
 		headers += name + ": " + m.ExtraHeaders[name] + "\n"
 	}
 	f.Further = []console.Field{
-		text("reasoning_effort", "Reasoning effort", m.Effort, "Such as low, medium, or high, for models that reason. Empty for the provider's default."),
+		text("reasoning_effort", "Reasoning effort", m.Effort, "Such as low, medium, or high, for reasoning models. Default: the provider's."),
 		{Name: "api", Label: "API", Kind: "select", Options: []console.Option{
 			{Value: "", Label: "what the model is known for", On: value("api", m.API) == ""},
 			{Value: "chat", Label: "chat completions", On: value("api", m.API) == "chat"},
 			{Value: "responses", Label: "Responses", On: value("api", m.API) == "responses"}}},
-		number("max_tokens", "Tokens of one answer", float64(m.MaxTokens), "Empty for what the model is known for."),
-		number("window", "Tokens of prompt and answer together", float64(m.Window), "Likewise."),
-		number("prompt_price", "Price of a million prompt tokens", m.PromptPrice, "In US dollars. Empty for what the model is known for: without prices, limits of cost cannot hold."),
-		number("cached_price", "Price of a million cached prompt tokens", m.CachedPrice, "Likewise."),
-		number("completion_price", "Price of a million completion tokens", m.CompletionPrice, "Likewise."),
-		number("dimensions", "Length of vectors", float64(m.Dimensions), "Of an embeddings model that supports shorter ones. Empty for its own."),
-		text("section_prefix", "Prefix of sections", m.SectionPrefix, `If an embeddings model needs one, such as "passage: ".`),
-		text("question_prefix", "Prefix of questions", m.QuestionPrefix, `Likewise, such as "query: ".`),
-		number("day_tokens", "Tokens of embeddings in a day", float64(m.DayTokens), "UTC. Empty for no limit."),
-		{Name: "extra_body", Label: "Further fields of requests", Kind: "area", Value: value("extra_body", body), Hint: "A JSON object, sent beside what Docent sends."},
-		{Name: "extra_headers", Label: "Further headers", Kind: "area", Value: value("extra_headers", headers), Hint: "One in each line, such as X-Team: docs. They are shown to operators: keys belong above."},
+		number("max_tokens", "Max tokens per answer", float64(m.MaxTokens), "Default: known for common models."),
+		number("window", "Context window (tokens)", float64(m.Window), "As above."),
+		number("prompt_price", "Price per million prompt tokens", m.PromptPrice, "In US dollars. Default: known for common models. Cost limits need prices."),
+		number("cached_price", "Price per million cached prompt tokens", m.CachedPrice, "As above."),
+		number("completion_price", "Price per million completion tokens", m.CompletionPrice, "As above."),
+		number("dimensions", "Dimensions", float64(m.Dimensions), "Vector length, for embeddings models that support shorter ones. Default: the model's own."),
+		text("section_prefix", "Section prefix", m.SectionPrefix, `If an embeddings model needs one, such as "passage: ".`),
+		text("question_prefix", "Question prefix", m.QuestionPrefix, `If an embeddings model needs one, such as "query: ".`),
+		number("day_tokens", "Embedding tokens per day", float64(m.DayTokens), "A day is in UTC. Default: no limit."),
+		{Name: "extra_body", Label: "Extra request fields", Kind: "area", Value: value("extra_body", body), Hint: "A JSON object, merged into each request."},
+		{Name: "extra_headers", Label: "Extra headers", Kind: "area", Value: value("extra_headers", headers), Hint: "One per line, such as X-Team: docs. Operators can see them; put keys above."},
 	}
 	f.Open = m.Embeds || m.Effort != "" || m.API != "" || m.MaxTokens+m.Window > 0 || body+headers != "" || m.PromptPrice+m.CompletionPrice > 0
 	return f

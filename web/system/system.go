@@ -102,7 +102,7 @@ func (s *handler) endOperatorsSession(v *console.Visit) error {
 		return err
 	}
 	v.Audit("session.end", string(id), "the operator's, by the link "+string(all[at].Link))
-	return v.Done(systemPath, "The session has ended.")
+	return v.Done(systemPath, "Session ended.")
 }
 
 // revokeLink takes back a one-time link that nobody has used yet.
@@ -112,7 +112,7 @@ func (s *handler) revokeLink(v *console.Visit) error {
 		return api.Named(err, "open link")
 	}
 	v.Audit("link.revoke", string(id), "")
-	return v.Done(systemPath, "The link is taken back.")
+	return v.Done(systemPath, "Link revoked.")
 }
 
 // liveSystem is the figures as they change.
@@ -199,7 +199,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		list = append(list, console.Concern{Bad: bad, Text: fmt.Sprintf(format, args...), Path: path, Do: do})
 	}
 	if st.Journal.Unavailable {
-		add(true, "", "", "The journal cannot be written to: the disk is full, read-only or broken. Nothing new is accepted.")
+		add(true, "", "", "The journal can't be written: the disk is full, read-only or broken. Nothing new is accepted.")
 	}
 	if st.Catalog.Error != "" {
 		add(true, "", "", "The catalog does not answer: %s", st.Catalog.Error)
@@ -212,7 +212,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 	}
 	for _, m := range st.Models {
 		if m.State != "closed" {
-			add(true, "#models", "Review", "The model %s fails: its circuit is %s.", m.Name, m.State)
+			add(true, "#models", "Review", "The model %s is failing: its circuit is %s.", m.Name, m.State)
 		}
 	}
 	if d := st.Disk; d.Total > 0 && (d.Free < leastFree || d.Free < d.Total/20) {
@@ -228,7 +228,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 		add(false, "", "", "One commit in a hundred takes more than %s: the disk is slow.", console.FormatSeconds(slowCommit))
 	}
 	if behind := st.Journal.Position - min(st.Journal.Listed, st.Journal.Position); behind > listingBlank {
-		add(false, "", "", "The listings are %d events behind the journal.", behind)
+		add(false, "", "", "Lists are %d events behind the journal.", behind)
 	}
 	if m := st.Machine; m.MaxFiles > 0 && float64(m.OpenFiles) > manyFiles*float64(m.MaxFiles) {
 		add(false, "", "", "%d of %d files that the process may open are open.", m.OpenFiles, m.MaxFiles)
@@ -247,7 +247,7 @@ func concernsOf(st health.Status, now time.Time) []console.Concern {
 	case b.Made == nil:
 		add(false, "#backup", "Back up now", "No backups yet.")
 	case now.Sub(b.Made.Began) > oldBackup:
-		add(false, "#backup", "Make one", "The last backup is %s old.",
+		add(false, "#backup", "Back up now", "The last backup is %s old.",
 			brief.Count(int(now.Sub(b.Made.Began)/(24*time.Hour)), "day"))
 	}
 	slices.SortStableFunc(list, console.WorstFirst)

@@ -99,7 +99,7 @@ func became(b job.Became) (result console.Badge, said, commit string) {
 	case job.GivenUp:
 		result = console.Badge{Text: "failed", Class: "bad"}
 	case job.EndedWell:
-		result = stateOf(api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: b.Outcome}})
+		result = console.JobState(api.JobRow{Job: api.Job{Status: api.JobCompleted, Outcome: b.Outcome}})
 	default:
 		result = console.Badge{Text: "sent", Class: ""}
 	}
@@ -202,7 +202,7 @@ func (s *handler) comment(v *console.Visit) error {
 		return err
 	}
 	return v.Done(fmt.Sprintf("/pulls/%s?open=%d#file-%d", p.ID, number, number),
-		"Your comment is kept as a draft. Send your comments when you are through.")
+		"Comment added as a draft. Send your comments when you are done.")
 }
 
 // removeComment takes back a draft.
@@ -214,7 +214,7 @@ func (s *handler) removeComment(v *console.Visit) error {
 	if err := s.Catalog.RemoveComment(v.Context(), p.ID, v.Who.ID, v.Form.Get("comment")); err != nil {
 		return api.Named(err, "draft of yours")
 	}
-	return v.Done("/pulls/"+p.ID, "The draft is removed.")
+	return v.Done("/pulls/"+p.ID, "Draft removed.")
 }
 
 // sendComments sends a visitor's drafts to the job as one message. What is sent twice, or again after its answer was
@@ -233,7 +233,7 @@ func (s *handler) sendComments(v *console.Visit) error {
 		return err
 	}
 	if len(taken) == 0 {
-		return v.Done("/pulls/"+p.ID, "Your comments have been sent already.")
+		return v.Done("/pulls/"+p.ID, "Your comments were already sent.")
 	}
 	message := taken[0].Message
 	_, err = s.Work.FollowUp(v.Context(), p.Job, startjob.Request{Project: v.Project, By: api.KeyID(v.Who.ID), ID: message,
@@ -245,7 +245,7 @@ func (s *handler) sendComments(v *console.Visit) error {
 			return err // the next sending finds that the job has them
 		}
 		v.Audit("pull.comment", p.ID, fmt.Sprintf("%d to %s", len(taken), p.Job))
-		return v.Done("/pulls/"+p.ID, "The job has your comments. What becomes of them is shown here.")
+		return v.Done("/pulls/"+p.ID, "Comments sent to the job. Its progress appears here.")
 	case refused(err):
 		return errors.Join(s.Catalog.SettleComments(ctx, p.ID, message, false), err)
 	}

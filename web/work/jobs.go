@@ -26,35 +26,6 @@ type jobLine struct {
 	Path string
 }
 
-// State is a job's state, in a word, and the class of its badge.
-func (l jobLine) State() console.Badge { return stateOf(l.JobRow) }
-
-// stateOf returns a job's state.
-func stateOf(r api.JobRow) console.Badge {
-	switch {
-	case r.Job.Status == api.JobActive:
-		return console.Badge{Text: "working", Class: "info"}
-	case r.Halt == api.HaltInterrupted:
-		return console.Badge{Text: "cancelled", Class: ""}
-	case r.Job.Status == api.JobFailed:
-		return console.Badge{Text: "failed", Class: "bad"}
-	}
-	switch r.Job.Outcome {
-	case api.OutcomeChanged:
-		if r.DryRun {
-			return console.Badge{Text: "tried", Class: "ok"}
-		}
-		return console.Badge{Text: "changed", Class: "ok"}
-	case api.OutcomeNothingToDo:
-		return console.Badge{Text: "nothing to do", Class: ""}
-	case api.OutcomeNotUnderstood:
-		return console.Badge{Text: "not understood", Class: "warn"}
-	case api.OutcomeNeedsDetail:
-		return console.Badge{Text: "needs detail", Class: "warn"}
-	}
-	return console.Badge{Text: "completed", Class: "ok"}
-}
-
 // A choice is one entry of a list to choose from.
 type choice struct{ Value, Text string }
 

@@ -32,7 +32,7 @@ func New(prog cli.Program) *cobra.Command {
 	b := new(benchRun)
 	s := new(streamsLoad)
 	cmd := &cobra.Command{
-		Use: "bench", Short: "Put load on a server and measure what its callers see and what it costs", Args: cobra.NoArgs,
+		Use: "bench", Short: "Load a server, and measure what callers see and what it costs", Args: cobra.NoArgs,
 		Long: "Measure a server under load. Without --url a server of its own is started on loopback with a temporary data\n" +
 			"directory, Docent's own documentation (or --source) and a scripted model of the given speed: everything but the model\n" +
 			"is the real thing. With --limit a bare net/http server that writes the same bytes at the same times is measured in the\n" +

@@ -16,7 +16,7 @@ import (
 
 func newAutomationCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "automation", Short: "Jobs that start by themselves: at times, or on a push"}
+	cmd := &cobra.Command{Use: "automation", Short: "Start jobs on a schedule or on a push"}
 	cli.OperatorFlags(cmd, o)
 	var a api.Automation
 	var checks string

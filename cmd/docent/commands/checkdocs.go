@@ -34,7 +34,7 @@ type docsCheck struct {
 func newCheckDocsCommand() *cobra.Command {
 	var c docsCheck
 	cmd := &cobra.Command{
-		Use: "check-docs", Short: "Name the pages that a change of code concerns, in any CI", Args: cobra.NoArgs,
+		Use: "check-docs", Short: "Name the pages that a code change concerns, in any CI", Args: cobra.NoArgs,
 		Long: "Name the documentation pages that a change of code concerns, with lines and reasons: pages that mention a flag, setting,\n" +
 			"environment variable, endpoint, function or default that the change removes, renames, adds or gives another value. It needs\n" +
 			"no server and no language model, and edits nothing.\n\n" +

@@ -25,7 +25,7 @@ func newConfigCommand() *cobra.Command {
 	var file string
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use: "config", Short: "Show every setting: its value, where the value comes from, and what the setting is for",
+		Use: "config", Short: "Show every setting: its value, its source, and what it does",
 		Args: cobra.NoArgs,
 		Long: "Show every setting as a server has it that is started with the same flags, file and environment: the value, and\n" +
 			"whether it is the default or comes from the file, the environment or a flag. Secrets are not shown.",

@@ -28,7 +28,7 @@ func webFlags(cmd *cobra.Command, o *api.WebOptions) {
 }
 
 func newCrawlCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "crawl", Short: "See how a web site would be read"}
+	cmd := &cobra.Command{Use: "crawl", Short: "Preview how a web site is indexed"}
 	var s api.Source
 	var pages int
 	var asJSON bool

@@ -22,7 +22,7 @@ import (
 func newDemoCommand() *cobra.Command {
 	var keep bool
 	cmd := &cobra.Command{
-		Use: "demo", Short: "Show the whole of Docent at work on its own documentation, in a temporary directory",
+		Use: "demo", Short: "See Docent at work on its own documentation, in a temporary directory",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			process, err := lab.NewProcess("demo")

@@ -19,7 +19,7 @@ func newDocsCommand(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "docs", Short: "Open Docent's own documentation, or export it", Args: cobra.NoArgs,
 		Long: "Print the address at which the running server shows Docent's own documentation, and open it in the browser of this machine\n" +
-			"where there is one. With --export, write the same pages as a static site, which needs no server.",
+			"if there is one. With --export, write the same pages as a static site, which needs no server.",
 		Example: "  docent docs\n  docent docs --export ./docent-docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if dir != "" {

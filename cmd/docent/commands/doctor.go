@@ -15,7 +15,7 @@ func newDoctorCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	var offline bool
 	cmd := &cobra.Command{
-		Use: "doctor", Short: "Say what is wrong with this installation, and the fix", Args: cobra.NoArgs,
+		Use: "doctor", Short: "Check the installation, and say how to fix what is wrong", Args: cobra.NoArgs,
 		SuggestFor: []string{"check", "diagnose", "verify"},
 		Long: "Look at the configuration, the data directory and its disk, limits, the clock, keys, sources, backups, code hosts, models\n" +
 			"and the way that clients take to the server, and say what is wrong with each and what to do. Run it as the server's user,\n" +

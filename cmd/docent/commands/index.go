@@ -17,7 +17,7 @@ func newIndexCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	var project string
 	cmd := &cobra.Command{
-		Use: "index PROJECT", Short: "Read all of a project's sources again now and index what changed",
+		Use: "index PROJECT", Short: "Re-index all of a project's sources",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpIndex, operator.ProjectParams{ID: api.ProjectID(project)}, printIndexed)
 		},

@@ -30,8 +30,8 @@ type jobCommand struct {
 
 func newJobCommand(prog cli.Program) *cobra.Command {
 	c := &jobCommand{Caller: cli.Caller{Local: cli.Operator{Prog: prog}}}
-	cmd := &cobra.Command{Use: "job", Short: "Give the agent work, and follow it",
-		Long: "Give the agent work, and follow it. Beside a server that runs on the data directory this needs no key, and no project if\n" +
+	cmd := &cobra.Command{Use: "job", Short: "Create jobs for the agent, and follow them",
+		Long: "Create jobs for the agent, and follow them. Beside a server that runs on the data directory this needs no key, and no project if\n" +
 			"there is only one."}
 	c.Flags(cmd)
 	cmd.PersistentFlags().StringVar(&c.project, "project", cli.EnvOr("PROJECT", ""), "project (DOCENT_PROJECT)")

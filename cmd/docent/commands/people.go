@@ -19,8 +19,8 @@ import (
 func newConsoleCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{
-		Use: "console", Short: "Print a link that lets you into the console once", Args: cobra.NoArgs,
-		Long: "Print a link that lets you into the console once, within an hour, as the operator of the server: to set up the first\n" +
+		Use: "console", Short: "Print a link that signs you in to the console once", Args: cobra.NoArgs,
+		Long: "Print a link that signs you in to the console once, within an hour, as the operator of the server: to set up the first\n" +
 			"project, to make yourself an account, or to get in again when no owner can.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpConsoleLink, struct{}{}, func(w io.Writer, made operator.LinkMade) error {
@@ -44,7 +44,7 @@ func printLink(cmd *cobra.Command, w io.Writer, made operator.LinkMade) error {
 
 func newPersonCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "person", Short: "Add, list and remove people who may use the console"}
+	cmd := &cobra.Command{Use: "person", Short: "Add, list, and remove people who can use the console"}
 	cli.OperatorFlags(cmd, o)
 	var name string
 	var role, org string
@@ -147,7 +147,7 @@ func personLine(p api.Person) string {
 func newAuditCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	p := operator.AuditParams{Org: api.DefaultOrg, Limit: 100}
-	cmd := &cobra.Command{Use: "audit", Short: "Show who did what, the newest first", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "audit", Short: "Show who did what, newest first", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.ShowRows(o, cmd, operator.OpAuditList, p, "TIME\tWHO\tACTION\tOBJECT\tDETAIL\tADDRESS", func(e api.AuditEntry) string {
 				return fmt.Sprintf("%s\t%s\t%s\t%s\t%s\t%s", health.LocalTime(e.At), e.Who, e.Action, e.Object, e.Detail, e.Client)

@@ -119,7 +119,7 @@ func projectFlags(cmd *cobra.Command, p *api.Project) {
 func pullFlags(cmd *cobra.Command, f *api.PullForm) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.Author, "author", "",
-		"author of commits, 'Name <name@example.com>' (the account of the GitHub App where there is one)")
+		"author of commits, 'Name <name@example.com>' (the account of the GitHub App if there is one)")
 	flags.BoolVar(&f.SignOff, "sign-off", false, "end commits with the author's Signed-off-by, as the DCO asks")
 	flags.StringVar(&f.Title, "pull-title", "",
 		"pattern of titles, such as 'docs({scope}): {title}', where {scope} is the folder of all changes ('"+api.DefaultTitle+"' if empty)")
@@ -390,7 +390,7 @@ func printCheck(out io.Writer, c search.Check) error {
 		l := c.LeftOut[i]
 		return []string{l.Path, string(l.State), reason(l.Why, l.File)}
 	})
-	rows("Links that lead nowhere", len(c.DeadLinks), func(i int) []string {
+	rows("Dead links", len(c.DeadLinks), func(i int) []string {
 		l := c.DeadLinks[i]
 		return []string{l.Path, l.Link, l.Why}
 	})

@@ -36,7 +36,7 @@ func newSourceCommand(prog cli.Program) *cobra.Command {
 			},
 		},
 		&cobra.Command{
-			Use: "read PROJECT LABEL", Short: "Read a source again now and index what changed", Args: cobra.ExactArgs(2),
+			Use: "read PROJECT LABEL", Short: "Re-index one source", Args: cobra.ExactArgs(2),
 			RunE: func(cmd *cobra.Command, args []string) error {
 				p := operator.SourceParams{ID: api.ProjectID(args[0]), Name: args[1]}
 				return cli.Show(o, cmd, operator.OpSourceRead, p, printIndexed)

@@ -46,7 +46,7 @@ func printCluster(line func(name, format string, args ...any), c *health.Cluster
 func newStatusCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog, Here: operator.NoServerHere}
 	cmd := &cobra.Command{
-		Use: "status", Short: "Show the state of the running server on one screen", Args: cobra.NoArgs,
+		Use: "status", Short: "Show the state of the running server", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpStatus, nil, printStatus)
 		},

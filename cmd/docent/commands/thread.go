@@ -14,7 +14,7 @@ import (
 func newThreadCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	var p operator.ThreadParams
-	cmd := &cobra.Command{Use: "thread", Short: "List and remove the assistant's conversations"}
+	cmd := &cobra.Command{Use: "thread", Short: "List and delete conversations"}
 	cli.OperatorFlags(cmd, o)
 	flags := func(cmd *cobra.Command) *cobra.Command {
 		cmd.Flags().StringVar((*string)(&p.Project), "project", "", "project")

@@ -18,7 +18,7 @@ import (
 
 func newWebhookCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
-	cmd := &cobra.Command{Use: "webhook", Short: "Tell other systems what happens: signed webhooks that are sent at least once, in order"}
+	cmd := &cobra.Command{Use: "webhook", Short: "Send signed events to other systems, in order and at least once"}
 	cli.OperatorFlags(cmd, o)
 	cmd.AddCommand(newWebhookAddCommand(o), newWebhookListCommand(o),
 		webhookAction(o, "remove ID", "Remove a webhook; what waits for it is not sent", "removed", operator.OpWebhookRemove, operator.WebhookParams{}),

@@ -29,7 +29,7 @@ func New(prog cli.Program) *cobra.Command {
 	var file, project, domain, corpus string
 	var misses bool
 	cmd := &cobra.Command{
-		Use: "eval [PROJECT]", Short: "Measure the search and the answers with your own questions, and compare",
+		Use: "eval [PROJECT]", Short: "Measure search and answers with your own questions, and compare",
 		Long: "`docent eval answers` judges answers. Without it, asks every query of a file and judges what is found. The file has one JSON object a line:\n\n" +
 			`  {"query": "rotate a key", "relevant": ["guides/keys.md"], "sections": ["guides/keys.md#rotate"], "kind": "question"}` + "\n\n" +
 			"With PROJECT its index in the data directory is asked, also while a server runs on it; with --domain and --key a\n" +

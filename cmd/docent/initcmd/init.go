@@ -59,7 +59,7 @@ func New(prog cli.Program) *cobra.Command {
 		standardFile, standardData = "/etc/docent/docent.toml", "/var/lib/docent"
 	}
 	cmd := &cobra.Command{
-		Use: "init", Short: "Set Docent up: write a commented configuration and add the first project", Args: cobra.NoArgs,
+		Use: "init", Short: "Set up Docent: write a commented configuration and add the first project", Args: cobra.NoArgs,
 		SuggestFor: []string{"setup", "install", "configure"},
 		Long: "Set Docent up: ask where the documentation is, which address to listen on and which model answers; write a commented\n" +
 			"configuration, check it, read the documentation and print the next command. What a flag says is not asked. Without a\n" +

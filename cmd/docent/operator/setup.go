@@ -12,8 +12,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -57,6 +59,11 @@ type projectSetup struct {
 // Find is that of search/sources, with a look at what only asking tells.
 func (s projectSetup) Find(ctx context.Context, text string) (sources.Place, []sources.Candidate, error) {
 	place, err := sources.Locate(text)
+	if err == nil && place.Kind == sources.PlaceFolder {
+		if _, missing := os.Stat(place.Project.Source); errors.Is(missing, fs.ErrNotExist) || errors.Is(missing, fs.ErrPermission) {
+			return place, nil, invalid("source", "can't be read on this server. Check the path and its permissions")
+		}
+	}
 	if err != nil || place.Kind != sources.PlaceUnknown {
 		return place, nil, err
 	}
@@ -289,7 +296,7 @@ func quietly(string, int, int) {}
 func (s projectSetup) Keys(ctx context.Context, p api.Project) (admin, assistant projects.NewKey, err error) {
 	made := map[api.KeyKind]projects.NewKey{}
 	for _, kind := range []api.KeyKind{api.AdminKey, api.AssistantKey} {
-		key, err := s.ops.CreateKey(ctx, KeyParams{Project: p.ID, Kind: kind, Name: "made at set-up"})
+		key, err := s.ops.CreateKey(ctx, KeyParams{Project: p.ID, Kind: kind, Name: "Setup"})
 		if err != nil {
 			return projects.NewKey{}, projects.NewKey{}, err
 		}

@@ -23,19 +23,31 @@ const allowed = {
   RETURN_DOM_FRAGMENT: true,
 } as const;
 
+interface Source {
+  url: string;
+  title?: string;
+}
+
 export interface Labels {
   copy: string;
   copied: string;
 }
 
-const parsed = (text: string) => DOMPurify.sanitize(marked.parse(text, { async: false }), allowed as never) as unknown as DocumentFragment;
-
-/** spoken is the text of an answer as it is shown, for those who hear it. */
-export const spoken = (text: string) => parsed(text).textContent ?? "";
+/** spoken is the text of an answer as it is shown, for those who hear it: without the numbers of sources and the buttons. */
+export function spoken(text: string, sources: Source[], labels: Labels): string {
+  const fragment = rendered(text, sources, labels);
+  for (const e of fragment.querySelectorAll(".copy,.cite")) {
+    const unsaid = e.closest("sup") ?? e;
+    const before = unsaid.previousSibling;
+    if (before instanceof Text) before.data = before.data.trimEnd();
+    unsaid.remove();
+  }
+  return fragment.textContent ?? "";
+}
 
 /** rendered is an answer as elements. Marks such as [2] lead to the source of that number. */
-export function rendered(text: string, sources: { url: string; title?: string }[], labels: Labels): DocumentFragment {
-  const fragment = parsed(text);
+export function rendered(text: string, sources: Source[], labels: Labels): DocumentFragment {
+  const fragment = DOMPurify.sanitize(marked.parse(text, { async: false }), allowed as never) as unknown as DocumentFragment;
   for (const a of fragment.querySelectorAll("a")) {
     if (!a.getAttribute("href")) a.replaceWith(...a.childNodes); // its address was taken away
     else if (new URL(a.href, location.href).origin !== location.origin) {
@@ -93,7 +105,7 @@ export function copyButton(text: () => string, labels: Labels) {
 }
 
 /** cite makes links of the numbers of sources, outside of code and of links. */
-function cite(fragment: DocumentFragment, sources: { url: string; title?: string }[]) {
+function cite(fragment: DocumentFragment, sources: Source[]) {
   if (sources.length === 0) return;
   const walker = document.createTreeWalker(fragment, NodeFilter.SHOW_TEXT);
   const texts: Text[] = [];

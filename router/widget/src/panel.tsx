@@ -1,6 +1,6 @@
 // The dialog: search and ask in one.
 import { type ComponentChildren, render } from "preact";
-import { useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { Api, type Hit, Refusal } from "./api";
 import { Conversation, Store, type Turn } from "./chat";
 import type { Config, Snippet } from "./config";
@@ -230,7 +230,7 @@ function Search({ api, t, text, setText, input, ask, follow, store, children }: 
         <ul class="found" id="found" role="listbox" aria-label={t.placeholder} ref={list}>
           {entries.map((hit, i) => (
             <li role="presentation" key={hit ? hit.path + hit.metadata.heading : "ask"}>
-              <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
+              <a role="option" id={`found-${i}`} tabIndex={-1} aria-selected={i === at} aria-label={hit && `${titleOf(hit)} ${hit.metadata.excerpt ?? ""}`} href={hit ? safeURL(hit.metadata.url ?? hit.path) || undefined : undefined}
                 onClick={() => (hit ? store.searched(query) : ask(query))} onMouseMove={() => setAt(i)}>
                 {hit ? <Found hit={hit} query={query} /> : <strong>{fill(t.askThis, query)}</strong>}
               </a>
@@ -251,11 +251,11 @@ function Search({ api, t, text, setText, input, ask, follow, store, children }: 
   );
 }
 
-function Found({ hit, query }: { hit: Hit; query: string }) {
-  const m = hit.metadata;
-  const title = m.heading && m.heading !== m.title ? `${m.title} › ${m.heading}` : m.title;
-  return <><strong>{marked(title, query)}</strong><small>{marked(m.excerpt ?? "", query)}</small></>;
-}
+const titleOf = ({ metadata: m }: Hit) => (m.heading && m.heading !== m.title ? `${m.title} › ${m.heading}` : m.title);
+
+// The marks cut identifiers apart, for those who hear them; the option has its text as a label.
+const Found = ({ hit, query }: { hit: Hit; query: string }) =>
+  <><strong>{marked(titleOf(hit), query)}</strong> <small>{marked(hit.metadata.excerpt ?? "", query)}</small></>;
 
 const termsOf = (query: string) => query.toLowerCase().split(/[^\p{L}\p{N}_]+/u).filter((w) => w.length > 1);
 
@@ -300,7 +300,9 @@ function Answers({ talk, t, text, setText, input, ask, about, drop }: AnswersPro
   const main = useRef<HTMLDivElement>(null);
   const asked = turns.length;
   useLayoutEffect(() => { main.current?.lastElementChild?.scrollIntoView({ block: "start" }); }, [asked]);
-  const said = last && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: spoken(last.text), stopped: t.stopped, failed: "" }[last.state]; // a failure is an alert
+  const state = last?.state;
+  const answer = useMemo(() => (last && state === "done" ? spoken(last.text, last.sources, t) : ""), [last?.id, state]);
+  const said = state && { asking: t.writing, writing: "", reconnecting: t.reconnecting, done: answer, stopped: t.stopped, failed: "" }[state]; // a failure is an alert
   return (
     <>
       <div class="body" ref={main} part="answers" tabIndex={-1}>
@@ -325,7 +327,8 @@ function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; 
   const writing = turn.state === "asking" || turn.state === "writing";
   useLayoutEffect(() => {
     const all = rendered(turn.text, turn.sources, t);
-    const cited = writing ? -1 : [...all.children].findIndex((e) => e.querySelector(".cite"));
+    let cited = writing ? -1 : [...all.children].findIndex((e) => e.querySelector(".cite"));
+    while (cited >= 0 && /:\s*\d*$/.test(all.children[cited]?.textContent ?? "")) cited++; // what it announces belongs to it
     rest.current?.replaceChildren(...(cited < 0 ? [] : [...all.children].slice(cited + 1)));
     lead.current?.replaceChildren(all);
   }, [turn.text, turn.sources.length, writing]);
@@ -337,7 +340,7 @@ function Answer({ turn, talk, t, last, ask }: { turn: Turn; talk: Conversation; 
         <div ref={lead} />
         {turn.sources.length && !writing ? (
           <nav aria-label={t.sources}>
-            <p class="dim">{t.sources}</p>
+            <p class="dim" aria-hidden="true">{t.sources}</p>
             <ol class="sources" part="sources">{turn.sources.map((s, i) => <li key={s.url}><a href={safeURL(s.url) || undefined}><span>{i + 1}</span> {s.title || s.url}</a></li>)}</ol>
           </nav>
         ) : null}

@@ -51,7 +51,7 @@ ol.sources { list-style: none; display: flex; flex-wrap: wrap; gap: .4rem; margi
 .logo { block-size: 1.5rem; max-inline-size: 6rem; object-fit: contain; }
 kbd { font: inherit; border: 1px solid var(--d-edge); border-radius: 4px; padding-inline: .3rem; }
 @media (hover: none) { .keys { display: none; } }
-form.contact { flex-direction: column; margin-block-start: .5rem; } form.contact p { margin: 0; }
+article form { margin-block-start: .5rem; } form.contact { flex-direction: column; } form.contact p { margin: 0; }
 form.contact textarea { resize: vertical; }
 .cards summary { cursor: pointer; font-size: .875rem; color: var(--d-dim); }
 .cards a { display: block; padding-block: .35rem; text-decoration: none; color: inherit; }

@@ -9,8 +9,8 @@ import { patient } from "./reader.mjs";
 const { chromium: executablePath, dist } = JSON.parse(process.env.DOCENT_HEARD);
 
 const hits = [
-  { path: "/guides/mooring", content: "To moor a boat, run `harbour moor BOAT`.", metadata: { title: "Mooring", url: "/guides/mooring" } },
-  { path: "/guides/mooring", content: "To leave with a boat, untie the rope.", metadata: { title: "Mooring", heading: "Leaving", url: "/guides/mooring#leaving" } },
+  { path: "/guides/mooring", content: "To moor a boat, run `harbour moor BOAT`.", metadata: { title: "Mooring", url: "/guides/mooring", excerpt: "To moor a boat, run harbour moor BOAT." } },
+  { path: "/guides/mooring", content: "To leave with a boat, call `untie_boat(rope)`.", metadata: { title: "Mooring", heading: "Leaving", url: "/guides/mooring#leaving", excerpt: "To leave with a boat, call untie_boat(rope)." } },
 ];
 const answer = ["To moor a boat, tie it to the quay [1].\n\n```bash\nharbour moor BOAT\n```\n\n", "> [!NOTE]\n> It takes a minute [2].\n\n| Rope | Length |\n| --- | --- |\n| long | 20 m |\n",
   "\n\n```suggestions\n(How do I leave?)[/guides/mooring]\n(How long is a rope?)[/guides/ropes]\n```"];

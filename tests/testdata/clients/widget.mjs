@@ -443,7 +443,7 @@ for (const way of ["closed", "reloaded"]) {
   check("the preview answers from the project", (await page.locator("article .answer").textContent()).includes("harbour moor"));
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Save" }).click();
-  await page.getByText("The widget's looks are stored.").waitFor();
+  await page.getByText("Widget saved.").waitFor();
   await context.close();
   const there = await visit("stored", {});
   await there.page.getByRole("button", { name: "Ahoy" }).click();

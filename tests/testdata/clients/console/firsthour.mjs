@@ -105,7 +105,7 @@ await step("conversations appear live on an open page", page, async () => {
   assert.doesNotMatch(await ask(unanswered), /leash/);
   await link(unanswered).waitFor();
   await unturned(page);
-  await page.getByRole("row", { name: unanswered }).getByText("unanswered").waitFor();
+  await page.getByRole("row", { name: unanswered }).getByText("in doubt").waitFor();
   await link(unanswered).click();
   await page.getByRole("heading", { level: 2, name: unanswered }).waitFor();
 });
@@ -116,9 +116,9 @@ await step("what was not answered is a gap, and becomes a job", page, async () =
   await link(unanswered).click();
   const instruction = page.getByLabel("Instruction");
   await instruction.fill('add a section "Dogs" to ferries.md with content: You may bring your dog on the ferry: dogs travel free of charge.');
-  await button("Open a job").click();
+  await button("Create job").click();
   await page.getByRole("link", { name: /^job_/ }).first().click();
-  await page.getByText("The edit is made.").waitFor();
+  await page.getByText("Edit made.").waitFor();
   await page.getByRole("link", { name: "Pull request", exact: true }).waitFor();
   job = page.url();
 });
@@ -128,19 +128,19 @@ await step("the steps of a job by a language model are seen while it works", pag
   await link("New job").click();
   await page.getByLabel("Instructions").fill("Say that the lighthouse is white.");
   await page.getByLabel("Model").selectOption("writer");
-  await button("Start").click();
+  await button("Create job").click();
   await page.getByText("read_file").waitFor(); // the model waits before the next step
   await watched(page);
   assert.equal(await page.getByText("edit_file").count(), 0);
   await release("edit");
   await page.getByText("edit_file").waitFor();
   await page.getByText(/is white and stands/).first().waitFor(); // the diff as it grows
-  assert.equal(await page.getByText("The edit is made.").count(), 0);
+  assert.equal(await page.getByText("Edit made.").count(), 0);
   await page.getByText("read_file").click(); // what it was given comes when it is opened
-  await page.getByText("Given", { exact: true }).first().waitFor();
+  await page.getByText("Input", { exact: true }).first().waitFor();
   await axe(page, "a job at work");
   await release("finish");
-  await page.getByText("The edit is made.").waitFor();
+  await page.getByText("Edit made.").waitFor();
   await unturned(page);
   const pull = page.getByRole("link", { name: "Pull request", exact: true });
   await pull.click();
@@ -164,9 +164,9 @@ await step("the diff is reviewed, and a comment on a line becomes a follow-up, l
   await axe(page, "the pull request");
   await line.getByRole("link").click();
   await page.getByLabel("Comment on this line").fill('replace "free of charge" with "free of charge, on a leash"');
-  await button("Keep the comment").click();
+  await button("Add comment").click();
   await button("Send to the job").click();
-  await jobTab.getByText("The edit is made.").nth(1).waitFor();
+  await jobTab.getByText("Edit made.").nth(1).waitFor();
   await unturned(jobTab);
 });
 
@@ -205,7 +205,7 @@ await step("somebody who is invited as a viewer reads, and can do nothing else",
   await button("Join", guestPage).click();
   await guestPage.waitForURL("**/console/**");
   await guestPage.goto(job);
-  await guestPage.getByText("The edit is made.").first().waitFor();
+  await guestPage.getByText("Edit made.").first().waitFor();
   assert.equal(await guestPage.getByRole("button", { name: /^(Send|Cancel|Archive|Create pull request)$/ }).count(), 0);
   const token = await guestPage.locator("input[name=token]").first().inputValue(); // of the form to sign out
   for (const [path, form] of [[`${new URL(job).pathname}/message`, { prompt: "undo that" }], [`${new URL(job).pathname}/archive`, {}],

@@ -38,6 +38,12 @@ export async function furnish(context) {
   await page.goto(`${project}/settings`);
   await page.getByLabel("Leave out").fill("drafts/");
   await sent(page, button("Save changes"));
+  await page.goto(`${settings.server}/console/system/models`); // a model that nothing uses
+  await page.locator("#name").fill("spare");
+  await page.locator("#base_url").fill("http://127.0.0.1:9/v1");
+  await page.locator("#model").fill("small");
+  for (const use of ["answers", "agent"]) await page.locator(`#${use}`).uncheck();
+  await sent(page, button("Connect"));
   // What the playground shows of a question, at an address of its own.
   await page.goto(`${project}/playground`);
   await page.getByLabel("Question or words to search for").fill("How do I install Tidepool?");
