@@ -201,7 +201,7 @@ func (q *reader) told(i int) {
 		return
 	}
 	start := i
-	for start > 0 && !(q.toks[start-1].ends() && q.toks[start-1].kind != newline) {
+	for start > max(0, i-40) && !(q.toks[start-1].ends() && q.toks[start-1].kind != newline) {
 		start--
 	}
 	but := -1
