@@ -63,7 +63,29 @@ func (a *Agent) rules(ctx context.Context, task Task, progress func(Progress)) (
 		w.Kept("Taken as context and not as an instruction: %s", say.Quote(said))
 	}
 	b.work = w
-	return b.carryOut(ctx)
+	before := w.Save()
+	res, err := b.carryOut(ctx)
+	if err != nil || !b.coded || !plain(ops) {
+		return res, err
+	}
+	w.Restore(before) // no form looks for a text in code by itself
+	if again, read, err := a.asked(ctx, &builtin{work: w, progress: progress}, task.Prompt, names); err != nil || read && len(again.Changes) > 0 {
+		return again, err
+	}
+	return res, nil
+}
+
+// plain reports whether instructions ask for no more than one text in the place of another, on a page at most.
+func plain(ops []edit.Operation) bool {
+	if len(ops) != 1 {
+		return false
+	}
+	switch ops[0].(type) {
+	case *edit.Replace, *edit.Rename:
+	default:
+		return false
+	}
+	return ops[0].Where().Plain()
 }
 
 // understand reads a task's instruction, with what its earlier ones were about.
@@ -79,8 +101,15 @@ func understand(task Task, names *pages.Titles) ([]edit.Operation, *rules.Memory
 		}
 	}
 	ops, err := rules.Parse(task.Prompt, m)
-	if err != nil || rules.SayWhere(task.Prompt, ops) {
+	if err != nil {
 		return ops, m, err
+	}
+	if i := slices.IndexFunc(m.Context, rules.Hedges); i >= 0 {
+		return nil, m, &rules.Misunderstanding{Part: m.Context[i], Detail: true,
+			Why: "it may say when the rest is to be done, or that it is not. Leave the sentence out if it is to be done now"}
+	}
+	if rules.SayWhere(task.Prompt, ops) {
+		return ops, m, nil
 	}
 	for _, said := range m.Context {
 		if page := names.Mentioned(said); page != "" {
@@ -97,6 +126,7 @@ type builtin struct {
 	ops      []edit.Operation
 	todos    []api.Todo
 	progress func(Progress)
+	coded    bool // an operation was refused, as its text stands in code alone
 }
 
 func (b *builtin) tell(text string) {
@@ -158,6 +188,7 @@ func (b *builtin) refused(ctx context.Context, i int, err error) (Result, error)
 	if !ok {
 		return Result{}, err
 	}
+	b.coded = ref.Code
 	res := nothing("Nothing was changed: "+ref.Text+".", api.OutcomeNeedsDetail)
 	if ref.Idle && len(b.ops) == 1 {
 		res.Outcome = api.OutcomeNothingToDo

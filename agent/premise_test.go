@@ -49,6 +49,7 @@ func TestATextThatIsReplacedInManyPlacesIsLookedAt(t *testing.T) {
 		says   string // if it changes nothing
 	}{
 		{`replace "," with "." in a.md`, true, ""}, {`replace "," with "." in a.md in all 30 places`, false, ""},
+		{`replace "," with "."`, false, "in 30 places, and it is not said where"}, {`replace "," with "." everywhere`, true, ""},
 		{`replace "," with "." in all 30 places`, false, ""}, {`remove "Fees" from a.md`, true, ""},
 		{`replace "," with "." in a.md in all 29 places`, false, "stands 30 times"}, {`rename "Fees" to "Costs" in a.md`, true, ""},
 		{`rename "Fees" to "Costs" in a.md in all 30 places`, false, ""}, {`rename "Fees" to "Costs" in all 50 places`, false, ""},

@@ -34,6 +34,7 @@ const (
 	Arrow  Cue = iota + 1 // X -> Y
 	Verb                  // replace X with Y
 	Should                // X should be Y
+	Told                  // Y, not X: nothing is to be done where both stand
 	Unsure                // Y instead of X, or X instead of Y: the documentation must tell
 	Either                // X and Y: one of them stands there and is wrong
 )
@@ -107,7 +108,8 @@ func (o *Correct) Run(r *Run) error {
 	}
 	for _, d := range doubts {
 		settled := slices.ContainsFunc(found, func(l located) bool {
-			return holds(string(l.page.Src[l.Start:l.End]), d.Pair.Old) && holds(l.text, d.Pair.New)
+			old := string(l.page.Src[l.Start:l.End])
+			return holds(old, d.Pair.Old) && holds(l.text, d.Pair.New) || holds(old, d.Pair.New) && holds(l.text, d.Pair.Old)
 		})
 		if !settled && (doubt == nil || len(doubt.Files) == 0) {
 			doubt = d
@@ -233,13 +235,9 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 		if len(at) == 0 {
 			continue
 		}
-		both := reading.Cue == Unsure && o.stands(r, p.New, at)
-		if reading.Cue == Either {
-			others, err := o.places(r, Pair{p.New, p.Old})
-			if err != nil {
-				return p, nil, err
-			}
-			both = len(others) > 0
+		both, err := o.both(r, p, reading.Cue, at)
+		if err != nil {
+			return p, nil, err
 		}
 		if both {
 			return p, nil, o.doubt(r, p, at, fmt.Sprintf("both %s and %s stand there, and it is not certain which is wrong", say.Quote(p.Old), say.Quote(p.New)))
@@ -267,6 +265,18 @@ func (o *Correct) find(r *Run, reading Reading) (Pair, []located, error) {
 	}
 	p := pairs[0]
 	return p, nil, &Doubt{Why: o.nothing(r).Error(), Pair: p}
+}
+
+// both reports whether the other text stands there too, where that leaves open which one is wrong.
+func (o *Correct) both(r *Run, p Pair, cue Cue, at []located) (bool, error) {
+	switch cue {
+	case Unsure, Told:
+		return o.stands(r, p.New, at), nil
+	case Either:
+		others, err := o.places(r, Pair{p.New, p.Old})
+		return len(others) > 0, err
+	}
+	return false, nil
 }
 
 // capitalized are the texts of a pair as they begin a sentence; not ok if they are code.
@@ -465,7 +475,7 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 		return at, ""
 	}
 	if named := slices.DeleteFunc(slices.Clone(at), func(l located) bool { return !slices.Contains(o.Lines, lineOf(l.page, l.Start)) }); len(named) > 0 {
-		if at = named; len(at) == 1 {
+		if at = named; len(at) == 1 || o.oneOnEach(at) {
 			return at, ""
 		}
 	}
@@ -491,6 +501,8 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 		one = one && l.page == at[0].page
 	}
 	switch {
+	case !one && misspelled(p) && sameSort(at, false) && o.named(at):
+		return at, ""
 	case !one:
 		return nil, fmt.Sprintf("%s stands on %d pages", say.Quote(p.Old), countPages(at))
 	case !sameSort(at, distinct(p.Old)):
@@ -502,13 +514,31 @@ func (o *Correct) certain(r *Run, p Pair, reading Reading, at []located) ([]loca
 	return nil, fmt.Sprintf("%s stands %s in %s (%s)", say.Quote(p.Old), say.Times(len(at)), r.Site.Show(at[0].page.Path), lines(at))
 }
 
+// named reports whether the request names every page of some places.
+func (o *Correct) named(at []located) bool {
+	return !slices.ContainsFunc(at, func(l located) bool {
+		return !slices.Contains(o.In, l.page.Path) && !slices.Contains(o.Near, l.page.Path)
+	})
+}
+
+// oneOnEach reports whether the lines that are named have one place each, on one page.
+func (o *Correct) oneOnEach(at []located) bool {
+	seen := map[int]bool{}
+	for _, l := range at {
+		seen[lineOf(l.page, l.Start)] = true
+	}
+	return countPages(at) == 1 && len(seen) == len(at) && len(at) == len(o.Lines)
+}
+
 // all reports whether all of several places of one sort on a page are meant.
 func (o *Correct) all(r *Run, p Pair, reading Reading, at []located) bool {
 	name := distinct(p.Old)
 	switch {
-	case (reading.One || len(o.Lines) > 0) && !o.Every:
+	case misspelled(p):
+		return true
+	case (reading.One || len(o.Lines) > 0 || reading.Cue >= Told) && !o.Every:
 		return false
-	case misspelled(p), name && (o.Every || reading.Cue == Arrow || reading.Cue == Verb):
+	case name && (o.Every || reading.Cue == Arrow || reading.Cue == Verb):
 		return true
 	case o.Every || name || inCode(at) && strings.Contains(p.Old, "-") && !strings.Contains(p.Old, " "):
 		return !o.stands(r, p.New, at)

@@ -85,7 +85,7 @@ func (o *Replace) Run(r *Run) error {
 			return err
 		}
 		if m > 0 && !o.Scope.Code {
-			return say.Refuse("%s does not occur in text%s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", say.Quote(o.From), o.Scope.there(), say.Times(m))
+			return say.InCode("%s does not occur in text%s; it does %s in code or links, which are left alone unless the instruction ends with “also in code” or “also in links”", say.Quote(o.From), o.Scope.there(), say.Times(m))
 		}
 		return say.Idle("%s does not occur %s", say.Quote(o.From), o.Scope.nowhere())
 	}
@@ -109,6 +109,8 @@ func (r *Run) bounded(s Scope, text string, n int) error {
 	switch {
 	case s.Places != 0 && s.Places != n:
 		return say.Refuse("%s stands %s%s, not in %s", say.Quote(text), say.Times(n), s.there(), say.Count(max(s.Places, 0), "place"))
+	case n > maxPlaces && s.Places == 0 && !s.Placed():
+		return say.Refuse("%s stands in %d places, and it is not said where: name the page, or say “everywhere” or “in all %d places”", say.Quote(text), n, n)
 	case n > maxPlaces && s.Places == 0:
 		r.Mass = true
 		r.Kept("A draft, as %d places are many for one text: look whether all are meant, or say “in all %d places”", n, n)
@@ -173,7 +175,7 @@ func (o *Rename) Run(r *Run) error {
 			return err
 		}
 		if m > 0 {
-			return say.Refuse("the term %s does not occur as text%s; it does %s in code, links or names of files, which are left alone", say.Quote(from), o.Scope.there(), say.Times(m))
+			return say.InCode("the term %s does not occur as text%s; it does %s in code, links or names of files, which are left alone", say.Quote(from), o.Scope.there(), say.Times(m))
 		}
 		return say.Idle("the term %s does not occur %s", say.Quote(from), o.Scope.nowhere())
 	}

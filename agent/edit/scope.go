@@ -5,12 +5,13 @@ import (
 	"strings"
 
 	"docent/agent/say"
+	"docent/agent/workspace"
 	"docent/site/markup"
 )
 
 // there is the scope behind a negation, with a blank before it: nothing if it is the whole documentation.
 func (s Scope) there() string {
-	if len(s.In) == 0 {
+	if len(s.In) == 0 && len(s.Parts) == 0 {
 		return ""
 	}
 	return " " + s.String()
@@ -18,7 +19,7 @@ func (s Scope) there() string {
 
 // nowhere is the scope behind "does not occur".
 func (s Scope) nowhere() string {
-	if len(s.In) == 0 {
+	if len(s.In) == 0 && len(s.Parts) == 0 {
 		return "anywhere"
 	}
 	return s.String()
@@ -165,6 +166,14 @@ func (m Manner) and(n Manner) Manner {
 
 // Placed reports whether the scope says where: in which pages, or that it is everywhere.
 func (s *Scope) Placed() bool { return len(s.In) > 0 || s.All }
+
+// Plain reports whether the scope names one page at most, and restricts nothing else.
+func (s *Scope) Plain() bool {
+	if len(s.In) > 1 || len(s.In) == 1 && (len(s.In[0]) != 1 || !workspace.IsPage(s.In[0][0].Name)) {
+		return false
+	}
+	return len(s.Except) == 0 && len(s.Parts) == 0 && s.Places == 0 && !s.All && !s.Only && s.Manner == Manner{}
+}
 
 // elsewhere is a scope for doing something again: in the places of the second, in the parts and the manner of both.
 func (s Scope) elsewhere(now Scope) Scope {

@@ -60,7 +60,8 @@ var (
 	plainURL    = regexp.MustCompile("https?://[^\\s)>\\]\"'`<]+")
 	quotation   = regexp.MustCompile(`(?m)^[ \t]*>[ \t]?([^\n“”]+)$`)
 	wrapped     = regexp.MustCompile(`(?i)\b(instead|rather|in place)\n[ \t]*(of|than)\b`)
-	lineNumber  = regexp.MustCompile(`(?i)(?:\bline |\.(?:mdx?|rst|adoc|markdown):)(\d{1,6})\b`)
+	lineNumber  = regexp.MustCompile(`(?i)(?:\blines? |\.(?:mdx?|rst|adoc|markdown):)(\d{1,6}\b(?:(?:,| and| &|, and) (?:line )?\d{1,6}\b)*)(?:[^-–\w]|$)`)
+	digits      = regexp.MustCompile(`\d+`)
 	issueNumber = regexp.MustCompile(`^#\d+$`)
 )
 
@@ -79,7 +80,7 @@ func blank(re *regexp.Regexp, s string) string {
 // Read looks for changes and pages in a text. It decides nothing.
 func Read(text string) Request {
 	text = strings.ReplaceAll(text[:min(len(text), maxRequest)], "\r\n", "\n")
-	for _, re := range []*regexp.Regexp{htmlComment, checkbox, trailer, templated, commitScope} {
+	for _, re := range []*regexp.Regexp{htmlComment, struck, checkbox, trailer, templated, commitScope} {
 		text = blank(re, text)
 	}
 	text = quotation.ReplaceAllString(text, "“$1”")
@@ -95,12 +96,15 @@ func Read(text string) Request {
 	q.twoAlike()
 	q.mentions()
 	q.rest()
+	single := slices.ContainsFunc(q.toks, func(t token) bool { return t.kind == word && singled[t.low] })
 	for i, r := range q.req.Readings { // a typo that is another word altogether happened in one place
-		q.req.Readings[i].One = q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return alike(p.Old, p.New) })
+		q.req.Readings[i].One = single || q.slipped && !slices.ContainsFunc(r.Pairs, func(p edit.Pair) bool { return slip(p.Old, p.New, 3, 1) })
 	}
 	for _, m := range lineNumber.FindAllStringSubmatch(text, 20) {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			q.req.Lines = append(q.req.Lines, n)
+		for _, s := range digits.FindAllString(m[1], 20) {
+			if n, err := strconv.Atoi(s); err == nil {
+				q.req.Lines = append(q.req.Lines, n)
+			}
 		}
 	}
 	q.req.Rest = q.passing()
@@ -141,7 +145,7 @@ func (q *reader) unlinked(s string) string {
 	at := 0
 	for _, m := range linkMarkup.FindAllStringSubmatchIndex(s, -1) {
 		line := s[strings.LastIndexByte(s[:m[0]], '\n')+1 : m[0]]
-		if strings.Count(line, "`")%2 == 1 || strings.Count(line, `"`)%2 == 1 {
+		if strings.Count(line, "`")%2 == 1 || strings.Count(line, `"`)%2 == 1 || strings.Count("\n"+s[:m[0]], "\n```")%2 == 1 {
 			continue
 		}
 		b.WriteString(s[at:m[0]] + s[m[2]:m[3]])
@@ -328,8 +332,11 @@ func codeWord(s string) bool {
 	return strings.HasPrefix(s, "--")
 }
 
-// alike reports whether one text is a slip of the pen away from another.
-func alike(a, b string) bool {
+// alike reports whether one text may be a slip of the pen away from another.
+func alike(a, b string) bool { return slip(a, b, 5, 2) }
+
+// slip reports whether at most a share of the characters of two texts differ: most of each all.
+func slip(a, b string, all, most int) bool {
 	if a == b || len(a) > 60 || len(b) > 60 {
 		return false
 	}
@@ -349,7 +356,7 @@ func alike(a, b string) bool {
 			last, row[j+1] = row[j+1], cost
 		}
 	}
-	return 5*row[len(y)] <= 2*max(len(x), len(y))
+	return all*row[len(y)] <= most*max(len(x), len(y))
 }
 
 // named reports whether every word of a text is a name or code.
@@ -372,13 +379,16 @@ func (q *reader) add(old, now operand, how edit.Cue) {
 	if !old.literal && !now.literal {
 		now.texts = lengths(now.texts, old.texts)
 	}
+	old, now = q.unpointed(old, now)
+	cut := !now.literal && now.to < len(q.toks) && q.toks[now.to].kind == word && !q.bracketed(now.to)
 	for _, o := range old.texts {
 		for _, n := range now.texts {
 			if first, _, more := strings.Cut(o, " "); more && article(strings.ToLower(first)) && now.article != "" {
 				n = now.article + " " + n
 			}
-			if broken(o) && broken(n) {
-				o, n = strings.TrimRight(o, " .…"), strings.TrimRight(n, " .…")
+			o, n = shortened(o, n)
+			if cut && how == edit.Arrow && !old.literal && !sure(o, n) { // "a b -> a on b": the rest may belong to it
+				continue
 			}
 			if o != old.texts[0] && runStops[strings.ToLower(o)] { // "ought to -> should" says nothing of "to"
 				continue
@@ -507,8 +517,8 @@ func (q *reader) at(i int) {
 		q.misspelled(i)
 	case arrow(t.text):
 		q.arrow(i)
-	case t.low == "to" && q.line(i) == [2]int{i - 1, i + 2} && alike(q.run(i-1, i), q.run(i+1, i+2)): // a line by itself: "teh to the"
-		q.arrow(i)
+	case t.low == "to":
+		q.typoTo(i)
 	case t.text == ">":
 		q.slip(i)
 	case strings.Contains(t.text, "->") && !strings.Contains(t.text, "-->"), strings.Contains(t.text, "→"), strings.Contains(t.text, "=>"):
@@ -546,14 +556,12 @@ func (q *reader) states(i int) {
 		q.add(q.before(i, false), q.behind(k), edit.Should)
 	case t.low == "now" && q.words(i+1, "is"):
 		q.add(q.before(i, false), q.behind(i+2), edit.Should)
-	case t.low == "not" && i+1 < len(q.toks) && literalToken(q.toks[i+1]):
-		if first := q.before(i, false); first.literal {
-			how := edit.Unsure
-			if q.slipped {
-				how = edit.Should
-			}
-			q.add(q.quote(i+1), first, how)
-		}
+	case t.low == "is" || t.low == "are":
+		q.told(i)
+	case t.low == "as" && i > 1:
+		q.writtenAs(i)
+	case t.low == "not" && i+1 < len(q.toks):
+		q.contrast(i)
 	}
 }
 
@@ -642,6 +650,7 @@ func (q *reader) between(i int) {
 	if q.words(i, "from") {
 		return // "from" is read by itself
 	}
+	verb := i
 	for steps := 0; i < len(q.toks) && steps < 9; steps++ {
 		if t := q.toks[i]; !t.is(":") && t.kind != newline && (t.kind != word || !operandNouns[t.low] || t.low == "to") {
 			break
@@ -653,6 +662,8 @@ func (q *reader) between(i int) {
 		switch {
 		case t.is("."), t.is(";"), t.kind == newline && k > i && !q.beside(k), k > i && arrow(t.text):
 			return // an arrow is read by itself
+		case k > verb && t.low == "to" && q.sample(verb, k):
+			return
 		case k > i && (t.low == "to" || t.low == "with" || t.low == "by" || t.low == "into"):
 			if now := q.behind(k + 1); !q.contrasted(now) && !leadsTo[q.toks[k-1].low] {
 				q.add(q.among(i, k), now, edit.Verb)
@@ -793,11 +804,13 @@ func (q *reader) instead(i, next int) {
 	for k := first.from - 1; k >= 0 && k > first.from-8; k-- {
 		t := q.toks[k]
 		switch {
+		case t.kind == word && experiences[t.low]: // what happened to somebody
+			return
 		case modals[t.low], t.low == "use", t.low == "refer", t.low == "reference":
 			q.add(second, first, edit.Should)
 			return
 		case t.kind == word && sayWords[t.low]:
-			if k > 0 && q.toks[k-1].low == "to" && !q.words(k-2, "used") { // it is updated to read x instead of y
+			if k > 0 && (q.toks[k-1].low == "to" && !q.words(k-2, "used") || modals[q.toks[k-1].low]) { // it is updated to read x instead of y
 				first, second = second, first
 			}
 			q.add(first, second, edit.Should)
@@ -857,6 +870,9 @@ func (q *reader) misspelled(i int) {
 	var lits []int
 	says := -1
 	for k := i + 1; k < len(q.toks) && k < i+16 && len(lits) < 2 && !q.toks[k].is("."); k++ {
+		if q.toks[k].low == "instead" { // is read by itself
+			return
+		}
 		if literalToken(q.toks[k]) {
 			lits = append(lits, k)
 		}
@@ -886,7 +902,7 @@ func (q *reader) patch(t token) {
 			if f := strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line[3:]), "a/"), "b/"); workspace.PathLike(f) && t.info == "diff" {
 				q.mention(Mention{f, PathMention})
 			}
-		case t.info != "diff" && t.info != "patch":
+		case t.info != "diff" && t.info != "patch" && !bareDiff(t.text):
 			return
 		case strings.HasPrefix(line, "-"):
 			if len(now) > 0 {
@@ -941,6 +957,9 @@ func (q *reader) sections() {
 var (
 	wasLine  = labeled(`was|before|old|current|currently|actual|wrong|incorrect|original|existing`)
 	willLine = labeled(`now|after|new|expected|correct|corrected|suggested|suggestion|proposed|should be|fixed|correction`)
+
+	errorLine = labeled(`error|typo|mistake`)
+	fixLine   = labeled(`(?:suggested|proposed) (?:fix|correction|change)|correction|should (?:be|read|say)`)
 )
 
 // labeled matches a line that begins with one of some words as its label.
@@ -954,13 +973,19 @@ func (q *reader) labels() {
 	if len(was) == 1 && len(will) == 1 {
 		q.lines(was[0][1], will[0][1])
 	}
-	for _, m := range cueLine.FindAllStringSubmatch(q.src, 10) {
+	if was, will := errorLine.FindAllStringSubmatch(q.src, 2), fixLine.FindAllStringSubmatch(q.src, 2); len(was) == 1 && len(will) == 1 {
+		q.lines(was[0][1], will[0][1])
+	}
+	for _, m := range append(cueLine.FindAllStringSubmatch(q.src, 10), fromLine.FindAllStringSubmatch(q.src, 10)...) {
 		q.lines(m[1], m[2])
 	}
 }
 
 // cueLine matches two lines with what makes one of the other between them, on a line of its own.
-var cueLine = regexp.MustCompile(`(?mi)^[ \t]*(\S.*)\n+[ \t]*(?:(?:it |which |this )?(?:should|must|has to|needs to) (?:be|read|say)|->|→|=>)[ \t]*:?[ \t]*\n+[ \t]*(\S.*)$`)
+var cueLine = regexp.MustCompile(`(?mi)^[ \t]*(\S.*)\n+[ \t]*(?:(?:it |which |this )?(?:should|must|has to|needs to) (?:be|read|say)|->|→|=>)[ \t]*[:;]?[ \t]*\n+[ \t]*(\S.*)$`)
+
+// fromLine matches a line and what it is changed to, each below a cue with a colon.
+var fromLine = regexp.MustCompile(`(?mi)^[^\n]*\b(?:from|replace|change)[ \t]*:[ \t]*\n+[ \t]*(\S[^\n]*)\n+[ \t]*(?:to|by|with|into)[ \t]*:[ \t]*\n+[ \t]*(\S[^\n]*)$`)
 
 // lines reads two lines as they stand, or what they have in quotes.
 func (q *reader) lines(was, will string) {
@@ -976,6 +1001,9 @@ func (q *reader) twoAlike() {
 	var lits []int
 	wrong := q.slipped
 	for i, t := range q.toks {
+		if t.kind == word && verdicts[t.low] { // it is said which is right
+			return
+		}
 		wrong = wrong || faults[t.low]
 		if literalToken(t) && t.kind == literalText && !slices.ContainsFunc(lits, func(k int) bool { return shown(q.toks[k]) == shown(t) }) {
 			lits = append(lits, i)
@@ -987,7 +1015,10 @@ func (q *reader) twoAlike() {
 	}
 }
 
-var faults = wordSet(`fix fixed fixes correct wrong incorrect misspelled misspelling spelling mistake should`)
+var (
+	faults   = wordSet(`fix fixed fixes correct misspelled misspelling spelling`)
+	verdicts = wordSet(`is are was were wrong right not no`)
+)
 
 // payload is what a section gives as text: what it has in quotes, or what stands below a line that ends with a colon.
 func payload(body string) string {
@@ -1017,11 +1048,14 @@ func (q *reader) mentions() {
 		if at := lineNumber.FindStringSubmatchIndex(name); at != nil && at[1] == len(name) {
 			name = name[:at[2]-1]
 		}
+		url := plainURL.FindString(t.text)
 		if literalToken(t) {
 			q.quoted(t)
 			name = strings.TrimSpace(t.text)
+			if url == name && !q.used[i] {
+				q.mention(Mention{url, URLMention})
+			}
 		}
-		url := plainURL.FindString(t.text)
 		switch {
 		case q.used[i]:
 		case (t.kind == word || literalToken(t)) && pageFile(name):
@@ -1075,7 +1109,7 @@ func (q *reader) quoted(t token) {
 
 var (
 	restricts = regexp.MustCompile(`(?i)\b(?:except|unless|excluding|but not|apart from|other than|if and only|only if|only in|only the|not in)\b`)
-	forbids   = regexp.MustCompile(`(?i)^[\s\-*>]*(?:please\s+)?(?:do not|don['’]t|never|only (?:in|the|if|for|when|replace|change|fix)|but not|not|leave|keep|without|should (?:we|i)|shall (?:we|i)|what if|is it)\b`)
+	forbids   = regexp.MustCompile(`(?i)^[\s\-*>]*(?:please\s+)?(?:do not|don['’]t|never|only (?:in|the|if|for|when|replace|change|fix)|but not|not|leave|keep|without|should (?:we|i)|shall (?:we|i)|what if|is (?:it|this|that)|isn['’]t|why|how (?:do|can|to|about|come)|do (?:we|you|i)|does|did|would it|could it be|when|out of scope|not now)\b`)
 )
 
 var quantifiers = wordSet(`all every everywhere both twice throughout each occurrences remaining`)
@@ -1104,7 +1138,7 @@ func (q *reader) sort(pos, end int) {
 	}
 	if !read {
 		switch {
-		case forbids.MatchString(s):
+		case forbids.MatchString(s), retracts.MatchString(s):
 			q.req.Limit = s
 		case q.orders(pos, end):
 			q.req.Other = true
@@ -1116,10 +1150,10 @@ func (q *reader) sort(pos, end int) {
 	for _, t := range q.toks[pos:end] {
 		q.req.Every = q.req.Every || quantifiers[t.low]
 	}
-	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) &&
-		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n", rune(q.src[q.toks[end].end])))
+	question := end < len(q.toks) && q.toks[end].is("?") && !polite(q.toks[pos]) && !q.goesOn(end) &&
+		(q.toks[end].end == len(q.src) || strings.ContainsRune(" \t\n)", rune(q.src[q.toks[end].end])))
 	switch {
-	case forbids.MatchString(s), restricts.MatchString(s), question, conditional(q.toks[pos:end]):
+	case forbids.MatchString(s), restricts.MatchString(s), q.hedged(pos, end), retracts.MatchString(s), question, conditional(q.toks[pos:end]):
 		q.req.Limit = s
 	case q.more(pos, end):
 		q.req.Other = true
@@ -1136,6 +1170,11 @@ func (q *reader) more(pos, end int) bool {
 	return false
 }
 
+// goesOn reports whether a line goes on behind a mark with a little word: "from odd? to is_odd".
+func (q *reader) goesOn(mark int) bool {
+	return mark+1 < len(q.toks) && runStops[q.toks[mark+1].low]
+}
+
 func polite(t token) bool {
 	return t.low == "could" || t.low == "can" || t.low == "would" || t.low == "please"
 }
@@ -1143,12 +1182,13 @@ func polite(t token) bool {
 // conditional reports whether a sentence makes a change depend on something: "… if the team agrees".
 func conditional(toks []token) bool {
 	changed := false
+	fault := false // a typo where something is meant otherwise
 	for _, t := range toks {
-		changed = changed || changeVerbs[t.low]
+		changed, fault = changed || changeVerbs[t.low], fault || faultNouns[t.low]
 		if t.low == "because" { // a reason
 			return false
 		}
-		if changed && (t.low == "if" || t.low == "where" || t.low == "when" || t.low == "until") {
+		if changed && (t.low == "if" || t.low == "until" || !fault && (t.low == "where" || t.low == "when")) {
 			return true
 		}
 	}

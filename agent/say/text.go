@@ -141,6 +141,7 @@ func OneLine(s string, limit int) string {
 type Refusal struct {
 	Text string
 	Idle bool // there is nothing to change
+	Code bool // what is looked for stands in code, links or names of files alone
 }
 
 // AsRefusal finds the refusal in an error.
@@ -150,6 +151,11 @@ func (r *Refusal) Error() string { return r.Text }
 
 // Refuse makes a refusal.
 func Refuse(format string, args ...any) error { return &Refusal{Text: fmt.Sprintf(format, args...)} }
+
+// InCode is a refusal because what is looked for stands in code, links or names of files alone.
+func InCode(format string, args ...any) error {
+	return &Refusal{Text: fmt.Sprintf(format, args...), Code: true}
+}
 
 // Idle is a refusal because there is nothing to change: what is asked for is so already, or occurs nowhere.
 func Idle(format string, args ...any) error {

@@ -113,7 +113,7 @@ func (c docsCheck) run(cmd *cobra.Command) error {
 		}
 	}
 	if worst := r.Worst(); c.failOn != "never" && (worst == affected.Outdated || worst != "" && c.failOn == "related") {
-		return cli.WithStatus(cli.ExitDocsConcerned, fmt.Errorf("%d of the pages in %s are concerned by this change", len(r.Findings)+r.More, c.docs))
+		return cli.WithStatus(cli.ExitDocsConcerned, fmt.Errorf("pages in %s that this change concerns: %d", c.docs, len(r.Findings)+r.More))
 	}
 	return nil
 }
