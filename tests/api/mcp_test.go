@@ -95,6 +95,18 @@ func TestEditorsReadOverMCP(t *testing.T) {
 		!strings.Contains(body, "mooring") {
 		t.Errorf("the session at its own server: %d %s", status, body)
 	}
+	// What is wrong in a request has the codes of JSON-RPC.
+	for message, code := range map[string]string{
+		`{"jsonrpc":"2.0","id":7,"method":"resources/list","params":{"cursor":"wrong"}}`:            "-32602",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"wrong"}}`:                "-32602",
+		`{"jsonrpc":"2.0","id":7,"method":"no/such"}`:                                               "-32601",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`: "-32602",
+		`nonsense`: "-32700",
+	} {
+		if _, body, _ := post(address, p.Assistant, session, message); !strings.Contains(body, `"code":`+code) {
+			t.Errorf("%s: %s", message, body)
+		}
+	}
 	for name, at := range map[string][3]string{
 		"another project, by its own key": {server.URL + "/mcp/" + other.Domain, other.Assistant, session},
 		"the project's agent":             {server.URL + "/mcp/agent/" + p.ID, p.Admin, session},
