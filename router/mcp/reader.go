@@ -285,7 +285,7 @@ func (t tools) listPages(next mcp.MethodHandler) mcp.MethodHandler {
 			}
 		}
 		pages = pages[min(from, len(pages)):]
-		out := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
+		out := &mcp.ListResourcesResult{Cacheable: ownCache, Resources: []*mcp.Resource{}}
 		for _, p := range pages[:min(pageSize, len(pages))] {
 			out.Resources = append(out.Resources, &mcp.Resource{Name: p.Path, Title: p.Title, Description: p.Description,
 				MIMEType: "text/markdown", URI: (&url.URL{Scheme: scheme, Host: t.domain, Path: "/" + p.Path}).String()})
