@@ -44,7 +44,7 @@ func FuzzMeta(f *testing.F) {
 
 // What a repository says of its order is told in the end, however much it says.
 func TestAnOrderIsToldWhateverARepositorySays(t *testing.T) {
-	const many = 20_000
+	const many = 4000
 	var pages []Page
 	for i := range many {
 		name := "A"
