@@ -11,6 +11,7 @@ import (
 type PageInfo struct {
 	Path        string // relative to the documentation folder, with its extension
 	Title       string
+	Label       string // what the navigation calls it; empty if it says nothing else than its title
 	Description string
 	URL         string // its address for readers
 	Version     string // that it is shown under; empty if the site has none
@@ -50,7 +51,7 @@ func (l *Library) list(ctx context.Context, project api.ProjectID, shown func(s 
 			}
 			p := PageInfo{Path: from.path(r.Path), Title: r.Title, Description: m.Description(r), URL: s.url(r, ""),
 				Language: r.Locale, Current: r.Current, Own: len(s.localeOf) == 0 || s.localeOf[at] == 0, Sections: len(r.Sections),
-				Crumbs: r.Crumbs, Order: places[r.UID]}
+				Crumbs: r.Crumbs, Order: places[r.UID], Label: append(r.Titles[:len(r.Titles):len(r.Titles)], r.Front.Sidebar.Label)[0]}
 			if len(r.Versions) > 0 {
 				p.Version = r.Versions[0]
 			}

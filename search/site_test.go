@@ -123,7 +123,7 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 		}, {
 			name:  "mkdocs without folders",
 			files: map[string]string{"mkdocs.yml": "use_directory_urls: false\ndocs_dir: pages\n", "pages/a/b.md": "# B\n"},
-			want:  map[string]string{"pages/a/b.md": "/a/b.html"},
+			want:  map[string]string{"pages/a/b.md": "/a/b.html A"},
 		}, {
 			name:    "what the project says goes first",
 			project: api.Project{Site: api.SitePlain},
@@ -139,7 +139,7 @@ func TestPagesAreWhereTheirGeneratorShowsThem(t *testing.T) {
 			project: api.Project{Site: api.SiteStarlight},
 			files: map[string]string{"src/content/docs/Guide/One.mdx": page("title: One"),
 				"src/content/docs/index.md": page("title: H")},
-			want: map[string]string{"src/content/docs/Guide/One.mdx": "/guide/one/", "src/content/docs/index.md": "/"},
+			want: map[string]string{"src/content/docs/Guide/One.mdx": "/guide/one/ Guide", "src/content/docs/index.md": "/"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"docent/site/sidebar"
 )
 
 // Front is what a page's front matter says of whether the site shows the page.
@@ -21,6 +23,7 @@ type Front struct {
 	Categories []string
 	Problem    string    // why the front matter does not parse
 	Cascade    []Cascade // what it says of the pages below
+	Sidebar    sidebar.Front
 }
 
 // Build is what Hugo's build options say; empty fields say nothing.
@@ -68,6 +71,7 @@ func ReadFront(values map[string]any) Front {
 	f.PublishAt = readTime(lower, "publishdate", "pubdate", "published", "date")
 	f.ExpireAt = readTime(lower, "expirydate", "unpublishdate")
 	f.Cascade = readCascades(lower["cascade"])
+	f.Sidebar = sidebar.ReadFront(values)
 	return f
 }
 

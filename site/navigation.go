@@ -3,16 +3,14 @@ package site
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"math"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"docent/api"
 	"docent/internal/formats"
-	"docent/site/script"
+	"docent/site/sidebar"
 )
 
 // A Place is what a site's navigation says of a page.
@@ -26,32 +24,39 @@ type Place struct {
 	Order    uint8 // from 1, of the first pages; 0 for those after them
 	Seq      int   // the place among all, from 1; 0 if it is not known
 	Hidden   bool  // it is in the navigation, and readers do not see it there
+	Folder   bool  // what stands there is made of the pages of a folder
 }
 
-// ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress and Docusaurus as far as they
-// are written out. What it does not understand it passes over.
+// ReadNavigation reads docs.json, mint.json, mkdocs.yml, and the sidebars of VitePress, Docusaurus, and Starlight as far
+// as they are written out. What it does not understand it passes over.
 //
 // read reads another file that a docs.json takes parts from; its path is relative as that of file is.
 func ReadNavigation(file string, content []byte, read func(string) ([]byte, error), found func(page string, p Place)) {
+	written := func(page, label string, groups []string, folder bool) {
+		p := Place{Crumbs: groups, Folder: folder}
+		if label != "" {
+			p.Names = []string{label}
+		}
+		found(page, p)
+	}
 	switch Configures(file) {
 	case api.SiteVitePress:
-		readVitePress(string(content), found)
+		sidebar.VitePress(string(content), written)
+		return
+	case api.SiteStarlight:
+		sidebar.Starlight(string(content), written)
 		return
 	case api.SiteDocusaurus:
 		if strings.HasPrefix(path.Base(file), "sidebars.") {
-			readSidebars(string(content), found)
+			sidebar.Docusaurus(string(content), written)
 		}
 		return
 	case api.SiteGitBook:
 		if isSummary(file) {
-			n := 0
-			eachSummary(content, func(page, title string, above []string) {
-				n++
-				found(page, Place{Names: []string{title}, Crumbs: above, Order: uint8(min(n, math.MaxUint8))})
-			})
+			eachSummary(content, func(page, title string, above []string) { written(page, title, above, false) })
 		}
 		return
-	case api.SiteHugo, api.SiteStarlight, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern:
+	case api.SiteHugo, api.SiteMdBook, api.SiteJekyll, api.SiteSphinx, api.SiteAntora, api.SiteFern:
 		return // sections name themselves; sidebars are made of folders as a rule
 	}
 	if path.Base(file) == ".mintignore" {
@@ -264,126 +269,6 @@ func walkNav(node any, above Place, found func(string, Place)) {
 			}
 			here.Crumbs = append(slices.Clone(here.Crumbs), name)
 			walkNav(x, here, found)
-		}
-	}
-}
-
-var (
-	sidebarKey    = regexp.MustCompile(`\bsidebar\s*:\s*`)
-	sidebarObject = regexp.MustCompile(`(?:module\.exports\s*=|export\s+default|=)\s*\{`)
-)
-
-// readVitePress reads the sidebars that a configuration writes out.
-func readVitePress(src string, found func(string, Place)) {
-	read := 0 // up to where: what is within a sidebar is read with it
-	for _, at := range sidebarKey.FindAllStringIndex(src, -1) {
-		if at[0] < read {
-			continue
-		}
-		v, rest := script.Literal(src[at[1]:])
-		read = len(src) - len(rest)
-		walkSidebar(v, "", Place{}, found)
-	}
-}
-
-// walkSidebar follows groups of {text, link, items}, by path or in one list.
-func walkSidebar(node any, base string, above Place, found func(string, Place)) {
-	switch n := node.(type) {
-	case []any:
-		for _, x := range n {
-			walkSidebar(x, base, above, found)
-		}
-	case map[string]any:
-		if b, ok := n["base"].(string); ok {
-			base = b
-		}
-		text, named := n["text"].(string)
-		if link, ok := n["link"].(string); ok && !strings.Contains(link, ":") {
-			here := above
-			if named {
-				here.Names = []string{text}
-			}
-			link, _, _ = strings.Cut(link, "#")
-			found("/"+strings.TrimPrefix(base+link, "/"), here)
-		}
-		here := above
-		if named {
-			here.Crumbs = append(slices.Clone(here.Crumbs), text)
-		}
-		if items, ok := n["items"]; ok {
-			walkSidebar(items, base, here, found)
-			return
-		}
-		if !named {
-			for _, p := range slices.Sorted(maps.Keys(n)) {
-				if strings.HasPrefix(p, "/") {
-					walkSidebar(n[p], "", above, found)
-				}
-			}
-		}
-	}
-}
-
-// readSidebars reads Docusaurus's sidebars where they are written out.
-func readSidebars(src string, found func(string, Place)) {
-	read := 0
-	for _, at := range sidebarObject.FindAllStringIndex(src, -1) {
-		if at[0] < read {
-			continue
-		}
-		v, rest := script.Literal(src[at[1]-1:])
-		read = len(src) - len(rest)
-		if v != nil {
-			if m, ok := v.(map[string]any); ok {
-				for _, name := range slices.Sorted(maps.Keys(m)) {
-					walkCategories(m[name], Place{}, found)
-				}
-			}
-		}
-	}
-}
-
-// walkCategories follows documents by their id, {type: 'category', label, items, link} and the short form {label:
-// [...]}.
-func walkCategories(node any, above Place, found func(string, Place)) {
-	page := func(id string, p Place) {
-		found(id, p)
-		found("docs/"+id, p)
-	}
-	switch n := node.(type) {
-	case string:
-		page(n, above)
-	case []any:
-		for _, x := range n {
-			walkCategories(x, above, found)
-		}
-	case map[string]any:
-		label, _ := n["label"].(string)
-		here := above
-		kind, _ := n["type"].(string)
-		switch kind {
-		case "doc", "ref":
-			if id, ok := n["id"].(string); ok {
-				if label != "" {
-					here.Names = []string{label}
-				}
-				page(id, here)
-			}
-		case "category":
-			if link, ok := n["link"].(map[string]any); ok {
-				if id, ok := link["id"].(string); ok {
-					own := above
-					own.Names = []string{label}
-					page(id, own)
-				}
-			}
-			here.Crumbs = append(slices.Clone(here.Crumbs), label)
-			walkCategories(n["items"], here, found)
-		case "":
-			for _, name := range slices.Sorted(maps.Keys(n)) {
-				here.Crumbs = append(slices.Clone(above.Crumbs), name)
-				walkCategories(n[name], here, found)
-			}
 		}
 	}
 }

@@ -39,12 +39,27 @@ func Index(w io.Writer, p api.Project, pages []search.PageInfo, base string) err
 	var others []search.PageInfo
 	var sections []string // in the order of the navigation, as far as it is known
 	in := map[string][]search.PageInfo{}
+	groups := map[string]bool{}  // of the navigation
+	ordered := map[string]bool{} // sources that have one
+	for _, page := range pages {
+		ordered[page.Source] = ordered[page.Source] || page.Order > 0
+		if len(page.Crumbs) > 0 {
+			groups[page.Crumbs[0]] = true
+		}
+	}
 	for _, page := range inOrder(pages) {
 		if !read(page) {
 			others = append(others, page)
 			continue
 		}
 		name := section(page)
+		switch {
+		case len(page.Crumbs) > 0 || strings.HasPrefix(page.Path, "@"):
+		case groups[label(page)]: // the page that a group's own name leads to
+			name = label(page)
+		case ordered[page.Source] && page.Order == 0:
+			name = "Other pages"
+		}
 		if len(in[name]) == 0 {
 			sections = append(sections, name)
 		}
@@ -121,8 +136,11 @@ func section(p search.PageInfo) string {
 	return folder
 }
 
+// label is what the navigation calls a page.
+func label(p search.PageInfo) string { return cmp.Or(p.Label, p.Title) }
+
 func entry(b *strings.Builder, of api.Project, p search.PageInfo, base string) {
-	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(brief.Line(p.Title)), base+"/"+escaped(File(p, of.SiteURL)))
+	fmt.Fprintf(b, "- [%s](%s)", strings.NewReplacer("[", `\[`, "]", `\]`).Replace(brief.Line(label(p))), base+"/"+escaped(File(p, of.SiteURL)))
 	if p.Description != "" {
 		b.WriteString(": " + brief.Line(p.Description))
 	}

@@ -39,7 +39,7 @@ func TestSectionsAreThoseOfTheNavigation(t *testing.T) {
 		page("docs/a.md", "a", 0, "Reference"), page("docs/b.md", "b", 2, "Guides", "More"), page("docs/c.md", "c", 1, "Start"),
 		page("docs/d.md", "d", 0, "Guides"), page("docs/z.md", "z", 300, "Guides"), page("e.md", "e", 0)}, "https://x.test")
 	want := "\n## Start\n\n- [c](https://x.test/c.md)\n\n## Guides\n\n- [b](https://x.test/b.md)\n- [z](https://x.test/z.md)\n- [d](https://x.test/d.md)\n" +
-		"\n## Reference\n\n- [a](https://x.test/a.md)\n\n## Pages\n\n- [e](https://x.test/e.md)\n"
+		"\n## Reference\n\n- [a](https://x.test/a.md)\n\n## Other pages\n\n- [e](https://x.test/e.md)\n"
 	if got := b.String(); err != nil || !strings.HasSuffix(got, want) {
 		t.Errorf("%v, %s", err, got)
 	}

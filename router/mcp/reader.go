@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"docent/api"
@@ -280,11 +281,11 @@ func (t tools) listPages(next mcp.MethodHandler) mcp.MethodHandler {
 		from := 0
 		if p, ok := req.GetParams().(*mcp.ListResourcesParams); ok && p != nil && p.Cursor != "" {
 			if from, err = strconv.Atoi(p.Cursor); err != nil || from < 0 {
-				return nil, errors.New("cursor: must be the nextCursor of an earlier list")
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "cursor: must be the nextCursor of an earlier list"}
 			}
 		}
 		pages = pages[min(from, len(pages)):]
-		out := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
+		out := &mcp.ListResourcesResult{Cacheable: ownCache, Resources: []*mcp.Resource{}}
 		for _, p := range pages[:min(pageSize, len(pages))] {
 			out.Resources = append(out.Resources, &mcp.Resource{Name: p.Path, Title: p.Title, Description: p.Description,
 				MIMEType: "text/markdown", URI: (&url.URL{Scheme: scheme, Host: t.domain, Path: "/" + p.Path}).String()})

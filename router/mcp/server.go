@@ -91,6 +91,9 @@ type kind struct {
 	agent   bool
 }
 
+// ownCache says of a result that no cache may give it to anybody else: what is read may be for the groups of one reader.
+var ownCache = mcp.Cacheable{CacheScope: "private"}
+
 // New makes the servers. The API comes with Over.
 func New(deps Deps) *Servers {
 	s := &Servers{Deps: deps, servers: map[kind]*mcp.Server{}}
@@ -267,7 +270,7 @@ func (s *Servers) build(k kind, key string) *mcp.Server {
 	t := tools{kind: k, key: key, servers: s}
 	about := &mcp.Implementation{Name: "docent", Title: "Documentation of " + k.domain, Version: s.Version}
 	options := &mcp.ServerOptions{Logger: s.Log, Capabilities: &mcp.ServerCapabilities{}, PageSize: pageSize,
-		GetSessionID: func() string { return s.named() }}
+		GetSessionID: func() string { return s.named() }, SetCacheable: func(_ context.Context, _ mcp.Request, c *mcp.Cacheable) { *c = ownCache }}
 	if k.agent {
 		about.Title = "Agent for the documentation of " + k.domain
 		options.Instructions = agentInstructions

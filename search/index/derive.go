@@ -5,12 +5,14 @@ import (
 	"hash/fnv"
 	"math"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
 	"docent/api"
 	"docent/search/page"
 	"docent/site"
+	"docent/site/sidebar"
 )
 
 // derive works out what files contribute to each other's documents: navigation gives pages their other names, a link's
@@ -36,22 +38,126 @@ func (u *Update) derive() []*page.Record {
 	incoming := u.incoming(shown, u.byKey(shown), nil)
 	editions := u.editions(shown)
 	var todo []*page.Record
-	var listed [][2]int // places and names of pages
+	made := u.placed(shown)
+	var listed [][3]int // places, those within a folder, and names of pages
 	for i, r := range u.records {
 		if r.Kind == page.KindPage {
 			at := u.placeOf(r, shown[r], titles)
+			below := made[r]
+			if at.Seq == 0 && below.Seq > 0 {
+				at.Seq, at.Names = below.Seq, below.Names
+				if below.Crumbs != nil {
+					at.Crumbs = below.Crumbs
+				}
+			}
 			if at.Seq > 0 {
-				listed = append(listed, [2]int{at.Seq, int(r.UID)})
+				listed = append(listed, [3]int{at.Seq, below.at, int(r.UID)})
 			}
 			todo = u.contribute(todo, i, at, editions[r], shown[r], incoming[r])
 		}
 	}
-	slices.SortFunc(listed, func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(listed, func(a, b [3]int) int { return slices.Compare(a[:], b[:]) })
 	u.listed = nil
 	for _, l := range listed {
-		u.listed = append(u.listed, uint32(l[1]))
+		u.listed = append(u.listed, uint32(l[2]))
 	}
 	return todo
+}
+
+// A madePlace is the place of a page in a sidebar that is made of folders: within the place of its folder.
+type madePlace struct {
+	site.Place
+	at int
+}
+
+// placed is the places of the pages that no navigation names, where the generator shows them by their folders and front matter.
+func (u *Update) placed(shown map[*page.Record]string) map[*page.Record]madePlace {
+	records := make(map[string][]*page.Record) // by folder
+	pages := make(map[string][]sidebar.Page)
+	for _, r := range u.records {
+		if r.Kind != page.KindPage || r.File != "" {
+			continue
+		}
+		if _, named := u.place(r, shown[r]); named {
+			continue
+		}
+		for dir := path.Dir(r.Path); ; dir = path.Dir(dir) {
+			key := strings.TrimPrefix(dir, ".")
+			if _, ok := u.folders[key]; ok {
+				records[key] = append(records[key], r)
+				pages[key] = append(pages[key], sidebar.Page{Path: r.Path, Title: r.Title, Date: r.Front.Date, Front: r.Front.Sidebar})
+				break
+			}
+			if key == "" || dir == "/" {
+				break
+			}
+		}
+	}
+	out := make(map[*page.Record]madePlace)
+	for dir, list := range records {
+		above := u.folders[dir]
+		for i, at := range u.order.Order(dir, pages[dir]) {
+			if at.At > 0 {
+				m := madePlace{above, at.At}
+				if at.Label != "" {
+					m.Names = []string{at.Label}
+				}
+				if at.Groups != nil || len(above.Crumbs) > 0 {
+					m.Crumbs = slices.Concat(above.Crumbs, at.Groups)
+				}
+				out[list[i]] = m
+			}
+		}
+	}
+	return out
+}
+
+// byFolders finds the folders whose pages make up the sidebar if no file of the site lists what is in it.
+func (u *Update) byFolders(read func(string) ([]byte, error)) {
+	u.standing.orders = u.orders(u.where.Kind)
+	u.order = sidebar.Read(u.where.Kind, u.standing.orders, read)
+	if len(u.places)+len(u.folders) > 0 {
+		return
+	}
+	if u.where.Kind == api.SiteNext {
+		for _, dir := range u.order.Roots() {
+			u.folders[dir] = site.Place{Seq: 1}
+		}
+		return
+	}
+	u.folders[u.folder("")] = site.Place{Seq: 1}
+	for _, r := range u.records {
+		if m := versionFolder.FindString(r.Path); m != "" && u.where.Kind == api.SiteDocusaurus {
+			u.folders[m] = site.Place{Seq: 1}
+		}
+	}
+}
+
+// versionFolder is a folder that holds the pages of a version of Docusaurus.
+var versionFolder = regexp.MustCompile(`^versioned_docs/version-[^/]+`)
+
+// folder is a folder below that of the site's pages, from the documentation folder.
+func (u *Update) folder(name string) string {
+	rel, ok := site.Relative(u.project.DocsDir, path.Join(u.where.Pages(), name, "x"))
+	if rel = path.Dir(rel); !ok || rel == "." {
+		return ""
+	}
+	return rel
+}
+
+// orders lists the files of the documentation folder that say the order of a folder.
+func (u *Update) orders(kind api.SiteKind) (out []string) {
+	for name := range u.files {
+		rel, below := strings.CutPrefix(name, u.project.DocsDir+"/")
+		if u.project.DocsDir == "" {
+			rel, below = name, true
+		}
+		if below && sidebar.Speaks(kind, rel) {
+			out = append(out, rel)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // contribute gives a page what other files say of it, and adds it to those whose documents have to be made, if that is
@@ -228,6 +334,7 @@ const orderedPages = 5
 // navigation reads the files that name pages. Their contents are at hand even when they have not changed.
 func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.Place {
 	places := make(map[string]site.Place)
+	u.folders = make(map[string]site.Place)
 	seen := 0
 	for _, r := range u.records {
 		if r.Kind != page.KindNavigation {
@@ -239,9 +346,21 @@ func (u *Update) navigation(read func(string) ([]byte, error)) map[string]site.P
 			continue
 		}
 		site.ReadNavigation(r.Path, content, read, func(page string, p site.Place) {
+			if p.Folder {
+				if seen++; u.where.Kind == site.Configures(r.Path) {
+					p.Seq = seen
+					u.folders[u.folder(page)] = p
+				}
+				return
+			}
 			dir := path.Join("/", u.project.DocsDir, path.Dir(r.Path))
-			if strings.HasPrefix(page, "/") && site.Configures(r.Path) == api.SiteVitePress {
-				dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
+			if strings.HasPrefix(page, "/") {
+				switch site.Configures(r.Path) {
+				case api.SiteVitePress:
+					dir = strings.TrimSuffix(strings.TrimSuffix(dir, "/config"), "/.vitepress")
+				case api.SiteStarlight: // an address
+					dir = path.Join("/", u.project.DocsDir)
+				}
 			}
 			full := path.Join(dir, page)
 			if rest, ok := strings.CutPrefix(full+"/", path.Join("/", u.project.DocsDir)+"/"); ok && u.project.DocsDir != "" {

@@ -17,6 +17,7 @@ type standing struct {
 	project api.Project
 	where   site.Site
 	read    map[string]string // hashes of the files that the site's rules are read from; unread of those that are not there
+	orders  []string          // files that say the order of folders
 	until   time.Time         // when a page is next published or withdrawn by its date
 	report  Report            // what it says of the site
 }
@@ -59,7 +60,7 @@ func (u *Update) stands(now time.Time) *standing {
 		return nil
 	}
 	s := u.old.standing
-	if !now.Before(s.until) || !reflect.DeepEqual(s.project, u.project) {
+	if !now.Before(s.until) || !reflect.DeepEqual(s.project, u.project) || !slices.Equal(s.orders, u.orders(s.where.Kind)) {
 		return nil
 	}
 	for full, hash := range s.read {

@@ -22,6 +22,7 @@ import (
 	"docent/internal/cell"
 	"docent/search/page"
 	"docent/site"
+	"docent/site/sidebar"
 )
 
 const (
@@ -81,6 +82,8 @@ type Update struct {
 	written   *os.File                // the new generation's text, once it is complete
 	where     site.Site               // how the site's generator shows the pages
 	places    map[string]site.Place
+	folders   map[string]site.Place    // whose pages stand at these places of the navigation, as their generator orders them
+	order     *sidebar.Rules           // by which it does
 	listed    []uint32                 // the pages of the navigation in its order, by UID
 	about     string                   // what the site's configuration says of it
 	files     map[string]api.File      // all of the tree, by their paths in it
@@ -420,6 +423,7 @@ func (u *Update) decide(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	u.places = u.navigation(read)
+	u.byFolders(read)
 	own := u.broken
 	u.broken = nil
 	u.nameUnread()

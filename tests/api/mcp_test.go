@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -94,6 +95,18 @@ func TestEditorsReadOverMCP(t *testing.T) {
 	if status, body := overTheWire(address, p.Assistant, session); status != http.StatusOK ||
 		!strings.Contains(body, "mooring") {
 		t.Errorf("the session at its own server: %d %s", status, body)
+	}
+	// What is wrong in a request has the codes of JSON-RPC.
+	for message, code := range map[string]string{
+		`{"jsonrpc":"2.0","id":7,"method":"resources/list","params":{"cursor":"wrong"}}`:            "-32602",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/list","params":{"cursor":"wrong"}}`:                "-32602",
+		`{"jsonrpc":"2.0","id":7,"method":"no/such"}`:                                               "-32601",
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such","arguments":{}}}`: "-32602",
+		`nonsense`: "-32700",
+	} {
+		if _, body, _ := post(address, p.Assistant, session, message); !strings.Contains(body, `"code":`+code) {
+			t.Errorf("%s: %s", message, body)
+		}
 	}
 	for name, at := range map[string][3]string{
 		"another project, by its own key": {server.URL + "/mcp/" + other.Domain, other.Assistant, session},
@@ -407,5 +420,53 @@ func TestTheOfficialMCPClientWorks(t *testing.T) {
 	}
 	if problems.Len() > 0 {
 		t.Errorf("the client is not served as it should be:\n%s", problems.String())
+	}
+}
+
+// TestOfficialMCPClientsGoOnAfterARestart has both generations of the official client read before and after a restart, by sessions
+// and by the revision that has none.
+func TestOfficialMCPClientsGoOnAfterARestart(t *testing.T) {
+	t.Parallel()
+	const clients = "../testdata/clients"
+	need.Installed(t, "the official MCP clients", "scripts/install-clients", clients+"/node_modules/@modelcontextprotocol/client", clients+"/node_modules/@modelcontextprotocol/sdk")
+	data := t.TempDir()
+	server := harness.NewServer(t, data)
+	p := harness.NewProject(t, data, "harbour", harness.WriteFiles(t, mcpPages))
+	settings, err := json.Marshal(map[string]any{"url": server.URL + "/mcp/" + p.Domain, "key": p.Assistant})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "node", "mcprevisions.mjs")
+	cmd.Dir, cmd.Env = clients, append(os.Environ(), "DOCENT_MCP="+string(settings))
+	var wrong bytes.Buffer
+	cmd.Stderr = &wrong
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	said := bufio.NewReader(out)
+	if line, err := said.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%v: %s\n%s", err, line, wrong.String())
+	}
+	server.Stop()
+	server.Start()
+	if _, err := io.WriteString(in, "\n"); err != nil {
+		t.Fatal(err)
+	}
+	problems, err := io.ReadAll(said)
+	if end := cmd.Wait(); err != nil || end != nil {
+		t.Fatalf("%v, %v\n%s", err, end, wrong.String())
+	}
+	if len(problems) > 0 {
+		t.Errorf("clients are not served as they should be:\n%s", problems)
 	}
 }

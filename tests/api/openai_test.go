@@ -17,8 +17,23 @@ import (
 // scripts/install-clients installs them.
 func TestPublishedClientsAsk(t *testing.T) {
 	t.Parallel()
-	const clients = "../testdata/clients"
 	need.Installed(t, "published clients", "scripts/install-clients", clients+"/node_modules/openai", clients+"/node_modules/@ag-ui/client", clients+"/node_modules/.bin/openai-go")
+	askWith(t, map[string][]string{"Node.js": {"node", "openai.mjs"}, "AG-UI": {"node", "agui.mjs"}, "Go": {"node_modules/.bin/openai-go"}})
+}
+
+// TestFrameworksAsk drives LangChain and Continue. scripts/install-frameworks installs them.
+func TestFrameworksAsk(t *testing.T) {
+	t.Parallel()
+	const frameworks = clients + "/frameworks/node_modules"
+	need.Peer(t, "frameworks", "scripts/install-frameworks", frameworks+"/@langchain/openai", frameworks+"/@continuedev/openai-adapters")
+	askWith(t, map[string][]string{"LangChain and Continue": {"node", "frameworks/frameworks.mjs"}})
+}
+
+const clients = harness.ClientsDir
+
+// askWith runs programs that ask a real server, and print what is wrong.
+func askWith(t *testing.T, programs map[string][]string) {
+	t.Helper()
 	server, _, harbour, slow := harness.NewChatServer(t, 40, 60)
 	settings, err := json.Marshal(map[string]any{"url": server.URL, "key": harbour.Assistant, "domain": harbour.Domain,
 		"slow": map[string]string{"domain": slow.Domain, "key": slow.Assistant}})
@@ -27,11 +42,8 @@ func TestPublishedClientsAsk(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	for name, cmd := range map[string]*exec.Cmd{
-		"Node.js": exec.CommandContext(ctx, "node", "openai.mjs"),
-		"AG-UI":   exec.CommandContext(ctx, "node", "agui.mjs"),
-		"Go":      exec.CommandContext(ctx, "node_modules/.bin/openai-go", server.URL, harbour.Assistant, harbour.Domain),
-	} {
+	for name, program := range programs {
+		cmd := exec.CommandContext(ctx, program[0], append(program[1:], server.URL, harbour.Assistant, harbour.Domain)...)
 		cmd.Dir = clients
 		cmd.Env = append(os.Environ(), "DOCENT_OPENAI="+string(settings), "DOCENT_AGUI="+string(settings))
 		var problems, wrong bytes.Buffer

@@ -43,46 +43,11 @@ func TestSourceIsReadAsItsGeneratorPublishesIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := says(a.Comment)
-			command := strings.Fields(s["build"])
-			program, err := exec.LookPath(command[0])
-			if err != nil {
-				t.Skipf("there is no %s: scripts/install-generators says what it installs", command[0])
-			}
-			tree, dir := corpora.Tree{}, t.TempDir()
+			tree := corpora.Tree{}
 			for _, f := range a.Files {
 				tree[f.Name] = f.Data
 			}
-			if err := tree.Write(dir); err != nil {
-				t.Fatal(err)
-			}
-			if s["git"] != "" { // it reads what is committed
-				for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@acme.test", "commit", "-qm", "a"}} {
-					git := exec.CommandContext(t.Context(), "git", args...)
-					git.Dir = dir
-					if said, err := git.CombinedOutput(); err != nil {
-						t.Fatalf("git %v: %v\n%s", args, err, said)
-					}
-				}
-			}
-			// What comes from npm is found from where its command is installed.
-			if modules := filepath.Dir(filepath.Dir(program)); filepath.Base(modules) == "node_modules" {
-				if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
-					t.Fatal(err)
-				}
-			}
-			out := filepath.Join(t.TempDir(), "out")
-			for i := range command {
-				command[i] = strings.ReplaceAll(command[i], "OUT", out)
-			}
-			build := exec.CommandContext(t.Context(), program, command[1:]...)
-			build.Dir = dir
-			build.Env = append(os.Environ(), "CI=1", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
-			if said, err := build.CombinedOutput(); err != nil {
-				t.Fatalf("%s: %v\n%s", s["build"], err, said)
-			}
-			if s["out"] != "" {
-				out = filepath.Join(dir, s["out"])
-			}
+			out := builtBy(t, s, tree)
 			how, err := lookOf(s["content"], s["gone"])
 			if err != nil {
 				t.Fatal(err)
@@ -117,4 +82,54 @@ func oneOf(list string) func(at string) bool {
 			return at == of || strings.HasSuffix(of, "*") && strings.HasPrefix(at, strings.TrimSuffix(of, "*"))
 		})
 	}
+}
+
+// builtBy builds a site with its own generator, in the way that its first lines say, and returns where the pages are.
+func builtBy(t *testing.T, s map[string]string, tree corpora.Tree) (out string) {
+	t.Helper()
+	command := strings.Fields(s["build"])
+	program, err := exec.LookPath(command[0])
+	if err != nil {
+		t.Skipf("there is no %s: scripts/install-generators says what it installs", command[0])
+	}
+	dir, err := os.MkdirTemp(".", ".built-*") // Astro finds no modules of a site that lies in another tree
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if dir, err = filepath.Abs(dir); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Write(dir); err != nil {
+		t.Fatal(err)
+	}
+	if s["git"] != "" { // it reads what is committed
+		for _, args := range [][]string{{"init", "-q"}, {"add", "."}, {"-c", "user.name=a", "-c", "user.email=a@acme.test", "commit", "-qm", "a"}} {
+			git := exec.CommandContext(t.Context(), "git", args...)
+			git.Dir = dir
+			if said, err := git.CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v\n%s", args, err, said)
+			}
+		}
+	}
+	// What comes from npm is found from where its command is installed.
+	if modules := filepath.Dir(filepath.Dir(program)); filepath.Base(modules) == "node_modules" {
+		if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out = filepath.Join(t.TempDir(), "out")
+	for i := range command {
+		command[i] = strings.ReplaceAll(command[i], "OUT", out)
+	}
+	build := exec.CommandContext(t.Context(), program, command[1:]...)
+	build.Dir = dir
+	build.Env = append(os.Environ(), "CI=1", "NEXT_TELEMETRY_DISABLED=1", "ASTRO_TELEMETRY_DISABLED=1")
+	if said, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%s: %v\n%s", s["build"], err, said)
+	}
+	if s["out"] != "" {
+		out = filepath.Join(dir, s["out"])
+	}
+	return out
 }

@@ -33,7 +33,7 @@ var mayImport = []folder{
 	{"api", "client openapi stream", "internal"},
 	{"bench", "", "api docs internal"},
 	{"persistence", "catalog catalog/insights catalog/listing catalog/nodes cluster datadir journal quota secrets", "api internal"},
-	{"site", "expand links markup published script", "api internal"},
+	{"site", "expand links markup published script sidebar", "api internal"},
 	{"agent", "affected", "api internal site"},
 	{"forge", "failure host", "api internal persistence"},
 	{"search", "analysis sources sources/crawl", "api forge internal persistence site"},
