@@ -6,7 +6,16 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/search/analysis"
+)
+
+const (
+	prose   = blocks.Prose
+	list    = blocks.List
+	code    = blocks.Code
+	table   = blocks.Table
+	heading = blocks.Heading
 )
 
 // A quote is what the answer takes from one passage.
@@ -97,7 +106,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		question, points = about, true // "explain this code": that it is code tells nothing
 	}
 	c.question = question
-	c.language = askedIn(asked(&req))
+	c.language = Language(&req)
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
 	q.language = c.language
@@ -272,7 +281,7 @@ func proseFirst(question string, sections []*section, order []int) {
 }
 
 // bestKind is the kind of the unit that holds most of the question.
-func (s *section) bestKind() blockKind {
+func (s *section) bestKind() blocks.Kind {
 	best := 0
 	for n := range s.units {
 		if s.scores[n] > s.scores[best] {

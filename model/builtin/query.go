@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"docent/model/builtin/blocks"
 	"math"
 	"slices"
 	"strings"
@@ -178,7 +179,7 @@ func (q *query) rate(sections []*section, more int) {
 // match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only
 // the headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of
 // the question each of its lines holds, if it has several.
-func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
+func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blocks.Kind) float64 {
 	best, sum := 0.0, 0.0
 	for i := range q.aspects {
 		a := &q.aspects[i]

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/internal/brief"
+	"docent/model/builtin/blocks"
 )
 
 // A selection is what is quoted of one section.
@@ -205,8 +206,8 @@ func (c *selection) takeContext(i int) {
 		if at >= 0 && c.units[at].kind == prose {
 			c.take(at)
 		}
-		for n, margin := i-1, indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
-			if m := indent(c.units[n].text); m < margin {
+		for n, margin := i-1, blocks.Indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
+			if m := blocks.Indent(c.units[n].text); m < margin {
 				c.take(n)
 				margin = m
 			}
