@@ -83,7 +83,7 @@ func (s *snapshot) front(r *page.Record) bool {
 // opener says how well a page, or a section of it, is what an opening is about.
 func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	r := s.pages[p]
-	fit := max(kind.Fit(r.Title), 0.9*kind.Fit(r.FileName()))
+	fit := cmp.Or(kind.Fit(r.Title), 0.9*kind.Fit(r.FileName())) // the name is short for the title
 	for _, title := range r.Titles {
 		fit = max(fit, kind.Fit(title))
 	}

@@ -111,6 +111,12 @@ func (p *passage) fill() {
 		case b.Kind == table && words > longTable:
 			parts, above = blocks.Rows(b.Text)
 		}
+		switch {
+		case b.Kind == code && slices.ContainsFunc(strings.Split(b.Text, "\n"), func(l string) bool { return len(l) > longLineOfCode }):
+			words = longCode + 1
+		case b.Kind == prose && words < 4 && n+1 < len(all) && all[n+1].Kind == prose && announcing(b.Text):
+			continue // "Supported on:" before icons, which are no text
+		}
 		columns := hashesOf(above)
 		for _, text := range parts {
 			u := unit{kind: b.Kind, text: text, label: b.Label, tab: b.Tab, words: words, head: above, columns: columns, firstLine: p.lineCount}

@@ -21,6 +21,7 @@ type query struct {
 	total    float64
 	howTo    bool
 	steps    bool // it asks how something is done
+	makes    bool // it is asked by somebody who makes something
 	whatIs   bool
 	lists    bool     // it asks which there are
 	asks     []string // the alternatives that it names, see tabs
@@ -49,6 +50,8 @@ func newQuery(question string, sections []*section) *query {
 		q.lists = q.lists || strings.HasPrefix(lower, begin)
 	}
 	q.steps = asksForSteps(question)
+	var room [64]word
+	q.makes = slices.ContainsFunc(appendWords(room[:0], question), func(w word) bool { return making[strings.ToLower(w.text)] })
 	var topic []term
 	parts := clauses(question)
 	if len(parts) > maxAspects { // the rest is one

@@ -83,6 +83,13 @@ func (c *selection) goOn(lead int) {
 	}
 }
 
+// leaveCode leaves code out, which says nothing to a reader who asks for no way to do something, and may be of something else.
+func (c *selection) leaveCode() {
+	for i := range c.units {
+		c.taken[i] = c.taken[i] && c.units[i].kind != code
+	}
+}
+
 // any reports whether something is taken.
 func (c *selection) any() bool {
 	for i, taken := range c.taken {

@@ -138,12 +138,15 @@ var (
 
 // announces reports whether a paragraph speaks of what comes after it.
 func announces(text string) bool {
-	if strings.HasSuffix(text, ":") {
+	if announcing(text) {
 		return true
 	}
 	last := strings.ToLower(text[max(len(text)-120, 0):])
 	return strings.Contains(last, "following") || strings.Contains(last, "below") || strings.Contains(last, "as follows")
 }
+
+// announcing reports whether a paragraph ends where something has to come.
+func announcing(text string) bool { return strings.HasSuffix(strings.TrimRight(text, "*_"), ":") }
 
 // pointsBack reports whether a paragraph cannot be understood without the one before it.
 func pointsBack(text string) bool {

@@ -20,8 +20,8 @@ func (r *Record) AtRoot() bool {
 	}
 	below := strings.Count(strings.Trim(r.Shown, "/"), "/")
 	switch strings.ToLower(r.FileName()) {
-	case "readme":
-		return below == 0 && strings.EqualFold(r.Shown, "readme")
+	case "readme", "index":
+		return below == 0 && strings.EqualFold(strings.TrimSuffix(r.Shown, path.Ext(r.Shown)), r.FileName())
 	case "home", "introduction", "intro", "overview", "welcome":
 		return below == 0
 	}

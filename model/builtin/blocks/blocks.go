@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -65,6 +66,9 @@ type reader struct {
 	buf     []byte // of the paragraph that is written
 	line    int    // where its last line begins
 	term    bool   // it is a term, and what it means follows
+	lists   []int  // of the lists in HTML that are open: the number of the last item, or -1 without numbers
+	items   []string
+	marker  string // of the item that the next text begins
 	links   []int  // where in buf the links begin that are not at their end
 }
 
@@ -263,6 +267,7 @@ func (r *reader) read() {
 		}
 	}
 	r.flush()
+	r.endList()
 }
 
 // listItems are the items of lists, in the order of the page.
@@ -316,6 +321,7 @@ func (r *reader) divided(span markup.Span) int {
 // put writes a block, unless it says nothing.
 func (r *reader) put(kind Kind, text string) {
 	r.flush()
+	r.endList()
 	if kind == Code || strings.IndexFunc(text, says) >= 0 {
 		r.blocks = append(r.blocks, Block{Kind: kind, Text: text})
 	}
@@ -325,6 +331,7 @@ func (r *reader) put(kind Kind, text string) {
 func (r *reader) heading(text string) {
 	if text = strings.Join(strings.Fields(text), " "); text != "" {
 		r.flush()
+		r.endList()
 		r.blocks = append(r.blocks, Block{Kind: Heading, Text: text})
 	}
 }
@@ -349,10 +356,54 @@ func (r *reader) flush() {
 	}
 	text := string(bytes.TrimRight(kept, " "))
 	r.buf, r.line, r.links, r.term = r.buf[:0], 0, r.links[:0], false
-	if strings.IndexFunc(text, says) >= 0 {
+	switch {
+	case strings.IndexFunc(text, says) < 0:
+	case r.marker != "":
+		r.items, r.marker = append(r.items, r.marker+text), ""
+	case len(r.items) > 0 && len(r.lists) > 0: // the item's next paragraph
+		r.items = append(r.items, strings.Repeat("  ", len(r.lists))+text)
+	default:
+		r.endList()
 		r.blocks = append(r.blocks, Block{Kind: Prose, Text: text})
 	}
 }
+
+// endList writes the items of a list in HTML.
+func (r *reader) endList() {
+	if len(r.items) > 0 {
+		r.blocks = append(r.blocks, Block{Kind: List, Text: strings.Join(r.items, "\n")})
+	}
+	r.items, r.marker = nil, ""
+}
+
+// htmlList reads the tag of a list, or of an item, in HTML.
+func (r *reader) htmlList(name string, t *markup.Tag) {
+	r.flush()
+	n := len(r.lists) - 1
+	switch {
+	case name == "li" && !t.Close && n >= 0:
+		r.marker = strings.Repeat("  ", n) + "- "
+		if r.lists[n] >= 0 {
+			r.lists[n]++
+			r.marker = strings.Repeat("  ", n) + strconv.Itoa(r.lists[n]) + ". "
+		}
+	case name == "li":
+		r.marker = ""
+	case t.Close && n >= 0:
+		if r.lists = r.lists[:n]; n == 0 {
+			r.endList()
+		}
+	case !t.Close && t.Partner >= 0 && len(r.lists) < maxNested:
+		numbered := -1
+		if name == "ol" {
+			numbered = 0
+		}
+		r.lists = append(r.lists, numbered)
+	}
+}
+
+// maxNested is how deep lists in HTML are read as such.
+const maxNested = 8
 
 // before is what stands before a place in its line, as far as it matters.
 func (r *reader) before(at int) string {
@@ -432,6 +483,7 @@ func (r *reader) paragraph(span markup.Span) {
 			_, title, _ = strings.Cut(title, "}")
 		}
 		r.heading(strings.Trim(title, ` "[]`))
+		r.isTab(lead[0] == '=')
 		return
 	case r.module(span):
 		return
@@ -530,6 +582,7 @@ func (r *reader) tag(t *markup.Tag) {
 	switch {
 	case t.Close && tabTags[t.Name] && t.Partner >= 0: // an empty heading ends what it holds
 		r.flush()
+		r.endList()
 		r.blocks = append(r.blocks, Block{Kind: Heading})
 	case name == "br":
 		r.buf = append(r.buf, ' ')
@@ -540,6 +593,8 @@ func (r *reader) tag(t *markup.Tag) {
 	case name == "dd" && !t.Close && len(bytes.TrimSpace(r.buf)) > 0:
 		r.means()
 		r.term = true
+	case name == "li" || name == "ul" || name == "ol":
+		r.htmlList(name, t)
 	case apart[name]:
 		r.flush()
 	}
