@@ -96,8 +96,8 @@ func answersOpening(req *model.Request, q *query, sections []*section, kind anal
 			}
 		}
 	}
-	if len(quotes) == 0 {
-		return telling(req, q, sections, kind, &quoted)
+	if len(quotes) == 0 && kind == analysis.License {
+		return licensing(req, q, sections, &quoted)
 	}
 	return quotes
 }
@@ -114,23 +114,11 @@ func defining(req *model.Request, q *query, sections []*section, quoted *[]uint6
 	return nil
 }
 
-// telling quotes the paragraph that says what license the product is under, or where people are who help, of any page.
-func telling(req *model.Request, q *query, sections []*section, kind analysis.Opening, quoted *[]uint64) []quote {
-	tells := func(string) bool { return false }
-	switch kind {
-	case analysis.License:
-		tells = func(text string) bool {
-			return licensed.MatchString(text) && (names(text, req.Project) || openSource.MatchString(text))
-		}
-	case analysis.Contact:
-		tells = func(text string) bool {
-			in := channels.FindAllString(text, 3)
-			return len(in) > 2 || len(in) > 0 && helps.MatchString(text)
-		}
-	}
+// licensing quotes the sentence that says what license the product is under, of any page.
+func licensing(req *model.Request, q *query, sections []*section, quoted *[]uint64) []quote {
 	for i, s := range sections {
 		for n := range s.units {
-			if u := &s.units[n]; u.kind == prose && tells(u.text) {
+			if u := &s.units[n]; u.kind == prose && licensed.MatchString(u.text) && (names(u.text, req.Project) || openSource.MatchString(u.text)) {
 				c := newSelection(q, s, moreWords, quoted)
 				if c.take(n); c.any() {
 					return []quote{{passage: i, chosen: c}}
@@ -145,9 +133,6 @@ var (
 	licensed = regexp.MustCompile(`(?i)\blicen[cs]ed under\b|\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache|GNU)\b[^\n]{0,60}\blicen[cs]e\b|` +
 		`\blicen[cs]ed?\b[^\n]{0,30}\b(?:MIT|BSD|A?GPL|LGPL|MPL|Apache)\b`)
 	openSource = regexp.MustCompile(`(?i)\bopen[ -]source\b`)
-	channels   = regexp.MustCompile(`(?i)\b(?:irc|slack|discord|forums?|mailing list|discussions?(?: board)?|gitter|matrix|lemmy|reddit|stack ?overflow|` +
-		`issue tracker|file (?:a bug|an issue)|contact (?:us|our support)|support team|e-?mail us)\b`)
-	helps = regexp.MustCompile(`(?i)\b(?:need|get|for|any|more|further) (?:help|support|assistance)\b|\bhelp (?:you|others|out|from)\b|\bquestions?\b|\bcontact (?:us|our support)\b`)
 )
 
 // saysWhatItIs reports whether the beginning of a text says what a product is: "Kettle is a …".

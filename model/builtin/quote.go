@@ -83,10 +83,12 @@ func (c *selection) goOn(lead int) {
 	}
 }
 
-// leaveCode leaves code out, which says nothing to a reader who asks for no way to do something, and may be of something else.
+// leaveCode leaves code out that no sentence leads to: it says nothing to a reader who asks for no way to do something.
 func (c *selection) leaveCode() {
 	for i := range c.units {
-		c.taken[i] = c.taken[i] && c.units[i].kind != code
+		if led := i > 0 && c.taken[i-1] && c.units[i-1].kind == prose; c.units[i].kind == code && !led {
+			c.taken[i] = false
+		}
 	}
 }
 
