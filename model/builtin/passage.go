@@ -279,17 +279,6 @@ func hashesOf(text string) []uint64 {
 	return out
 }
 
-// fingerprint tells texts apart by their words alone.
-func fingerprint(text string) uint64 {
-	var buf [64]word
-	words := appendWords(buf[:0], text)
-	h := uint64(len(words))
-	for _, w := range words {
-		h = h*1099511628211 ^ analyze(w.text).fingerprint
-	}
-	return h
-}
-
 // running is the running text that blocks begin with, as much as tells its language.
 func running(all []blocks.Block) string {
 	var out strings.Builder
