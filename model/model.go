@@ -22,9 +22,6 @@ const (
 	Scripted  = "scripted"  // a fixed text at a fixed pace, for tests and load benches
 )
 
-// FallbackNotice is what an answer begins with that the built-in model gives in place of another.
-const FallbackNotice = "*The language model is not available at the moment, so this answer is put together from the documentation's own sentences.*\n\n"
-
 // A Request is what a model is asked.
 type Request struct {
 	Question string

@@ -83,10 +83,7 @@ func (s *snapshot) front(r *page.Record) bool {
 // opener says how well a page, or a section of it, is what an opening is about.
 func (s *snapshot) opener(kind analysis.Opening, p uint32) opener {
 	r := s.pages[p]
-	fit := max(kind.Fit(r.Title), 0.9*kind.Fit(r.FileName()))
-	for _, title := range r.Titles {
-		fit = max(fit, kind.Fit(title))
-	}
+	fit := r.Fit(kind)
 	o := opener{page: p, section: s.firstOf[p], fit: fit}
 	for n := s.firstOf[p]; n < s.firstOf[p+1] && (fit >= leastOpening || s.front(r)); n++ {
 		if sec := s.sections[n]; sec.Heading != "" && sec.Level < 4 {

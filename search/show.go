@@ -64,12 +64,12 @@ func (s *snapshot) show(found []scored, q *Query) ([]Hit, error) {
 		}
 		hits[i] = v.hit
 		if v.whole != "" {
-			hits[i].Content = page.Window(v.whole, q.Text, analysis.Language(v.hit.Language), contentMost)
+			hits[i].Content = page.Window(v.whole, q.Text, p.opens, analysis.Language(v.hit.Language), contentMost)
 		}
 		hits[i].Score, hits[i].Opens = p.score, p.opens
 		if d := v.hit.Description; p.opens && d != "" && p.section == s.firstOf[s.pageOf[p.section]] &&
-			!strings.Contains(v.hit.Content, d) { // it says in a sentence what the page is for
-			hits[i].Content = strings.TrimSpace(d + "\n\n" + v.hit.Content)
+			!strings.Contains(hits[i].Content, d) { // it says in a sentence what the page is for
+			hits[i].Content = strings.TrimSpace(d + "\n\n" + hits[i].Content)
 		}
 		hits[i].Version = s.pages[s.pageOf[p.section]].VersionShown(version)
 	}

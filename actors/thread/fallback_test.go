@@ -30,7 +30,7 @@ func (r *replaced) Fallback(_ context.Context, _ string, req model.Request, emit
 	if len(req.Passages) != 1 || req.Question != "why" {
 		return model.Result{}, errors.New("the other model was told something else")
 	}
-	err := emit(model.Delta{Text: model.FallbackNotice})
+	err := emit(model.Delta{Text: model.Instead("en")})
 	if err == nil {
 		err = emit(model.Delta{Text: "Because it is so.", Cite: []int{0}})
 	}
@@ -62,7 +62,7 @@ func TestAModelThatIsDownIsAnsweredForAtOnceAndTheAnswerSaysSo(t *testing.T) {
 			t.Helper()
 			e, _ := a.State.newest()
 			if e.Model != "other" || e.FallbackFor != "first" || !e.Answered ||
-				e.Answer != model.FallbackNotice+"Because it is so." || len(e.Sources) != 1 || e.Error != "" {
+				e.Answer != model.Instead("en")+"Because it is so." || len(e.Sources) != 1 || e.Error != "" {
 				t.Errorf("%s: %+v", when, e)
 			}
 			if e.Usage.Prompt != 3 || e.Usage.Cost != 5 {

@@ -309,7 +309,7 @@ func TestAFailingModelIsAnsweredForAndMarked(t *testing.T) {
 					t.Errorf("it took %v", took)
 				}
 				partly := fault == modeltest.Garbage || fault == modeltest.Error // the model had begun to write
-				if !partly && (e.Error != "" || e.FallbackFor != "large" || !strings.HasPrefix(e.Answer, model.FallbackNotice) ||
+				if !partly && (e.Error != "" || e.FallbackFor != "large" || !strings.HasPrefix(e.Answer, model.Instead("en")) ||
 					!slices.Contains(e.Degraded, "model: unavailable")) {
 					t.Errorf("%+v", e)
 				}

@@ -211,6 +211,24 @@ func TestSmallSetsAnswer(t *testing.T) {
 	}
 }
 
+// What the site begins with is quoted from its beginning on, however long it is, and wherever its generator puts it.
+func TestALongFrontPageIsReadFromItsBeginning(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("<li><a href=\"/x\">Kettle started and stopped</a>: it gets started again</li>\n", 200)
+	for name, set := range map[string]corpora.Tree{
+		"described": {"index.md": []byte("---\ntitle: Kettle documentation\ndescription: All about boiling.\n---\n\nKettle boils water on a schedule.\n\n<ul>\n" + long + "</ul>\n"),
+			"get-started-with-postman.md": []byte("# How to get started with the tickets API of Kettle using Postman\n\nOpen it.\n")},
+		"Sphinx": {"conf.py": []byte("project = 'kettle'\nextensions = []\n"), "index.rst": []byte("kettle: boils water\n===================\n\nKettle boils water on a schedule.\n\n.. toctree::\n\n   api\n"),
+			"api.rst": []byte("API\n===\n\nThe API of the kettle.\n")},
+	} {
+		for _, question := range []string{"How do I get started?", "What is Kettle?"} {
+			if a := asker(t, "kettle", set)(question); a.verdict != model.VerdictAnswered || !strings.Contains(a.text, "boils water on a schedule") {
+				t.Errorf("%s, %s: %v, %v\n%s", name, question, a.verdict, a.sources, a.text)
+			}
+		}
+	}
+}
+
 // Whether a set answers does not depend on what else is in the index.
 func TestASmallSetIsJudgedAsWithinALargeOne(t *testing.T) {
 	t.Parallel()

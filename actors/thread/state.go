@@ -6,7 +6,6 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"docent/actors/persistent"
@@ -553,7 +552,7 @@ func (s *state) history() []model.Message {
 
 // spoken is an answer without what was put around it: the notice that another model answers, the block of suggestions.
 func spoken(answer string) string {
-	text, _ := stream.Suggested(strings.TrimPrefix(answer, model.FallbackNotice))
+	text, _ := stream.Suggested(model.WithoutInstead(answer))
 	return text
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"docent/internal/brief"
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/site/markup"
 )
 
@@ -267,16 +268,16 @@ func (s *section) bestLines(q *query, quoted []uint64) string {
 	switch u := &s.units[best]; u.kind {
 	case table:
 		row := u.text
-		if all, _ := rows(row); u.of == 0 {
+		if all, _ := blocks.Rows(row); u.of == 0 {
 			row = all[0]
 		}
-		filled := slices.DeleteFunc(cells(row), func(c string) bool { return strings.TrimSpace(c) == "" })
+		filled := slices.DeleteFunc(blocks.Cells(row), func(c string) bool { return strings.TrimSpace(c) == "" })
 		for i, c := range filled {
 			filled[i] = strings.TrimSpace(c)
 		}
 		return strings.Join(filled, " · ")
 	case list:
-		return firstSentences(strings.Join(strings.Fields(strings.TrimPrefix(u.text, marker(u.text))), " "), cardWords)
+		return firstSentences(strings.Join(strings.Fields(strings.TrimPrefix(u.text, blocks.Marker(u.text))), " "), cardWords)
 	default:
 		return q.shortenTo(s, u, cardWords)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"docent/internal/brief"
 	"docent/model"
+	"docent/model/builtin/blocks"
 )
 
 // A reader who asks how two things differ gets what the documentation says that each of them is, one beside the other; a
@@ -387,7 +388,7 @@ func (s *section) weighing(first, second []term, about bool) (text string, score
 	for n := range s.units {
 		u := &s.units[n]
 		if u.kind == table && u.head == "" && u.words <= longCompare {
-			if rows, above := rows(u.text); len(rows) > 1 && has(above, first) && has(above, second) {
+			if rows, above := blocks.Rows(u.text); len(rows) > 1 && has(above, first) && has(above, second) {
 				return u.text, 3, true
 			}
 		}

@@ -6,7 +6,16 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/search/analysis"
+)
+
+const (
+	prose   = blocks.Prose
+	list    = blocks.List
+	code    = blocks.Code
+	table   = blocks.Table
+	heading = blocks.Heading
 )
 
 // A quote is what the answer takes from one passage.
@@ -20,24 +29,25 @@ type quote struct {
 
 // What an answer may hold. Words of code and tables count too, so that an answer stays readable.
 const (
-	maxWords    = 120 // of blocks, without code, before the best sentences are taken of them
-	maxPassages = 4
-	maxDoubtful = 3   // when they may not answer
-	maxOfPage   = 3   // passages of one page
-	mainWords   = 120 // of the first passage; a section that is not longer is taken whole
-	moreWords   = 90  // of each further passage
-	shortLead   = 40  // of the paragraph that a section begins with, up to which it is always taken
-	longPara    = 70  // words from which a paragraph is cut to its best sentences
-	longCode    = 150 // words from which a stretch of code is not taken
-	maxCode     = 160 // words of code of a section, if it takes more than one
-	longBlock   = 220 // words from which an item, a row or steps are not taken
-	longSteps   = 450 // words of a numbered list from which it is not taken whole
-	longList    = 70  // words from which the items of a list are taken one by one
-	longTable   = 70  // the same for the rows of a table, which its lines hold together
-	longCompare = 330 // words up to which a table is taken whole that compares what is asked about
-	shortRest   = 40  // words up to which the rest of a list or table is taken with what fits
-	maxNamed    = 6   // rows that are taken because the question names them
-	listed      = 100 // words shown of a list or table if the question asks which there are
+	maxWords       = 120 // of blocks, without code, before the best sentences are taken of them
+	maxPassages    = 4
+	maxDoubtful    = 3   // when they may not answer
+	maxOfPage      = 3   // passages of one page
+	mainWords      = 120 // of the first passage; a section that is not longer is taken whole
+	moreWords      = 90  // of each further passage
+	shortLead      = 40  // of the paragraph that a section begins with, up to which it is always taken
+	longPara       = 70  // words from which a paragraph is cut to its best sentences
+	longCode       = 150 // words from which a stretch of code is not taken
+	longLineOfCode = 400 // bytes from which it holds data rather than code
+	maxCode        = 160 // words of code of a section, if it takes more than one
+	longBlock      = 220 // words from which an item, a row or steps are not taken
+	longSteps      = 450 // words of a numbered list from which it is not taken whole
+	longList       = 70  // words from which the items of a list are taken one by one
+	longTable      = 70  // the same for the rows of a table, which its lines hold together
+	longCompare    = 330 // words up to which a table is taken whole that compares what is asked about
+	shortRest      = 40  // words up to which the rest of a list or table is taken with what fits
+	maxNamed       = 6   // rows that are taken because the question names them
+	listed         = 100 // words shown of a list or table if the question asks which there are
 )
 
 // A section is one passage as it fits one question.
@@ -97,7 +107,7 @@ func composeOf(req model.Request, sections []*section) (c composition) {
 		question, points = about, true // "explain this code": that it is code tells nothing
 	}
 	c.question = question
-	c.language = askedIn(asked(&req))
+	c.language = Language(&req)
 	question = plain(question, c.language)
 	q := newQuery(question, sections)
 	q.language = c.language
@@ -153,7 +163,11 @@ func (c *composition) judge(req *model.Request, q *query, question string, secti
 	}
 	c.evidence = evidenceFor(*req, question, q, sections)
 	found := c.evidence.verdict(points)
-	if opening != "" { // the site has no place for it, and its one word proves nothing in a text
+	switch opening { // the site has no place for it, and its one word proves nothing in a text
+	case "":
+	case analysis.License: // nor does any text say it: it is that of something else
+		found = denied
+	default:
 		found = min(found, doubtful)
 	}
 	if things, ok := comparisonOf(question); ok {
@@ -238,7 +252,11 @@ func (c *composition) quoteBest(req *model.Request, q *query, question string, s
 			page >= 0 && len(pages[page]) == maxOfPage {
 			continue
 		}
-		if chosen := pick(q, sections[at], budget, &quoted); chosen.any() {
+		chosen := pick(q, sections[at], budget, &quoted)
+		if found == doubtful && !q.howTo {
+			chosen.leaveCode()
+		}
+		if chosen.any() {
 			chosen.worth = worth(at) / worth(order[0])
 			add(quote{passage: at, chosen: chosen})
 		}
@@ -272,7 +290,7 @@ func proseFirst(question string, sections []*section, order []int) {
 }
 
 // bestKind is the kind of the unit that holds most of the question.
-func (s *section) bestKind() blockKind {
+func (s *section) bestKind() blocks.Kind {
 	best := 0
 	for n := range s.units {
 		if s.scores[n] > s.scores[best] {
@@ -327,6 +345,12 @@ func rank(req model.Request, q *query, sections []*section) []int {
 		}
 		if q.whatIs && head >= 0.3 && q.defines(s) {
 			s.score += 0.35
+		}
+		if q.steps && q.beside(s.of.Heading) {
+			s.score -= otherThing
+		}
+		if !q.makes && aside(s.of.Path, q) {
+			s.score -= ofMakers * sure
 		}
 		if message != "" && strings.Contains(strings.ToLower(s.of.Heading+"\n"+s.of.Text), message) {
 			s.score += 1

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/site/markup"
 )
 
@@ -143,7 +144,7 @@ func defaultColumn(u *unit) int {
 		return -1
 	}
 	head, _, _ := strings.Cut(cmp.Or(u.head, u.text), "\n")
-	return slices.IndexFunc(cells(head), func(c string) bool {
+	return slices.IndexFunc(blocks.Cells(head), func(c string) bool {
 		c = strings.ToLower(strings.Trim(c, " *_`"))
 		return c == "default" || c == "defaults" || c == "default value"
 	})
@@ -151,17 +152,11 @@ func defaultColumn(u *unit) int {
 
 // fills reports whether a table's row has something in a column.
 func fills(row string, column int) bool {
-	c := cells(row)
+	c := blocks.Cells(row)
 	if column >= len(c) || strings.Trim(c[column], " -–—:") == "" {
 		return false
 	}
 	return !strings.EqualFold(strings.Trim(c[column], " *_`"), "default") // the head itself
-}
-
-// cells are those of a table's row.
-func cells(row string) []string {
-	row = strings.Trim(strings.TrimSpace(strings.ReplaceAll(row, `\|`, " ")), "|")
-	return strings.Split(row, "|")
 }
 
 // excerpt is what is quoted of a passage for a statement.

@@ -12,6 +12,7 @@ import (
 	"docent/bench/corpora"
 	"docent/internal/testing/need"
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/site/markup"
 )
 
@@ -61,8 +62,8 @@ func quotesAreThePages(t *testing.T, set string, tree corpora.Tree) {
 		lines := strings.Split(strings.ReplaceAll(source, "\r\n", "\n"), "\n")
 		for _, section := range page.Sections(0) {
 			text := string(src[section.Span.Start:section.Span.End])
-			for _, b := range parseBlocks(&model.Passage{Path: name, Title: "x", Text: text}) {
-				all := strings.Split(b.text, "\n")
+			for _, b := range blocks.Parse(&model.Passage{Path: name, Title: "x", Text: text}) {
+				all := strings.Split(b.Text, "\n")
 				for i := 0; i < len(all); i++ {
 					fence := strings.TrimLeft(all[i], " -*+0123456789.)")
 					if !strings.HasPrefix(fence, "```") {
@@ -74,13 +75,13 @@ func quotesAreThePages(t *testing.T, set string, tree corpora.Tree) {
 						continue
 					}
 					codes++
-					if body := all[from:i]; !strings.Contains(body[0], "{'") && !stands(lines, body, b.kind == code) {
+					if body := all[from:i]; !strings.Contains(body[0], "{'") && !stands(lines, body, b.Kind == code) {
 						t.Errorf("%s/%s: no such code on the page:\n%s", set, name, strings.Join(body, "\n"))
 					}
 				}
-				if b.kind == table {
+				if b.Kind == table {
 					for _, row := range all {
-						for _, c := range cells(row) {
+						for _, c := range blocks.Cells(row) {
 							rows++
 							if c = strings.TrimSpace(c); strings.HasPrefix(c, "`") && strings.HasSuffix(c, "`") {
 								names++
@@ -88,10 +89,10 @@ func quotesAreThePages(t *testing.T, set string, tree corpora.Tree) {
 						}
 					}
 				}
-				if b.kind == code {
+				if b.Kind == code {
 					continue
 				}
-				for _, span := range spans.FindAllString(b.text, -1) {
+				for _, span := range spans.FindAllString(b.Text, -1) {
 					if in := strings.Trim(span, "` "); !strings.HasPrefix(span, "` ") && !strings.Contains(squeezed, strings.Join(strings.Fields(in), " ")) {
 						t.Errorf("%s/%s: the page has no %s", set, name, span)
 					}

@@ -5,6 +5,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"docent/model"
 	"docent/search/analysis"
 )
 
@@ -121,6 +122,9 @@ func foreign(asked string, sections []*section, quotes []quote) bool {
 	}
 	return others
 }
+
+// Language is the language that a request is put in; empty if it does not tell.
+func Language(req *model.Request) string { return askedIn(asked(req)) }
 
 // askedIn is the language of the newest question that tells one.
 func askedIn(questions []string) string {

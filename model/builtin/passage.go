@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/search/analysis"
 )
 
@@ -33,7 +34,10 @@ type passage struct {
 
 // A unit is one block with what is needed to weigh it.
 type unit struct {
-	block
+	kind        blocks.Kind
+	text        string
+	label       string // of code: the title that its first line has, or a tab's
+	tab         bool   // of a heading: it is the title of a tab
 	words       int
 	fingerprint uint64   // the same for blocks with the same words
 	firstLine   int      // where its sentences or lines begin in those of the passage
@@ -96,28 +100,34 @@ func (p *passage) fill() {
 	d := scratches.Get().(*scratch)
 	defer scratches.Put(d)
 	d.found, d.inLines = d.found[:0], d.inLines[:0]
-	blocks := parseBlocks(&p.of)
-	p.language, _ = analysis.LanguageBy(running(blocks), 5)
-	for n, b := range blocks {
-		parts, above := []string{b.text}, ""
-		words := countWords(b.text)
+	all := blocks.Parse(&p.of)
+	p.language, _ = analysis.LanguageBy(running(all), 5)
+	for n, b := range all {
+		parts, above := []string{b.Text}, ""
+		words := countWords(b.Text)
 		switch {
-		case b.kind == list && words > longList:
-			parts = items(b.text)
-		case b.kind == table && words > longTable:
-			parts, above = rows(b.text)
+		case b.Kind == list && words > longList:
+			parts = items(b.Text)
+		case b.Kind == table && words > longTable:
+			parts, above = blocks.Rows(b.Text)
+		}
+		switch {
+		case b.Kind == code && slices.ContainsFunc(strings.Split(b.Text, "\n"), func(l string) bool { return len(l) > longLineOfCode }):
+			words = longCode + 1
+		case b.Kind == prose && words < 4 && n+1 < len(all) && all[n+1].Kind == prose && announcing(b.Text):
+			continue // "Supported on:" before icons, which are no text
 		}
 		columns := hashesOf(above)
 		for _, text := range parts {
-			u := unit{block: block{kind: b.kind, text: text, label: b.label, tab: b.tab}, words: words, head: above, columns: columns, firstLine: p.lineCount}
-			u.advises = b.kind != code && advises(text)
-			if b.kind == prose {
+			u := unit{kind: b.Kind, text: text, label: b.Label, tab: b.Tab, words: words, head: above, columns: columns, firstLine: p.lineCount}
+			u.advises = b.Kind != code && advises(text)
+			if b.Kind == prose {
 				u.announces, u.refers, u.stepped = announces(text), pointsBack(text), isNumberedStep(text)
 			}
 			if len(parts) > 1 {
 				u.of, u.words = n+1, countWords(text)
-				if b.kind == table {
-					u.named = hashesOf(firstCell(text))
+				if b.Kind == table {
+					u.named = hashesOf(blocks.FirstCell(text))
 				}
 				for _, hash := range columns { // a row says what it says under its columns
 					d.found = append(d.found, occurrence{hash, int32(len(p.units))})
@@ -269,23 +279,12 @@ func hashesOf(text string) []uint64 {
 	return out
 }
 
-// fingerprint tells texts apart by their words alone.
-func fingerprint(text string) uint64 {
-	var buf [64]word
-	words := appendWords(buf[:0], text)
-	h := uint64(len(words))
-	for _, w := range words {
-		h = h*1099511628211 ^ analyze(w.text).fingerprint
-	}
-	return h
-}
-
 // running is the running text that blocks begin with, as much as tells its language.
-func running(blocks []block) string {
+func running(all []blocks.Block) string {
 	var out strings.Builder
-	for _, b := range blocks {
-		if b.kind != code && out.Len() < 1000 {
-			out.WriteString(b.text)
+	for _, b := range all {
+		if b.Kind != code && out.Len() < 1000 {
+			out.WriteString(b.Text)
 			out.WriteByte(' ')
 		}
 	}

@@ -16,10 +16,11 @@ const (
 	leastCovered = 0.75 // of what is asked, by the title of what the steps make up
 	leastSteps   = 2
 	mostSteps    = 10
-	manySteps    = 6  // from which each of them says less
-	stepWords    = 40 // of a step, without its lists and code
-	briefWords   = 25 // of one of many
-	stepCode     = 60 // words of code
+	manySteps    = 6   // from which each of them says less
+	stepWords    = 40  // of a step, without its lists and code
+	briefWords   = 25  // of one of many
+	enoughSteps  = 250 // words, code and all, after which further steps are only named
+	stepCode     = 60  // words of code
 	listOfStep   = 120
 	shortStep    = 25 // of a paragraph that it begins with
 )
@@ -64,6 +65,9 @@ func (q *query) procedure(req *model.Request, question string, order []int, sect
 		return nil
 	}
 	p := &req.Passages[order[0]]
+	if p.Heading != "" && q.asksFor(p.Heading, hashesOf(p.Title)) {
+		return nil
+	}
 	if out := q.stepsOf(req, question, req.Around(p.Path, p.Anchor)); out != "" {
 		return &quote{passage: order[0], text: out}
 	}
@@ -124,8 +128,15 @@ func (q *query) stepsOf(req *model.Request, question string, around []model.Pass
 		out = append(out, firstSentences(top.units[0].text, stepWords))
 		quoted = append(quoted, top.units[0].fingerprint)
 	}
+	words := 0
 	for n, s := range all[1:] {
-		out = append(out, of.step(s, n+1, len(steps), &quoted))
+		if words > enoughSteps { // the rest is named
+			out = append(out, s.stepTitle(n+1))
+			continue
+		}
+		step := of.step(s, n+1, len(steps), &quoted)
+		words += countWords(step)
+		out = append(out, step)
 	}
 	return strings.Join(out, "\n\n")
 }

@@ -1,6 +1,7 @@
 package builtin
 
 import (
+	"docent/model/builtin/blocks"
 	"math"
 	"slices"
 	"strings"
@@ -20,6 +21,7 @@ type query struct {
 	total    float64
 	howTo    bool
 	steps    bool // it asks how something is done
+	makes    bool // it is asked by somebody who makes something
 	whatIs   bool
 	lists    bool     // it asks which there are
 	asks     []string // the alternatives that it names, see tabs
@@ -48,6 +50,8 @@ func newQuery(question string, sections []*section) *query {
 		q.lists = q.lists || strings.HasPrefix(lower, begin)
 	}
 	q.steps = asksForSteps(question)
+	var room [64]word
+	q.makes = slices.ContainsFunc(appendWords(room[:0], question), func(w word) bool { return making[strings.ToLower(w.text)] })
 	var topic []term
 	parts := clauses(question)
 	if len(parts) > maxAspects { // the rest is one
@@ -178,7 +182,7 @@ func (q *query) rate(sections []*section, more int) {
 // match is how well a unit fits a question: for each aspect the share of its weight in the block, less for what only
 // the headings above say; the best aspect counts most. Counts are how often the unit has each term, lines how much of
 // the question each of its lines holds, if it has several.
-func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blockKind) float64 {
+func (q *query) match(s *section, counts []uint8, lines []float64, words int, kind blocks.Kind) float64 {
 	best, sum := 0.0, 0.0
 	for i := range q.aspects {
 		a := &q.aspects[i]

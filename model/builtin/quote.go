@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/internal/brief"
+	"docent/model/builtin/blocks"
 )
 
 // A selection is what is quoted of one section.
@@ -78,6 +79,15 @@ func (c *selection) goOn(lead int) {
 	for i := lead + 1; i < len(c.units) && c.units[i].kind == prose && c.used < c.budget/2; i++ {
 		if !strings.HasSuffix(c.units[i].text, ":") {
 			c.take(i)
+		}
+	}
+}
+
+// leaveCode leaves code out that no sentence leads to: it says nothing to a reader who asks for no way to do something.
+func (c *selection) leaveCode() {
+	for i := range c.units {
+		if led := i > 0 && c.taken[i-1] && c.units[i-1].kind == prose; c.units[i].kind == code && !led {
+			c.taken[i] = false
 		}
 	}
 }
@@ -205,8 +215,8 @@ func (c *selection) takeContext(i int) {
 		if at >= 0 && c.units[at].kind == prose {
 			c.take(at)
 		}
-		for n, margin := i-1, indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
-			if m := indent(c.units[n].text); m < margin {
+		for n, margin := i-1, blocks.Indent(u.text); u.kind == list && margin > 0 && n > at; n-- { // the items that it is below
+			if m := blocks.Indent(c.units[n].text); m < margin {
 				c.take(n)
 				margin = m
 			}

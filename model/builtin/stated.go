@@ -99,11 +99,13 @@ func (a *lineAsked) find(req *model.Request, q *query, sections []*section, orde
 			if u.kind == heading || u.kind == code || s.scores[i] == 0 && i > 1 {
 				continue
 			}
+			leans := true // this line and all before it do
 			for n, line := range ownLines(u) {
+				leans = leans && leansBack(line)
 				if u.kind == table && n < 2 && u.head == "" { // the head
 					continue
 				}
-				fit, plain := a.fit(q, u, line, n == 0, head)
+				fit, plain := a.fit(q, u, line, leans && (n == 0 || head < leastStated), head)
 				if n == 0 && i < 2 && head > 0.99 && begins(line) != "" { // "Can I …?", "Yes, …"
 					fit = 2
 				}
@@ -118,14 +120,14 @@ func (a *lineAsked) find(req *model.Request, q *query, sections []*section, orde
 
 // fit is how well a line says what is asked, under a heading that has that share of it; 0 if it does not, or not by
 // itself.
-func (a *lineAsked) fit(q *query, u *unit, line string, first bool, head float64) (fit float64, plain bool) {
+func (a *lineAsked) fit(q *query, u *unit, line string, leans bool, head float64) (fit float64, plain bool) {
 	kind := a.says(line)
 	if kind == 0 || strings.HasSuffix(line, ";") || u.kind == prose && strings.HasSuffix(line, ":") {
 		return 0, false
 	}
 	in, plain := a.within(q, line)
 	all, words := min(1, in+head/2), countWords(line)
-	if all < leastStated || in < leastInLine || words > longLine || first && leansBack(line) {
+	if all < leastStated || in < leastInLine || words > longLine || leans {
 		return 0, false
 	}
 	fit = all + in/2 + 0.4*kind - 0.004*float64(words)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"docent/model"
+	"docent/model/builtin/blocks"
 	"docent/search/analysis"
 )
 
@@ -127,7 +128,7 @@ func (p *passage) tabAt(i int) (t tab, kind int, tabbed bool) {
 			t.label = u.label
 			return t, kind, false
 		}
-		lang := strings.Trim(firstLine(u.text), "`")
+		lang := strings.Trim(blocks.FirstLine(u.text), "`")
 		if kind, t.names = labeled(lang); t.names != nil && kind == analysis.Languages && !shells[lang] {
 			t.label = t.names[0]
 		}
@@ -137,11 +138,6 @@ func (p *passage) tabAt(i int) (t tab, kind int, tabbed bool) {
 
 // shells are languages of code that stands beside other code more often than in place of it.
 var shells = set("bash shell sh zsh console powershell ps1 pwsh curl")
-
-func firstLine(s string) string {
-	first, _, _ := strings.Cut(s, "\n")
-	return first
-}
 
 // readers are the alternatives that a reader has named: in the question, in those before it, and by the pages that he
 // is on and that he has selected something of.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"docent/internal/brief"
+	"docent/model/builtin/blocks"
 )
 
 // lines are a unit's sentences, or its lines if it is not running text.
@@ -18,8 +19,8 @@ func lines(u *unit) []string {
 
 // steps reports whether a unit is a numbered list, whole.
 func (u *unit) steps() bool {
-	mark := marker(u.text)
-	return u.kind == list && u.of == 0 && mark != "" && !bullet(mark) && strings.Contains(u.text, "\n")
+	mark := blocks.Marker(u.text)
+	return u.kind == list && u.of == 0 && mark != "" && !blocks.Bullet(mark) && strings.Contains(u.text, "\n")
 }
 
 // ownLines are a unit's lines as far as one of them says something by itself: an item is one, however it is wrapped.
@@ -54,27 +55,12 @@ func (p *passage) instructs() (much float64) {
 	return much
 }
 
-// marker is what a line begins with that is an item of a list; empty if it is none.
-func marker(line string) string {
-	mark, text, _ := strings.Cut(strings.TrimLeft(line, " "), " ")
-	if strings.TrimSpace(text) == "" {
-		return ""
-	}
-	n := len(mark) - len(strings.TrimLeft(mark, "0123456789"))
-	if bullet(mark) && len(mark) == 1 || n > 0 && n < 10 && (mark[n:] == "." || mark[n:] == ")") {
-		return mark
-	}
-	return ""
-}
-
-func bullet(mark string) bool { return mark != "" && strings.IndexByte("-*+", mark[0]) >= 0 }
-
 // items cuts a list into its items, each with what is below it. The steps of a numbered list belong together unless
 // there are too many to be read.
 func items(text string) []string {
 	lines := strings.Split(text, "\n")
-	mark := marker(lines[0])
-	if mark == "" || !bullet(mark) && proseWords(text) <= longSteps {
+	mark := blocks.Marker(lines[0])
+	if mark == "" || !blocks.Bullet(mark) && proseWords(text) <= longSteps {
 		return []string{text}
 	}
 	out := outerItems(lines)
@@ -86,9 +72,9 @@ func items(text string) []string {
 		at := itemBelow.FindStringIndex(below)[0]
 		head := strings.TrimRight(first+"\n"+below[:at], "\n")
 		lines := strings.Split(below[at:], "\n")
-		margin := strings.Repeat(" ", indent(lines[0]))
+		margin := strings.Repeat(" ", blocks.Indent(lines[0]))
 		for n, l := range lines {
-			lines[n] = l[min(len(margin), indent(l)):]
+			lines[n] = l[min(len(margin), blocks.Indent(l)):]
 		}
 		nested := items(strings.Join(lines, "\n"))
 		for n := range nested {
@@ -107,7 +93,7 @@ func outerItems(lines []string) (out []string) {
 		if strings.HasPrefix(strings.TrimSpace(l), "```") {
 			coding = !coding
 		}
-		if i > start && !coding && indent(l) == 0 && marker(l) != "" {
+		if i > start && !coding && blocks.Indent(l) == 0 && blocks.Marker(l) != "" {
 			out = append(out, strings.Join(lines[start:i], "\n"))
 			start = i
 		}
@@ -116,29 +102,6 @@ func outerItems(lines []string) (out []string) {
 }
 
 var itemBelow = regexp.MustCompile(`(?m)^ +([-*+]|\d{1,9}[.)])\s+\S`)
-
-// rows cuts a table into its rows; above is what stands over them.
-func rows(text string) (out []string, above string) {
-	lines := strings.Split(text, "\n")
-	if len(lines) < 3 || strings.Trim(lines[1], "|-: ") != "" {
-		return []string{text}, ""
-	}
-	return lines[2:], lines[0] + "\n" + lines[1]
-}
-
-// firstCell is what a table's row is looked up by.
-func firstCell(row string) string {
-	row = strings.TrimPrefix(strings.TrimSpace(row), "|")
-	for i := 0; i < len(row); i++ {
-		switch row[i] {
-		case '\\':
-			i++
-		case '|':
-			return row[:i]
-		}
-	}
-	return row
-}
 
 // advises reports whether a block tells a reader what to do: it names a thing as it is typed, and speaks to him.
 func advises(text string) bool {
@@ -175,12 +138,15 @@ var (
 
 // announces reports whether a paragraph speaks of what comes after it.
 func announces(text string) bool {
-	if strings.HasSuffix(text, ":") {
+	if announcing(text) {
 		return true
 	}
 	last := strings.ToLower(text[max(len(text)-120, 0):])
 	return strings.Contains(last, "following") || strings.Contains(last, "below") || strings.Contains(last, "as follows")
 }
+
+// announcing reports whether a paragraph ends where something has to come.
+func announcing(text string) bool { return strings.HasSuffix(strings.TrimRight(text, "*_"), ":") }
 
 // pointsBack reports whether a paragraph cannot be understood without the one before it.
 func pointsBack(text string) bool {

@@ -31,7 +31,7 @@ func (r *Registry) Fallback(
 	}
 	counted.Add(1)
 	var result model.Result
-	err := emit(model.Delta{Text: model.FallbackNotice})
+	err := emit(model.Delta{Text: model.Instead(builtin.Language(&req))})
 	if err == nil {
 		result, err = here(ctx, model.Builtin, builtin.New(model.Builtin), req, emit)
 	}

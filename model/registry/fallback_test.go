@@ -103,12 +103,23 @@ func TestTheBuiltinModelAnswersForOneThatIsDown(t *testing.T) {
 					if err != nil || result.Model != model.Builtin || result.FallbackFor != "r" || !result.Answered {
 						t.Errorf("%+v, %v", result, err)
 					}
-					if text, marked := strings.CutPrefix(got.text, model.FallbackNotice); !marked || text == "" {
+					if text, marked := strings.CutPrefix(got.text, model.Instead("en")); !marked || text == "" {
 						t.Errorf("answered %q", got.text)
 					}
 				})
 			})
 		})
+	}
+}
+
+// The notice is in the question's language, as the rest is that an answer says of itself, and is no part of what was said.
+func TestWhatAnotherModelAnswersSaysSoInTheReadersLanguage(t *testing.T) {
+	r := open(t, registry.Named{Name: "r", Provider: model.OpenAI, Remote: remote.Config{Model: "m", Key: modeltest.Key(secret)}})
+	var got collected
+	_, err := r.Fallback(t.Context(), "", model.Request{Question: "Wie ändere ich den Port des Servers?", Passages: []model.Passage{{Path: "a.md",
+		Title: "Server", Text: "Der Port des Servers steht in `server.port`. Sie können ihn dort ändern.", Score: 0.7}}}, got.emit)
+	if said := model.Instead("de"); err != nil || said == model.Instead("en") || !strings.HasPrefix(got.text, said) || model.WithoutInstead(got.text) != got.text[len(said):] {
+		t.Errorf("%v, %q", err, got.text)
 	}
 }
 

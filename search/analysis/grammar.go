@@ -44,12 +44,12 @@ var grammar = map[string]string{
 // questionWords are the words of questions that those lists lack.
 var questionWords = map[string]string{
 	"de": "wie wo wann warum wer welche welcher welches wozu geht gibt bitte",
-	"es": "cómo dónde cuándo cuál cuáles puedo hay qué",
+	"es": "cómo dónde cuándo cuál cuáles puedo hay qué hago hacer",
 	"fr": "comment pourquoi quand où combien quels quelle quelles quel peut puis peux faut",
 	"it": "dove quando posso cosa quale quali perché",
 	"nl": "hoe waar wanneer waarom welke",
 	"pl": "jak gdzie kiedy dlaczego co czy i w na do z się nie jest to o od za dla przez po jaki jaka jakie można",
-	"pt": "onde quando posso qual quais porque",
+	"pt": "onde quando posso qual quais porque faço fazer consigo",
 	"uk": "як де коли чому що чи і в на до з не є це та для від як можна",
 	"vi": "làm thế nào là gì ở đâu tại sao và của cho có không được trong để với các một",
 }

@@ -235,7 +235,8 @@ func (o Opening) Fit(title string) float64 {
 	text := normal(title)
 	best := 0.0
 	for phrase, fit := range titled[o] {
-		if fit > best && strings.Contains(text, " "+phrase+" ") {
+		if fit > best && strings.Contains(text, " "+phrase+" ") &&
+			(!strings.HasPrefix(phrase, "download") || strings.Count(text, " ") <= 3) { // "Download your invoices"
 			share := float64(strings.Count(phrase, " ")+1) / float64(max(1, strings.Count(text, " ")-1))
 			best = max(best, fit*math.Sqrt(share))
 		}

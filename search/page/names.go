@@ -13,6 +13,19 @@ func (r *Record) FileName() string {
 	return strings.TrimLeft(name, "0123456789-_. ")
 }
 
+// Fit says how well a page's titles name what an opening asks for. The name of its file is short for its title: it counts if it says
+// nothing else, or if the title has nothing of it.
+func (r *Record) Fit(kind analysis.Opening) float64 {
+	fit, name := kind.Fit(r.Title), r.FileName()
+	if fit == 0 || strings.Count(name, "-") < 2 {
+		fit = max(fit, 0.9*kind.Fit(name))
+	}
+	for _, title := range r.Titles {
+		fit = max(fit, kind.Fit(title))
+	}
+	return fit
+}
+
 // AtRoot reports whether a page is the one that a site begins with.
 func (r *Record) AtRoot() bool {
 	if r.Shown == "" {
@@ -20,8 +33,8 @@ func (r *Record) AtRoot() bool {
 	}
 	below := strings.Count(strings.Trim(r.Shown, "/"), "/")
 	switch strings.ToLower(r.FileName()) {
-	case "readme":
-		return below == 0 && strings.EqualFold(r.Shown, "readme")
+	case "readme", "index":
+		return below == 0 && strings.EqualFold(strings.TrimSuffix(r.Shown, path.Ext(r.Shown)), r.FileName())
 	case "home", "introduction", "intro", "overview", "welcome":
 		return below == 0
 	}

@@ -15,9 +15,12 @@ const (
 	beforeMatch = 5  // the match stands in this part of what is shown: a fifth of it comes before
 )
 
-// Window is the part of a long text that says most of what is asked: its beginning, if no line after it says more. A
-// table keeps its head, and code its fences.
-func Window(text, question, language string, most int) string {
+// Window is the part of a long text that says most of what is asked: its beginning, if no line after it says more, or if the whole
+// of it is what is asked for. A table keeps its head, and code its fences.
+func Window(text, question string, whole bool, language string, most int) string {
+	if whole {
+		return cut(text[:min(most, len(text))])
+	}
 	a := analysis.Get()
 	defer a.Put()
 	var asked [mostAsked]uint32

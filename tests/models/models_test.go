@@ -96,7 +96,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 	// left alone, and to one that is not let through.
 	for range 6 {
 		q, err := harness.Ask(t.Context(), cl, project, "", "When does the ferry leave?")
-		if text, marked := strings.CutPrefix(q.Answer, model.FallbackNotice); err != nil || !marked ||
+		if text, marked := strings.CutPrefix(q.Answer, model.Instead("en")); err != nil || !marked ||
 			!strings.Contains(text, "leaves every hour from pier two") {
 			t.Errorf("answered %q, %v", q.Answer, err)
 		}

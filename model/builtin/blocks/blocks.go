@@ -1,36 +1,43 @@
-package builtin
+// Package blocks reads a section of a page as blocks, as an answer can quote them: paragraphs, lists, code, tables and headings in
+// plain Markdown, whatever dialect the page is written in.
+package blocks
 
 import (
 	"bytes"
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
+	"docent/internal/wordset"
 	"docent/model"
 	"docent/site/markup"
 )
 
-type blockKind uint8
+// A Kind is what a block is.
+type Kind uint8
 
+// The kinds of blocks.
 const (
-	prose blockKind = iota + 1
-	list
-	code
-	table
-	heading
+	Prose Kind = iota + 1
+	List
+	Code
+	Table
+	Heading
 )
 
-// A block is a paragraph, a whole list, a whole stretch of code, a table, or a heading within the section, in Markdown
+// A Block is a paragraph, a whole list, a whole stretch of code, a table, or a heading within the section, in Markdown
 // without components and with links that lead somewhere.
-type block struct {
-	kind  blockKind
-	text  string
-	label string // of code: the title that its first line has, or a tab's
-	tab   bool   // of a heading: it is the title of a tab
+type Block struct {
+	Kind  Kind
+	Text  string
+	Label string // of code: the title that its first line has, or a tab's
+	Tab   bool   // of a heading: it is the title of a tab
 }
 
-// parseBlocks reads a section into blocks. The section's own heading at its top is left out.
-func parseBlocks(p *model.Passage) []block {
+// Parse reads a section into blocks. The section's own heading at its top is left out.
+func Parse(p *model.Passage) []Block {
 	name := "section.md"
 	if strings.HasSuffix(p.Path, ".mdx") {
 		name = "section.mdx"
@@ -43,7 +50,7 @@ func parseBlocks(p *model.Passage) []block {
 	r.collect()
 	r.read()
 	own := cmp.Or(p.Heading, p.Title)
-	if len(r.blocks) > 0 && r.blocks[0].kind == heading && fingerprint(r.blocks[0].text) == fingerprint(own) {
+	if len(r.blocks) > 0 && r.blocks[0].Kind == Heading && sameWords(r.blocks[0].Text, own) {
 		return r.blocks[1:]
 	}
 	return r.blocks
@@ -55,10 +62,13 @@ type reader struct {
 	page    *markup.Page
 	src     string
 	changes []change // in order, those around others first
-	blocks  []block
+	blocks  []Block
 	buf     []byte // of the paragraph that is written
 	line    int    // where its last line begins
 	term    bool   // it is a term, and what it means follows
+	lists   []int  // of the lists in HTML that are open: the number of the last item, or -1 without numbers
+	items   []string
+	marker  string // of the item that the next text begins
 	links   []int  // where in buf the links begin that are not at their end
 }
 
@@ -184,7 +194,7 @@ func (r *reader) braces(i int) {
 // A part is one of a page's blocks; at is its place among those of its kind. Of a table in HTML it has the text.
 type part struct {
 	markup.Span
-	kind blockKind
+	kind Kind
 	at   int
 	text string
 }
@@ -196,23 +206,23 @@ func (r *reader) parts() []part {
 	for i := range p.Tags {
 		if t := &p.Tags[i]; !t.Close && t.Partner > i && strings.EqualFold(t.Name, "table") {
 			if rows := r.tableRows(i); rows != nil { // else it is written as what is in it
-				parts = append(parts, part{Span: markup.Span{Start: t.Span.Start, End: p.Tags[t.Partner].Span.End}, kind: table,
+				parts = append(parts, part{Span: markup.Span{Start: t.Span.Start, End: p.Tags[t.Partner].Span.End}, kind: Table,
 					text: strings.Join(rows, "\n")})
 			}
 		}
 	}
 	for _, b := range p.Blocks {
-		parts = append(parts, part{Span: b, kind: prose})
+		parts = append(parts, part{Span: b, kind: Prose})
 	}
 	for _, t := range p.Tables {
-		parts = append(parts, part{Span: t, kind: table})
+		parts = append(parts, part{Span: t, kind: Table})
 	}
 	for i, h := range p.Headings {
-		parts = append(parts, part{h.Span, heading, i, ""})
+		parts = append(parts, part{h.Span, Heading, i, ""})
 	}
 	for i, c := range p.Code {
 		if !c.Inline {
-			parts = append(parts, part{c.Span, code, i, ""})
+			parts = append(parts, part{c.Span, Code, i, ""})
 		}
 	}
 	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
@@ -230,13 +240,13 @@ func (r *reader) read() {
 			continue
 		}
 		if b.Start < done {
-			b = part{Span: markup.Span{Start: done, End: b.End}, kind: prose}
+			b = part{Span: markup.Span{Start: done, End: b.End}, kind: Prose}
 		}
 		if items = items.from(b.Start, done); items.begunAt(b.Start) {
-			b.kind, b.Span = list, items[0]
+			b.kind, b.Span = List, items[0]
 			b.End = r.itemsEnd(items, parts[n:], done)
 		}
-		if b.kind == list || b.kind == table && b.text == "" {
+		if b.kind == List || b.kind == Table && b.text == "" {
 			if end := r.divided(b.Span); end > b.Start && end < b.End {
 				b.End = end
 				n-- // the rest is a paragraph
@@ -244,19 +254,20 @@ func (r *reader) read() {
 		}
 		done = b.End
 		switch b.kind {
-		case prose:
+		case Prose:
 			r.paragraph(b.Span)
-		case table:
+		case Table:
 			r.table(&b)
-		case heading:
+		case Heading:
 			r.heading(r.text(p.Headings[b.at].Inner))
-		case code:
+		case Code:
 			r.code(&p.Code[b.at])
-		case list:
+		case List:
 			r.list(b.Span)
 		}
 	}
 	r.flush()
+	r.endList()
 }
 
 // listItems are the items of lists, in the order of the page.
@@ -283,7 +294,7 @@ func (r *reader) itemsEnd(list listItems, parts []part, done int) int {
 		switch {
 		case list.begunAt(next.Start):
 			end = list[0].End
-		case next.kind == code && len(r.before(next.Start)) > margin+1: // it is meant to be in the item
+		case next.kind == Code && len(r.before(next.Start)) > margin+1: // it is meant to be in the item
 			end = next.End
 		default:
 			return end
@@ -308,10 +319,11 @@ func (r *reader) divided(span markup.Span) int {
 }
 
 // put writes a block, unless it says nothing.
-func (r *reader) put(kind blockKind, text string) {
+func (r *reader) put(kind Kind, text string) {
 	r.flush()
-	if kind == code || strings.IndexFunc(text, letter) >= 0 {
-		r.blocks = append(r.blocks, block{kind: kind, text: text})
+	r.endList()
+	if kind == Code || strings.IndexFunc(text, says) >= 0 {
+		r.blocks = append(r.blocks, Block{Kind: kind, Text: text})
 	}
 }
 
@@ -319,14 +331,15 @@ func (r *reader) put(kind blockKind, text string) {
 func (r *reader) heading(text string) {
 	if text = strings.Join(strings.Fields(text), " "); text != "" {
 		r.flush()
-		r.blocks = append(r.blocks, block{kind: heading, text: text})
+		r.endList()
+		r.blocks = append(r.blocks, Block{Kind: Heading, Text: text})
 	}
 }
 
 // isTab says of the heading that was written last that it is the title of a tab.
 func (r *reader) isTab(yes bool) {
 	if n := len(r.blocks) - 1; yes && n >= 0 {
-		r.blocks[n].tab = true
+		r.blocks[n].Tab = true
 	}
 }
 
@@ -343,10 +356,54 @@ func (r *reader) flush() {
 	}
 	text := string(bytes.TrimRight(kept, " "))
 	r.buf, r.line, r.links, r.term = r.buf[:0], 0, r.links[:0], false
-	if strings.IndexFunc(text, letter) >= 0 {
-		r.blocks = append(r.blocks, block{kind: prose, text: text})
+	switch {
+	case strings.IndexFunc(text, says) < 0:
+	case r.marker != "":
+		r.items, r.marker = append(r.items, r.marker+text), ""
+	case len(r.items) > 0 && len(r.lists) > 0: // the item's next paragraph
+		r.items = append(r.items, strings.Repeat("  ", len(r.lists))+text)
+	default:
+		r.endList()
+		r.blocks = append(r.blocks, Block{Kind: Prose, Text: text})
 	}
 }
+
+// endList writes the items of a list in HTML.
+func (r *reader) endList() {
+	if len(r.items) > 0 {
+		r.blocks = append(r.blocks, Block{Kind: List, Text: strings.Join(r.items, "\n")})
+	}
+	r.items, r.marker = nil, ""
+}
+
+// htmlList reads the tag of a list, or of an item, in HTML.
+func (r *reader) htmlList(name string, t *markup.Tag) {
+	r.flush()
+	n := len(r.lists) - 1
+	switch {
+	case name == "li" && !t.Close && n >= 0:
+		r.marker = strings.Repeat("  ", n) + "- "
+		if r.lists[n] >= 0 {
+			r.lists[n]++
+			r.marker = strings.Repeat("  ", n) + strconv.Itoa(r.lists[n]) + ". "
+		}
+	case name == "li":
+		r.marker = ""
+	case t.Close && n >= 0:
+		if r.lists = r.lists[:n]; n == 0 {
+			r.endList()
+		}
+	case !t.Close && t.Partner >= 0 && len(r.lists) < maxNested:
+		numbered := -1
+		if name == "ol" {
+			numbered = 0
+		}
+		r.lists = append(r.lists, numbered)
+	}
+}
+
+// maxNested is how deep lists in HTML are read as such.
+const maxNested = 8
 
 // before is what stands before a place in its line, as far as it matters.
 func (r *reader) before(at int) string {
@@ -411,7 +468,7 @@ func (r *reader) text(span markup.Span) string {
 }
 
 // apart are the tags whose text stands apart from that before them.
-var apart = set(`br p div section article details summary blockquote figure figcaption ul ol li dl dt dd table tr td th
+var apart = wordset.Of(`br p div section article details summary blockquote figure figcaption ul ol li dl dt dd table tr td th
 	h1 h2 h3 h4 h5 h6`)
 
 // paragraph writes a paragraph, or what the tags in it divide it into.
@@ -426,6 +483,7 @@ func (r *reader) paragraph(span markup.Span) {
 			_, title, _ = strings.Cut(title, "}")
 		}
 		r.heading(strings.Trim(title, ` "[]`))
+		r.isTab(lead[0] == '=')
 		return
 	case r.module(span):
 		return
@@ -439,7 +497,7 @@ func (r *reader) paragraph(span markup.Span) {
 			span.Start += n + 1
 		}
 	case strings.HasPrefix(s, "==="): // a tab of Material: === "npm"
-		if line := firstLine(s); strings.HasSuffix(line, `"`) {
+		if line := FirstLine(s); strings.HasSuffix(line, `"`) {
 			_, label, _ := strings.Cut(strings.TrimSuffix(line, `"`), `"`)
 			r.heading(label)
 			r.isTab(true)
@@ -524,7 +582,8 @@ func (r *reader) tag(t *markup.Tag) {
 	switch {
 	case t.Close && tabTags[t.Name] && t.Partner >= 0: // an empty heading ends what it holds
 		r.flush()
-		r.blocks = append(r.blocks, block{kind: heading})
+		r.endList()
+		r.blocks = append(r.blocks, Block{Kind: Heading})
 	case name == "br":
 		r.buf = append(r.buf, ' ')
 	case name == "dt" && !t.Close:
@@ -534,13 +593,15 @@ func (r *reader) tag(t *markup.Tag) {
 	case name == "dd" && !t.Close && len(bytes.TrimSpace(r.buf)) > 0:
 		r.means()
 		r.term = true
+	case name == "li" || name == "ul" || name == "ol":
+		r.htmlList(name, t)
 	case apart[name]:
 		r.flush()
 	}
 }
 
 // tabTags are the components that show one of several texts.
-var tabTags = set("Tab TabItem TabPanel")
+var tabTags = wordset.Of("Tab TabItem TabPanel")
 
 // label is what a component's attributes show to a reader as its title, or the name of the field that it documents.
 func (r *reader) label(t *markup.Tag) string {
@@ -564,7 +625,7 @@ func (r *reader) label(t *markup.Tag) string {
 // table writes a table, each row between bars.
 func (r *reader) table(b *part) {
 	if b.text != "" {
-		r.put(table, b.text)
+		r.put(Table, b.text)
 		return
 	}
 	var rows []string
@@ -581,7 +642,7 @@ func (r *reader) table(b *part) {
 		}
 		rows = append(rows, row)
 	}
-	r.put(table, strings.Join(rows, "\n"))
+	r.put(Table, strings.Join(rows, "\n"))
 }
 
 // tableRows are the rows of a table in HTML, as Markdown has them; nil if a cell holds more than a line does, or not all
@@ -642,7 +703,7 @@ func (r *reader) list(span markup.Span) {
 			switch last := &lines[len(lines)-1]; {
 			case n == 0:
 				*last += l
-			case l != "" && indent(l) <= len(before) && marker(l) == "" && *last != "" && l[indent(l)] != '<':
+			case l != "" && Indent(l) <= len(before) && Marker(l) == "" && *last != "" && l[Indent(l)] != '<':
 				*last += " " + strings.TrimLeft(l, " ") // it goes on with the line before
 			default:
 				lines = append(lines, l)
@@ -684,19 +745,19 @@ func (r *reader) list(span markup.Span) {
 	add(r.text(markup.Span{Start: at, End: span.End}))
 	lines = append(lines, "")
 	prune(pruned)
-	r.put(list, markup.Dedent(strings.Join(lines[:len(lines)-1], "\n")))
+	r.put(List, markup.Dedent(strings.Join(lines[:len(lines)-1], "\n")))
 }
 
 // code writes a stretch of code, kept as it is but for its indentation and for what generators add to its first line.
 func (r *reader) code(c *markup.Code) {
 	if c.Lang == "math" && strings.HasPrefix(r.src[c.Span.Start:], "$$") {
-		r.put(prose, strings.Join(strings.Fields(r.src[c.Span.Start:c.Span.End]), " "))
+		r.put(Prose, strings.Join(strings.Fields(r.src[c.Span.Start:c.Span.End]), " "))
 		return
 	}
 	if body := r.codeLines(c); len(body) > 0 {
 		marks := fenceFor(body)
-		r.put(code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
-		r.blocks[len(r.blocks)-1].label = c.Label()
+		r.put(Code, marks+c.Lang+"\n"+strings.Join(body, "\n")+"\n"+marks)
+		r.blocks[len(r.blocks)-1].Label = c.Label()
 	}
 }
 
@@ -786,4 +847,22 @@ func fenceFor(body []string) string {
 	return strings.Repeat("`", longest+1)
 }
 
-func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+// Indent is how many spaces a line begins with.
+func Indent(line string) int { return len(line) - len(strings.TrimLeft(line, " ")) }
+
+// says reports whether a character is one that says something.
+func says(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// sameWords reports whether two titles have the same words.
+func sameWords(a, b string) bool {
+	words := func(s string) []string {
+		return strings.FieldsFunc(strings.ToLower(s), func(r rune) bool { return !says(r) })
+	}
+	return slices.Equal(words(a), words(b))
+}
+
+// FirstLine is the first line of a text.
+func FirstLine(s string) string {
+	first, _, _ := strings.Cut(s, "\n")
+	return first
+}

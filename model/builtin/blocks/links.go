@@ -1,4 +1,4 @@
-package builtin
+package blocks
 
 import (
 	"net/url"
