@@ -10,45 +10,13 @@ import (
 	"docent/api"
 	"docent/internal/formats"
 	"docent/site/markup"
+	"docent/site/script"
 )
 
 // Sphinx, whose configuration is a program of Python of which what is written out is read, and Antora.
 
-var (
-	pythonText   = `(?:[rRuUbBfF]{0,2})(?:"""((?s:.*?))"""|'''((?s:.*?))'''|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)')`
-	pythonValue  = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*` + pythonText)
-	pythonList   = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?\+?=[ \t]*[\[\(\{]((?s:.*?))^?[\]\)\}][ \t]*(?:#.*)?$`)
-	pythonAppend = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)\.(append|extend)\((.*)\)`)
-	pythonString = regexp.MustCompile(pythonText)
-	pythonNoise  = regexp.MustCompile(`(?m)#.*$|[\s,\[\]\(\)+]`)
-)
-
 // sphinxKey tells a configuration of Sphinx among programs of the same name.
 var sphinxKey = regexp.MustCompile(`(?m)^(?:extensions|html_theme|master_doc|root_doc|html_baseurl|exclude_patterns|source_suffix)\b[^=\n]*=|^import sphinx|^from sphinx`)
-
-// python reads the texts and lists of texts that a program of Python gives to names at its top. A list that holds
-// anything else is in computed.
-func python(src string) (values map[string]string, lists map[string][]string, computed map[string]bool) {
-	values, lists, computed = map[string]string{}, map[string][]string{}, map[string]bool{}
-	for _, m := range pythonValue.FindAllStringSubmatch(src, -1) {
-		values[m[1]] = cmp.Or(m[2], m[3], m[4], m[5])
-	}
-	take := func(name, of string) {
-		for _, m := range pythonString.FindAllStringSubmatch(of, -1) {
-			lists[name] = append(lists[name], cmp.Or(m[1], m[2], m[3], m[4]))
-		}
-		if rest := pythonNoise.ReplaceAllString(pythonString.ReplaceAllString(of, ""), ""); strings.Trim(rest, ":") != "" {
-			computed[name] = true
-		}
-	}
-	for _, m := range pythonList.FindAllStringSubmatch(src, -1) {
-		take(m[1], m[2])
-	}
-	for _, m := range pythonAppend.FindAllStringSubmatch(src, -1) {
-		take(m[1], m[3])
-	}
-	return values, lists, computed
-}
 
 func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 	s.content, s.html = s.folder(), true
@@ -57,7 +25,7 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 		s.unreadable(s.config, err)
 		return
 	}
-	values, lists, computed := python(string(raw))
+	values, lists, computed := script.Python(string(raw))
 	if strings.Contains(string(raw), "exclude_patterns") && lists["exclude_patterns"] == nil && !regexp.MustCompile(`exclude_patterns[^=\n]*=\s*\[\s*\]`).Match(raw) ||
 		computed["exclude_patterns"] {
 		s.unknown(s.config, "exclude_patterns is computed")
@@ -151,7 +119,7 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 			s.unreadable(file, err)
 			continue
 		}
-		version := FrontText(map[string]any{"v": doc.Version}, "v")
+		version := markup.FrontText(map[string]any{"v": doc.Version}, "v")
 		if version == "~" || version == "master" {
 			version = ""
 		}
@@ -238,9 +206,9 @@ func (s *Site) shownListed(r Page, rel string) string {
 			out = path.Join(s.base, out)
 		}
 		return out
-	case api.SiteFern:
+	case api.SiteFern, api.SiteGitBook:
 		if at, ok := s.listed[r.Path]; ok && at.address != "" {
-			if r.Slug != "" {
+			if r.Slug != "" && s.Kind == api.SiteFern {
 				return strings.Trim(r.Slug, "/")
 			}
 			return strings.Trim(at.address, "/")

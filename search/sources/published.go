@@ -265,6 +265,9 @@ func (s *Reader) match(p, web api.Project, commit, own string, files []*page.Rec
 			return published.Map{}, err
 		}
 	}
+	if start := startOf(files); start != nil { // what generators show where the site begins, if no file is that page
+		sources = append(sources, published.File{Path: start.Path, URL: address + "/", Hidden: start.Hidden})
+	}
 	for _, r := range files {
 		if r.File != "" {
 			continue // an operation of an API
@@ -273,6 +276,19 @@ func (s *Reader) match(p, web api.Project, commit, own string, files []*page.Rec
 			Text: textOf(ctx, tree, path.Join(p.DocsDir, r.Path))})
 	}
 	return published.Match(pages, sources, p.DocsDir), ctx.Err()
+}
+
+// startOf is the first page of the navigation; nil if there is none, or a page is where the site begins.
+func startOf(files []*page.Record) (start *page.Record) {
+	for _, r := range files {
+		if published.Key(r.URL("", "")) == "" {
+			return nil
+		}
+		if r.File == "" && r.Order == 1 {
+			start = r
+		}
+	}
+	return start
 }
 
 func textOf(ctx context.Context, tree *forge.Tree, name string) func() []byte {

@@ -34,6 +34,7 @@ func init() { // since what they make may hold others
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets, false},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*);(;*-+8<-+[^\n]*)$`), unescaped, false},
 		{mkDocs, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"']+)["']((?s:[^%]*?))-?%\}`), includeMarkdown, false},
 		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown, false},
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
@@ -69,6 +70,11 @@ func asWritten(_ *expander, _ string, m []string, _ map[string]any) (text, bool)
 // literal is what stands between Liquid's tags raw and endraw.
 func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1]), true
+}
+
+// unescaped is a directive that is shown, not followed.
+func unescaped(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + m[2]), true
 }
 
 // icon is what an icon of Material for MkDocs tells without its picture.
@@ -332,25 +338,29 @@ func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text
 	return content, x.admits(content)
 }
 
-var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)
+var snippetLines = regexp.MustCompile(`:(\d*(?::\d*)?(?:,\d*:?\d*)*)$`)
 
 func snippet(x *expander, file string, m []string, _ map[string]any) (text, bool) {
-	name, section, from, to := m[2], "", 0, 0
+	name, section, ranges := m[2], "", ""
 	if strings.Contains(name, "://") {
 		return nil, false
 	}
 	if at := snippetLines.FindStringSubmatch(name); at != nil {
-		name = strings.TrimSuffix(name, at[0])
-		from, to = number(at[1]), number(at[2])
+		name, ranges = strings.TrimSuffix(name, at[0]), at[1]
 	} else if stem, of, ok := strings.Cut(name, ":"); ok {
 		name, section = stem, of
 	}
 	name, content := x.find(x.snippetPaths(name)...)
-	content, ok := part(content, section, from, to)
-	if name == "" || !ok {
-		return nil, false
+	var cut []byte
+	for lines := range strings.SplitSeq(ranges, ",") {
+		from, to, _ := strings.Cut(lines, ":")
+		of, ok := part(content, section, number(from), number(to))
+		if name == "" || !ok || !x.gives(len(of)) {
+			return nil, false
+		}
+		cut = append(cut, of...)
 	}
-	made, ok := x.include(name, bytes.TrimRight(content, "\n"), nil, "")
+	made, ok := x.include(name, bytes.TrimRight(cut, "\n"), nil, "")
 	out := text(m[1])
 	out = append(out, made.indented(m[1])...)
 	return out, ok
