@@ -163,7 +163,7 @@ var siblingCases = []sourceCase{
 		"fern/pages/over.mdx": "https://www.acme.test/learn/overview"}, reads: map[string]string{"fern/pages/threed.mdx": `(?s)52 ropes.*acme\.lantern\(12\)`}, raw: `<Markdown|<Code`},
 	{dir: "C43-zensical-nav", at: map[string]string{"content/use/a.md": "https://acme.test/z/use/a.html", "content/index.md": "https://acme.test/z"}, titles: map[string]string{"content/use/b.md": "B side|Bee"},
 		no: []string{"CHANGELOG.md", "parts/"}, raw: `--8<`, asked: map[string]string{"How many geese has the part?": "54"}},
-	{dir: "C49-fumadocs-folders", at: map[string]string{"content/guides/en/(start)/index.mdx": "/learn/manual", "content/guides/en/(start)/setup.mdx": "/learn/manual/setup", "content/guides/pt-BR/(start)/setup.mdx": "/learn/pt-BR/manual/setup"}},
+	{dir: "C49-fumadocs-folders", at: map[string]string{"content/guides/en/(start)/index.mdx": "/manual", "content/guides/en/(start)/setup.mdx": "/manual/setup", "content/guides/pt-BR/(start)/setup.mdx": "/pt-BR/manual/setup"}},
 	{dir: "C49-fumadocs-plain", at: map[string]string{"content/docs/index.mdx": "/", "content/docs/ui/(layouts)/page.mdx": "/ui/page", "content/blog/first.mdx": "/news/first"}},
 	{dir: "C50-exports", raw: `Zebra|marmot|return <|\{:|<Chart|import |export |\{1 \+|\.map`, reads: map[string]string{"chart.mdx": `(?s)acme\.draw\(\).*71 bars.*72 words`}},
 }
