@@ -195,7 +195,7 @@ func ReadPage(file string, values map[string]any) Page {
 	switch address := markup.FrontText(values, "permalink", "url"); {
 	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
 		p.Address = address // which counts if a program has collected the page
-	case address != "" && !strings.Contains(address, ":"):
+	case address != "" && (!strings.Contains(address, ":") || address[0] == '/'): // with names in it: Jekyll's
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}
 	for _, alias := range markup.FrontList(values, "aliases", "redirect_from") {

@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -100,6 +101,24 @@ func (d *decider) sphinx(e *Entry) Decision {
 func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 	s.content = s.docsDir
 	s.rules.Values = map[string]any{}
+	var playbook struct {
+		Site struct{ URL string }
+		URLs struct {
+			Style    string `yaml:"html_extension_style"`
+			Latest   string `yaml:"latest_version_segment"`
+			Strategy string `yaml:"latest_version_segment_strategy"`
+		}
+		Asciidoc struct{ Attributes map[string]any }
+	}
+	for _, file := range files {
+		if base := path.Base(file); strings.HasSuffix(base, "playbook.yml") {
+			if raw, err := read(file); err == nil && formats.YAML(raw, &playbook) == nil {
+				s.setOrigin(file, "site.url", playbook.Site.URL)
+			}
+		}
+	}
+	s.style = playbook.URLs.Style
+	latest := map[string]string{} // the newest version of each component that is no prerelease
 	for _, file := range files {
 		if path.Base(file) != "antora.yml" {
 			continue
@@ -107,6 +126,7 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 		var doc struct {
 			Name     string `yaml:"name"`
 			Version  any    `yaml:"version"`
+			Before   any    `yaml:"prerelease"`
 			Asciidoc struct {
 				Attributes map[string]any `yaml:"attributes"`
 			} `yaml:"asciidoc"`
@@ -128,8 +148,15 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 			name = ""
 		}
 		folder := path.Join(s.docsDir, path.Dir(file))
-		s.components = append(s.components, tree{folder: folder, mounted: path.Join(name, version)})
-		attributes := map[string]any{"page-component-name": doc.Name, "page-component-version": version, "page-version": version}
+		s.components = append(s.components, tree{folder: folder, language: name, mounted: version})
+		if old, known := latest[name]; (!known || compareVersions(version, old) > 0) && (doc.Before == nil || doc.Before == false) {
+			latest[name] = version
+		}
+		attributes := maps.Clone(playbook.Asciidoc.Attributes)
+		if attributes == nil {
+			attributes = map[string]any{}
+		}
+		maps.Copy(attributes, map[string]any{"page-component-name": doc.Name, "page-component-version": version, "page-version": version})
 		for key, v := range doc.Asciidoc.Attributes {
 			if t, ok := v.(string); ok {
 				v = strings.TrimSuffix(t, "@")
@@ -138,15 +165,12 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 		}
 		s.rules.Values[folder] = attributes
 	}
-	for _, file := range files {
-		if base := path.Base(file); strings.HasSuffix(base, "playbook.yml") {
-			var doc struct {
-				Site struct{ URL string }
-			}
-			if raw, err := read(file); err == nil && formats.YAML(raw, &doc) == nil {
-				s.setOrigin(file, "site.url", doc.Site.URL)
-			}
+	for i, c := range s.components {
+		segment := c.mounted
+		if to := playbook.URLs; to.Latest != "" && to.Strategy != "redirect:from" && segment != "" && segment == latest[c.language] {
+			segment = to.Latest
 		}
+		s.components[i].mounted = path.Join(c.language, segment)
 	}
 }
 
@@ -172,7 +196,17 @@ func (s *Site) shownByAntora(r Page) string {
 	if module == "ROOT" {
 		module = ""
 	}
-	return path.Join(prefix, module, strings.TrimSuffix(rel, path.Ext(rel))+".html")
+	stem := strings.TrimSuffix(rel, path.Ext(rel))
+	switch out := path.Join(prefix, module, stem); {
+	case s.style == "":
+		return out + ".html"
+	case path.Base(stem) == "index":
+		return asFolder(path.Dir("/" + out))
+	case s.style == "indexify":
+		return asFolder(out)
+	default:
+		return out
+	}
 }
 
 func (d *decider) antora(e *Entry) Decision {

@@ -199,7 +199,7 @@ func hugoSlug(kind, text string) string {
 		}
 	} else {
 		if kind == "github-ascii" {
-			text = withoutAccents(text)
+			text = WithoutAccents(text)
 		}
 		for _, r := range strings.TrimSpace(text) {
 			switch {
@@ -217,7 +217,8 @@ func hugoSlug(kind, text string) string {
 	return b.String()
 }
 
-func withoutAccents(text string) string {
+// WithoutAccents is a text without the marks of its letters.
+func WithoutAccents(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(text) {
 		if !unicode.Is(unicode.Mn, r) {

@@ -47,6 +47,7 @@ func init() { // since what they make may hold others
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*figure\s+([^<>%]*?)\s*/?[>%]\}\}`), figure, false},
 		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag, false},
 		{jekyll, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*#*[ \t]*\n\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), headingID, true},
+		{jekyll, regexp.MustCompile(`(?m)^([^\n]*\S)[ \t]*\n((?:=+|-+)[ \t]*\n)\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), setextID, true},
 		{jekyll, regexp.MustCompile(`(?m)^[ \t]*(?:[*+-]|\d+\.)[ \t][^\n]*\n[ \t]*\{:[ \t]*toc\b[^}\n]*\}[ \t]*$`), nothing, true},
 		{jekyll, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing, true},
 		{append(jekyll, api.SiteMkDocs), regexp.MustCompile(`(?m)^ {0,3}\*\[[^\]\n]+\]:[^\n]*\n?`), nothing, true}, // what an abbreviation is short for
@@ -58,6 +59,10 @@ func init() { // since what they make may hold others
 // headingID puts the id that kramdown has below a heading into it.
 func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[2] + "}"), true
+}
+
+func setextID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + " {#" + m[3] + "}\n" + m[2]), true
 }
 
 var rawRE = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
@@ -263,7 +268,9 @@ func vitePressInclude(x *expander, file string, m []string, props map[string]any
 	if m[4] == "" {
 		to = number(m[3])
 	}
-	content = content[markup.ReadFront("x.md", content).Span.End:]
+	if m[2] == "" && m[3]+m[4]+m[5] == "" { // lines are counted in the whole file
+		content = content[markup.ReadFront("x.md", content).Span.End:]
+	}
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), number(m[3]), to)
 	if !ok {
 		return nil, false
