@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"docent/api"
 	"docent/internal/formats"
@@ -425,7 +424,7 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 
 // hugoAddress is the address of a path by the settings for all of them.
 func (s *Site) hugoAddress(p string, home bool) string {
-	if p = strings.Trim(hugoPath(p, &s.build), "/"); s.build.ugly && !home && p != "" {
+	if p = strings.Trim(anchor.HugoPath(p, s.build.cased, s.build.plain), "/"); s.build.ugly && !home && p != "" {
 		return p + ".html"
 	}
 	return asFolder(p)
@@ -495,24 +494,3 @@ func hugoPermalink(pattern string, r Page, n fileName) (at string, ok bool) {
 	})
 	return strings.Trim(at, "/"), ok && !strings.Contains(pattern, "[")
 }
-
-// hugoPath is a path as Hugo's addresses have it: in lower case, blanks as hyphens, without most punctuation.
-func hugoPath(p string, of *hugoBuild) string {
-	if !of.cased {
-		p = strings.ToLower(p)
-	}
-	if of.plain {
-		p = anchor.WithoutAccents(p)
-	}
-	p = strings.ReplaceAll(p, " ", "-")
-	var b strings.Builder
-	for i, r := range p {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(`./\_#+~-@`, r) ||
-			r == '%' && percentEncoded.MatchString(p[i:]) {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-var percentEncoded = regexp.MustCompile(`^%[0-9a-fA-F]{2}`)

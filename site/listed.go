@@ -6,10 +6,10 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"docent/api"
 	"docent/internal/formats"
+	"docent/site/anchor"
 )
 
 // Generators that make pages of what their navigation lists: mdBook and GitBook of a summary, Fern of docs.yml.
@@ -193,7 +193,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 			s.warn(s.listing, "the navigation of the version %s cannot be read", v.Name)
 			continue
 		}
-		below := cmp.Or(v.Slug, kebab(v.Name))
+		below := cmp.Or(v.Slug, anchor.Kebab(v.Name))
 		if n == 0 { // the default one has no version in its addresses
 			below = ""
 		}
@@ -236,37 +236,7 @@ func fernPath(above string, n map[string]any, key string) string {
 	case set:
 		return path.Join(above, slug)
 	}
-	return path.Join(above, kebab(text(n[key])))
-}
-
-// kebab is kebabCase of lodash: the words of a text, which end where letters, their cases and digits change.
-func kebab(s string) string {
-	kind := func(r rune) int {
-		switch {
-		case unicode.IsUpper(r):
-			return 1
-		case unicode.IsLetter(r):
-			return 2
-		case unicode.IsDigit(r):
-			return 3
-		}
-		return 0
-	}
-	var out []rune
-	runes := []rune(strings.NewReplacer("'", "", "’", "").Replace(s))
-	before := 0
-	for i, r := range runes {
-		is := kind(r)
-		ends := before != is && !(before == 1 && is == 2) || before == 1 && is == 1 && i+1 < len(runes) && kind(runes[i+1]) == 2
-		if is != 0 {
-			if ends && len(out) > 0 {
-				out = append(out, '-')
-			}
-			out = append(out, unicode.ToLower(r))
-		}
-		before = is
-	}
-	return string(out)
+	return path.Join(above, anchor.Kebab(text(n[key])))
 }
 
 // listedOnly decides by what the navigation lists.

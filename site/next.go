@@ -68,6 +68,7 @@ func (s *Site) readNext(read func(string) ([]byte, error)) {
 	s.base = strings.Trim(base, "/")
 	s.slash = doc["trailingSlash"] == true
 	if s.nextra = importsNextra.Match(raw); s.nextra {
+		s.anchors.Slugged = true
 		below, _ := script.Settings(s.config, string(raw), read,
 			"contentDirBasePath")["contentDirBasePath"].(string)
 		s.contentBase = strings.Trim(below, "/")

@@ -65,6 +65,11 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 	}
 	s.rules.Prolog, s.rules.Epilog = values["rst_prolog"], values["rst_epilog"]
 	s.rules.Values = map[string]any{}
+	for key := range slices.Chunk(lists["myst_substitutions"], 2) {
+		if len(key) == 2 && !computed["myst_substitutions"] {
+			s.rules.Values[key[0]] = key[1]
+		}
+	}
 	for _, key := range []string{"version", "release", "project"} {
 		if values[key] != "" {
 			s.rules.Values[key] = values[key]
@@ -157,12 +162,7 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 			attributes = map[string]any{}
 		}
 		maps.Copy(attributes, map[string]any{"page-component-name": doc.Name, "page-component-version": version, "page-version": version})
-		for key, v := range doc.Asciidoc.Attributes {
-			if t, ok := v.(string); ok {
-				v = strings.TrimSuffix(t, "@")
-			}
-			attributes[key] = v
-		}
+		maps.Copy(attributes, doc.Asciidoc.Attributes)
 		s.rules.Values[folder] = attributes
 	}
 	for i, c := range s.components {

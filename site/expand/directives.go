@@ -39,6 +39,7 @@ func init() { // since what they make may hold others
 		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown, false},
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
 		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
+		{mkDocs, tightHeading, spaced, true},
 		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
 		{mkDocs, regexp.MustCompile(`:(?:material|fontawesome|octicons|simple)-([a-z0-9-]+):(?:\{[^}\n]*\})?`), icon, true},
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
@@ -52,13 +53,20 @@ func init() { // since what they make may hold others
 		{jekyll, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing, true},
 		{append(jekyll, api.SiteMkDocs), regexp.MustCompile(`(?m)^ {0,3}\*\[[^\]\n]+\]:[^\n]*\n?`), nothing, true}, // what an abbreviation is short for
 		{[]api.SiteKind{api.SiteWiki}, regexp.MustCompile(`\[\[([^\]\[\n|]+)(?:\|([^\]\[\n]+))?\]\]`), wikiLink, false},
-		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default\(?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value, false},
+		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default[(:]?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value, false},
 	}
 }
 
 // headingID puts the id that kramdown has below a heading into it.
 func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[2] + "}"), true
+}
+
+// tightHeading is a heading without a blank behind its signs, which Python-Markdown knows.
+var tightHeading = regexp.MustCompile(`(?m)^(#{1,6})([^#\s!])`)
+
+func spaced(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + " " + m[2]), true
 }
 
 func setextID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {

@@ -63,6 +63,9 @@ func Concerns(rules *Rules, name string, content []byte) bool {
 	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
+	if rules.Kind == api.SiteMkDocs && tightHeading.Match(content) {
+		return true
+	}
 	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || oddFront(content)
 }
 

@@ -223,6 +223,23 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 // shows are the attributes that readers see something of.
 var shows = []string{"title", "label", "description", "text", "heading", "summary", "name", "alt", "caption", "src", "href", "url", "icon"}
 
+// shown is the file that a component shows.
+func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string, ok bool) {
+	if file, ok = m.components[t.Name]; ok {
+		return file, true
+	}
+	fern := x.Kind == api.SiteFern && (t.Name == "Markdown" || t.Name == "Code")
+	for _, a := range t.Attrs {
+		switch of := string(p.Src[a.Value.Start:a.Value.End]); {
+		case t.Name == "Snippet" && a.Name == "file":
+			file, _ = x.find(path.Join(x.Root, "snippets", of), path.Join(x.Root, "_snippets", of))
+		case fern && a.Name == "src":
+			file, _ = x.find(x.beside(x.stack[len(x.stack)-1], of)...)
+		}
+	}
+	return file, file != ""
+}
+
 // tag replaces a component that shows a file, and drops one that only a program shows.
 func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (edit, bool) {
 	t := &p.Tags[i]
@@ -237,19 +254,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	if t.Partner > i {
 		end, inner = p.Tags[t.Partner].Span.End, string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])
 	}
-	file, ok := m.components[t.Name]
-	fern := x.Kind == api.SiteFern && (t.Name == "Markdown" || t.Name == "Code")
-	for _, a := range t.Attrs {
-		switch of := string(p.Src[a.Value.Start:a.Value.End]); {
-		case ok:
-		case t.Name == "Snippet" && a.Name == "file":
-			file, _ = x.find(path.Join(x.Root, "snippets", of), path.Join(x.Root, "_snippets", of))
-			ok = file != ""
-		case fern && a.Name == "src":
-			file, _ = x.find(x.beside(x.stack[len(x.stack)-1], of)...)
-			ok = file != ""
-		}
-	}
+	file, ok := m.shown(x, p, t)
 	if !ok {
 		return edit{t.Span.Start, t.Span.End, nil}, drops(t)
 	}
@@ -269,7 +274,7 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 	}
 	raw, err := x.load(file)
 	var made text
-	if fern && t.Name == "Code" {
+	if x.Kind == api.SiteFern && t.Name == "Code" {
 		made, ok = x.code(file, raw, true)
 	} else {
 		made, ok = x.include(file, bytes.TrimSpace(raw), given, inner)
