@@ -60,7 +60,12 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 	for i, f := range out {
 		left[f] = i
 	}
-	mapped := map[string]bool{}
+	mapped, there := map[string]bool{}, map[string]bool{} // there are files whose page is at its address, whatever copies it has
+	for _, row := range m.Rows {
+		if file, known := byPath[row.File]; known && Key(row.URL) == Key(file.URL) {
+			there[row.File] = true
+		}
+	}
 	for _, row := range m.Rows {
 		file, known := byPath[row.File]
 		why, kept := withheld[row.Page]
@@ -76,8 +81,8 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 			}
 			continue
 		}
-		first := known && !mapped[row.File]
-		if mapped[row.File] = true; first && !file.Hidden {
+		first := known && !mapped[row.File] && (!there[row.File] || Key(row.URL) == Key(file.URL))
+		if mapped[row.File] = mapped[row.File] || first || !known; first && !file.Hidden {
 			c.Mapped++
 		}
 		if row.Doubtful() {
