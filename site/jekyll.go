@@ -220,7 +220,7 @@ func postDate(below string) (time.Time, error) {
 	return time.Parse("2006-1-2", m[1])
 }
 
-var notPretty, notSlug = regexp.MustCompile("[^\\pM\\pL\\p{Nd}._~!$&'()+,;=@]+"), regexp.MustCompile(`[^\pM\pL\p{Nd}]+`)
+var notPretty, notSlug = regexp.MustCompile(`[^\pM\pL\p{Nd}._~!$&'()+,;=@]+`), regexp.MustCompile(`[^\pM\pL\p{Nd}]+`)
 
 // prettyTitle is a name as :title has it, and jekyllSlug as :slug and :name do.
 func prettyTitle(s string) string { return strings.Trim(notPretty.ReplaceAllString(s, "-"), "-") }

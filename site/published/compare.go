@@ -60,12 +60,7 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 	for i, f := range out {
 		left[f] = i
 	}
-	mapped, there := map[string]bool{}, map[string]bool{} // there are files whose page is at its address, whatever copies it has
-	for _, row := range m.Rows {
-		if file, known := byPath[row.File]; known && Key(row.URL) == Key(file.URL) {
-			there[row.File] = true
-		}
-	}
+	mapped, there := map[string]bool{}, m.there(byPath)
 	for _, row := range m.Rows {
 		file, known := byPath[row.File]
 		why, kept := withheld[row.Page]
@@ -81,8 +76,11 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 			}
 			continue
 		}
-		first := known && !mapped[row.File] && (!there[row.File] || Key(row.URL) == Key(file.URL))
-		if mapped[row.File] = mapped[row.File] || first || !known; first && !file.Hidden {
+		first := known && !mapped[row.File]
+		if page, ok := there[row.File]; ok {
+			first = page == row.Page
+		}
+		if mapped[row.File] = true; first && !file.Hidden {
 			c.Mapped++
 		}
 		if row.Doubtful() {
@@ -118,6 +116,17 @@ func lacks(has, wants []string) (out []string) {
 			return append(out, "…")
 		}
 		out = append(out, "#"+a)
+	}
+	return out
+}
+
+// there are the pages that stand at the addresses of their files, by the files: what copies one is not it.
+func (m *Map) there(files map[string]Shown) map[string]string {
+	out := map[string]string{}
+	for _, row := range m.Rows {
+		if file, known := files[row.File]; known && Key(row.URL) == Key(file.URL) {
+			out[row.File] = row.Page
+		}
 	}
 	return out
 }
