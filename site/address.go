@@ -113,10 +113,8 @@ func (s *Site) Templates() markup.Templates {
 			return markup.Values | markup.Tags | markup.Attributes
 		}
 		return markup.Attributes
-	case api.SiteStarlight, api.SiteCollected, api.SiteSphinx, api.SiteAntora, api.SiteFern, api.SiteWiki:
+	case api.SiteStarlight, api.SiteCollected, api.SiteSphinx, api.SiteAntora, api.SiteFern, api.SiteWiki, api.SiteMdBook:
 		return 0
-	case api.SiteMdBook:
-		return markup.Values
 	case api.SiteJekyll:
 		return markup.Values | markup.Tags | markup.Attributes
 	case api.SiteGitBook:

@@ -99,16 +99,19 @@ func anys(list []string) any {
 
 // A collection is a folder of Fumadocs with the files in it that are pages.
 type collection struct {
-	folder  string // relative to the repository's root
-	in, out []glob.Glob
-	file    string // that says so
+	folder  string      // relative to the repository's root
+	in, out []glob.Glob // of the files that it takes; in is nil for all
+	file    string      // that says so
+	name    string      // by which loaders know it
+	base    string      // of its addresses
+	based   bool        // base is known
 }
 
 // readFumadocs reads which files Fumadocs makes pages of.
 func (s *Site) readFumadocs(read func(string) ([]byte, error)) {
 	root := path.Dir(s.config)
 	file, exports := exportsOf(read, path.Join(root, "source.config"))
-	for _, v := range exports {
+	for name, v := range exports {
 		of, ok := v.(map[string]any)
 		if !ok {
 			continue // plug-ins and schemas as well
@@ -123,12 +126,10 @@ func (s *Site) readFumadocs(read func(string) ([]byte, error)) {
 			s.unknown(file, "a collection is computed")
 			continue
 		}
-		if docs["files"] == nil {
-			continue
+		c := collection{folder: path.Join(s.docsDir, root, cmp.Or(dir, "content/docs")), file: file, name: name}
+		if docs["files"] != nil {
+			c.in, c.out = s.takes(file, "files", docs["files"])
 		}
-		dir = cmp.Or(dir, "content/docs")
-		c := collection{folder: path.Join(s.docsDir, root, dir), file: file}
-		c.in, c.out = s.takes(file, "files", docs["files"])
 		s.dirs = append(s.dirs, c)
 	}
 }
@@ -146,7 +147,7 @@ func (d *decider) leftOutOf(p string) (why Decision, ok bool) {
 				return Decision{LeftOut, "files: !" + g.Text, d.file(c.file)}, true
 			}
 		}
-		if !glob.Any(c.in, rel) {
+		if c.in != nil && !glob.Any(c.in, rel) {
 			return Decision{LeftOut, fmt.Sprintf("no pattern of files in %s matches", c.file), d.file(c.file)}, true
 		}
 	}

@@ -40,6 +40,7 @@ type plugin struct {
 	// the version that is shown without a path of its own; empty if there is one version
 	last  string
 	whole bool // its folder is not known: it is the whole content
+	exact bool // numbers of files and folders are in addresses
 	// file of its sidebars, relative to the repository's root; empty if it is not known
 	sidebar string
 }
@@ -244,6 +245,7 @@ func (c *docusaurusConfig) add(kind pluginKind, v any) {
 		}
 	}
 	if kind == docsPlugin {
+		p.exact = options["numberPrefixParser"] == false
 		p.sidebar = c.sidebarOf(p, options["sidebarPath"], c.files)
 	}
 	c.readVersions(&p, options)
@@ -406,7 +408,7 @@ func (s *Site) locate(p string) location {
 	return location{rel: s.relative(p), version: "current"}
 }
 
-var dated = regexp.MustCompile(`^(\d{4})[-/](\d{1,2})[-/](\d{1,2})[-/]?(.*)$`)
+var dated = regexp.MustCompile(`^(.*)(\d{4}[-/]\d{1,2}[-/]\d{1,2})[-/]?(.*?)$`)
 
 // post is the address of a post in the blog.
 func (at *location) post(r Page) string {
@@ -418,7 +420,7 @@ func (at *location) post(r Page) string {
 		return strings.Trim(path.Join(at.prefix, r.Slug), "/")
 	}
 	if m := dated.FindStringSubmatch(stem); m != nil {
-		stem = fmt.Sprintf("%s/%02s/%02s/%s", m[1], m[2], m[3], m[4])
+		stem = strings.ReplaceAll(m[2], "-", "/") + "/" + m[1] + m[3]
 	}
 	return strings.Trim(path.Join(at.prefix, stem), "/")
 }
@@ -583,14 +585,17 @@ func (s *Site) shownByDocusaurus(r Page, n fileName) string {
 		if n.index {
 			n.stem = ""
 		}
-		return strings.Trim(path.Join(at.prefix, n.dir, n.stem), "/")
+		return strings.Trim(path.Join("/", at.prefix, n.dir, n.stem), "/")
 	}
-	n.dir = WithoutNumbers(strings.Trim(path.Clean("/"+n.dir), "/"))
-	stem := cmp.Or(r.ID, withoutNumber(n.stem))
-	own := n.beside(stem)
+	n.dir = strings.Trim(path.Clean("/"+n.dir), "/")
+	name := n.stem
+	if !at.plugin.exact {
+		n.dir, name = WithoutNumbers(n.dir), withoutNumber(name)
+	}
+	own := n.beside(cmp.Or(r.ID, name))
 	if r.Slug != "" {
 		own = n.beside(r.Slug)
-	} else if name := withoutNumber(n.stem); strings.EqualFold(name, "index") || strings.EqualFold(name, "readme") ||
+	} else if strings.EqualFold(name, "index") || strings.EqualFold(name, "readme") ||
 		strings.EqualFold(name, path.Base(n.dir)) {
 		own = n.dir // whatever its id is
 	}

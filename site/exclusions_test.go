@@ -125,7 +125,7 @@ var unreadableExclusions = func() map[string]exclusion {
 		"exclude_docs":         mkDocs("exclude_docs: !ENV [X, '']\n"),
 		"exclude_docs is none": mkDocs("exclude_docs: |\n  internal/[\n"),
 		"draft_docs":           mkDocs("draft_docs: !ENV X\n"),
-		"docs_dir":             mkDocs("docs_dir: !ENV [X, docs]\n"),
+		"docs_dir":             mkDocs("docs_dir: !ENV X\n"),
 		"INHERIT":              mkDocs("INHERIT: !ENV [BASE, base.yml]\n"),
 		"INHERIT of no file":   mkDocs("INHERIT: ../base.yml\n"),
 		"INHERIT of itself":    mkDocs("INHERIT: mkdocs.yml\n"),

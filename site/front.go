@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"docent/site/markup"
 	"docent/site/sidebar"
 )
 
@@ -67,7 +68,7 @@ func ReadFront(values map[string]any) Front {
 	lower := lowerKeys(values)
 	f.Build = readBuild(lower)
 	f.Build.Draft = ""
-	f.Date, f.Categories = readTime(lower, "date", "publishdate"), FrontList(values, "categories", "category")
+	f.Date, f.Categories = readTime(lower, "date", "publishdate"), markup.FrontList(values, "categories", "category")
 	f.PublishAt = readTime(lower, "publishdate", "pubdate", "published", "date")
 	f.ExpireAt = readTime(lower, "expirydate", "unpublishdate")
 	f.Cascade = readCascades(lower["cascade"])
@@ -186,65 +187,24 @@ func readTime(values map[string]any, keys ...string) int64 {
 
 // ReadPage reads from a page's front matter what it says of its own address. Names differ between the generators.
 func ReadPage(file string, values map[string]any) Page {
-	p := Page{Path: file, Title: FrontText(values, "title"), Categories: FrontList(values, "categories", "category")}
+	p := Page{Path: file, Title: markup.FrontText(values, "title"), Categories: markup.FrontList(values, "categories", "category")}
 	p.Date = readTime(lowerKeys(values), "publishdate", "pubdate", "published", "date")
-	if slug := FrontText(values, "slug"); !strings.Contains(slug, ":") {
+	if slug := markup.FrontText(values, "slug"); !strings.Contains(slug, ":") {
 		p.Slug = slug
 	}
-	if id := FrontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
+	if id := markup.FrontText(values, "id"); !strings.ContainsAny(id, ":/ ") {
 		p.ID = id
 	}
-	switch address := FrontText(values, "permalink", "url"); {
+	switch address := markup.FrontText(values, "permalink", "url"); {
 	case strings.HasPrefix(address, "https://"), strings.HasPrefix(address, "http://"):
 		p.Address = address // which counts if a program has collected the page
-	case address != "" && !strings.Contains(address, ":"):
+	case address != "" && (!strings.Contains(address, ":") || address[0] == '/'): // with names in it: Jekyll's
 		p.Address = "/" + strings.TrimPrefix(address, "/")
 	}
-	for _, alias := range FrontList(values, "aliases", "redirect_from") {
+	for _, alias := range markup.FrontList(values, "aliases", "redirect_from") {
 		if strings.HasPrefix(alias, "/") {
 			p.Aliases = append(p.Aliases, alias)
 		}
 	}
 	return p
-}
-
-// FrontText is the first of these keys that holds a text or a number.
-func FrontText(values map[string]any, keys ...string) string {
-	for _, k := range keys {
-		switch v := values[k].(type) {
-		case string:
-			if v = strings.TrimSpace(v); v != "" {
-				return v
-			}
-		case int, int64, uint64, float64:
-			return fmt.Sprint(v)
-		}
-	}
-	return ""
-}
-
-// FrontList is the texts of lists, or those that commas separate, under these keys.
-func FrontList(values map[string]any, keys ...string) (out []string) {
-	for _, k := range keys {
-		var list []string
-		switch v := values[k].(type) {
-		case string:
-			list = strings.Split(v, ",")
-		case []any:
-			for _, x := range v {
-				if m, ok := x.(map[string]any); ok { // a tag of Docusaurus: {label, permalink}
-					x = m["label"]
-				}
-				if x != nil {
-					list = append(list, fmt.Sprint(x))
-				}
-			}
-		}
-		for _, text := range list {
-			if text = strings.TrimSpace(text); text != "" {
-				out = append(out, text)
-			}
-		}
-	}
-	return out
 }

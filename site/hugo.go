@@ -9,11 +9,11 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"docent/api"
 	"docent/internal/formats"
 	"docent/internal/glob"
+	"docent/site/anchor"
 )
 
 // A tree is a folder of Hugo's content. Its pages' addresses begin with the language, if that is shown, and the
@@ -41,6 +41,7 @@ type hugoBuild struct {
 	languages               []string          // that are not built
 	permalinks              map[string]string // of pages, by the first folder that they lie in
 	cascade                 []Cascade
+	ugly, cased, plain      bool // addresses end in .html; they have capitals; they have no accents
 }
 
 // inTree is the place of a page in Hugo's content: its path there, and what its address begins with.
@@ -67,7 +68,7 @@ func (s *Site) openHugo(files []string, read func(string) ([]byte, error)) {
 	s.trees = slices.Concat(s.languageTrees(settings, dir), s.mountedTrees(settings, dir), []tree{{folder: s.content}})
 	is := func(key string) bool { return settings[key] == true }
 	s.build = hugoBuild{drafts: is("builddrafts"), future: is("buildfuture"), expired: is("buildexpired"),
-		cascade: readCascades(settings["cascade"])}
+		cascade: readCascades(settings["cascade"]), ugly: is("uglyurls"), cased: is("disablepathtolower"), plain: is("removepathaccents")}
 	s.build.languages = disabledLanguages(settings)
 	patterns, whole := strs(settings["ignorefiles"])
 	if !whole {
@@ -119,7 +120,7 @@ func (s *Site) hugoSettings(files []string, dir string, read func(string) ([]byt
 			continue
 		}
 		doc = lowerKeys(doc)
-		if stem := strings.TrimSuffix(base, path.Ext(base)); stem == "languages" || stem == "module" {
+		if stem := strings.TrimSuffix(base, path.Ext(base)); slices.Contains([]string{"languages", "module", "params", "permalinks", "markup"}, stem) {
 			doc = map[string]any{stem: doc}
 		}
 		for k, v := range doc {
@@ -393,6 +394,7 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 	if prefix, rest, ok := s.inTree(r.Path); ok {
 		n.dir = path.Join(prefix, strings.Trim(path.Dir("/"+rest), "/"))
 	}
+	home := n.dir == "" && strings.HasPrefix(n.stem, "_index")
 	for _, code := range slices.Concat(Translations, slices.Sorted(maps.Keys(s.layout.locales))) {
 		if rest, ok := strings.CutSuffix(n.stem, "."+code); ok {
 			n.stem = rest
@@ -406,7 +408,7 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 	section, _, _ := strings.Cut(own, "/")
 	if pattern := s.build.permalinks[section]; pattern != "" && n.stem != "_index" && own != section {
 		if at, ok := hugoPermalink(pattern, r, n); ok {
-			return asFolder(hugoPath(at))
+			return s.hugoAddress(at, false)
 		}
 	}
 	switch {
@@ -417,7 +419,15 @@ func (s *Site) shownByHugo(r Page, n fileName) string {
 	case n.index:
 		own = n.dir
 	}
-	return asFolder(hugoPath(own))
+	return s.hugoAddress(own, home)
+}
+
+// hugoAddress is the address of a path by the settings for all of them.
+func (s *Site) hugoAddress(p string, home bool) string {
+	if p = strings.Trim(anchor.HugoPath(p, s.build.cased, s.build.plain), "/"); s.build.ugly && !home && p != "" {
+		return p + ".html"
+	}
+	return asFolder(p)
 }
 
 // lowered are settings whose names are in any case, however deep they lie.
@@ -484,18 +494,3 @@ func hugoPermalink(pattern string, r Page, n fileName) (at string, ok bool) {
 	})
 	return strings.Trim(at, "/"), ok && !strings.Contains(pattern, "[")
 }
-
-// hugoPath is a path as Hugo's addresses have it: in lower case, blanks as hyphens, without most punctuation.
-func hugoPath(p string) string {
-	p = strings.ReplaceAll(strings.ToLower(p), " ", "-")
-	var b strings.Builder
-	for i, r := range p {
-		if unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r) || strings.ContainsRune(`./\_#+~-@`, r) ||
-			r == '%' && percentEncoded.MatchString(p[i:]) {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-var percentEncoded = regexp.MustCompile(`^%[0-9a-fA-F]{2}`)

@@ -12,7 +12,6 @@ import (
 
 	"docent/internal/formats"
 	"docent/internal/glob"
-	"docent/site/markup"
 )
 
 // A jekyll is what the configuration of a Jekyll site says of its pages.
@@ -88,16 +87,25 @@ const mostData = 100
 
 // jekyllData is what the files of a folder say, by their names.
 func (s *Site) jekyllData(files []string, read func(string) ([]byte, error), folder string) map[string]any {
-	out := map[string]any{}
+	out, taken := map[string]any{}, 0
 	for _, file := range files {
 		rel, ok := strings.CutPrefix(path.Join(s.docsDir, file), path.Join(s.content, folder)+"/")
 		ext := path.Ext(rel)
-		if !ok || strings.Contains(rel, "/") || len(out) == mostData || !slices.Contains([]string{".yml", ".yaml", ".json"}, ext) {
+		if !ok || taken == mostData || !slices.Contains([]string{".yml", ".yaml", ".json"}, ext) {
 			continue
 		}
 		var doc any
 		if raw, err := read(file); err == nil && formats.Decode(file, raw, &doc) == nil {
-			out[strings.TrimSuffix(rel, ext)] = doc
+			taken++
+			parts := strings.Split(strings.TrimSuffix(rel, ext), "/")
+			in := out
+			for _, part := range parts[:len(parts)-1] {
+				if object(in[part]) == nil {
+					in[part] = map[string]any{}
+				}
+				in = object(in[part])
+			}
+			in[parts[len(parts)-1]] = doc
 		}
 	}
 	return out
@@ -212,6 +220,14 @@ func postDate(below string) (time.Time, error) {
 	return time.Parse("2006-1-2", m[1])
 }
 
+var notPretty, notSlug = regexp.MustCompile(`[^\pM\pL\p{Nd}._~!$&'()+,;=@]+`), regexp.MustCompile(`[^\pM\pL\p{Nd}]+`)
+
+// prettyTitle is a name as :title has it, and jekyllSlug as :slug and :name do.
+func prettyTitle(s string) string { return strings.Trim(notPretty.ReplaceAllString(s, "-"), "-") }
+func jekyllSlug(s string) string {
+	return strings.ToLower(strings.Trim(notSlug.ReplaceAllString(s, "-"), "-"))
+}
+
 // shownByJekyll is the address of a page by the templates of permalinks.
 func (s *Site) shownByJekyll(r Page) string {
 	rel := s.relative(r.Path)
@@ -229,8 +245,11 @@ func (s *Site) shownByJekyll(r Page) string {
 		suffix = "/"
 	}
 	template := text(j.says(rel, cmp.Or(kind, "pages"), "permalink"))
+	if strings.HasPrefix(r.Address, "/") {
+		template = r.Address
+	}
 	names := map[string]string{":collection": kind, ":output_ext": ".html", ":path": strings.TrimSuffix(below, path.Ext(below)),
-		":name": markup.Slug(path.Base(stem)), ":basename": path.Base(stem), ":title": cmp.Or(r.Slug, markup.Slug(path.Base(stem)))}
+		":name": jekyllSlug(path.Base(stem)), ":basename": path.Base(stem), ":title": prettyTitle(cmp.Or(r.Slug, path.Base(stem))), ":slug": jekyllSlug(cmp.Or(r.Slug, path.Base(stem)))}
 	switch {
 	case kind == "posts":
 		if template == "" {
@@ -244,7 +263,7 @@ func (s *Site) shownByJekyll(r Page) string {
 				}
 			}
 			title := cmp.Or(r.Slug, strings.TrimSuffix(m[2], path.Ext(m[2])))
-			maps.Copy(names, map[string]string{":title": title, ":slug": title, ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),
+			maps.Copy(names, map[string]string{":title": prettyTitle(title), ":slug": jekyllSlug(title), ":categories": strings.ToLower(strings.Join(append(above, r.Categories...), "/")),
 				":year": at.Format("2006"), ":month": at.Format("01"), ":day": at.Format("02"), ":i_month": at.Format("1"), ":i_day": at.Format("2"),
 				":short_year": at.Format("06"), ":y_day": fmt.Sprintf("%03d", at.YearDay())})
 		}

@@ -9,7 +9,7 @@ import (
 
 	"docent/api"
 	"docent/internal/formats"
-	"docent/site/markup"
+	"docent/site/anchor"
 )
 
 // Generators that make pages of what their navigation lists: mdBook and GitBook of a summary, Fern of docs.yml.
@@ -56,13 +56,11 @@ func (s *Site) openMdBook(read func(string) ([]byte, error)) {
 }
 
 func (s *Site) openGitBook(read func(string) ([]byte, error)) {
-	root, name := path.Dir(s.config), summary
+	root, name, readme := path.Dir(s.config), summary, "README.md"
 	if !isSummary(s.config) {
 		var doc struct {
 			Root      string `yaml:"root"`
-			Structure struct {
-				Summary string `yaml:"summary"`
-			} `yaml:"structure"`
+			Structure struct{ Readme, Summary string }
 		}
 		raw, err := read(s.config)
 		if err == nil {
@@ -72,15 +70,17 @@ func (s *Site) openGitBook(read func(string) ([]byte, error)) {
 			s.unreadable(s.config, err)
 		}
 		root = path.Join(root, doc.Root)
-		if doc.Structure.Summary != "" {
-			name = doc.Structure.Summary
-		}
+		name, readme = cmp.Or(doc.Structure.Summary, name), cmp.Or(doc.Structure.Readme, readme)
 	}
 	s.content = path.Join(s.docsDir, root)
 	s.readSummary(path.Join(root, name), read)
+	if at, ok := s.listed[path.Join(root, readme)]; ok {
+		at.address = "/"
+		s.listed[path.Join(root, readme)] = at
+	}
 }
 
-var summaryLink = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\]]*\])*)\]\(<?([^)\s>"]*)`)
+var summaryLink = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\]]*\])*)\]\((?:<([^>\n]*)>|([^)\s"]*))`)
 
 // eachSummary shows the pages of a summary in their order, with the titles of the parts above them.
 func eachSummary(content []byte, found func(page, title string, above []string)) {
@@ -111,9 +111,9 @@ func eachSummary(content []byte, found func(page, title string, above []string))
 		for _, a := range above {
 			crumbs = append(crumbs, a.title)
 		}
-		title := strings.NewReplacer(`\`, "", "`", "").Replace(m[1])
+		title := strings.NewReplacer(`\`, "", "`", "", "**", "").Replace(m[1])
 		above = append(above, item{indent, title})
-		if to, _, _ := strings.Cut(m[2], "#"); to != "" && !strings.Contains(to, "://") {
+		if to, _, _ := strings.Cut(m[2]+m[3], "#"); to != "" && !strings.Contains(to, "://") {
 			found(strings.ReplaceAll(to, "%20", " "), title, crumbs)
 		}
 	}
@@ -181,7 +181,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 		tabs[id] = map[string]any{"section": tab.Name, "slug": tab.Slug, "skip-slug": tab.Skip}
 	}
 	if page := text(doc.Landing["path"]); page != "" {
-		s.listed[path.Join(folder, page)] = listedPage{title: text(doc.Landing["page"]), seq: 1}
+		s.listed[path.Join(folder, page)] = listedPage{"/" + fernPath("", doc.Landing, "page"), text(doc.Landing["page"]), doc.Landing["hidden"] == true, 1}
 	}
 	s.walkFern(doc.Navigation, folder, "", false, tabs)
 	for n, v := range doc.Versions {
@@ -193,7 +193,7 @@ func (s *Site) openFern(read func(string) ([]byte, error)) {
 			s.warn(s.listing, "the navigation of the version %s cannot be read", v.Name)
 			continue
 		}
-		below := cmp.Or(v.Slug, markup.Slug(v.Name))
+		below := cmp.Or(v.Slug, anchor.Kebab(v.Name))
 		if n == 0 { // the default one has no version in its addresses
 			below = ""
 		}
@@ -236,7 +236,7 @@ func fernPath(above string, n map[string]any, key string) string {
 	case set:
 		return path.Join(above, slug)
 	}
-	return path.Join(above, markup.Slug(text(n[key])))
+	return path.Join(above, anchor.Kebab(text(n[key])))
 }
 
 // listedOnly decides by what the navigation lists.

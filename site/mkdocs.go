@@ -104,7 +104,7 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 		if n.Kind == yaml.AliasNode && n.Alias != nil {
 			n = *n.Alias
 		}
-		if of, ok := environment(n); ok && of != "" && key == "site_url" {
+		if of, ok := environment(n); ok && of != "" && (key == "site_url" || key == "docs_dir") {
 			return of
 		}
 		if n.Kind != yaml.ScalarNode || computedNode(n) {
@@ -120,8 +120,8 @@ func (s *Site) openMkDocs(files []string, read func(string) ([]byte, error)) {
 	if dir := text("docs_dir"); dir != "" {
 		s.content = path.Join(s.folder(), dir)
 	}
-	if n := doc["use_directory_urls"]; strings.EqualFold(n.Value, "false") {
-		s.html = true
+	if v, ok := plainValue(doc["use_directory_urls"]).(string); ok {
+		s.html = strings.EqualFold(v, "false")
 	}
 	s.ignoring = from["exclude_docs"]
 	s.ignored = s.ignores(s.ignoring, strings.Split(text("exclude_docs"), "\n"))
@@ -160,7 +160,15 @@ func settingsOf(file string, raw []byte, err error) ([]byte, error) {
 	if err := formats.TOML(raw, &doc); err != nil {
 		return nil, err
 	}
-	return yaml.Marshal(doc["project"])
+	project := object(doc["project"])
+	for name, of := range object(project["markdown_extensions"]) { // what MkDocs calls pymdownx.snippets is two tables
+		for below, options := range object(of) {
+			if object(options) != nil {
+				object(project["markdown_extensions"])[name+"."+below] = options
+			}
+		}
+	}
+	return yaml.Marshal(project)
 }
 
 // plainValue is a node as values are: what a tag makes is its default, or nothing.
@@ -206,7 +214,7 @@ func (s *Site) readMkDocsText(doc map[string]yaml.Node, files []string, read fun
 		case "meta":
 			s.readMetas(files, read)
 		case "monorepo":
-			s.readMonorepo(doc["nav"], read)
+			s.readMonorepo(doc["nav"], files, read)
 		}
 	})
 }
@@ -257,18 +265,28 @@ func (s *Site) readMetas(files []string, read func(string) ([]byte, error)) {
 }
 
 // readMonorepo finds the sites that the navigation includes: their pages are shown below their names.
-func (s *Site) readMonorepo(nav yaml.Node, read func(string) ([]byte, error)) {
+func (s *Site) readMonorepo(nav yaml.Node, files []string, read func(string) ([]byte, error)) {
 	for _, n := range nav.Content {
-		s.readMonorepo(*n, read)
+		s.readMonorepo(*n, files, read)
 	}
-	file, ok := strings.CutPrefix(nav.Value, "!include ")
-	if nav.Tag == "!include" {
-		file, ok = nav.Value, true
+	at := func(file string) string { return path.Join(path.Dir(s.config), strings.TrimSpace(file)) }
+	if file, ok := strings.CutPrefix(nav.Value, "!include "); ok || nav.Tag == "!include" {
+		s.mountSite(at(file), read)
+	} else if pattern, ok := strings.CutPrefix(nav.Value, "*include "); ok {
+		g, err := glob.Compile(at(pattern), true)
+		for _, file := range files {
+			if err == nil && g.Match(file) {
+				s.mountSite(file, read)
+			}
+		}
 	}
-	if !ok || nav.Kind != yaml.ScalarNode {
-		return
-	}
-	file = path.Join(path.Dir(s.config), strings.TrimSpace(file))
+}
+
+// A name of a site that the plug-in monorepo has in addresses as it is, and what it makes a hyphen of in others.
+var monorepoName, notWords = regexp.MustCompile(`^[a-zA-Z0-9_./-]+$`), regexp.MustCompile(`[^\pL\pN]+`)
+
+// mountSite adds the pages of another site of MkDocs.
+func (s *Site) mountSite(file string, read func(string) ([]byte, error)) {
 	var doc map[string]yaml.Node
 	raw, err := read(file)
 	if err == nil {
@@ -278,12 +296,11 @@ func (s *Site) readMonorepo(nav yaml.Node, read func(string) ([]byte, error)) {
 		s.warn(s.config, "%s, which the plug-in monorepo includes, cannot be read: its pages are left out", file)
 		return
 	}
-	var parts []string
-	for part := range strings.SplitSeq(doc["site_name"].Value, "/") {
-		parts = append(parts, markup.Slug(part))
+	name := doc["site_name"].Value
+	if !monorepoName.MatchString(name) {
+		name = markup.Slug(strings.TrimSpace(notWords.ReplaceAllString(name, " ")))
 	}
-	s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")),
-		mounted: path.Join(parts...)})
+	s.trees = append(s.trees, tree{folder: path.Join(s.docsDir, path.Dir(file), cmp.Or(doc["docs_dir"].Value, "docs")), mounted: name})
 }
 
 // readSnippets reads where MkDocs takes snippets from: from the configuration's folder if nothing is said.

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.yaml.in/yaml/v4"
+
 	"docent/api"
 	"docent/internal/formats"
 	"docent/site/sidebar"
@@ -74,13 +76,14 @@ func ReadNavigation(file string, content []byte, read func(string) ([]byte, erro
 	}
 	// Keys of mkdocs.yml may hold tags of Python; only these two are looked at.
 	var doc struct {
-		DocsDir string `yaml:"docs_dir"`
-		Nav     any    `yaml:"nav"`
+		DocsDir yaml.Node `yaml:"docs_dir"`
+		Nav     any       `yaml:"nav"`
 	}
 	if formats.YAML(content, &doc) != nil {
 		return
 	}
-	dir := cmp.Or(doc.DocsDir, "docs")
+	dir, _ := plainValue(doc.DocsDir).(string)
+	dir = cmp.Or(dir, "docs")
 	n := 0
 	walkNav(doc.Nav, Place{}, func(page string, p Place) {
 		n++
@@ -213,7 +216,7 @@ func walkNavigation(node any, above Place, found func(string, Place)) {
 		}
 	case map[string]any:
 		here := above
-		for _, key := range []string{"group", "tab", "anchor", "dropdown", "product"} {
+		for _, key := range []string{"group", "tab", "anchor", "dropdown", "product", "item"} {
 			if name, ok := n[key].(string); ok {
 				here.Crumbs = append(slices.Clone(here.Crumbs), name)
 			}

@@ -68,18 +68,64 @@ func (s *Site) readNext(read func(string) ([]byte, error)) {
 	s.base = strings.Trim(base, "/")
 	s.slash = doc["trailingSlash"] == true
 	if s.nextra = importsNextra.Match(raw); s.nextra {
+		s.anchors.Slugged = true
 		below, _ := script.Settings(s.config, string(raw), read,
 			"contentDirBasePath")["contentDirBasePath"].(string)
 		s.contentBase = strings.Trim(below, "/")
 		return
 	}
 	s.readFumadocs(read)
-	for _, file := range []string{"lib/i18n.ts", "src/lib/i18n.ts", "lib/i18n.js", "i18n.ts", "src/i18n.ts"} {
-		if raw, err := read(path.Join(path.Dir(s.config), file)); err == nil {
-			s.languages = raw
-			break
+	first := func(stems ...string) []byte {
+		for _, stem := range stems {
+			for _, ext := range []string{".ts", ".tsx", ".js", ".mjs"} {
+				if raw, err := read(path.Join(path.Dir(s.config), stem+ext)); err == nil {
+					return raw
+				}
+			}
 		}
+		return nil
 	}
+	s.languages = first("lib/i18n", "src/lib/i18n", "i18n", "src/i18n")
+	for name, base := range script.Loaders(first("lib/source", "src/lib/source", "app/source", "src/app/source", "lib/source/index", "src/lib/source/index")) {
+		i := slices.IndexFunc(s.dirs, func(c collection) bool { return c.name == name })
+		if i < 0 && name != "docs" {
+			continue
+		} else if i < 0 {
+			i, s.dirs = len(s.dirs), append(s.dirs, collection{folder: path.Join(s.folder(), "content/docs")})
+		}
+		s.dirs[i].base, s.dirs[i].based = base, true
+	}
+}
+
+// languagesDirs matches settings of Fumadocs by which each language has a folder.
+var languagesDirs = regexp.MustCompile(`\bparser\s*:\s*["']dir["']`)
+
+// byLoader is a page's address by the loader of its collection; false if that is not known.
+func (s *Site) byLoader(p string) (string, bool) {
+	full := path.Join(s.docsDir, p)
+	for _, c := range s.dirs {
+		rel, in := strings.CutPrefix(full, c.folder+"/")
+		if !in || !c.based || s.docsDir != "" && strings.HasPrefix(s.docsDir+"/", c.folder+"/") {
+			continue
+		}
+		rel = strings.TrimSuffix(rel, path.Ext(rel))
+		tag := ""
+		if first, rest, ok := strings.Cut(rel, "/"); ok && languagesDirs.Match(s.languages) && s.layout.locales[FoldTag(first)] != "" {
+			tag, rel = first, rest
+		} else if dot := path.Ext(rel); dot != "" && s.layout.locales[FoldTag(dot[1:])] != "" {
+			tag, rel = s.layout.locales[FoldTag(dot[1:])], strings.TrimSuffix(rel, dot)
+		}
+		if strings.EqualFold(tag, s.layout.byDefault) {
+			tag = ""
+		}
+		parts := strings.Split(rel, "/")
+		parts = slices.DeleteFunc(parts, group.MatchString)
+		if n := len(parts); n > 0 && parts[n-1] == "index" {
+			parts = parts[:n-1]
+		}
+		return path.Join(append([]string{tag, c.base}, parts...)...), true
+	}
+	return "", false
 }
 
 var (
@@ -151,6 +197,9 @@ var routers = []string{"src/content", "content", "src/app", "app", "src/pages", 
 
 // nextPath is where Next.js shows a file, without the folders that only order or group pages.
 func (s *Site) nextPath(p string) string {
+	if at, ok := s.byLoader(p); ok {
+		return at
+	}
 	folder, full, ok := s.router(p)
 	app := path.Base(folder) == "app"
 	if !ok {

@@ -74,6 +74,7 @@ type Site struct {
 	listing    string                // the file that lists them
 	jekyll     jekyll
 	components []tree           // Antora's
+	style      string           // of its addresses: html_extension_style
 	suffixes   []string         // of the files that Sphinx makes pages of
 	blog       *blog            // of Material for MkDocs
 	metas      map[string]Front // front matter of all pages of a folder, by its path
@@ -156,7 +157,7 @@ func Configures(p string) api.SiteKind {
 	case base == "versions.json" || strings.HasSuffix(base, "_versions.json"):
 		return api.SiteDocusaurus
 	case stem == "hugo" && slices.Contains([]string{".toml", ".yaml", ".yml", ".json"}, path.Ext(base)),
-		base == "config.toml", (dir == "_default" || dir == "production") && slices.Contains([]string{"config", "languages", "module"}, stem) &&
+		base == "config.toml", (dir == "_default" || dir == "production") && slices.Contains([]string{"config", "languages", "module", "params", "permalinks", "markup"}, stem) &&
 			path.Base(path.Dir(path.Dir(p))) == "config":
 		return api.SiteHugo
 	}

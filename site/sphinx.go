@@ -2,6 +2,7 @@ package site
 
 import (
 	"cmp"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -10,45 +11,13 @@ import (
 	"docent/api"
 	"docent/internal/formats"
 	"docent/site/markup"
+	"docent/site/script"
 )
 
 // Sphinx, whose configuration is a program of Python of which what is written out is read, and Antora.
 
-var (
-	pythonText   = `(?:[rRuUbBfF]{0,2})(?:"""((?s:.*?))"""|'''((?s:.*?))'''|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)')`
-	pythonValue  = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?=[ \t]*` + pythonText)
-	pythonList   = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)[ \t]*(?::[^=\n]*)?\+?=[ \t]*[\[\(\{]((?s:.*?))^?[\]\)\}][ \t]*(?:#.*)?$`)
-	pythonAppend = regexp.MustCompile(`(?m)^([A-Za-z_]\w*)\.(append|extend)\((.*)\)`)
-	pythonString = regexp.MustCompile(pythonText)
-	pythonNoise  = regexp.MustCompile(`(?m)#.*$|[\s,\[\]\(\)+]`)
-)
-
 // sphinxKey tells a configuration of Sphinx among programs of the same name.
 var sphinxKey = regexp.MustCompile(`(?m)^(?:extensions|html_theme|master_doc|root_doc|html_baseurl|exclude_patterns|source_suffix)\b[^=\n]*=|^import sphinx|^from sphinx`)
-
-// python reads the texts and lists of texts that a program of Python gives to names at its top. A list that holds
-// anything else is in computed.
-func python(src string) (values map[string]string, lists map[string][]string, computed map[string]bool) {
-	values, lists, computed = map[string]string{}, map[string][]string{}, map[string]bool{}
-	for _, m := range pythonValue.FindAllStringSubmatch(src, -1) {
-		values[m[1]] = cmp.Or(m[2], m[3], m[4], m[5])
-	}
-	take := func(name, of string) {
-		for _, m := range pythonString.FindAllStringSubmatch(of, -1) {
-			lists[name] = append(lists[name], cmp.Or(m[1], m[2], m[3], m[4]))
-		}
-		if rest := pythonNoise.ReplaceAllString(pythonString.ReplaceAllString(of, ""), ""); strings.Trim(rest, ":") != "" {
-			computed[name] = true
-		}
-	}
-	for _, m := range pythonList.FindAllStringSubmatch(src, -1) {
-		take(m[1], m[2])
-	}
-	for _, m := range pythonAppend.FindAllStringSubmatch(src, -1) {
-		take(m[1], m[3])
-	}
-	return values, lists, computed
-}
 
 func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 	s.content, s.html = s.folder(), true
@@ -57,7 +26,7 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 		s.unreadable(s.config, err)
 		return
 	}
-	values, lists, computed := python(string(raw))
+	values, lists, computed := script.Python(string(raw))
 	if strings.Contains(string(raw), "exclude_patterns") && lists["exclude_patterns"] == nil && !regexp.MustCompile(`exclude_patterns[^=\n]*=\s*\[\s*\]`).Match(raw) ||
 		computed["exclude_patterns"] {
 		s.unknown(s.config, "exclude_patterns is computed")
@@ -96,6 +65,11 @@ func (s *Site) openSphinx(read func(string) ([]byte, error)) {
 	}
 	s.rules.Prolog, s.rules.Epilog = values["rst_prolog"], values["rst_epilog"]
 	s.rules.Values = map[string]any{}
+	for key := range slices.Chunk(lists["myst_substitutions"], 2) {
+		if len(key) == 2 && !computed["myst_substitutions"] {
+			s.rules.Values[key[0]] = key[1]
+		}
+	}
 	for _, key := range []string{"version", "release", "project"} {
 		if values[key] != "" {
 			s.rules.Values[key] = values[key]
@@ -132,6 +106,24 @@ func (d *decider) sphinx(e *Entry) Decision {
 func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 	s.content = s.docsDir
 	s.rules.Values = map[string]any{}
+	var playbook struct {
+		Site struct{ URL string }
+		URLs struct {
+			Style    string `yaml:"html_extension_style"`
+			Latest   string `yaml:"latest_version_segment"`
+			Strategy string `yaml:"latest_version_segment_strategy"`
+		}
+		Asciidoc struct{ Attributes map[string]any }
+	}
+	for _, file := range files {
+		if base := path.Base(file); strings.HasSuffix(base, "playbook.yml") {
+			if raw, err := read(file); err == nil && formats.YAML(raw, &playbook) == nil {
+				s.setOrigin(file, "site.url", playbook.Site.URL)
+			}
+		}
+	}
+	s.style = playbook.URLs.Style
+	latest := map[string]string{} // the newest version of each component that is no prerelease
 	for _, file := range files {
 		if path.Base(file) != "antora.yml" {
 			continue
@@ -139,6 +131,7 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 		var doc struct {
 			Name     string `yaml:"name"`
 			Version  any    `yaml:"version"`
+			Before   any    `yaml:"prerelease"`
 			Asciidoc struct {
 				Attributes map[string]any `yaml:"attributes"`
 			} `yaml:"asciidoc"`
@@ -151,7 +144,7 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 			s.unreadable(file, err)
 			continue
 		}
-		version := FrontText(map[string]any{"v": doc.Version}, "v")
+		version := markup.FrontText(map[string]any{"v": doc.Version}, "v")
 		if version == "~" || version == "master" {
 			version = ""
 		}
@@ -160,25 +153,24 @@ func (s *Site) openAntora(files []string, read func(string) ([]byte, error)) {
 			name = ""
 		}
 		folder := path.Join(s.docsDir, path.Dir(file))
-		s.components = append(s.components, tree{folder: folder, mounted: path.Join(name, version)})
-		attributes := map[string]any{"page-component-name": doc.Name, "page-component-version": version, "page-version": version}
-		for key, v := range doc.Asciidoc.Attributes {
-			if t, ok := v.(string); ok {
-				v = strings.TrimSuffix(t, "@")
-			}
-			attributes[key] = v
+		s.components = append(s.components, tree{folder: folder, language: name, mounted: version})
+		if old, known := latest[name]; (!known || compareVersions(version, old) > 0) && (doc.Before == nil || doc.Before == false) {
+			latest[name] = version
 		}
+		attributes := maps.Clone(playbook.Asciidoc.Attributes)
+		if attributes == nil {
+			attributes = map[string]any{}
+		}
+		maps.Copy(attributes, map[string]any{"page-component-name": doc.Name, "page-component-version": version, "page-version": version})
+		maps.Copy(attributes, doc.Asciidoc.Attributes)
 		s.rules.Values[folder] = attributes
 	}
-	for _, file := range files {
-		if base := path.Base(file); strings.HasSuffix(base, "playbook.yml") {
-			var doc struct {
-				Site struct{ URL string }
-			}
-			if raw, err := read(file); err == nil && formats.YAML(raw, &doc) == nil {
-				s.setOrigin(file, "site.url", doc.Site.URL)
-			}
+	for i, c := range s.components {
+		segment := c.mounted
+		if to := playbook.URLs; to.Latest != "" && to.Strategy != "redirect:from" && segment != "" && segment == latest[c.language] {
+			segment = to.Latest
 		}
+		s.components[i].mounted = path.Join(c.language, segment)
 	}
 }
 
@@ -204,7 +196,17 @@ func (s *Site) shownByAntora(r Page) string {
 	if module == "ROOT" {
 		module = ""
 	}
-	return path.Join(prefix, module, strings.TrimSuffix(rel, path.Ext(rel))+".html")
+	stem := strings.TrimSuffix(rel, path.Ext(rel))
+	switch out := path.Join(prefix, module, stem); {
+	case s.style == "":
+		return out + ".html"
+	case path.Base(stem) == "index":
+		return asFolder(path.Dir("/" + out))
+	case s.style == "indexify":
+		return asFolder(out)
+	default:
+		return out
+	}
 }
 
 func (d *decider) antora(e *Entry) Decision {
@@ -238,9 +240,9 @@ func (s *Site) shownListed(r Page, rel string) string {
 			out = path.Join(s.base, out)
 		}
 		return out
-	case api.SiteFern:
+	case api.SiteFern, api.SiteGitBook:
 		if at, ok := s.listed[r.Path]; ok && at.address != "" {
-			if r.Slug != "" {
+			if r.Slug != "" && s.Kind == api.SiteFern {
 				return strings.Trim(r.Slug, "/")
 			}
 			return strings.Trim(at.address, "/")

@@ -152,7 +152,7 @@ func stem(w string) string {
 }
 
 func title(p *markup.Page) string {
-	if t := site.FrontText(p.Front.Values, "title"); t != "" {
+	if t := markup.FrontText(p.Front.Values, "title"); t != "" {
 		return t
 	}
 	for _, h := range p.Headings {

@@ -46,7 +46,7 @@ type Site struct {
 
 	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
-	shown  *site.Map                        // where the pages are shown; nil when not looked for yet
+	shown  *links.Map                        // where the pages are shown; nil when not looked for yet
 	seen   int                              // how much of the workspace's log shown knows of
 }
 
@@ -114,7 +114,7 @@ func (s *Site) Generated() bool {
 }
 
 // addresses are those of the pages as they are now.
-func (s *Site) addresses() *site.Map {
+func (s *Site) addresses() *links.Map {
 	if slices.ContainsFunc(s.Files.Log[s.seen:], s.configures) {
 		_ = s.open() // what cannot be read any more is seen when it is edited or checked
 		s.shown = nil
@@ -142,7 +142,7 @@ func (s *Site) addresses() *site.Map {
 			p, front := read(f)
 			pages, entries = append(pages, p), append(entries, site.Entry{Path: p.Path, Front: front})
 		}
-		s.shown = s.Generator.Map()
+		s.shown = links.NewMap(&s.Generator)
 		for i, d := range s.Generator.Decide(entries, s.now) {
 			s.shown.Add(pages[i], d.State.IsPage())
 		}

@@ -16,7 +16,7 @@ import (
 type linkTree struct {
 	*Update
 	ctx    context.Context
-	pages  *site.Map
+	pages  *links.Map
 	byPath map[string]*page.Record
 	names  map[string][]string // files by their names
 	parsed map[string]*markup.Page
@@ -28,7 +28,7 @@ const mostParsed = 500
 
 // deadLinks are the links of public pages that lead nowhere.
 func (u *Update) deadLinks(ctx context.Context) (out []DeadLink) {
-	t := &linkTree{Update: u, ctx: ctx, pages: u.where.Map(), byPath: make(map[string]*page.Record, len(u.records)),
+	t := &linkTree{Update: u, ctx: ctx, pages: links.NewMap(&u.where), byPath: make(map[string]*page.Record, len(u.records)),
 		names: make(map[string][]string), parsed: make(map[string]*markup.Page), marked: make(map[*markup.Page]map[string]bool)}
 	for _, r := range u.records {
 		d, ok := u.decided[r.Path]

@@ -61,7 +61,7 @@ func (u *Update) expand(ctx context.Context) error {
 			now.Kind = page.KindPage // until it is decided
 			src := page.Read(&now, text.Content)
 			if text.Unopened {
-				now.Front.Problem = "it does not begin with ---"
+				now.Front.Problem = "it does not stand first, between two lines of ---"
 			}
 			mu.Lock()
 			defer mu.Unlock()

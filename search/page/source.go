@@ -261,12 +261,12 @@ func linkTarget(from, to string) (string, bool) {
 
 // readFront takes from the front matter what bears on finding the page. Names differ between site generators.
 func readFront(r *Record, src *Source, front map[string]any) {
-	text := func(keys ...string) string { return site.FrontText(front, keys...) }
-	list := func(keys ...string) []string { return site.FrontList(front, keys...) }
+	text := func(keys ...string) string { return markup.FrontText(front, keys...) }
+	list := func(keys ...string) []string { return markup.FrontList(front, keys...) }
 	r.Title = text("title")
 	r.Description = text("description", "summary")
 	if hero, ok := front["hero"].(map[string]any); ok && r.Description == "" { // of a front page of VitePress or Starlight
-		r.Description = site.FrontText(hero, "tagline", "text")
+		r.Description = markup.FrontText(hero, "tagline", "text")
 	}
 	r.Keywords = list("keywords")
 	for _, name := range []string{text("sidebarTitle"), text("sidebar_label"), text("linkTitle"), text("openapi"),

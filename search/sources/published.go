@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -259,20 +260,28 @@ func (s *Reader) match(p, web api.Project, commit, own string, files []*page.Rec
 				Text: textOf(ctx, tree, f.Path)})
 		}
 	}
-	var sources []published.File
 	if len(files) > 0 {
 		if tree, err = s.Repositories.Tree(ctx, p, own); err != nil {
 			return published.Map{}, err
 		}
 	}
-	for _, r := range files {
-		if r.File != "" {
-			continue // an operation of an API
-		}
-		sources = append(sources, published.File{Path: r.Path, URL: r.URL(address, ""), Hidden: r.Hidden,
-			Text: textOf(ctx, tree, path.Join(p.DocsDir, r.Path))})
-	}
+	sources := filesOf(files, address, func(file string) func() []byte { return textOf(ctx, tree, path.Join(p.DocsDir, file)) })
 	return published.Match(pages, sources, p.DocsDir), ctx.Err()
+}
+
+// filesOf are the files that pages are made of. Where a site begins it shows the first page of its navigation, if no file is
+// the page there.
+func filesOf(files []*page.Record, address string, text func(file string) func() []byte) (out []published.File) {
+	at := slices.IndexFunc(files, func(r *page.Record) bool { return r.File == "" && r.Order == 1 })
+	if at >= 0 && !slices.ContainsFunc(files, func(r *page.Record) bool { return published.Key(r.URL("", "")) == "" }) {
+		out = append(out, published.File{Path: files[at].Path, URL: address + "/", Hidden: files[at].Hidden})
+	}
+	for _, r := range files {
+		if r.File == "" { // no operation of an API
+			out = append(out, published.File{Path: r.Path, URL: r.URL(address, ""), Hidden: r.Hidden, Text: text(r.Path)})
+		}
+	}
+	return out
 }
 
 func textOf(ctx context.Context, tree *forge.Tree, name string) func() []byte {

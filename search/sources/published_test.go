@@ -52,6 +52,35 @@ func TestWhatReadersAreAnsweredFromIsDecided(t *testing.T) {
 	}
 }
 
+// mdBook shows its first chapter where the book begins too: that page is of the chapter's file, and no address differs.
+func TestWhereASiteBeginsIsItsFirstPage(t *testing.T) {
+	t.Parallel()
+	const at = "https://book.acme.dev"
+	chapters := []*page.Record{{Path: "one.md", Shown: "one.html", Order: 1}, {Path: "two.md", Shown: "two.html", Order: 2}}
+	home := &page.Record{Path: "index.md", Shown: "index.html", Order: 2}
+	for _, files := range [][]*page.Record{chapters, append(slices.Clone(chapters), home)} {
+		var pages []published.Page
+		var shown []published.Shown
+		for _, name := range []string{"index", "one", "two"} {
+			pages = append(pages, published.Page{Path: name + ".md", URL: at + "/" + strings.Replace(name+".html", "index.html", "", 1)})
+		}
+		for _, r := range files {
+			shown = append(shown, published.Shown{Path: r.Path, URL: r.URL(at, "")})
+		}
+		m := published.Match(pages, filesOf(files, at, func(string) func() []byte { return nil }), "")
+		want := "one.md"
+		if len(files) > 2 {
+			want = "index.md"
+		}
+		if row, _ := m.Of("index.md"); row.File != want {
+			t.Errorf("the start is of %q, not %s", row.File, want)
+		}
+		if c := published.Compare(&m, nil, shown, nil, "", nil); len(c.Addresses) > 0 || c.Mapped != len(files) || len(c.Made) > 0 {
+			t.Errorf("%+v", c)
+		}
+	}
+}
+
 // A change of every page is told by some of them, and changes that no page tells are given up.
 func TestTheLookForAChangeOnASiteIsBounded(t *testing.T) {
 	t.Parallel()

@@ -28,6 +28,7 @@ type Rule struct {
 	unnamed bool
 	// hyphens of prose are dashes before a slug is made
 	typeset bool
+	slugged bool // of explicit ids slugs are made too
 	// what pages make of a slug that is unique; nil if that is it
 	shown func(slug string) string
 }
@@ -36,6 +37,7 @@ type Rule struct {
 type Settings struct {
 	HugoType string // Hugo's autoHeadingIDType
 	KeepCase bool   // Docusaurus's maintainCase
+	Slugged  bool   // Nextra makes slugs of explicit ids
 	Untyped  bool   // Hugo's typographer or Astro's smartypants is off
 	Toc      Toc
 }
@@ -44,6 +46,10 @@ type Settings struct {
 func Of(kind api.SiteKind, s Settings) Rule {
 	rule := Rule{Name: "github", slug: markup.Slug, again: numbered1}
 	switch kind {
+	case api.SiteNext:
+		if s.Slugged {
+			rule.Name, rule.slugged = "nextra", true
+		}
 	case api.SiteDocusaurus:
 		if s.KeepCase {
 			rule.Name, rule.slug = "github, case kept", markup.SlugInCase
@@ -89,8 +95,11 @@ func (r Rule) anchors(headings []markup.Heading) (out []string, a *anchors) {
 	counts := make(map[string]int)
 	for i, h := range headings {
 		anchor := h.Anchor
-		if !h.Custom {
+		if !h.Custom || r.slugged {
 			text := h.Text
+			if h.Custom {
+				text = h.Anchor
+			}
 			if r.typeset && h.Typeset != "" {
 				text = h.Typeset
 			}
@@ -199,7 +208,7 @@ func hugoSlug(kind, text string) string {
 		}
 	} else {
 		if kind == "github-ascii" {
-			text = withoutAccents(text)
+			text = WithoutAccents(text)
 		}
 		for _, r := range strings.TrimSpace(text) {
 			switch {
@@ -217,7 +226,8 @@ func hugoSlug(kind, text string) string {
 	return b.String()
 }
 
-func withoutAccents(text string) string {
+// WithoutAccents is a text without the marks of its letters.
+func WithoutAccents(text string) string {
 	var b strings.Builder
 	for _, r := range norm.NFD.String(text) {
 		if !unicode.Is(unicode.Mn, r) {

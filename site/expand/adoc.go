@@ -25,7 +25,11 @@ func (x *expander) adoc(file string, content []byte) text {
 		switch v.(type) {
 		case string, bool, int, int64, uint64, float64:
 			if v != false {
-				r.attributes[strings.ToLower(key)] = strings.TrimSuffix(fmt.Sprint(v), "@")
+				value, soft := strings.CutSuffix(fmt.Sprint(v), "@")
+				r.attributes[strings.ToLower(key)] = value
+				if !soft {
+					r.locked = append(r.locked, strings.ToLower(key))
+				}
 			}
 		}
 	}
@@ -164,7 +168,7 @@ func (r *preprocessor) line(line string) (string, bool) {
 		if r.entry(m); m[2] == "leveloffset" {
 			r.offset = number(strings.TrimPrefix(strings.TrimSpace(m[4]), "+"))
 		}
-		return line, m[2] == "idprefix" || m[2] == "idseparator"
+		return line, (m[2] == "idprefix" || m[2] == "idseparator") && !slices.Contains(r.locked, m[2])
 	}
 	if r.offset > 0 && adocSection.MatchString(line) {
 		line = strings.Repeat(line[:1], r.offset) + line
@@ -175,6 +179,9 @@ func (r *preprocessor) line(line string) (string, bool) {
 // entry sets an attribute.
 func (r *plainReader) entry(m []string) {
 	name := strings.ToLower(m[2])
+	if slices.Contains(r.locked, name) {
+		return
+	}
 	if m[1] != "" || m[3] != "" {
 		delete(r.attributes, name)
 		return

@@ -34,10 +34,12 @@ func init() { // since what they make may hold others
 		{[]api.SiteKind{api.SiteMdBook}, regexp.MustCompile(`\\?\{\{\s*#(\w+)\s+([^\s{}]+)[^{}]*\}\}`), mdBookInclude, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]+["']([^"'\n]+)["'][ \t]*$`), snippet, false},
 		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*)-+8<-+[ \t]*\n((?:[^\n]*\n)*?)[ \t]*-+8<-+[ \t]*$`), snippets, false},
+		{mkDocs, regexp.MustCompile(`(?m)^([ \t]*);(;*-+8<-+[^\n]*)$`), unescaped, false},
 		{mkDocs, regexp.MustCompile(`\{%-?\s*include(?:-markdown)?\s+["']([^"']+)["']((?s:[^%]*?))-?%\}`), includeMarkdown, false},
 		{mkDocs, regexp.MustCompile(`\{!>?\s*([^\s{}!]+)[^{}]*!\}`), includeMarkdown, false},
 		{vitePress, regexp.MustCompile(`(?m)^\[\[toc\]\][ \t]*$`), nothing, true},
 		{vitePress, regexp.MustCompile(`[ \t]*(?://|#|--|/\*|<!--)[ \t]*\[!code [^\]\n]*\](?:[ \t]*(?:\*/|-->))?`), nothing, false},
+		{mkDocs, tightHeading, spaced, true},
 		{mkDocs, regexp.MustCompile(`(?m)^\[TOC\][ \t]*$`), nothing, true},
 		{mkDocs, regexp.MustCompile(`:(?:material|fontawesome|octicons|simple)-([a-z0-9-]+):(?:\{[^}\n]*\})?`), icon, true},
 		{mkDocs, regexp.MustCompile(`\[([^\]\[\n]+)\]\[(?:[A-Za-z_]\w*(?:\.\w+)+)?\]`), autoref, true},
@@ -46,17 +48,29 @@ func init() { // since what they make may hold others
 		{[]api.SiteKind{api.SiteHugo}, regexp.MustCompile(`\{\{[<%]\s*figure\s+([^<>%]*?)\s*/?[>%]\}\}`), figure, false},
 		{[]api.SiteKind{api.SiteGitBook}, regexp.MustCompile(`(?m)^[ \t]*\{%\s*(tab|embed|content-ref|step|code)\b([^%]*)%\}[ \t]*$`), gitBookTag, false},
 		{jekyll, regexp.MustCompile(`(?m)^(#{1,6}[ \t][^\n]*?)[ \t]*#*[ \t]*\n\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), headingID, true},
+		{jekyll, regexp.MustCompile(`(?m)^([^\n]*\S)[ \t]*\n((?:=+|-+)[ \t]*\n)\{:[^}\n]*?#([\w-]+)[^}\n]*\}[ \t]*$`), setextID, true},
 		{jekyll, regexp.MustCompile(`(?m)^[ \t]*(?:[*+-]|\d+\.)[ \t][^\n]*\n[ \t]*\{:[ \t]*toc\b[^}\n]*\}[ \t]*$`), nothing, true},
 		{jekyll, regexp.MustCompile(`(?m)^[ \t]*\{:[^}\n]*\}[ \t]*\n?`), nothing, true},
 		{append(jekyll, api.SiteMkDocs), regexp.MustCompile(`(?m)^ {0,3}\*\[[^\]\n]+\]:[^\n]*\n?`), nothing, true}, // what an abbreviation is short for
 		{[]api.SiteKind{api.SiteWiki}, regexp.MustCompile(`\[\[([^\]\[\n|]+)(?:\|([^\]\[\n]+))?\]\]`), wikiLink, false},
-		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default\(?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value, false},
+		{nil, regexp.MustCompile(`\{\{-?\s*([A-Za-z_$][\w.$-]*)\s*(?:\|\s*default[(:]?\s*["']([^"']*)["']\)?\s*)?-?\}\}`), value, false},
 	}
 }
 
 // headingID puts the id that kramdown has below a heading into it.
 func headingID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1] + " {#" + m[2] + "}"), true
+}
+
+// tightHeading is a heading without a blank behind its signs, which Python-Markdown knows.
+var tightHeading = regexp.MustCompile(`(?m)^(#{1,6})([^#\s!])`)
+
+func spaced(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + " " + m[2]), true
+}
+
+func setextID(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + " {#" + m[3] + "}\n" + m[2]), true
 }
 
 var rawRE = regexp.MustCompile(`(?s)\{%-?\s*raw\s*-?%\}(.*?)\{%-?\s*endraw\s*-?%\}`)
@@ -69,6 +83,11 @@ func asWritten(_ *expander, _ string, m []string, _ map[string]any) (text, bool)
 // literal is what stands between Liquid's tags raw and endraw.
 func literal(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
 	return text(m[1]), true
+}
+
+// unescaped is a directive that is shown, not followed.
+func unescaped(_ *expander, _ string, m []string, _ map[string]any) (text, bool) {
+	return text(m[1] + m[2]), true
 }
 
 // icon is what an icon of Material for MkDocs tells without its picture.
@@ -257,7 +276,9 @@ func vitePressInclude(x *expander, file string, m []string, props map[string]any
 	if m[4] == "" {
 		to = number(m[3])
 	}
-	content = content[markup.ReadFront("x.md", content).Span.End:]
+	if m[2] == "" && m[3]+m[4]+m[5] == "" { // lines are counted in the whole file
+		content = content[markup.ReadFront("x.md", content).Span.End:]
+	}
 	content, ok := part(content, strings.TrimPrefix(m[2], "#"), number(m[3]), to)
 	if !ok {
 		return nil, false
@@ -332,25 +353,29 @@ func mdBookInclude(x *expander, file string, m []string, _ map[string]any) (text
 	return content, x.admits(content)
 }
 
-var snippetLines = regexp.MustCompile(`:(\d*)(?::(\d*))?$`)
+var snippetLines = regexp.MustCompile(`:(\d*(?::\d*)?(?:,\d*:?\d*)*)$`)
 
 func snippet(x *expander, file string, m []string, _ map[string]any) (text, bool) {
-	name, section, from, to := m[2], "", 0, 0
+	name, section, ranges := m[2], "", ""
 	if strings.Contains(name, "://") {
 		return nil, false
 	}
 	if at := snippetLines.FindStringSubmatch(name); at != nil {
-		name = strings.TrimSuffix(name, at[0])
-		from, to = number(at[1]), number(at[2])
+		name, ranges = strings.TrimSuffix(name, at[0]), at[1]
 	} else if stem, of, ok := strings.Cut(name, ":"); ok {
 		name, section = stem, of
 	}
 	name, content := x.find(x.snippetPaths(name)...)
-	content, ok := part(content, section, from, to)
-	if name == "" || !ok {
-		return nil, false
+	var cut []byte
+	for lines := range strings.SplitSeq(ranges, ",") {
+		from, to, _ := strings.Cut(lines, ":")
+		of, ok := part(content, section, number(from), number(to))
+		if name == "" || !ok || !x.gives(len(of)) {
+			return nil, false
+		}
+		cut = append(cut, of...)
 	}
-	made, ok := x.include(name, bytes.TrimRight(content, "\n"), nil, "")
+	made, ok := x.include(name, bytes.TrimRight(cut, "\n"), nil, "")
 	out := text(m[1])
 	out = append(out, made.indented(m[1])...)
 	return out, ok

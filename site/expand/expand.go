@@ -5,6 +5,7 @@ package expand
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
 	"path"
 	"regexp"
@@ -41,7 +42,7 @@ type Text struct {
 	Content []byte
 	Files   []string // that were looked for, each once
 	Left    []string // what could not be expanded, as it is written
-	// the page's front matter has no line that opens it
+	// the page's front matter has no line that opens or closes it, or does not stand first
 	Unopened bool
 }
 
@@ -55,28 +56,78 @@ func Markup(name string) bool {
 }
 
 var signs = [][]byte{[]byte("{{"), []byte("{%"), []byte("{!"), []byte("8<-"), []byte("@include"), []byte("<<<"), []byte("\n{:"),
-	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
+	[]byte("{:"), []byte("[["), []byte("<Snippet"), []byte("<Markdown"), []byte("<Code "), []byte("<h1 "), []byte("<h2 "), []byte("<h3 "), []byte("<h4 "), []byte("*["), []byte("[!code"), []byte("[TOC]")}
 
 // Concerns reports whether a file may be other than it is written.
 func Concerns(rules *Rules, name string, content []byte) bool {
 	if Markup(name) || rules.Kind == api.SiteSphinx || slices.ContainsFunc(signs, func(sign []byte) bool { return bytes.Contains(content, sign) }) {
 		return true
 	}
-	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || unopened.Match(content)
+	if rules.Kind == api.SiteMkDocs && tightHeading.Match(content) {
+		return true
+	}
+	return rules.Autorefs && bytes.Contains(content, []byte("][")) || isMDX(name, rules.Kind) && modules.Match(content) || oddFront(content)
 }
 
-// unopened is front matter without the line that opens it.
-var unopened = regexp.MustCompile(`\A(?:\xEF\xBB\xBF)?(?:[A-Za-z_][\w-]*:(?:[ \t].*)?\r?\n)+---[ \t]*\r?\n`)
+// Front matter that is other than between two lines of hyphens or plus signs: without the line that opens it, without the one
+// that closes it or behind blank lines, of a language that is named, or in JSON.
+var (
+	unopened = regexp.MustCompile(`\A(?:\xEF\xBB\xBF)?(?:[A-Za-z_][\w-]*:(?:[ \t].*)?\r?\n)+---[ \t]*\r?\n`)
+	fronted  = regexp.MustCompile(`\A(?:\xEF\xBB\xBF)?(?:\{\s*\n\s*"|\s*\n---[ \t]*\r?\n[A-Za-z_][\w-]*:|---(?:yaml|toml|json)[ \t]*\r?\n)`)
+	tagged   = regexp.MustCompile(`\A---(yaml|toml|json)[ \t]*\r?\n((?s:.*?)\n)---[ \t]*(?:\r?\n|\z)`)
+	unclosed = regexp.MustCompile(`\A---[ \t]*\r?\n(?:[A-Za-z_][\w-]*:(?:[ \t].*)?\r?\n|[ \t]+\S.*\n|- .*\n)+`)
+	closing  = regexp.MustCompile(`(?m)^(?:---|\.\.\.)[ \t]*\r?$`)
+)
+
+// oddFront reports whether a page has such front matter.
+func oddFront(content []byte) bool {
+	return unopened.Match(content) || fronted.Match(content) || unclosed.Match(content) && closing.FindIndex(content[3:]) == nil
+}
+
+// opened is a page with its front matter between two lines, and whether that was broken.
+func opened(content []byte) (out []byte, broken bool) {
+	if unopened.Match(content) {
+		return append([]byte("---\n"), content...), true
+	}
+	if !oddFront(content) {
+		return content, false
+	}
+	content = bytes.TrimPrefix(content, []byte("\xEF\xBB\xBF"))
+	between := func(line string, front, body []byte) []byte {
+		return slices.Concat([]byte(line+"\n"), bytes.TrimSpace(front), []byte("\n"+line+"\n"), body)
+	}
+	if m := tagged.FindSubmatchIndex(content); m != nil {
+		line := "---"
+		if string(content[m[2]:m[3]]) == "toml" {
+			line = "+++"
+		}
+		return between(line, content[m[4]:m[5]], content[m[1]:]), false
+	}
+	if content[0] == '{' {
+		var front bytes.Buffer
+		d := json.NewDecoder(bytes.NewReader(content))
+		var of json.RawMessage
+		if d.Decode(&of) != nil || json.Compact(&front, of) != nil {
+			return content, false
+		}
+		return between("---", front.Bytes(), content[d.InputOffset():]), false
+	}
+	late := bytes.TrimLeft(content, " \t\r\n")
+	if m := unclosed.Find(late); m != nil && closing.FindIndex(late[3:]) == nil {
+		return between("---", m[3:], late[len(m):]), true
+	}
+	return late, len(late) < len(content)
+}
 
 // Page expands a page. read reads a file by its path.
 func Page(rules *Rules, file string, content []byte, read func(string) ([]byte, error)) Text {
 	x := &expander{Rules: rules, read: read}
-	open := !Markup(file) && unopened.Match(content)
-	if open {
-		content = append([]byte("---\n"), content...)
+	broken := false
+	if !Markup(file) {
+		content, broken = opened(content)
 	}
 	made := x.file(file, content, nil, "")
-	return Text{Content: made, Files: x.files, Left: x.left, Unopened: open}
+	return Text{Content: made, Files: x.files, Left: x.left, Unopened: broken}
 }
 
 type expander struct {

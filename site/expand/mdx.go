@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"docent/api"
 	"docent/site/markup"
 	"docent/site/script"
 )
@@ -27,6 +28,7 @@ type module struct {
 	components map[string]string // files whose text a component shows
 	raw        map[string]string // files whose bytes a name holds
 	local      map[string]bool   // all names
+	own        map[string]bool   // of these, what the repository defines
 	values     map[string]any
 }
 
@@ -88,13 +90,13 @@ func (m *module) expressions(p *markup.Page) (out []markup.Span) {
 
 // module reads what a file imports and exports.
 func (x *expander) module(file string, p *markup.Page) *module {
-	m := &module{components: map[string]string{}, raw: map[string]string{}, local: map[string]bool{}}
+	m := &module{components: map[string]string{}, raw: map[string]string{}, local: map[string]bool{}, own: map[string]bool{}}
 	code := moduleCode(p)
 	if len(code) == 0 {
 		return m
 	}
 	for _, found := range defined.FindAllSubmatch(code, -1) {
-		m.local[string(found[1])] = true
+		m.local[string(found[1])], m.own[string(found[1])] = true, true
 	}
 	var kept bytes.Buffer // imports of programs, by their paths from the root
 	at := 0
@@ -109,7 +111,7 @@ func (x *expander) module(file string, p *markup.Page) *module {
 		target := bare
 		names := bindings(clause)
 		for _, local := range names {
-			m.local[local] = true
+			m.local[local], m.own[local] = true, strings.IndexByte("./@~", bare[0]) >= 0 && (bare[0] != '@' || strings.HasPrefix(bare, "@/") || strings.HasPrefix(bare, "@site/"))
 		}
 		switch ext := strings.ToLower(path.Ext(bare)); {
 		case isRaw, ext == ".md" || ext == ".mdx":
@@ -221,29 +223,40 @@ func (m *module) expression(x *expander, code string, props map[string]any, chil
 // shows are the attributes that readers see something of.
 var shows = []string{"title", "label", "description", "text", "heading", "summary", "name", "alt", "caption", "src", "href", "url", "icon"}
 
+// shown is the file that a component shows.
+func (m *module) shown(x *expander, p *markup.Page, t *markup.Tag) (file string, ok bool) {
+	if file, ok = m.components[t.Name]; ok {
+		return file, true
+	}
+	fern := x.Kind == api.SiteFern && (t.Name == "Markdown" || t.Name == "Code")
+	for _, a := range t.Attrs {
+		switch of := string(p.Src[a.Value.Start:a.Value.End]); {
+		case t.Name == "Snippet" && a.Name == "file":
+			file, _ = x.find(path.Join(x.Root, "snippets", of), path.Join(x.Root, "_snippets", of))
+		case fern && a.Name == "src":
+			file, _ = x.find(x.beside(x.stack[len(x.stack)-1], of)...)
+		}
+	}
+	return file, file != ""
+}
+
 // tag replaces a component that shows a file, and drops one that only a program shows.
 func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (edit, bool) {
 	t := &p.Tags[i]
+	drops := func(t *markup.Tag) bool {
+		return (t.Self && m.local[t.Name] || m.own[t.Name] && m.components[t.Name] == "") &&
+			!slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return slices.Contains(shows, a.Name) })
+	}
 	if t.Close {
-		return edit{}, false
+		return edit{t.Span.Start, t.Span.End, nil}, t.Partner >= 0 && drops(&p.Tags[t.Partner])
 	}
 	end, inner := t.Span.End, ""
 	if t.Partner > i {
 		end, inner = p.Tags[t.Partner].Span.End, string(p.Src[t.Span.End:p.Tags[t.Partner].Span.Start])
 	}
-	file, ok := m.components[t.Name]
-	if !ok && t.Name == "Snippet" {
-		for _, a := range t.Attrs {
-			if a.Name == "file" {
-				of := string(p.Src[a.Value.Start:a.Value.End])
-				file, _ = x.find(path.Join(x.Root, "snippets", of), path.Join(x.Root, "_snippets", of))
-				ok = file != ""
-			}
-		}
-	}
+	file, ok := m.shown(x, p, t)
 	if !ok {
-		drop := t.Self && m.local[t.Name] && !slices.ContainsFunc(t.Attrs, func(a markup.Attr) bool { return slices.Contains(shows, a.Name) })
-		return edit{t.Span.Start, t.Span.End, nil}, drop
+		return edit{t.Span.Start, t.Span.End, nil}, drops(t)
 	}
 	given := map[string]any{}
 	for _, a := range t.Attrs {
@@ -260,7 +273,12 @@ func (m *module) tag(x *expander, p *markup.Page, i int, props map[string]any) (
 		}
 	}
 	raw, err := x.load(file)
-	made, ok := x.include(file, bytes.TrimSpace(raw), given, inner)
+	var made text
+	if x.Kind == api.SiteFern && t.Name == "Code" {
+		made, ok = x.code(file, raw, true)
+	} else {
+		made, ok = x.include(file, bytes.TrimSpace(raw), given, inner)
+	}
 	if err != nil || !ok {
 		x.lose(string(p.Src[t.Span.Start:t.Span.End]))
 		return edit{t.Span.Start, end, nil}, true

@@ -20,6 +20,7 @@ type plainReader struct {
 	urls       map[string]string // of named targets
 	titles     map[string]string // of sections that have labels
 	attributes map[string]string // of AsciiDoc
+	locked     []string          // of these, what no page changes
 	depth      int               // of values that hold each other
 
 	headings int             // that were written

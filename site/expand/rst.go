@@ -120,6 +120,9 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 	if end := opts["end-before"]; end != "" {
 		raw, _, _ = bytes.Cut(raw, []byte(end))
 	}
+	if name := opts["pyobject"]; name != "" {
+		raw = pythonObject(raw, name)
+	}
 	from, to := number(opts["start-line"])+1, number(opts["end-line"])
 	if ranges := opts["lines"]; ranges != "" {
 		first, last, ranged := strings.Cut(strings.SplitN(ranges, ",", 2)[0], "-")
@@ -156,6 +159,37 @@ func (r *plainReader) included(file, name, argument string, opts map[string]stri
 		out = append(out, line)
 	}
 	return out
+}
+
+// pythonObject is the part of a program in Python that defines an object; all of it if there is none of this name.
+func pythonObject(src []byte, name string) []byte {
+	of := src
+	for part := range strings.SplitSeq(name, ".") {
+		at := regexp.MustCompile(`(?m)^([ \t]*)(?:async[ \t]+)?(?:def|class)[ \t]+` + regexp.QuoteMeta(part) + `\b`).FindSubmatchIndex(of)
+		if at == nil {
+			return src
+		}
+		of = of[at[0]:]
+		indented := at[3] - at[2]
+		end := nextLine(of, 0)
+		for end < len(of) {
+			line := of[end:nextLine(of, end)]
+			if text := bytes.TrimLeft(line, " \t"); len(bytes.TrimSpace(line)) > 0 && len(line)-len(text) <= indented {
+				break
+			}
+			end = nextLine(of, end)
+		}
+		of = bytes.TrimRight(of[:end], "\n")
+	}
+	return of
+}
+
+// nextLine is where the line behind a place begins.
+func nextLine(src []byte, at int) int {
+	if n := bytes.IndexByte(src[at:], '\n'); n >= 0 {
+		return at + n + 1
+	}
+	return len(src)
 }
 
 // rstText writes a paragraph, or what a marker makes of one.
@@ -198,12 +232,12 @@ func (r *plainReader) item(n *markup.Node, mark, s string) {
 
 var (
 	rstGone = words(`toctree contents index meta sectionauthor moduleauthor codeauthor currentmodule module highlight tabularcolumns role default-role
-		default-domain default-intersphinx sectnum header footer title class rst-class cssclass acks centered plot jupyter-execute program testsetup testcleanup`)
+		default-domain default-intersphinx sectnum header footer title class rst-class cssclass acks plot jupyter-execute program testsetup testcleanup`)
 	rstNotes = map[string]string{"note": "Note", "warning": "Warning", "tip": "Tip", "hint": "Hint", "important": "Important", "caution": "Caution",
 		"danger": "Danger", "error": "Error", "attention": "Attention", "seealso": "See also"}
 	rstVersions = map[string]string{"versionadded": "New in version ", "versionchanged": "Changed in version ", "deprecated": "Deprecated since version ",
 		"versionremoved": "Removed in version "}
-	rstTitled = words("admonition topic sidebar rubric tab tab-item group-tab dropdown card grid-item-card details collapse")
+	rstTitled = words("admonition topic sidebar rubric centered tab tab-item group-tab dropdown card grid-item-card details collapse")
 	rstObject = regexp.MustCompile(`^(?:\w+:)?(?:function|class|method|classmethod|staticmethod|attribute|property|data|exception|decorator|decoratormethod|module|option|cmdoption|envvar|confval|describe|object|macro|type|member|var|struct|enum|enumerator|directive|setting|console_command|http.*|get|post|put|delete|patch)$`)
 )
 
@@ -458,9 +492,12 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 			}
 		}
 		return shown
+	case short == "abbr":
+		shown, _, _ = strings.Cut(shown, " (")
+		return shown
 	case short == "math", short == "sub", short == "sup", short == "emphasis", short == "strong", short == "term", short == "guilabel",
 		short == "menuselection", short == "dfn", short == "title", short == "download", short == "superscript", short == "subscript",
-		short == "index", short == "pep", short == "rfc", short == "abbr":
+		short == "index", short == "pep", short == "rfc":
 		if short == "pep" || short == "rfc" {
 			return strings.ToUpper(short) + " " + shown
 		}
@@ -473,10 +510,11 @@ func (r *plainReader) interpreted(role, s string, reference bool) string {
 }
 
 var (
-	mystLabel  = regexp.MustCompile(`(?m)^\([^()\s]+\)=[ \t]*\n`)
-	mystFence  = regexp.MustCompile("(?m)^([ \t]*)(`{3,}|:{3,})\\{([\\w:-]+)\\}[ \t]*(.*)\n((?s:.*?))^[ \t]*(`{3,}|:{3,})[ \t]*$")
-	mystRole   = regexp.MustCompile("\\{([\\w:.-]+)\\}`([^`\n]+)`")
-	mystOption = regexp.MustCompile(`(?m)\A(?:---\n(?s:.*?)\n---\n|(?::[\w-]+:.*\n)+)`)
+	mystComment = regexp.MustCompile(`(?m)^(?:%|\+\+\+).*\n?`)
+	mystLabel   = regexp.MustCompile(`(?m)^\([^()\s]+\)=[ \t]*\n`)
+	mystFence   = regexp.MustCompile("(?m)^([ \t]*)(`{3,}|:{3,})\\{([\\w:-]+)\\}[ \t]*(.*)\n((?s:.*?))^[ \t]*(`{3,}|:{3,})[ \t]*$")
+	mystRole    = regexp.MustCompile("\\{([\\w:.-]+)\\}`([^`\n]+)`")
+	mystOption  = regexp.MustCompile(`(?m)\A(?:---\n(?s:.*?)\n---\n|(?::[\w-]+:.*\n)+)`)
 )
 
 // myst replaces the directives and roles of MyST in Markdown.
@@ -513,6 +551,14 @@ func (x *expander) myst(file string, of text) text {
 			made = text(content)
 		}
 		edits = append(edits, edit{at[0], at[1], made})
+	}
+	if at := mystComment.FindAllIndex(of, -1); at != nil {
+		inCode := codeOf(of)
+		for _, at := range at {
+			if !inCode[at[0]] {
+				edits = append(edits, edit{at[0], at[1], nil})
+			}
+		}
 	}
 	for _, at := range mystLabel.FindAllIndex(of, -1) {
 		edits = append(edits, edit{at[0], at[1], nil})

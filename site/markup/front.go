@@ -599,3 +599,44 @@ func FrontLines(text string) map[string]any {
 	}
 	return values
 }
+
+// FrontText is the first of these keys that holds a text or a number.
+func FrontText(values map[string]any, keys ...string) string {
+	for _, k := range keys {
+		switch v := values[k].(type) {
+		case string:
+			if v = strings.TrimSpace(v); v != "" {
+				return v
+			}
+		case int, int64, uint64, float64:
+			return fmt.Sprint(v)
+		}
+	}
+	return ""
+}
+
+// FrontList is the texts of lists, or those that commas separate, under these keys.
+func FrontList(values map[string]any, keys ...string) (out []string) {
+	for _, k := range keys {
+		var list []string
+		switch v := values[k].(type) {
+		case string:
+			list = strings.Split(v, ",")
+		case []any:
+			for _, x := range v {
+				if m, ok := x.(map[string]any); ok { // a tag of Docusaurus: {label, permalink}
+					x = m["label"]
+				}
+				if x != nil {
+					list = append(list, fmt.Sprint(x))
+				}
+			}
+		}
+		for _, text := range list {
+			if text = strings.TrimSpace(text); text != "" {
+				out = append(out, text)
+			}
+		}
+	}
+	return out
+}

@@ -60,7 +60,7 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 	for i, f := range out {
 		left[f] = i
 	}
-	mapped := map[string]bool{}
+	mapped, there := map[string]bool{}, m.there(byPath)
 	for _, row := range m.Rows {
 		file, known := byPath[row.File]
 		why, kept := withheld[row.Page]
@@ -77,6 +77,9 @@ func Compare(m *Map, pages, files []Shown, out []string, docsDir string, withhel
 			continue
 		}
 		first := known && !mapped[row.File]
+		if page, ok := there[row.File]; ok {
+			first = page == row.Page
+		}
 		if mapped[row.File] = true; first && !file.Hidden {
 			c.Mapped++
 		}
@@ -113,6 +116,17 @@ func lacks(has, wants []string) (out []string) {
 			return append(out, "…")
 		}
 		out = append(out, "#"+a)
+	}
+	return out
+}
+
+// there are the pages that stand at the addresses of their files, by the files: what copies one is not it.
+func (m *Map) there(files map[string]Shown) map[string]string {
+	out := map[string]string{}
+	for _, row := range m.Rows {
+		if file, known := files[row.File]; known && Key(row.URL) == Key(file.URL) {
+			out[row.File] = row.Page
+		}
 	}
 	return out
 }

@@ -120,10 +120,14 @@ func (p *reader) value(depth int) any {
 
 // either reads what || and ?? join.
 func (p *reader) either(depth int) any {
+	start := p.at
 	v := p.both(depth)
 	for p.takes("||", "??") {
+		before := p.src[start:p.at]
 		w := p.both(depth)
-		if is, known := truth(v); !known {
+		if _, text := w.(string); text && (strings.Contains(before, "process.env") || strings.Contains(before, "import.meta.env")) {
+			v = w // what is taken from the environment is a text's default
+		} else if is, known := truth(v); !known {
 			v = p.of.one(v, w)
 		} else if !is {
 			v = w

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
+
 	"docent/api"
 	"docent/bench/corpora"
 	"docent/internal/testing/need"
@@ -121,6 +123,64 @@ var sourceCases = []sourceCase{
 	{dir: "C50-mdx-export", raw: `mermaid|lantern|return <|\{:js\}|<Demo`, asked: map[string]string{"How many bars has a chart?": "9"}},
 }
 
+// Siblings of the cases, in testdata/siblings.txtar: the same kinds of things with other names, values and layouts.
+var siblingCases = []sourceCase{
+	{dir: "C01-env-types", at: map[string]string{"handbook/retries.md": "https://help.acme.test/manual/retries.html"}, no: []string{"handbook/internal/", "handbook/next.draft.md"},
+		asked: map[string]string{"How often is a failed call repeated?": `\b6\b`}},
+	{dir: "C02-snippet-parts", raw: `--8<--|Zebra|Marmoset|Hyper`, no: []string{"includes/", "docs/_shared/"}, reads: map[string]string{
+		"docs/index.md": `(?s)41 projects.*71 requests.*lantern_depth: 12.*ACME_RELAY`, "docs/steps.md": `(?s)amber button for 9 seconds.*violet lamp`},
+		asked: map[string]string{"How many projects may a workspace hold?": "41", "For how long do I press the amber button?": "9 seconds"}},
+	{dir: "C03-monorepo-wildcard", at: map[string]string{"services/billing/docs/invoices.md": "https://docs.acme.test/svc/Billing_API/invoices/",
+		"services/mail/pages/letters.md": "https://docs.acme.test/mail-letters/letters/", "extra/more.md": "https://docs.acme.test/extra/more/"},
+		asked: map[string]string{"When is an invoice sent?": "4th", "How heavy is a letter?": "21 grams"}},
+	{dir: "C08-front-kinds", titles: map[string]string{"docs/a.md": "Rates", "docs/e.md": "Json page", "docs/f.md": "Blank line first", "docs/i.md": "Folded over two lines", "docs/j.md": "@Handles and"},
+		raw: `(?m)^title\b|^---$|^weight|^\+\+\+|"title"|^tags`, warned: `docs/a\.md`, asked: map[string]string{
+			"How long does a rate last?": "23 days", "How many beds has the lodge?": "24", "How many bulbs has the lamp?": "25", "How many rakes has the shed?": "26", "How many doors has the barn?": "27",
+			"How many stones has the well?": "28", "How many sails has the mill?": "29", "How many posts has the quay?": "31", "How many beds has the inn?": "32", "How many cranes has the dock?": "33"}},
+	{dir: "C11-values", raw: `import |export |\{\{|Zebra|\{name\}|\{count\}|\{plans|<Banner|<h3`, reads: map[string]string{
+		"index.mdx":    `(?s)Marmots are welcome.*Acme Cloud holds 512 parcels\..*310 seats and 11 crates.*Dear Ada, you have 4 kites.*https://docs\.acme\.test/images/logo\.png.*https://docs\.acme\.test/images/other\.png`,
+		"deep/use.mdx": `\(https://docs\.acme\.test/?\).*\(https://docs\.acme\.test/?#x\)`},
+		found: map[string]string{"Which number has the socket?": "deep/use.mdx#ports"}},
+	{dir: "C12-names", found: map[string]string{"__init__": "api.md#__init__", "Vec::push": "api.md", "$scope.$watch": "api.md", "std::collections::HashMap": "api.md", "--no-color": "cli.md", "-Xmx": "cli.md",
+		"acme_db.*": "cli.md", "@acme/core": "cli.md", "ACME_HTTP2_MAX_STREAMS": "env.md", "http2.max-streams": "env.md", "E0308": "env.md", "F#": "env.md", "node.js": "env.md", "max_streams": "env.md"}},
+	{dir: "C13-scripts", found: map[string]string{"데이터베이스 설치": "ko/install.md", "환경 변수": "ko/install.md", "백업은 언제 시작됩니까?": "ko/backup.md", "การสำรองข้อมูล": "th/install.md", "พอร์ต": "th/ports.md",
+		"データベースをインストールする": "ja/install.md", "環境変数": "ja/install.md", "プロキシサーバー": "ja/proxy.md"}},
+	{dir: "C14-calendar", asked: map[string]string{"What is the latest version?": `2024\.10`, "What is the newest release?": `2024\.10`}},
+	{dir: "C14-numbers", asked: map[string]string{"What is the latest version?": `2\.10\.0`, "Which version is current?": `2\.10\.0`}},
+	{dir: "C15-tabs-hidden", at: map[string]string{"start.mdx": "https://acme.test/docs/start"}, unsaid: []string{"more/secret.mdx", "shown.mdx", "noindex.mdx"},
+		asked: map[string]string{"How long does a start take?": "34 seconds", "How many strings has a kite?": "35"}},
+	{dir: "C19-drafts", at: map[string]string{"text/preface.md": "https://books.acme.test/guide/preface.html", "text/first/index.md": "https://books.acme.test/guide/first/index.html",
+		"text/two words.md": "https://books.acme.test/guide/two%20words.html", "text/misc/contributors.md": "https://books.acme.test/guide/misc/contributors.html"}, no: []string{"text/loose.md", "parts/", "text/SUMMARY.md"},
+		raw: `#title|toc -->|ANCHOR|Zebra|#playground|#rustdoc`, reads: map[string]string{"text/first/index.md": `(?s)38 pears.*37 apples.*\{\{#include escaped\.md\}\}.*fn body\(\) \{ lantern\(\); \}.*use acme::core;`},
+		asked: map[string]string{"How many changes did Ada make?": "36"}},
+	{dir: "C20-blocks", at: map[string]string{"handbook/START.md": "/", "handbook/guides/README.md": "/guides", "handbook/guides/set-up.md": "/guides/set-up"}, no: []string{"handbook/nav/TOC.md", "handbook/.gitbook/"}, unsaid: []string{"handbook/guides/set-up.md"},
+		raw: `\{%|title="`, reads: map[string]string{"handbook/guides/set-up.md": `(?s)39 MB.*First: mac.*brew install.*Second.*acme\.conf.*depth = 13.*46 hints.*43 nails.*How long does it take\?.*44 minutes.*45 words`}},
+	{dir: "C22-wiki-folders", at: map[string]string{"Home.md": "/Home", "guides/Deep-Page.md": "/Deep-Page"}, no: []string{"_Sidebar.md", "_Header.md", "guides/_Sidebar.md"}, raw: `\[\[`,
+		titles: map[string]string{"guides/Deep-Page.md": "Deep Page", "Setting-Up.md": "Setting Up|The real title"}, reads: map[string]string{"Home.md": `\[Setting-Up\]\(\S*/Setting-Up\).*\[how to\]\(\S*/Setting-Up#[pP]orts\)`}},
+	{dir: "C24-pointers", no: []string{"docs/pic.mdx", "docs/data.ipynb"}, reads: map[string]string{"docs/about.md": "git-lfs"}},
+	{dir: "C42-fern-kebab", at: map[string]string{"fern/pages/home.mdx": "https://www.acme.test/learn/home-page", "fern/pages/oauth.mdx": "https://www.acme.test/learn/guides/o-auth-2-you",
+		"fern/pages/threed.mdx": "https://www.acme.test/learn/guides/its-3-d", "fern/pages/deep.mdx": "https://www.acme.test/learn/guides/down", "fern/pages/own.mdx": "https://www.acme.test/learn/own/address",
+		"fern/pages/over.mdx": "https://www.acme.test/learn/overview"}, reads: map[string]string{"fern/pages/threed.mdx": `(?s)52 ropes.*acme\.lantern\(12\)`}, raw: `<Markdown|<Code`},
+	{dir: "C43-zensical-nav", at: map[string]string{"content/use/a.md": "https://acme.test/z/use/a.html", "content/index.md": "https://acme.test/z"}, titles: map[string]string{"content/use/b.md": "B side|Bee"},
+		no: []string{"CHANGELOG.md", "parts/"}, raw: `--8<`, asked: map[string]string{"How many geese has the part?": "54"}},
+	{dir: "C49-fumadocs-folders", at: map[string]string{"content/guides/en/(start)/index.mdx": "/manual", "content/guides/en/(start)/setup.mdx": "/manual/setup", "content/guides/pt-BR/(start)/setup.mdx": "/pt-BR/manual/setup"}},
+	{dir: "C49-fumadocs-plain", at: map[string]string{"content/docs/index.mdx": "/", "content/docs/ui/(layouts)/page.mdx": "/ui/page", "content/blog/first.mdx": "/news/first"}},
+	{dir: "antora-more", at: map[string]string{"docs/core/modules/ROOT/pages/index.adoc": "https://acme.test/core/stable/", "docs/core/modules/ROOT/pages/deep/page.v2.adoc": "https://acme.test/core/stable/deep/page.v2/",
+		"docs/core/modules/ops/pages/run.adoc": "https://acme.test/core/stable/ops/run/", "docs/old/modules/ROOT/pages/index.adoc": "https://acme.test/core/2.9/", "docs/home/modules/about/pages/us.adoc": "https://acme.test/about/us/"},
+		found: map[string]string{"Own id heading": "docs/core/modules/ops/pages/run.adoc#own-id-heading"}},
+	{dir: "docusaurus-more", at: map[string]string{"manual/01-number/02-file.md": "https://docs.acme.test/handbook/edge/01-number/02-file/", "manual/01-number/01-number.md": "https://docs.acme.test/handbook/edge/01-number/",
+		"posts/releases/2024-03-04-second.md": "https://docs.acme.test/news/2024/03/04/releases/second/", "posts/2024-9-1-short.md": "https://docs.acme.test/news/2024/9/1/short/", "src/pages/index.md": "https://docs.acme.test",
+		"team/10-people.md": "https://docs.acme.test/team/people/", "versioned_docs/version-2.0/01-number/02-file.md": "https://docs.acme.test/handbook/2.0/up/here/"}, no: []string{"manual/x.secret.md", "manual/drafts/"}},
+	{dir: "hugo-more", at: map[string]string{"content/guide/Mixed Case.md": "https://acme.test/docs/guide/Mixed-Case.html", "content/guide/über.md": "https://acme.test/docs/guide/uber.html", "content/_index.de.md": "https://acme.test/docs/de/",
+		"content/guide/_index.md": "https://acme.test/docs/guide.html", "content/notes/2024-05-06-note.md": "https://acme.test/docs/n/2024/05/The-note.html"}, reads: map[string]string{"content/_index.md": `Version 3\.2`}, raw: `(?m)^title\b|"weight"`},
+	{dir: "jekyll-more", at: map[string]string{"my_stuff/_recipes/Apple Pie.md": "https://acme.test/food/Apple-Pie.html", "my_stuff/_posts/2024-3-4-Second_Post.md": "https://acme.test/news/2024/3/second-post/",
+		"my_stuff/_posts/2024-04-01-own.md": "https://acme.test/own/slugged/"}, raw: `(?m)^title\b`, reads: map[string]string{"index.md": `(?s)teal.*Box of 42`}, no: []string{"a.secret.md", "internal/", "my_stuff/_people/"}},
+	{dir: "nextra-more", found: map[string]string{"Renew an old key": "src/content/index.mdx#go_to-key"}},
+	{dir: "sphinx-more", at: map[string]string{"source/guide/a.rst": "https://acme.test/docs/guide/a/", "source/notes.md": "https://acme.test/docs/notes/"}, titles: map[string]string{"source/notes.md": "Notes on Acme Parcels"},
+		no: []string{"source/secret.md", "source/drafts/", "source/guide/_parts/"}, raw: `a comment|\{\{|number = 9 class|Never shown`, reads: map[string]string{"source/guide/a.rst": "The shared words"}},
+	{dir: "C50-exports", raw: `Zebra|marmot|return <|\{:|<Chart|import |export |\{1 \+|\.map`, reads: map[string]string{"chart.mdx": `(?s)acme\.draw\(\).*71 bars.*72 words`}},
+}
+
 // What a small source of each generator holds is found, shown and left out as that generator does.
 func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
 	t.Parallel()
@@ -141,6 +201,42 @@ func TestSourcesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
 		}
 	}
 	t.Logf("%d of %d cases hold", held, len(sourceCases))
+}
+
+func TestSiblingsOfTheCasesAreReadAsTheirGeneratorsPublishThem(t *testing.T) {
+	t.Parallel()
+	a, err := txtar.ParseFile("testdata/siblings.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	trees := map[string]corpora.Tree{}
+	add := func(dir, name string, data []byte) {
+		if trees[dir] == nil {
+			trees[dir] = corpora.Tree{}
+		}
+		trees[dir][name] = data
+	}
+	for _, f := range a.Files {
+		dir, name, _ := strings.Cut(f.Name, "/")
+		add(dir, name, f.Data)
+	}
+	for _, c := range siblingCases {
+		if kind, ok := strings.CutSuffix(c.dir, "-more"); ok { // which its generator builds in tests/sites
+			a, err := txtar.ParseFile("../sites/testdata/" + kind + "-more.txtar")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range a.Files {
+				add(c.dir, f.Name, f.Data)
+			}
+		}
+		if failed := c.fails(t, trees[c.dir]); len(failed) > 0 {
+			t.Errorf("%s: %s", c.dir, strings.Join(failed, "\n\t"))
+		}
+	}
+	if len(trees) != len(siblingCases) {
+		t.Errorf("%d siblings have files, %d have rows", len(trees), len(siblingCases))
+	}
 }
 
 // C28: a page that was deleted is neither found nor listed nor answered, nor quoted again in a conversation that quoted it.

@@ -309,11 +309,13 @@ func compare(published, read map[string]*reading, generated func(at string) bool
 
 func normal(s string) string { return strings.Join(wordsOf(s), " ") }
 
+const tableOfContents = "table of contents"
+
 func (v *verdict) compareHeadings(at string, p, r *reading) {
-	rest := r.headings
+	rest := slices.DeleteFunc(slices.Clone(r.headings), func(h heading) bool { return normal(h.text) == tableOfContents })
 	for _, h := range p.headings {
-		if len(h.anchors) == 0 {
-			continue // no link leads there
+		if len(h.anchors) == 0 || normal(h.text) == tableOfContents {
+			continue // no link leads there, or to what answers nothing and is left out of what is read of a site
 		}
 		v.headings++
 		i := slices.IndexFunc(rest, func(x heading) bool { return normal(x.text) == normal(h.text) })
@@ -327,7 +329,7 @@ func (v *verdict) compareHeadings(at string, p, r *reading) {
 		rest = rest[i+1:]
 	}
 	for _, h := range r.headings {
-		if a := h.anchors[0]; a != "" && !p.ids[a] {
+		if a := h.anchors[0]; a != "" && !p.ids[a] && normal(h.text) != tableOfContents {
 			found := false
 			for _, x := range p.headings {
 				found = found || normal(x.text) == normal(h.text) // it was named above
