@@ -401,6 +401,9 @@ func TestMkDocsNavigationIsEditedByLines(t *testing.T) {
 		strings.Replace(nav, "guides/one.md", "guides/first.md", 1); got != want {
 		t.Errorf("%s", got)
 	}
+	if res := j.must(`create page four.md titled "Four"`); strings.Contains(res.Message, "“”") {
+		t.Errorf("a place without a name: %s", res.Message)
+	}
 }
 
 func TestASiteInAFolderIsEditedAsOneAtTheRoot(t *testing.T) {

@@ -355,6 +355,7 @@ func TestTheFormulaOfAReleaseInstallsIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	from := "https://" + strings.TrimSpace(run(t, command(t, filepath.Join(top, "scripts", "names"), "repository"))) + "/releases/download/"
 	for _, a := range archives {
 		goos, goarch, _ := strings.Cut(a.system, "/")
 		name := fmt.Sprintf("docent_%s_%s_%s.tar.gz", a.version, goos, goarch)
@@ -366,6 +367,8 @@ func TestTheFormulaOfAReleaseInstallsIt(t *testing.T) {
 		at := bytes.Index(formula, []byte("/"+name+`"`))
 		if err != nil || at < 0 || !bytes.Contains(formula[at:min(at+300, len(formula))], []byte(hex.EncodeToString(sum[:]))) {
 			t.Errorf("the formula has no %s, or another sum of it: %v", name, err)
+		} else if line := string(formula[bytes.LastIndexByte(formula[:at], '\n')+1 : at]); !strings.Contains(line, `url "`+from) {
+			t.Errorf("the formula takes %s from elsewhere than %s: %s", name, from, line)
 		}
 	}
 	if ruby, err := exec.LookPath("ruby"); err == nil {

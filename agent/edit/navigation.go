@@ -190,7 +190,7 @@ func (r *Run) ListPage(f, title, group string) error {
 	switch why, refused := say.AsRefusal(err); {
 	case refused && why.Idle && group == "":
 	case err == nil:
-		r.Did("Added it to the navigation under %s", say.Quote(where))
+		r.Did("Added it to the navigation under %s", say.Quote(cmp.Or(where, "the top")))
 	case group != "" || !refused:
 		return err
 	case nav != nil:

@@ -163,7 +163,7 @@ func (a *Server) greet(ctx context.Context, stderr io.Writer) {
 		a.Log.Error("make the link to the console", "error", err)
 		return
 	}
-	fmt.Fprintf(stderr, "There is no project yet. Set one up in the console; this link lets you in once, within an hour\n"+
+	fmt.Fprintf(stderr, "There is no project yet. Set one up in the console; this link signs you in once, within an hour\n"+
 		"(docent console --data %s prints another one):\n\n  %s\n\n"+
 		"Or add one and make its keys by command, while this server runs:\n\n  %s\n\n",
 		a.config.Data, link.URL, strings.Join(next, "\n  "))
