@@ -46,7 +46,7 @@ type Site struct {
 
 	pages  map[string]*markup.Page
 	marked map[*markup.Page]map[string]bool // anchors of pages that import nothing
-	shown  *links.Map                        // where the pages are shown; nil when not looked for yet
+	shown  *links.Map                       // where the pages are shown; nil when not looked for yet
 	seen   int                              // how much of the workspace's log shown knows of
 }
 
