@@ -18,6 +18,9 @@ var (
 	pythonNoise  = regexp.MustCompile(`(?m)#.*$|[\s,\[\]\(\)+]`)
 )
 
+// maxFormatted bounds the bytes of a text that is made of others.
+const maxFormatted = 4096
+
 // Python reads the texts and lists of texts that a program of Python gives to names at its top. A list that holds
 // anything else is in computed. What is taken from the environment is its default.
 func Python(src string) (values map[string]string, lists map[string][]string, computed map[string]bool) {
@@ -28,7 +31,14 @@ func Python(src string) (values map[string]string, lists map[string][]string, co
 	for _, m := range pythonValue.FindAllStringSubmatch(src, -1) {
 		v := cmp.Or(m[2], m[3], m[4], m[5])
 		if before, _, _ := strings.Cut(m[0][strings.IndexByte(m[0], '=')+1:], v); strings.ContainsAny(before, "fF") {
-			v = pythonField.ReplaceAllStringFunc(v, func(field string) string { return cmp.Or(values[field[1:len(field)-1]], field) })
+			left := maxFormatted - len(v) // texts that are made of each other would grow without end
+			v = pythonField.ReplaceAllStringFunc(v, func(field string) string {
+				of := values[field[1:len(field)-1]]
+				if left -= len(of); of == "" || left < 0 {
+					return field
+				}
+				return of
+			})
 		}
 		values[m[1]] = v
 	}
