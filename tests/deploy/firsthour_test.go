@@ -2,13 +2,14 @@ package deploy
 
 import (
 	"encoding/json"
-	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"docent/cmd/docent/config"
+	"docent/internal/testing/freeport"
 	"docent/tests/harness"
 )
 
@@ -33,8 +34,8 @@ func TestAServerWithoutProjectsSaysWhatToDoNext(t *testing.T) {
 	harness.Docent(t, "project", "add", "wiki", "--data", data, "--domain", "wiki.example.com", "--source", source,
 		"--webhook-env", "DOCENT_WIKI_TOKEN")
 	server.Log = new(harness.LockedBuffer)
-	_, port, _ := net.SplitHostPort(server.Listen)
-	server.Listen = ":" + port
+	port := strconv.Itoa(freeport.On(t, "")) // on all addresses: servers of other tests are on some of them
+	server.Listen, server.URL = ":"+port, "http://localhost:"+port
 	server.Start()
 	status := harness.Docent(t, "status", "--data", data)
 	if !strings.Contains(status, "http://localhost:"+port) {

@@ -34,7 +34,7 @@ func OwnAddress(t testing.TB) string {
 	t.Helper()
 	if runtime.GOOS == "linux" {
 		n, pid := servers.Add(1), os.Getpid()
-		own := net.IPv4(127, byte(1+pid%250), byte(1+n/250%250), byte(1+n%250))
+		own := net.IPv4(127, byte(1+pid%250), byte(1+pid/250%250), byte(1+n%250))
 		if listener, err := net.Listen("tcp", net.JoinHostPort(own.String(), fmt.Sprint(10_100+n%10_000))); err == nil {
 			defer listener.Close()
 			return listener.Addr().String()
