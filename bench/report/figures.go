@@ -233,7 +233,7 @@ func (s Suite) nodes() string {
 		return "`make bench` measures it where PostgreSQL is installed; it did not run there for this version.\n"
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "Whole turns of the built-in model, asked by 32 callers of all nodes, with PostgreSQL and the callers on the same machine (%s):\n\n", part.from())
+	fmt.Fprintf(&b, "Whole turns of the built-in model, asked by 32 callers of all nodes. PostgreSQL and the callers were on the same machine. Measured: %s.\n\n", part.from())
 	b.WriteString("| | turns a second | whole answer, p50 / p99 | processor time a turn | of PostgreSQL besides |\n| --- | --- | --- | --- | --- |\n")
 	for _, g := range part.Groups() {
 		fmt.Fprintf(&b, "| %s | %s | %.1f / %.1f ms | %s µs | %s µs |\n", g.Load, thousands(g.mid((*bench.Result).Throughput)),
