@@ -13,6 +13,7 @@ import (
 	"docent/internal/formats"
 	"docent/internal/glob"
 	"docent/site/script"
+	"docent/site/sidebar"
 )
 
 type pluginKind string
@@ -590,7 +591,7 @@ func (s *Site) shownByDocusaurus(r Page, n fileName) string {
 	n.dir = strings.Trim(path.Clean("/"+n.dir), "/")
 	name := n.stem
 	if !at.plugin.exact {
-		n.dir, name = WithoutNumbers(n.dir), withoutNumber(name)
+		n.dir, name = WithoutNumbers(n.dir), sidebar.WithoutNumber(name)
 	}
 	own := n.beside(cmp.Or(r.ID, name))
 	if r.Slug != "" {

@@ -18,6 +18,7 @@ import (
 	"docent/internal/glob"
 	"docent/site/anchor"
 	"docent/site/expand"
+	"docent/site/sidebar"
 )
 
 // A Site is how the generator of a documentation site names its pages. It is recognized by its files, and decides where
@@ -368,23 +369,11 @@ func (s *Site) relative(p string) string {
 	return p
 }
 
-var (
-	numbered  = regexp.MustCompile(`^\d+\s*[-_.]+\s*([^-_.\s].*)$`)
-	notNumber = regexp.MustCompile(`^(\d{2,4}[-_.]\d{2}|\d+[-_.]\d+)`) // dates and versions
-)
-
-func withoutNumber(name string) string {
-	if m := numbered.FindStringSubmatch(name); m != nil && !notNumber.MatchString(name) {
-		return m[1]
-	}
-	return name
-}
-
 // WithoutNumbers takes the numbers by which Docusaurus orders files off every part of a path.
 func WithoutNumbers(p string) string {
 	parts := strings.Split(p, "/")
 	for i := range parts {
-		parts[i] = withoutNumber(parts[i])
+		parts[i] = sidebar.WithoutNumber(parts[i])
 	}
 	return strings.Join(parts, "/")
 }

@@ -18,6 +18,13 @@ func Literal(src string) (value any, rest string) {
 	return written(v), p.src[p.at:]
 }
 
+// Keys are the names of the properties of the object that stands at the beginning of a JavaScript text, in their order.
+func Keys(src string) (keys []string) {
+	p := reader{src: src, of: &module{program: &program{}}, keys: &keys}
+	p.primary(0)
+	return keys
+}
+
 // written is what of a value is written out.
 func written(v any) any {
 	switch v := v.(type) {
@@ -50,6 +57,7 @@ type reader struct {
 	of  *module // what names stand for; nil if nobody asks
 	// how many texts that values are put into stand around it
 	within int
+	keys   *[]string // if somebody asks: those of the outermost object, in their order
 }
 
 // space passes over blanks and comments.
@@ -613,6 +621,9 @@ func (p *reader) entry(out map[string]any, depth int) {
 			p.at++
 		}
 		key = p.src[start:p.at]
+	}
+	if p.keys != nil && depth == 0 && key != "" {
+		*p.keys = append(*p.keys, key)
 	}
 	switch c := p.peek(); {
 	case c == ':':

@@ -2,7 +2,6 @@ package sidebar
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -161,12 +160,10 @@ func readFumadocs(doc map[string]any) (f folder) {
 	return f
 }
 
-var exported = regexp.MustCompile(`(?:export\s+default|module\.exports\s*=|=)\s*\{`)
-
 // readMeta reads what a _meta.js or _meta.json of Nextra writes out, in its order.
 func readMeta(src string) (list []entry) {
 	at := strings.IndexByte(src, '{')
-	if m := exported.FindStringIndex(src); m != nil {
+	if m := sidebarObject.FindStringIndex(src); m != nil {
 		at = m[1] - 1
 	}
 	if at < 0 {
@@ -174,7 +171,7 @@ func readMeta(src string) (list []entry) {
 	}
 	v, _ := script.Literal(src[at:])
 	values, _ := v.(map[string]any)
-	for _, name := range keys(src[at:]) {
+	for _, name := range script.Keys(src[at:]) {
 		e := entry{name: name, title: word(values[name])}
 		if of, ok := values[name].(map[string]any); ok {
 			e.title, e.hidden = word(of["title"]), word(of["display"]) == "hidden"
@@ -184,42 +181,4 @@ func readMeta(src string) (list []entry) {
 		}
 	}
 	return list
-}
-
-var key = regexp.MustCompile("^(?:'([^'\n]*)'|\"([^\"\n]*)\"|([\\w$-]+))\\s*:")
-
-// keys are those of an object as it is written, in their order: what reads it keeps none.
-func keys(src string) (out []string) {
-	depth, start := 0, false // start: a key may stand here
-	for i := 0; i < len(src); i++ {
-		switch c := src[i]; {
-		case strings.HasPrefix(src[i:], "//"):
-			i += strings.IndexByte(src[i:]+"\n", '\n')
-		case strings.HasPrefix(src[i:], "/*"):
-			i += strings.Index(src[i+2:]+"*/", "*/") + 3
-		case c == '{' || c == '[' || c == '(':
-			depth++
-			start = c == '{'
-		case c == '}' || c == ']' || c == ')':
-			if depth--; depth == 0 {
-				return out
-			}
-		case c == ',':
-			start = true
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-		default:
-			if m := key.FindStringSubmatch(src[i:min(len(src), i+maxText)]); m != nil && start && depth == 1 {
-				out = append(out, m[1]+m[2]+m[3])
-				i += len(m[0]) - 1
-			} else if c == '"' || c == '\'' || c == '`' {
-				for i++; i < len(src) && src[i] != c; i++ {
-					if src[i] == '\\' {
-						i++
-					}
-				}
-			}
-			start = false
-		}
-	}
-	return out
 }

@@ -231,12 +231,12 @@ func (t *tree) standsFor(k, n *node) bool {
 		f := t.rules.folders[n.path]
 		switch f.link {
 		case "":
-			plain := withoutNumber(stem)
-			return strings.EqualFold(plain, "index") || strings.EqualFold(plain, "readme") || strings.EqualFold(plain, withoutNumber(n.name))
+			plain := WithoutNumber(stem)
+			return strings.EqualFold(plain, "index") || strings.EqualFold(plain, "readme") || strings.EqualFold(plain, WithoutNumber(n.name))
 		case noPage:
 			return false
 		}
-		return path.Base(f.link) == withoutNumber(stem)
+		return path.Base(f.link) == WithoutNumber(stem)
 	case api.SiteHugo:
 		return stem == "_index" || strings.HasPrefix(stem, "_index.") || stem == "index" || strings.HasPrefix(stem, "index.")
 	}
@@ -246,19 +246,22 @@ func (t *tree) standsFor(k, n *node) bool {
 // unordered is the order of what says none.
 const unordered = 1e308
 
-var numbered = regexp.MustCompile(`^\s*(\d+)\s*[-_.]+\s*([^-_.\s].*)$`)
-var datedOrVersioned = regexp.MustCompile(`^(?:(?:\d{2}|\d{4})[-_.]\d{2}(?:[-_.](?:\d{2}|\d{4}))?.*|\d+[-_.]\d+.*)$`)
+var (
+	numbered  = regexp.MustCompile(`^(\d+)\s*[-_.]+\s*([^-_.\s].*)$`)
+	notNumber = regexp.MustCompile(`^\d+[-_.]\d+`) // dates and versions
+)
 
-// prefix is the number that orders a name of Docusaurus's, and the name without it.
-func prefix(name string) (n, rest string) {
-	if m := numbered.FindStringSubmatch(name); m != nil && !datedOrVersioned.MatchString(name) {
+// Numbered is the number by which Docusaurus orders a file or a folder, and its name without it. number is empty if it has none.
+func Numbered(name string) (number, rest string) {
+	if m := numbered.FindStringSubmatch(name); m != nil && !notNumber.MatchString(name) {
 		return m[1], m[2]
 	}
 	return "", name
 }
 
-func withoutNumber(name string) string {
-	_, rest := prefix(name)
+// WithoutNumber is a name without the number by which Docusaurus orders it.
+func WithoutNumber(name string) string {
+	_, rest := Numbered(name)
 	return rest
 }
 
@@ -271,7 +274,7 @@ func (t *tree) position(n *node) float64 {
 	if n.folder {
 		said = cmp.Or(t.rules.folders[n.path].at, said)
 	}
-	of, _ := prefix(n.stem())
+	of, _ := Numbered(n.stem())
 	for _, text := range []string{said, of} {
 		if at, ok := number(text); ok {
 			return at
@@ -380,7 +383,7 @@ func (t *tree) label(of, n *node) string {
 	name := n.name
 	switch t.rules.kind {
 	case api.SiteDocusaurus:
-		return cmp.Or(t.rules.folders[n.path].label, n.front.Label, n.title, withoutNumber(name))
+		return cmp.Or(t.rules.folders[n.path].label, n.front.Label, n.title, WithoutNumber(name))
 	case api.SiteStarlight:
 		return name
 	case api.SiteNext:
