@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"docent/api"
 )
@@ -75,7 +76,7 @@ func (s *Server) Unknown() error {
 // all of the request is good but its resource.
 func (s *Server) Read(ctx context.Context, query string) (r Request, err error) {
 	q, err := url.ParseQuery(query)
-	if err != nil || len(query) > maxQuery {
+	if err != nil || len(query) > maxQuery || !utf8.ValidString(query) {
 		return r, invalid("query", "is too long or not well formed")
 	}
 	for name, values := range q {
