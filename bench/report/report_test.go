@@ -222,4 +222,11 @@ func TestAReportSaysWhatHasMoved(t *testing.T) {
 	if !strings.Contains(lines, "processor time a part was") || !strings.Contains(lines, "(+100 %)") || strings.Contains(lines, "memory") {
 		t.Errorf("twice the processor time: %q", lines)
 	}
+	if strings.Contains(lines, "two commands") {
+		t.Errorf("one command: %q", lines)
+	}
+	now.Command += " --source another"
+	if lines := now.Moved(before); !strings.Contains(lines[0], "two commands") {
+		t.Errorf("another command: %q", lines)
+	}
 }

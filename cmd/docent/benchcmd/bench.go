@@ -408,8 +408,9 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 		Short: "Show reports that were written with --out, several as one; with --out and --slo too",
 		Args:  cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var all, earlier report.Report
+			var all report.Report
 			var parts []report.Report
+			var moved []string
 			for i, name := range args {
 				one, err := readReport(name)
 				if err != nil {
@@ -420,7 +421,7 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 					if err != nil && !errors.Is(err, fs.ErrNotExist) {
 						return err
 					}
-					earlier.Results = append(earlier.Results, was.Results...)
+					moved = append(moved, one.Moved(was)...)
 				}
 				parts = append(parts, one)
 				if i == 0 {
@@ -449,8 +450,8 @@ func newBenchReportCommand(b *benchRun) *cobra.Command {
 				}
 			}
 			err := b.report(cmd, all, parts...)
-			for _, line := range all.Moved(earlier) {
-				fmt.Fprintln(cmd.OutOrStdout(), "moved", line)
+			for _, line := range moved {
+				fmt.Fprintln(cmd.OutOrStdout(), line)
 			}
 			return err
 		},
