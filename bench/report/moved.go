@@ -7,8 +7,8 @@ import (
 )
 
 // compared are the figures by which a commit is held against one before it.
-var compared = []string{"processor time a request", "processor time a part", "allocations a request", "allocations a part",
-	"memory an open stream", "memory at most", "first event, p99", "whole answer, p99"}
+var compared = []string{"CPU time per request", "CPU time per part", "allocations per request", "allocations per part",
+	"memory per open stream", "peak memory", "first event, p99", "whole answer, p99"}
 
 // moves is from which share on a figure counts as another one.
 const moves = 0.1
@@ -37,7 +37,7 @@ func (r Report) Moved(before Report) (lines []string) {
 		}
 	}
 	if len(lines) > 0 && r.Command != before.Command {
-		lines = slices.Insert(lines, 0, fmt.Sprintf("what follows was measured by two commands: %s; and now: %s", before.Command, r.Command))
+		lines = slices.Insert(lines, 0, fmt.Sprintf("moved (the figures below come from two commands): %s; now: %s", before.Command, r.Command))
 	}
 	return lines
 }
