@@ -42,7 +42,7 @@ func newAdoptCommand(o *cli.Operator) *cobra.Command {
 			return err
 		},
 	}
-	cmd.Flags().BoolVar(&yes, "yes", false, "do it; without this flag nothing is changed")
+	cmd.Flags().BoolVar(&yes, "yes", false, "do it (without this flag, nothing changes)")
 	return cmd
 }
 

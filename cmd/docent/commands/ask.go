@@ -70,14 +70,14 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	flags.StringVar(&project, "project", "", "name of the project, without a key")
 	flags.StringVar(&q.Domain, "domain", cli.EnvOr("DOMAIN", ""), "domain of the project (DOCENT_DOMAIN)")
 	flags.StringVar(&q.Thread, "thread", "", "continue this thread")
-	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, where the project asks for it")
-	flags.StringVar(&q.Caller, "fp", "anonymous", "who asks: anonymous or a user id")
+	flags.StringVar(&q.Key, "thread-key", "", "the thread's secret, if the project requires it")
+	flags.StringVar(&q.Caller, "fp", "anonymous", "who is asking: anonymous, or a user ID")
 	flags.StringVar(&q.Version, "version", "", "answer from this version of the documentation only")
 	flags.StringVar(&q.Language, "language", "", "answer from pages in this language only, such as fr")
 	flags.StringVar(&q.Page, "current-path",
-		"", "the page that the reader is on; its version and language are answered from")
+		"", "page that the reader is on; the answer uses its version and language")
 	flags.BoolVar(&q.Explain, "explain", false, "print each step that led to the answer; needs an admin key")
-	flags.BoolVar(&q.DataStream, "data-stream", false, "read the answer in the deprecated form of version 1 of the API")
+	flags.BoolVar(&q.DataStream, "data-stream", false, "stream the deprecated data form of API version 1")
 	flags.BoolVar(&asJSON, "json", false, "print one JSON object when the answer is complete")
 	return cmd
 }

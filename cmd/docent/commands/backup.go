@@ -17,7 +17,7 @@ import (
 func newBackupCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{
-		Use: "backup DIR", Short: "Back up the data directory; the server may run", Args: cobra.ExactArgs(1),
+		Use: "backup DIR", Short: "Back up the data directory, with the server running or stopped", Args: cobra.ExactArgs(1),
 		Long: "Copy the data directory to a new directory, consistent in itself, while the server runs or not. Everything that was\n" +
 			"acknowledged before the command began is in the copy. Search indexes are left out: they are built again.\n\n" +
 			"To restore, put the copy where the data directory was and start the server.",

@@ -34,7 +34,7 @@ type docsCheck struct {
 func newCheckDocsCommand() *cobra.Command {
 	var c docsCheck
 	cmd := &cobra.Command{
-		Use: "check-docs", Short: "Name the pages that a code change concerns, in any CI", Args: cobra.NoArgs,
+		Use: "check-docs", Short: "Name the pages that a code change affects, in any CI", Args: cobra.NoArgs,
 		Long: "Name the documentation pages that a change of code concerns, with lines and reasons: pages that mention a flag, setting,\n" +
 			"environment variable, endpoint, function or default that the change removes, renames, adds or gives another value. It needs\n" +
 			"no server and no language model, and edits nothing.\n\n" +
@@ -55,9 +55,9 @@ func newCheckDocsCommand() *cobra.Command {
 	flags.StringArrayVar(&c.formats, "format", []string{"text"},
 		"text, json, sarif, github (annotations of a workflow) or markdown (a comment); FORMAT=FILE writes a file (repeatable)")
 	flags.StringVar(&c.failOn, "fail-on", "outdated", "which pages make the status 6: outdated, related (any) or never")
-	flags.StringVar(&c.message, "message", "", "title of the change, which says what it is about; commits' messages where not given")
+	flags.StringVar(&c.message, "message", "", "title of the change (default: the commit messages)")
 	flags.StringSliceVar(&c.exclude, "exclude", nil, "pages to leave out, as in .gitignore, relative to --docs")
-	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "how many pages are named")
+	flags.IntVar(&c.most, "max-pages", affected.MostNamed, "maximum number of pages to name")
 	return cmd
 }
 

@@ -41,6 +41,6 @@ func newDoctorCommand(prog cli.Program) *cobra.Command {
 		},
 	}
 	cli.OperatorFlags(cmd, o)
-	cmd.Flags().BoolVar(&offline, "offline", false, "reach nothing over a network")
+	cmd.Flags().BoolVar(&offline, "offline", false, "make no network connections")
 	return cmd
 }

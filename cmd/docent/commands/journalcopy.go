@@ -43,7 +43,7 @@ func newJournalCopyCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "where to copy to: postgres or bbolt")
-	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalog where it is: it is on PostgreSQL before and after")
+	cmd.Flags().BoolVar(&alone, "journal-only", false, "leave the catalog where it is, if it is on PostgreSQL before and after")
 	_ = cmd.MarkFlagRequired("to")
 	return cmd
 }

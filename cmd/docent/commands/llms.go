@@ -44,8 +44,8 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	flags := cmd.Flags()
 	documentationFlags(flags, &p)
 	flags.StringVar(&p.Name, "name", "", "name of the documentation (default: the site's title)")
-	flags.StringVar(&to, "to", "", "folder that the files are written to")
-	flags.StringVar(&base, "base-url", "", "address below which the files will be (default: the site's)")
+	flags.StringVar(&to, "to", "", "folder to write the files to")
+	flags.StringVar(&base, "base-url", "", "address that the files will be published under (default: the site's)")
 	return cmd
 }
 

@@ -33,7 +33,7 @@ func newMCPCommand(prog cli.Program) *cobra.Command {
 // documentationFlags are those of commands that read a documentation set by themselves.
 func documentationFlags(flags *pflag.FlagSet, p *api.Project) {
 	flags.StringVar(&p.Source, "source", "", "folder or git URL of the documentation")
-	flags.StringVar(&p.Branch, "branch", "", "branch of a repository; its default where not given")
+	flags.StringVar(&p.Branch, "branch", "", "branch of a repository (default: its default branch)")
 	flags.StringVar(&p.DocsDir, "docs-dir", "", "sub-folder that holds the documentation")
-	flags.StringVar(&p.SiteURL, "site-url", "", "where readers find the pages, for links")
+	flags.StringVar(&p.SiteURL, "site-url", "", "address of the published site, for links")
 }

@@ -50,7 +50,7 @@ func newWebhookAddCommand(o *cli.Operator) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar((*string)(&p.Project), "project", "", "project")
-	cmd.Flags().StringSliceVar(&kinds, "event", nil, "an event that is sent; several may be named (all where none is)")
+	cmd.Flags().StringSliceVar(&kinds, "event", nil, "event to send (repeatable; default: all)")
 	return cmd
 }
 

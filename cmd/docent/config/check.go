@@ -279,7 +279,7 @@ func Check(path string, environ []string, flags *pflag.FlagSet) Report {
 	doubts := c.Doubts()
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && c.PublicURL == "" {
 		if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-			doubts.doubt("public_url", `set it to the address under which clients reach the server, such as "https://docent.example.com"`,
+			doubts.doubt("public_url", `set it to the address at which clients reach the server, such as "https://docent.example.com"`,
 				"the server listens on all addresses and does not know the one that links have to begin with")
 		}
 	}

@@ -26,7 +26,7 @@ import (
 // Inside is what can be examined by the process alone that has the stores.
 type Inside struct {
 	Stores  *stores.Stores
-	Offline bool // reach nothing over a network
+	Offline bool // make no network connections
 
 	// Of a server that runs.
 	Nodes   []health.Node

@@ -65,19 +65,19 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&a.project, "project", "", "project of a server")
-	flags.StringVar(&a.source, "source", "", "folder of documentation, for which a server is run meanwhile")
+	flags.StringVar(&a.source, "source", "", "folder of documentation to run a temporary server on")
 	flags.StringVar(&a.docsDir, "docs-dir", "", "sub-folder of --source that holds the documentation")
-	flags.StringVar(&a.site, "site", "", "site generator of --source; recognized by its files if not given")
-	flags.StringVar(&a.title, "title", "", "name of --source's product, as answers say it")
+	flags.StringVar(&a.site, "site", "", "site generator of --source; default: recognized by its files")
+	flags.StringVar(&a.title, "title", "", "name of the product in --source, as used in answers")
 	flags.StringVar(&a.model, "model", "", "model that answers: builtin, or a name from the server's configuration")
 	flags.StringVar(&a.save, "save", "", "write the run to this file")
-	flags.StringVar(&a.against, "against", "", "compare with the run that this file holds")
-	flags.StringSliceVar(&a.tags, "tag", nil, "ask only questions with one of these tags; conversations are asked whole")
-	flags.Float64Var(&a.failUnder, "fail-under", 0, "exit with 1 where fewer percent of the judged questions pass")
+	flags.StringVar(&a.against, "against", "", "compare with the run saved in this file")
+	flags.StringSliceVar(&a.tags, "tag", nil, "ask only questions with one of these tags (a conversation is always asked whole)")
+	flags.Float64Var(&a.failUnder, "fail-under", 0, "exit with status 1 if fewer than this percentage of judged questions pass")
 	flags.BoolVar(&a.failOnRegression, "fail-on-regression", false,
-		"exit with 1 where a question does not pass that passed in --against")
-	flags.BoolVar(&a.all, "all", false, "show the answers that passed too")
-	flags.IntVar(&a.atOnce, "at-once", 4, "conversations that are asked at the same time")
+		"exit with status 1 if a question fails that passed in --against")
+	flags.BoolVar(&a.all, "all", false, "also show the answers that passed")
+	flags.IntVar(&a.atOnce, "at-once", 4, "number of conversations to ask at the same time")
 	cli.Named(cmd, &a.file, "file", "a FILE of questions", false)
 	return cmd
 }

@@ -60,10 +60,10 @@ func newEvalMakeCommand(o *cli.Operator) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar((*string)(&p.Project), "project", "", "project")
 	flags.BoolVar(&fromRatings, "from-ratings", false, "from the answers that readers have rated")
-	flags.DurationVar(&since, "since", 0, "only ratings of this long ago at most, such as 720h")
-	flags.IntVar(&p.Most, "most", 200, "questions at most; the newest ratings are taken")
-	flags.BoolVar(&p.Comments, "comments", false, "write what readers said beside their rating, as comments of the file")
-	flags.StringVar(&out, "out", "", "file to write, which must not be there; standard output if empty")
+	flags.DurationVar(&since, "since", 0, "only ratings from the last while, such as 720h")
+	flags.IntVar(&p.Most, "most", 200, "maximum number of questions; the newest ratings are used")
+	flags.BoolVar(&p.Comments, "comments", false, "include what readers wrote with their rating, as comments")
+	flags.StringVar(&out, "out", "", "file to write, which must not exist (default: standard output)")
 	return cmd
 }
 
