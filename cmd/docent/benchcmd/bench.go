@@ -33,12 +33,12 @@ func New(prog cli.Program) *cobra.Command {
 	s := new(streamsLoad)
 	cmd := &cobra.Command{
 		Use: "bench", Short: "Put a server under load, and measure latency and cost", Args: cobra.NoArgs,
-		Long: "Measure a server under load. Without --url a server of its own is started on loopback with a temporary data\n" +
-			"directory, Docent's own documentation (or --source) and a scripted model of the given speed: everything but the model\n" +
-			"is the real thing. With --limit a bare net/http server that writes the same bytes at the same times is measured in the\n" +
-			"same run, in turn with the other. Client and servers then share the machine's processors. Each measurement has a fresh\n" +
-			"server process. `docent bench` alone is `docent bench streams`.\n\n" +
-			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 where one does not\n" +
+		Long: "Measure a server under load. Without --url, a server is started on loopback with a temporary data directory, Docent's own\n" +
+			"documentation (or --source), and a scripted model of the given speed: everything but the model is real. With --limit, a bare\n" +
+			"net/http server that writes the same bytes at the same times is measured in the same run, in alternation. Client and servers\n" +
+			"then share the machine's processors. Each measurement gets a fresh server process. `docent bench` alone is\n" +
+			"`docent bench streams`.\n\n" +
+			"An objective (--slo) is a list of conditions, such as 'ttfe.p99<200ms,lost=0': the exit status is 1 if one does not\n" +
 			"hold. Figures: " + report.GoalFigures() + ".",
 		RunE: func(cmd *cobra.Command, _ []string) error { return b.run(cmd, s.loads(b)) },
 	}

@@ -20,9 +20,9 @@ func newAskCommand(prog cli.Program) *cobra.Command {
 	var project string
 	cmd := &cobra.Command{
 		Use: "ask QUESTION", Short: "Ask the assistant and print the answer as it is written", Args: cobra.ExactArgs(1),
-		Long: "Ask the assistant and print the answer as it is written: Markdown, shown as such on a terminal. Beside a server that runs on the data directory it needs no key,\n" +
-			"and no project if there is only one. With --explain each step that led to the answer follows it as JSON; with a key this\n" +
-			"takes an admin key in place of an assistant key.",
+		Long: "Ask the assistant and print the answer as it is written, as formatted text on a terminal and as Markdown otherwise.\n" +
+			"On the server's machine it needs no key, and no project if there is only one. --explain also prints, as JSON, each step\n" +
+			"that led to the answer; over HTTP, that takes an admin key instead of an assistant key.",
 		Example: `  docent ask "How do I rotate a key?"
   docent ask --domain docs.example.com --key $KEY "How do I rotate a key?"
   docent ask --explain --domain docs.example.com --key $ADMIN_KEY "How do I rotate a key?"`,

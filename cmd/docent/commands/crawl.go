@@ -34,8 +34,8 @@ func newCrawlCommand() *cobra.Command {
 	var asJSON bool
 	preview := &cobra.Command{
 		Use: "preview URL", Short: "Read the first pages of a web site and show them, without storing anything", Args: cobra.ExactArgs(1),
-		Long: "Reads the first pages of a web site as a source of the kind web is read, and shows how its pages are found, what they are called,\n" +
-			"how long they are, and what is left out and why. It needs neither a data directory nor a server, and keeps nothing.",
+		Long: "Read the first pages of a web site the way a web source is read, and show how its pages are found, their titles and lengths,\n" +
+			"and what is left out and why. It needs neither a data directory nor a server, and stores nothing.",
 		Example: "  docent crawl preview https://docs.example.com --pages 20",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := api.Project{Source: args[0], Include: s.Include, Exclude: s.Exclude, Collect: s.Collect}

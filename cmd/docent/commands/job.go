@@ -31,8 +31,8 @@ type jobCommand struct {
 func newJobCommand(prog cli.Program) *cobra.Command {
 	c := &jobCommand{Caller: cli.Caller{Local: cli.Operator{Prog: prog}}}
 	cmd := &cobra.Command{Use: "job", Short: "Create jobs for the agent and follow them",
-		Long: "Create jobs for the agent and follow them. Beside a server that runs on the data directory this needs no key, and no project if\n" +
-			"there is only one."}
+		Long: "Create jobs for the agent and follow them. On the server's machine, this needs no key, and no project if there\n" +
+			"is only one."}
 	c.Flags(cmd)
 	cmd.PersistentFlags().StringVar(&c.project, "project", cli.EnvOr("PROJECT", ""), "project (DOCENT_PROJECT)")
 	cmd.PersistentFlags().BoolVar(&c.json, "json", false, "print JSON: one object, or one per line for lists")
@@ -329,8 +329,8 @@ func outcomeError(j api.Job) error {
 }
 
 // exitStatuses is what a script may know of a job that the command has waited for.
-const exitStatuses = "The exit status is 0 where pages were changed, 1 where the job has failed, 3 where there was nothing to change,\n" +
-	"4 where the instruction was not understood, and 5 where it needs more detail."
+const exitStatuses = "The exit status is 0 if pages were changed, 1 if the job failed, 3 if there was nothing to change,\n" +
+	"4 if the instruction was not understood, and 5 if it needs more detail."
 
 // printJobLine shows a job on one line; "docent job show" has the rest.
 func printJobLine(w io.Writer, j api.Job) error {

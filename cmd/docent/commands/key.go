@@ -86,8 +86,8 @@ func newKeyRotateCommand(o *cli.Operator) *cobra.Command {
 	var p operator.RotateParams
 	cmd := &cobra.Command{
 		Use: "rotate ID", Short: "Replace a key; the old one keeps working for a while", Args: cobra.ExactArgs(1),
-		Long: "Make a key that may do what another one may, for as long, and let the other one end after --overlap, so that clients can\n" +
-			"change over meanwhile. The server need not be restarted.",
+		Long: "Create a key with the same permissions and lifetime as an existing one, which expires after --overlap, so that clients have\n" +
+			"time to switch. No restart is needed.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if p.Overlap < 0 {
 				return cli.Usagef("--overlap %s is negative", p.Overlap)

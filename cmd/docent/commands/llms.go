@@ -26,8 +26,8 @@ func newLLMSCommand(prog cli.Program) *cobra.Command {
 	var to, base string
 	cmd := &cobra.Command{
 		Use: "llms", Short: "Write llms.txt, llms-full.txt and each page as Markdown, for a static site", Args: cobra.NoArgs,
-		Long: "Write what is published of a documentation set for machines that read: llms.txt, llms-full.txt, and each page at its own\n" +
-			"address with the ending .md (index.html.md of a folder). It needs no server. A server has the same at /llms/DOMAIN/llms.txt.",
+		Long: "Write the published pages of a documentation set for AI tools: llms.txt, llms-full.txt, and each page as Markdown at its own\n" +
+			"address plus .md (index.html.md for folders). No server is needed. A server serves the same at /llms/DOMAIN/llms.txt.",
 		Example: "  docent llms --source ./docs --to ./build",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "source", "to"); err != nil {

@@ -14,9 +14,9 @@ func newMCPCommand(prog cli.Program) *cobra.Command {
 	var p api.Project
 	cmd := &cobra.Command{
 		Use: "mcp", Short: "Serve a documentation folder to an editor over MCP, on standard input and output", Args: cobra.NoArgs,
-		Long: "Serve one documentation set to one client over the Model Context Protocol, on standard input and output: with search, read_page,\n" +
-			"ask and the pages as resources. It needs no server and keeps nothing: the documentation is read at the start.\n" +
-			"Clients of a server use its address /mcp/DOMAIN.",
+		Long: "Serve one documentation set to one client over the Model Context Protocol, on standard input and output: the tools search,\n" +
+			"read_page, and ask, and the pages as resources. No server is needed and nothing is stored: the documentation is read at start.\n" +
+			"To connect to a server instead, use its address /mcp/DOMAIN.",
 		Example: "  docent mcp --source ./docs",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.Required(cmd, "source"); err != nil {

@@ -19,9 +19,9 @@ import (
 func newConsoleCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{
-		Use: "console", Short: "Print a link that signs you in to the console once", Args: cobra.NoArgs,
-		Long: "Print a link that signs you in to the console once, within an hour, as the operator of the server: to set up the first\n" +
-			"project, to make yourself an account, or to get in again when no owner can.",
+		Use: "console", Short: "Print a one-time link that signs you in to the console", Args: cobra.NoArgs,
+		Long: "Print a one-time link, valid for an hour, that signs you in to the console as the operator of the server: to set up the first\n" +
+			"project, to create your account, or to get back in when no owner can.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cli.Show(o, cmd, operator.OpConsoleLink, struct{}{}, func(w io.Writer, made operator.LinkMade) error {
 				return printLink(cmd, w, made)
@@ -104,8 +104,8 @@ func newPersonCommand(prog cli.Program) *cobra.Command {
 func newPersonOperatorCommand(o *cli.Operator) *cobra.Command {
 	var off bool
 	cmd := &cobra.Command{Use: "operator EMAIL", Short: "Make a person an operator of the server", Args: cobra.ExactArgs(1),
-		Long: "Make a person an operator of the server: the page System, new projects, and the rights of an owner in each organization.\n" +
-			"No role makes an operator.",
+		Long: "Make a person an operator of the server, who can see the System page, add projects, and do what an owner can in every\n" +
+			"organization. No role includes this.",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p := operator.PersonParams{Email: api.CleanEmail(args[0]), Operator: !off}
 			format := "%s is now an operator of the server"

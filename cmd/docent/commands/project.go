@@ -254,8 +254,8 @@ func mergeFlags(cmd *cobra.Command, old *api.Project) {
 func printProject(cmd *cobra.Command, asJSON bool, p sources.Project) error {
 	out, loud := cmd.OutOrStdout(), cmd.ErrOrStderr()
 	if p.Address == "" {
-		fmt.Fprintf(loud, "WARNING: it is not known where readers find the pages, so that sources in answers are paths without an address.\n"+
-			"  Say it with: docent project set %s --site-url https://...\n", p.ID)
+		fmt.Fprintf(loud, "WARNING: the address of the published site is not known, so sources in answers are paths without a host.\n"+
+			"  Set it with: docent project set %s --site-url https://...\n", p.ID)
 	}
 	for _, w := range p.Warnings {
 		fmt.Fprintf(loud, "WARNING: %s: %s\n", w.File, w.Text)

@@ -22,8 +22,8 @@ import (
 func newSourceCommand(prog cli.Program) *cobra.Command {
 	o := &cli.Operator{Prog: prog}
 	cmd := &cobra.Command{Use: "source", Short: "Add more sources to a project: an API reference, a blog, a web site, issues",
-		Long: "Further sources of a project, beside the documentation that it was added with. Readers are answered from all of them; each\n" +
-			"has a label, a weight, and an audience where it is not for everybody. The agent edits the project's own source."}
+		Long: "Add sources to a project, besides the documentation that it was created with. Answers draw on all of them; each has\n" +
+			"a label and a weight, and can be restricted to some readers. The agent edits only the project's own source."}
 	cli.OperatorFlags(cmd, o)
 	cmd.AddCommand(newSourceAddCommand(o), newSourceSetCommand(o), newSourceListCommand(o), newSourceUploadCommand(o),
 		&cobra.Command{
@@ -214,9 +214,9 @@ func newSourceListCommand(o *cli.Operator) *cobra.Command {
 
 func newSourceUploadCommand(o *cli.Operator) *cobra.Command {
 	return &cobra.Command{
-		Use: "upload PROJECT LABEL FILE.zip", Short: "Replace the pages of a source of the kind zip", Args: cobra.ExactArgs(3),
-		Long: "Replace the pages of a source of the kind zip by those of a zip. It is checked first, and takes the place of the one before\n" +
-			"whole or not at all. The same zip again changes nothing. FILE - is standard input.",
+		Use: "upload PROJECT LABEL FILE.zip", Short: "Replace the pages of a zip source", Args: cobra.ExactArgs(3),
+		Long: "Replace the pages of a zip source with those of a new ZIP file. The file is checked first and replaces the old one\n" +
+			"completely or not at all. Uploading the same file again changes nothing. Use - to read from standard input.",
 		Example: "  docent source upload docs blog ./blog.zip",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from := cmd.InOrStdin()

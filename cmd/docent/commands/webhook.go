@@ -109,7 +109,7 @@ func newWebhookRotateCommand(o *cli.Operator) *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringVar(&p.Overlap, "overlap", "24h", "how long the old secret goes on; 0s where it has leaked")
+	cmd.Flags().StringVar(&p.Overlap, "overlap", "24h", "how long the old secret keeps working; 0s if it has leaked")
 	return cmd
 }
 

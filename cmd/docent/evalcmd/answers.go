@@ -47,17 +47,17 @@ func newEvalAnswersCommand(o *cli.Operator, c *client.Client) *cobra.Command {
 	a := &answersCommand{Operator: o, client: c}
 	cmd := &cobra.Command{
 		Use: "answers FILE", Short: "Ask the questions of a file and judge the answers; compare two runs",
-		Long: "Asks every question of a YAML file and judges the answer by what the file says of it: the pages that it has to\n" +
-			"cite, the facts that its text has to hold, or that the documentation does not answer it. No reader's quota and no\n" +
-			"analytics see the questions.\n\n" +
+		Long: "Ask every question in a YAML file and judge each answer by what the file expects: the pages that it must cite, the facts\n" +
+			"that its text must contain, or that the documentation has no answer. The questions count toward no reader's quota and do\n" +
+			"not appear in analytics.\n\n" +
 			"  questions:\n" +
 			"    - ask: How do I rotate a key?\n" +
 			"      sources: [guides/keys.md]\n" +
 			"      facts: [docent key rotate, {any: [24 hours, one day]}]\n" +
 			"    - ask: Can keys be shared between organizations?\n" +
 			"      unanswerable: true\n\n" +
-			"With --source, a server of its own is run on a folder of documentation and removed afterwards; with --project the\n" +
-			"server that runs on the data directory answers, and with --project, --url and --key (an admin key) one over HTTP.",
+			"With --source, a temporary server runs on a folder of documentation. With --project, the server on this machine answers;\n" +
+			"with --project, --url, and --key (an admin key), a server over HTTP.",
 		Example: "  docent eval answers questions.yaml --source ./docs --save before.json\n" +
 			"  docent eval answers questions.yaml --source ./docs --against before.json --fail-on-regression\n" +
 			"  docent eval answers questions.yaml --project docs --model gpt --fail-under 80",

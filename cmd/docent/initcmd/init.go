@@ -61,11 +61,11 @@ func New(prog cli.Program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "init", Short: "Set up Docent: write a commented configuration and add the first project", Args: cobra.NoArgs,
 		SuggestFor: []string{"setup", "install", "configure"},
-		Long: "Set Docent up: ask where the documentation is, which address to listen on and which model answers; write a commented\n" +
-			"configuration, check it, read the documentation and print the next command. What a flag says is not asked. Without a\n" +
-			"terminal, --source is needed and everything else has a default. It can be run again: a file that is there and differs\n" +
-			"is shown as a diff and kept, unless --force is given. Keys and tokens are read from files or from the terminal and\n" +
-			"written to a file that only its owner reads.",
+		Long: "Set up Docent: ask where the documentation is, which address to listen on, and which model answers; write a commented\n" +
+			"configuration, check it, read the documentation, and print the next command. Questions that flags answer are skipped.\n" +
+			"Without a terminal, --source is required and everything else has a default. It is safe to run again: an existing file that\n" +
+			"would change is shown as a diff and kept, unless --force is given. Keys and tokens are read from files or from the terminal\n" +
+			"and written to a file that only its owner can read.",
 		Example: "  docent init\n  docent init --source ./docs --model ollama\n" +
 			"  docent init --source https://docs.example.com --model openai --model-url https://api.example.com/v1 \\\n" +
 			"    --model-name small --model-key-file key.txt --unit",
