@@ -352,7 +352,7 @@ func (s *shard) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor,
 			reason)
 	}
 	e.quarantine.Store(err)
-	s.d.system.log.Error("an actor is quarantined: it answers with an error until it is retried or the service starts again", s.d.kind,
+	s.d.system.log.Error("an actor was quarantined: it returns errors until it is retried or the server restarts", s.d.kind,
 		e.id, "error", err.Err)
 	s.d.system.quarantine(err)
 	s.restartIn(0, e) // as one that answers what is queued, and then ends

@@ -221,7 +221,7 @@ func (en *entity) moved(ctx actor.Context) {
 func (en *entity) close(whole bool) {
 	defer func() {
 		if r := recover(); r != nil {
-			en.d.system.log.Error("an actor failed while it closed", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack",
+			en.d.system.log.Error("an actor failed while closing", en.d.kind, en.entry.id, "panic", fmt.Sprint(r), "stack",
 				string(debug.Stack()))
 		}
 	}()

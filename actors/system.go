@@ -235,7 +235,7 @@ func (s *System) wake(streams []string) {
 	}
 	wakes.Wait()
 	if len(streams) > 0 {
-		s.log.Info("pending work is taken up", "streams", len(streams), "seconds", time.Since(began).Seconds())
+		s.log.Info("resuming pending work", "streams", len(streams), "seconds", time.Since(began).Seconds())
 	}
 }
 
@@ -346,7 +346,7 @@ func (s *System) Retry(ctx context.Context, id string) error {
 		return &api.InvalidError{Problems: []api.Problem{{Field: "id", Message: "must be the id of a job or a thread"}}}
 	}
 	_, err := s.ask(ctx, d, id, retry{}, true)
-	s.log.Info("an actor in quarantine was retried", d.kind, id, "error", err)
+	s.log.Info("a quarantined actor was retried", d.kind, id, "error", err)
 	return err
 }
 

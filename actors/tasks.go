@@ -138,7 +138,7 @@ func (a *taskActor) settle(did handled) {
 		pause := max(did.again, a.task.Pause(a.failures))
 		count.WithLabelValues(kind, "failed").Inc()
 		if a.failures == 1 || a.failures%10 == 0 {
-			a.tasks.system.log.Warn("a task failed and is tried again", "task", a.task.Name, "attempt", a.failures, "pause",
+			a.tasks.system.log.Warn("a task failed; trying again", "task", a.task.Name, "attempt", a.failures, "pause",
 				pause.Seconds(), "error", did.err)
 		}
 		a.timer = time.AfterFunc(pause, func() { a.self.Tell(due{}) })

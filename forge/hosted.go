@@ -192,7 +192,7 @@ func (h *Hub) labelPull(ctx context.Context, server host.Host, p Publication, pu
 	}
 	err := server.Label(ctx, pull.Number, missing)
 	if errors.Is(err, ErrMisconfigured) {
-		h.o.Log.Warn("the pull request could not be labeled", "project", p.Project.ID, "job", p.Job, "pull", pull.Link,
+		h.o.Log.Warn("could not label the pull request", "project", p.Project.ID, "job", p.Job, "pull", pull.Link,
 			"labels", missing, "error", err)
 		return nil
 	}

@@ -126,7 +126,7 @@ func (r *repo) suspects(err error) {
 func (h *Hub) hurt(id api.ProjectID, err error) {
 	h.o.Log.Error("repository damaged", "project", id, "folder", h.path(id), "error", err)
 	if err := git.NoteDamage(h.path(id), err, h.disk); err != nil {
-		h.o.Log.Warn("damage could not be noted in the repository", "project", id, "error", err)
+		h.o.Log.Warn("could not record damage in the repository", "project", id, "error", err)
 	}
 }
 
@@ -267,7 +267,7 @@ func (h *Hub) open(r *repo) (*git.Store, error) {
 	if why, err := s.Damage(); err != nil {
 		return nil, err
 	} else if why != "" && r.suspect.CompareAndSwap(false, true) {
-		h.o.Log.Error("repository damaged, and not mended yet", "project", r.project, "folder", h.path(r.project),
+		h.o.Log.Error("repository damaged and not repaired yet", "project", r.project, "folder", h.path(r.project),
 			"error", why)
 	}
 	return s, nil

@@ -143,13 +143,13 @@ func (h *Hub) beginCopy(ctx context.Context, r *repo, st *git.Store, at shared.P
 			return st, now, nil
 		}
 		aside := fmt.Sprintf("%s.before-%d", strings.TrimSuffix(h.path(r.project), ".git"), h.o.Now().UnixNano())
-		h.o.Log.Warn("the database has this repository, so the one of the data directory is put aside", "project", r.project,
+		h.o.Log.Warn("the database has this repository: setting aside the one in the data directory", "project", r.project,
 			"folder", aside)
 		st, err = h.startOver(r, aside)
 		return st, now, err
 	}
 	r.copied.values = map[string]string{}
-	h.o.Log.Info("a repository of the data directory is taken into the database", "project", r.project)
+	h.o.Log.Info("moving a repository from the data directory into the database", "project", r.project)
 	if err := h.push(ctx, r, st, movesTo(refs)); err != nil {
 		r.copied.values = nil
 		return nil, at, err
@@ -416,7 +416,7 @@ func (h *Hub) joinInBackground(r *repo) {
 		defer cancel()
 		err := background.Guard(func() error { return h.o.Shared.Join(ctx, string(r.project)) })
 		if err != nil && h.work.Err() == nil {
-			h.o.Log.Error("the packs of a repository could not be joined in the database", "project", r.project, "error", err)
+			h.o.Log.Error("could not merge a repository's packs in the database", "project", r.project, "error", err)
 		}
 	}) {
 		r.joining.Store(false)
@@ -471,7 +471,7 @@ func (h *Hub) withoutFolder(s *session, head plumbing.Hash) (*session, plumbing.
 	if head.IsZero() {
 		return nil, head, false, notMounted(s.source.path)
 	}
-	h.o.Log.Warn("the folder is not on this node, working with what another one has read", "project", s.project.ID,
+	h.o.Log.Warn("the folder is not on this node; using what another node read", "project", s.project.ID,
 		"folder", s.source.path)
 	return s, head, false, nil
 }

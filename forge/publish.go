@@ -99,7 +99,7 @@ func (h *Hub) publishTo(ctx context.Context, r *repo, src source, p Publication,
 		if !failure.Declined(err) {
 			return done, err
 		}
-		h.o.Log.Info("the branch is protected: publishing to a branch of its own", "project", p.Project.ID, "job", p.Job,
+		h.o.Log.Info("the branch is protected: publishing to a separate branch", "project", p.Project.ID, "job", p.Job,
 			"branch", p.Base, "error", err)
 	}
 	done, err := c.standsOn(st, head)
@@ -271,7 +271,7 @@ func (h *Hub) author(ctx context.Context, p api.Project) (string, error) {
 	}
 	who, err := h.hosts.AppAuthor(ctx, p)
 	if errors.Is(err, ErrMisconfigured) {
-		h.o.Log.Warn("the app's account is not known: commits are by "+ownName, "project", p.ID, "error", err)
+		h.o.Log.Warn("the app's account is unknown; committing as "+ownName, "project", p.ID, "error", err)
 		return "", nil
 	}
 	return who, err

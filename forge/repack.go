@@ -25,7 +25,7 @@ func (h *Hub) packInBackground(r *repo) {
 		switch {
 		case h.work.Err() != nil:
 		case err != nil:
-			h.o.Log.Error("loose objects could not be packed; they stay as they are", "project", r.project, "error", err)
+			h.o.Log.Error("could not pack loose objects; leaving them", "project", r.project, "error", err)
 		default:
 			h.o.Log.Debug("objects packed", "project", r.project, "before", before, "after", st.Loose())
 		}

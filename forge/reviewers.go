@@ -65,7 +65,7 @@ func (h *Hub) askReviews(ctx context.Context, s *session, server host.Host, p pr
 		}
 		switch {
 		case errors.Is(err, ErrMisconfigured):
-			h.o.Log.Warn("a review could not be asked for", "project", p.Project.ID, "job", p.Job, "pull", pull.Link,
+			h.o.Log.Warn("could not request a review", "project", p.Project.ID, "job", p.Job, "pull", pull.Link,
 				"reviewer", w, "error", err)
 		case err != nil:
 			return err

@@ -124,14 +124,14 @@ func (h *Hub) salvage(ctx context.Context, r *repo, p api.Project, why error) er
 		if errors.Is(why, errSeveralEnds) {
 			return fmt.Errorf("%w: %w", errSeveralEnds, err)
 		}
-		h.o.Log.Warn("the source did not help to mend the repository", "project", r.project, "error", err)
+		h.o.Log.Warn("could not repair the repository from its source", "project", r.project, "error", err)
 	}
 	when := h.o.Now().UTC().Format(time.DateTime + " MST")
 	lost, err := fresh.CarryOver(old, func(name string, why error) string {
 		if errors.Is(away, ErrTemporary) {
 			return ""
 		}
-		h.o.Log.Error("reference lost to damage", "project", r.project, "reference", name, "error", why)
+		h.o.Log.Error("lost a reference to damage", "project", r.project, "reference", name, "error", why)
 		return "its commits could not be read any more when the repository was rebuilt on " + when +
 			"; they are lost, unless the job's next instruction finds them or a backup has them"
 	})
@@ -190,7 +190,7 @@ func (h *Hub) replace(r *repo, next, aside string) error {
 func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]string) {
 	pulls, err := h.pulls.Pulls(ctx, id, api.PullOpen)
 	if err != nil {
-		h.o.Log.Error("the pull requests of a damaged repository could not be listed, so nothing is written into them",
+		h.o.Log.Error("could not list a damaged repository's pull requests; not labeling them",
 			"project", id, "error", err)
 		return
 	}
@@ -209,7 +209,7 @@ func (h *Hub) tellOwners(ctx context.Context, id api.ProjectID, lost map[string]
 				now.Format(time.DateTime+" MST"), note))
 		pull.UpdatedAt = now
 		if _, err := h.pulls.UpdatePull(ctx, pull); err != nil {
-			h.o.Log.Error("a pull request of a damaged repository could not be marked", "project", id, "pull", pull.ID,
+			h.o.Log.Error("could not label a pull request of a damaged repository", "project", id, "pull", pull.ID,
 				"error", err)
 		}
 	}
@@ -238,7 +238,7 @@ func (h *Hub) refill(ctx context.Context, st, old *git.Store, p api.Project) err
 		origin.Whole = true
 		_, _, _, err = origin.Fetch(ctx, st, p.Branch, haves)
 		if errors.Is(err, git.ErrTooMuch) {
-			h.o.Log.Warn("the source has more history than a fetch may bring: the newest commit alone is fetched", "project", p.ID,
+			h.o.Log.Warn("the source's history is too large to fetch: fetching only the latest commit", "project", p.ID,
 				"error", err)
 			origin.Whole = false
 			_, _, _, err = origin.Fetch(ctx, st, p.Branch, nil)

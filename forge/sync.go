@@ -82,7 +82,7 @@ func (h *Hub) sync(
 	switch saveErr := h.mend(ctx, r, p, err); {
 	case saveErr == nil:
 	case errors.Is(err, errSeveralEnds):
-		h.o.Log.Warn("the repository's history stays as short as it is until its source answers", "project", p.ID,
+		h.o.Log.Warn("the repository's history stays shallow until its source responds", "project", p.ID,
 			"error", saveErr)
 	default:
 		return nil, plumbing.ZeroHash, false, errors.Join(err, saveErr)
@@ -239,7 +239,7 @@ func (h *Hub) fetch(ctx context.Context, s *session, progress func(string)) (*se
 		if _, err := s.store.Commit(old); err != nil {
 			return nil, none, false, err
 		}
-		h.o.Log.Warn("source does not answer, working with what was fetched before", "project", s.project.ID, "error", err)
+		h.o.Log.Warn("source does not respond; using the last fetched version", "project", s.project.ID, "error", err)
 		s.base = last
 		return s, old, false, nil
 	}

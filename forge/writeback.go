@@ -55,7 +55,7 @@ func (h *Hub) resumeWriteBack(ctx context.Context, s *session, head plumbing.Has
 		return err
 	}
 	if len(kept) > 0 {
-		h.o.Log.Warn("files of the folder were changed while a merge was on its way and stay as they are", "project",
+		h.o.Log.Warn("files that changed in the folder during a merge were left unchanged", "project",
 			s.project.ID, "files", failure.Names(kept))
 	}
 	return nil

@@ -166,7 +166,7 @@ func hear(j journal.Store, c *catalog.Catalog, is journal.Identity, stop <-chan 
 		case err == nil:
 			is = next
 		case !errors.Is(err, api.ErrShuttingDown):
-			c.Log.Warn("the journal does not know yet of the catalog's last changes", "error", err)
+			c.Log.Warn("the journal does not reflect the catalog's latest changes yet", "error", err)
 		}
 	}
 }

@@ -22,7 +22,7 @@ func (r *route) successor() string {
 func (s *Server) deprecate(x *exchange, r *route, successor string, req bunrouter.Request) {
 	deprecated.Tell(x.Header(), successor, func(name string) string { return cmp.Or(param(req, name), req.URL.Query().Get(name)) })
 	if _, told := s.deprecated.LoadOrStore(successor, true); !told {
-		s.Log.Warn("a client uses a deprecated operation", "operation", r.method+" "+r.pattern, "until", deprecated.Sunset,
+		s.Log.Warn("a client used a deprecated operation", "operation", r.method+" "+r.pattern, "until", deprecated.Sunset,
 			"instead", successor, "user_agent", req.UserAgent())
 	}
 }

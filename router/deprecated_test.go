@@ -55,7 +55,7 @@ func TestAnswersOfDeprecatedOperationsSayWhatFollowsThem(t *testing.T) {
 		}
 	}
 	// The five operations, each asked more than once, are told of once.
-	if n := strings.Count(h.log.String(), "a client uses a deprecated operation"); n != 5 {
+	if n := strings.Count(h.log.String(), "a client used a deprecated operation"); n != 5 {
 		t.Errorf("the log tells of %d uses of deprecated operations", n)
 	}
 	for _, c := range []struct{ method, path, key, body string }{

@@ -80,7 +80,7 @@ func (s *Server) Evaluate(ctx context.Context, p api.Project, e reqbody.Evaluati
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.Bounds.CommandTimeout)
 			defer cancel()
 			if err := s.Threads.Forget(ctx, id, thread.Forget{Project: p.ID}); err != nil {
-				s.Log.Error("the thread of an evaluation could not be removed", "thread", id, "error", err)
+				s.Log.Error("could not remove the thread of an evaluation", "thread", id, "error", err)
 			}
 		}
 	}()

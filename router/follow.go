@@ -60,7 +60,7 @@ func (s *Server) hand(x *exchange, req *http.Request, turn *thread.Turn, form st
 		defer done()
 		account.bytes, account.how, account.err = a.Bytes, a.How, a.Err
 		if a.Err != nil {
-			s.Log.Error("a stream is cut off", "request", account.id, "thread", account.thread, "error", a.Err)
+			s.Log.Error("a stream was cut off", "request", account.id, "thread", account.thread, "error", a.Err)
 		}
 		r.m.end(a.How)
 		r.count()

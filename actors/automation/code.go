@@ -58,7 +58,7 @@ func (r *Runner) told(ctx context.Context, p api.Project, au api.Automation, run
 	if err != nil {
 		return nil, follows, err
 	}
-	r.Log.Info("a change of code was held against the pages", "project", p.ID, "automation", au.ID, "commit", run.Commit,
+	r.Log.Info("checked a code change against the pages", "project", p.ID, "automation", au.ID, "commit", run.Commit,
 		"commits", len(change.Commits), "pages", len(pages.Findings))
 	if len(pages.Findings) == 0 && strings.Contains(prompt, words[4]) {
 		return nil, follows, errNothing
@@ -80,7 +80,7 @@ func (r *Runner) authors(ctx context.Context, p, code api.Project, commits []for
 	}
 	list, err := r.Code.Authors(ctx, code, commits)
 	if errors.Is(err, forge.ErrMisconfigured) {
-		r.Log.Warn("the authors of a change of code are not known", "project", p.ID, "repository", code.Repository, "error", err)
+		r.Log.Warn("the authors of a code change are unknown", "project", p.ID, "repository", code.Repository, "error", err)
 		return nil, nil
 	}
 	return list, err

@@ -134,7 +134,7 @@ func (r *Runner) check(ctx context.Context, p api.Project, au api.Automation, ru
 	found := x.Find(affected.Parse(change.Diff), o)
 	run.Commit = pull.Commit
 	run.Reason = fmt.Sprintf("#%d at %.12s: %d pages named", run.Pull, pull.Commit, len(found.Findings))
-	r.Log.Info("a pull request's pages are named", "project", p.ID, "automation", au.ID, "pull", pull.Link, "commit", pull.Commit,
+	r.Log.Info("commented on a pull request with the pages it affects", "project", p.ID, "automation", au.ID, "pull", pull.Link, "commit", pull.Commit,
 		"pages", len(found.Findings))
 	return r.Code.Say(ctx, code, run.Pull, "check-"+string(au.ID), found.Markdown(nil), len(found.Findings) > 0)
 }

@@ -30,7 +30,7 @@ func (r *Runner) DocumentationAt(ctx context.Context, project api.ProjectID, com
 			Key: string(au.ID) + " push " + commit}, see)
 	}
 	if err != nil && ctx.Err() == nil {
-		r.Log.Warn("an automation has missed a push; it starts when the documentation is next looked at", "project", project,
+		r.Log.Warn("an automation missed a push; it runs at the next check of the documentation", "project", project,
 			"error", err)
 	}
 }
@@ -101,7 +101,7 @@ func (r *Runner) Delivered(ctx context.Context, project api.ProjectID, d api.Del
 		return
 	}
 	if err := r.Catalog.SaveDelivery(ctx, project, d); err != nil && ctx.Err() == nil {
-		r.Log.Warn("a webhook's delivery is not remembered", "project", project, "error", err)
+		r.Log.Warn("could not record a webhook delivery", "project", project, "error", err)
 	}
 }
 
@@ -122,7 +122,7 @@ func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, err
 	if p.WebhookFile != "" && r.Stored != nil {
 		value, err := r.Stored(p.WebhookFile)
 		if err != nil {
-			r.Log.Warn("the stored secret of the webhook cannot be read: make a new one on the page Sources or with `docent project webhook`",
+			r.Log.Warn("the webhook's stored secret cannot be read: create a new one on the Sources page or with `docent project webhook`",
 				"project", project, "error", err)
 			return "", nil
 		}
@@ -133,7 +133,7 @@ func (r *Runner) Secret(ctx context.Context, project api.ProjectID) (string, err
 	}
 	value, err := secret.Read(p.WebhookEnv, os.LookupEnv)
 	if err != nil {
-		r.Log.Warn("there is no secret for the webhook", "project", project, "variable", p.WebhookEnv, "error", err)
+		r.Log.Warn("no secret for the webhook", "project", project, "variable", p.WebhookEnv, "error", err)
 		return "", nil
 	}
 	return value, nil

@@ -79,7 +79,7 @@ func (r *Runner) acceptDue(ctx context.Context) (time.Duration, error) {
 		}
 		next, calls, err := due(au, now)
 		if err != nil { // it could be read when it was added
-			r.Log.Error("an automation's times cannot be read", "project", au.Project, "automation", au.ID, "error", err)
+			r.Log.Error("an automation's schedule cannot be read", "project", au.Project, "automation", au.ID, "error", err)
 			continue
 		}
 		schedule := func(au *api.Automation) { au.Next = &next }
@@ -92,7 +92,7 @@ func (r *Runner) acceptDue(ctx context.Context) (time.Duration, error) {
 				Key: string(au.ID) + " at " + au.Next.UTC().Format(time.RFC3339)}, schedule)
 		}
 		if err != nil && !errors.Is(err, api.ErrNotFound) && ctx.Err() == nil {
-			r.Log.Warn("an automation waits for the catalog", "project", au.Project, "automation", au.ID, "error", err)
+			r.Log.Warn("an automation is waiting for the catalog", "project", au.Project, "automation", au.ID, "error", err)
 		}
 		if au.Cron != "" {
 			wait = min(wait, max(next.Sub(now), time.Millisecond))

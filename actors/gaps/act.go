@@ -232,7 +232,7 @@ func (t *Tracker) Follow(ctx context.Context) error {
 		cancel()
 		switch {
 		case err != nil:
-			t.Log.Warn("a topic's pull request cannot be looked at", "project", gap.Project, "gap", gap.ID, "error", err)
+			t.Log.Warn("could not check a topic's pull request", "project", gap.Project, "gap", gap.ID, "error", err)
 		case state == api.PullMerged:
 			t.merged(ctx, gap, branch, t.Now())
 		}

@@ -182,7 +182,7 @@ func (e *effect) leftAlone(in instruction, result agent.Result) string {
 	if !judged || len(pages) == 0 {
 		return result.Message
 	}
-	e.deps.Log.Info("pages were left as they are", "job", e.state.id, "project", e.state.project, "pages", pages)
+	e.deps.Log.Info("left pages unchanged", "job", e.state.id, "project", e.state.project, "pages", pages)
 	return strings.TrimPrefix(result.Message+"\n\nLooked at for the change of code, and left as they are: "+
 		strings.Join(pages, ", ")+".", "\n\n")
 }

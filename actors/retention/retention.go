@@ -66,7 +66,7 @@ func (k Keeper) Task(retention time.Duration) task.Task {
 	return task.Task{Name: "retention", Handle: func(ctx context.Context, _ int) (time.Duration, error) {
 		began, now := time.Now(), k.Now().Round(0)
 		if !today.believe(now, time.Since(started)) {
-			k.Log.Warn("the clock was set: no thread is removed for its age until the clock has kept the new time for a day",
+			k.Log.Warn("the clock changed: no thread is removed by age until the new time has held for a day",
 				"by", today.by())
 			return every, nil
 		}

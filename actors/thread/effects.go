@@ -96,7 +96,7 @@ const maxUnindexed = 3
 //go:noinline
 func (e *effect) indexed(ctx context.Context, err *error) bool {
 	const pause = 5 * time.Second
-	e.deps.Log.InfoContext(ctx, "a turn waits for its project's index", "project", e.state.project, "thread", e.state.id, "turn",
+	e.deps.Log.InfoContext(ctx, "a turn is waiting for its project's index", "project", e.state.project, "thread", e.state.id, "turn",
 		e.exchange.Turn, "error", *err)
 	e.slot.Give()
 	e.prepared() // others can be let in meanwhile
@@ -313,7 +313,7 @@ func (e *effect) patiently(ctx context.Context, b *briefing, w *writer, result *
 //
 //go:noinline
 func (e *effect) fallBack(ctx context.Context, b *briefing, w *writer, result *model.Result, cause error) error {
-	e.deps.Log.WarnContext(ctx, "the built-in model answers in place of one that failed", "project", e.state.project, "thread",
+	e.deps.Log.WarnContext(ctx, "the built-in model answered because another model failed", "project", e.state.project, "thread",
 		e.state.id, "turn", e.exchange.Turn, "error", cause)
 	var instead model.Result
 	var err error

@@ -102,7 +102,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	if r.err != nil {
 		why := unread(r.err)
 		if e.deps.unread.Failed(r.by) {
-			e.deps.Log.WarnContext(ctx, "questions are searched for as they stand, since they cannot be rewritten", "model", r.by,
+			e.deps.Log.WarnContext(ctx, "questions cannot be rewritten; searching for them as asked", "model", r.by,
 				"project", e.state.project, "thread", e.state.id, "turn", e.exchange.Turn, "error", r.err)
 		}
 		e.notes.add("rewrite: " + why)
@@ -113,7 +113,7 @@ func (e *effect) retrieve(ctx context.Context, project *api.Project, wanted *Wan
 	if r.read.Cached {
 		outcome = "cached"
 	} else if n, lasted := e.deps.unread.Worked(r.by); n > 0 {
-		e.deps.Log.InfoContext(ctx, "questions are rewritten again", "model", r.by, "count", n, "seconds", lasted.Seconds())
+		e.deps.Log.InfoContext(ctx, "rewriting questions works again", "model", r.by, "count", n, "seconds", lasted.Seconds())
 	}
 	e.explain.rewritten(outcome, "", &r.read, r.took)
 	f.by = "rewrite"

@@ -101,7 +101,7 @@ func (h *Hooks) dispatch(ctx context.Context) error {
 	for _, w := range hooks {
 		if w.OldUntil != nil && !now.Before(*w.OldUntil) {
 			if err := h.dropOld(ctx, w.Webhook); err != nil {
-				h.Log.Warn("a webhook's old secret is still there", "webhook", w.ID, "error", err)
+				h.Log.Warn("a webhook's old secret could not be removed", "webhook", w.ID, "error", err)
 			}
 		}
 		if w.Off || !h.waits(w) {
@@ -248,14 +248,14 @@ func (h *Hooks) tell(w api.WebhookStatus, s api.WebhookState, d api.WebhookDeliv
 		"status", d.Status, "code", d.Code, "problem", d.Error}
 	switch {
 	case s.Failing != nil && w.State.Failing == nil:
-		h.Log.Error("a webhook is failing: its receiver takes nothing for three days, and events are given up", attrs...)
+		h.Log.Error("a webhook has failed for three days; its events are being dropped", attrs...)
 	case d.Status == api.DeliveryGivenUp:
-		h.Log.Warn("an event is given up", attrs...)
+		h.Log.Warn("an event was dropped", attrs...)
 	case w.State.Failing != nil && d.Status == api.DeliveryDelivered:
-		h.Log.Info("a webhook's receiver is there again; `docent webhook replay` sends what was given up",
+		h.Log.Info("a webhook's receiver is reachable again; `docent webhook replay` sends the dropped events",
 			append(attrs, "given_up", w.State.Missed)...)
 	case d.Error != "" && d.Attempts == 1:
-		h.Log.Warn("an event was not taken and is sent again later", attrs...)
+		h.Log.Warn("an event was not accepted; it will be sent again", attrs...)
 	default:
 		h.Log.Debug("an event was sent", attrs...)
 	}

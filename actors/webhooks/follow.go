@@ -80,14 +80,14 @@ func (f *follower) begin(ctx context.Context) error {
 		last = max(last, pos)
 	}
 	if pos > last {
-		f.Log.Warn("the journal is older than the events of webhooks: those that were not delivered are given up",
+		f.Log.Warn("the journal is older than the webhooks' events: dropping undelivered ones",
 			"events", pos, "journal", last)
 		if err := f.Catalog.RestartEvents(ctx, last); err != nil {
 			return err
 		}
 		pos = last
 	} else if trimmed := f.Events.Trimmed(); pos < trimmed {
-		f.Log.Warn("the catalog is older than the journal: events in between may not be told to webhooks",
+		f.Log.Warn("the catalog is older than the journal: webhooks may miss the events in between",
 			"events", pos, "trimmed", trimmed)
 	}
 	f.began, f.reached, f.stored = true, pos, pos
@@ -170,7 +170,7 @@ func (f *follower) one(ctx context.Context, e journal.Logged) (*api.WebhookEvent
 	case !slices.ContainsFunc(unreadable, func(kind error) bool { return errors.Is(err, kind) }):
 		return nil, fmt.Errorf("event %d of %s: %w", e.Seq, e.Stream, err)
 	}
-	f.Log.Error("an event is not told to webhooks, since its record is damaged", "stream", e.Stream, "sequence", e.Seq, "error", err)
+	f.Log.Error("an event was not sent to webhooks: its record is damaged", "stream", e.Stream, "sequence", e.Seq, "error", err)
 	return nil, nil
 }
 
@@ -203,7 +203,7 @@ func (f *follower) trim(ctx context.Context) error {
 	}
 	lost, err := f.Catalog.TrimEvents(ctx, now.Add(-keepFor), maxKept)
 	for id, n := range lost {
-		f.Log.Warn("a webhook's oldest events are given up: they waited for too long", "webhook", id, "events", n)
+		f.Log.Warn("a webhook's oldest events expired and were dropped", "webhook", id, "events", n)
 	}
 	if err == nil {
 		f.trimmed, f.added = now, 0

@@ -141,7 +141,7 @@ func (m Manager) Rotate(ctx context.Context, id string, overlap time.Duration) (
 	}
 	for _, name := range older {
 		if err := m.Secrets.Drop(name); err != nil {
-			m.Log.Warn("a webhook's old secret is still there", "webhook", id, "error", err)
+			m.Log.Warn("a webhook's old secret could not be removed", "webhook", id, "error", err)
 		}
 	}
 	return w, secret, nil

@@ -72,7 +72,7 @@ func (w *Writer) look(ctx context.Context, _ int) (time.Duration, error) {
 				return tick, err
 			}
 			if err := w.reopen(&state, generation); err != nil {
-				w.Log.Warn("an index cannot read its written questions yet", "project", part.ID, "error", err)
+				w.Log.Warn("an index cannot read its generated questions yet", "project", part.ID, "error", err)
 			}
 			if state.Generation != generation {
 				w.Tasks.Start(w.task(part))
@@ -181,7 +181,7 @@ func (w *Writer) lacking(ctx context.Context, index api.ProjectID, all []search.
 		}
 	}
 	if len(missing) > 0 {
-		w.Log.Info("questions are being written", "project", index, "sections", len(all), "missing", len(missing), "model", w.Model)
+		w.Log.Info("generating questions", "project", index, "sections", len(all), "missing", len(missing), "model", w.Model)
 	}
 	if err := w.Catalog.UseWritten(ctx, used); err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ func (h *Hosts) Renamed(ctx context.Context, p api.Project, host Host) (_ Host, 
 			"The repository %s was renamed, and its host does not say to what. Update the project's repository.",
 			p.Repository)
 	}
-	h.o.Log.Warn("the repository has a new name on its host: set it with project set --repository", "project", p.ID, "was",
+	h.o.Log.Warn("the repository was renamed on its host: update it with project set --repository", "project", p.ID, "was",
 		p.Repository, "is", r.Name)
 	h.mu.Lock()
 	h.renamed[hostName(p)] = r.Name

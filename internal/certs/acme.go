@@ -152,7 +152,7 @@ func (s *authority) protocols() []string { return []string{acmez.ACMETLS1Protoco
 
 func (s *authority) begin(ctx context.Context) {
 	if err := s.config.ManageAsync(ctx, s.domains); err != nil {
-		s.keeper.log.Error("certificates cannot be got", "error", err)
+		s.keeper.log.Error("cannot get certificates", "error", err)
 	}
 }
 
@@ -163,12 +163,12 @@ func (s *authority) end()      { s.cache.Stop() }
 func (s *authority) event(_ context.Context, event string, data map[string]any) error {
 	switch event {
 	case "cert_obtained":
-		s.keeper.log.Info("a certificate was got", "name", data["identifier"], "issuer", data["issuer"], "renewal", data["renewal"])
+		s.keeper.log.Info("certificate obtained", "name", data["identifier"], "issuer", data["issuer"], "renewal", data["renewal"])
 	case "cert_failed":
 		s.keeper.failures.Inc()
 		err, _ := data["error"].(error)
 		if err != nil && !errors.Is(err, context.Canceled) {
-			s.keeper.log.Error("a certificate could not be got; it is tried again", "name", data["identifier"],
+			s.keeper.log.Error("getting a certificate failed; trying again", "name", data["identifier"],
 				"renewal", data["renewal"], "error", err)
 		}
 	}

@@ -124,9 +124,9 @@ func (k *Keeper) warn() {
 		switch {
 		case !due:
 		case left <= 0:
-			k.log.Error("the certificate has expired, and clients refuse it", "name", name, "expired", leaf.NotAfter)
+			k.log.Error("certificate has expired; clients refuse it", "name", name, "expired", leaf.NotAfter)
 		default:
-			k.log.Warn("the certificate expires soon", "name", name, "expires", leaf.NotAfter, "days", int(left/(24*time.Hour)))
+			k.log.Warn("certificate expires soon", "name", name, "expires", leaf.NotAfter, "days", int(left/(24*time.Hour)))
 		}
 	}
 }

@@ -102,7 +102,7 @@ func (f *files) look(told bool) {
 	if now == f.pair.Load() {
 		f.refused, f.said = nil, false
 		if told {
-			f.keeper.log.Info("the certificate is the same as before", "file", f.cert)
+			f.keeper.log.Info("certificate unchanged", "file", f.cert)
 		}
 		return
 	}
@@ -110,7 +110,7 @@ func (f *files) look(told bool) {
 		f.pair.Store(now)
 		f.refused, f.said = nil, false
 		leaf := now.tls.Leaf
-		f.keeper.log.Info("a new certificate is shown from now on", "name", nameOf(leaf), "expires", leaf.NotAfter, "file", f.cert)
+		f.keeper.log.Info("new certificate in use", "name", nameOf(leaf), "expires", leaf.NotAfter, "file", f.cert)
 		return
 	}
 	settled := now == f.refused || f.refused != nil && now.unread && f.refused.unread
@@ -120,7 +120,7 @@ func (f *files) look(told bool) {
 	if told || settled && !f.said {
 		f.said = true
 		f.keeper.failures.Inc()
-		f.keeper.log.Error("the changed certificate cannot be used; the one before is shown on", "error", errors.Unwrap(now.err),
+		f.keeper.log.Error("the changed certificate cannot be used; keeping the previous one", "error", errors.Unwrap(now.err),
 			"cert_file", f.cert, "key_file", f.key, "expires", f.pair.Load().tls.Leaf.NotAfter)
 	}
 }

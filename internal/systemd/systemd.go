@@ -71,7 +71,7 @@ func New(log *slog.Logger) *Notifier {
 	}
 	var err error
 	if n.watchdog, err = daemon.SdWatchdogEnabled(true); err != nil {
-		log.Error("the service manager's watchdog gets no pings", "error", err)
+		log.Error("cannot ping the service manager's watchdog", "error", err)
 	}
 	return n
 }
@@ -79,7 +79,7 @@ func New(log *slog.Logger) *Notifier {
 // tell sends one message. What cannot be sent is logged: the server works without it, until the manager's patience ends.
 func (n *Notifier) tell(lines ...string) {
 	if err := n.send(strings.Join(lines, "\n")); err != nil {
-		n.log.Warn("the service manager could not be told", "state", lines[0], "error", err)
+		n.log.Warn("could not notify the service manager", "state", lines[0], "error", err)
 	}
 }
 
@@ -152,7 +152,7 @@ func (n *Notifier) Watch(ctx context.Context, healthy func(context.Context) (tex
 		case err == nil:
 			n.tell(daemon.SdNotifyWatchdog, status(text))
 		default:
-			n.log.Error("the server does not work; the service manager restarts it unless it does soon",
+			n.log.Error("the server is not responding; the service manager will restart it unless it recovers",
 				"within", n.watchdog, "error", err)
 			n.tell(status("Not healthy: " + err.Error()))
 		}

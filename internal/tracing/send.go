@@ -119,7 +119,7 @@ func (c *counting) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) er
 	c.lost += uint64(n)
 	if time.Since(c.said) > quietFor {
 		c.said = time.Now()
-		c.sender.log.Warn("the collector does not take traces", "spans", c.lost, "error", err)
+		c.sender.log.Warn("the collector does not accept traces", "spans", c.lost, "error", err)
 	}
 	return nil // it is said already
 }

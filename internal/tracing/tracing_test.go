@@ -228,7 +228,7 @@ func TestACollectorThatTakesNothingIsCounted(t *testing.T) {
 	if counts["sent"] != 0 || counts["failed"] == 0 || counts["dropped"] == 0 || counts["failed"]+counts["dropped"] != 100 {
 		t.Errorf("%v of 100 spans", counts)
 	}
-	if n := strings.Count(logged.String(), "does not take traces"); n != 1 {
+	if n := strings.Count(logged.String(), "does not accept traces"); n != 1 {
 		t.Errorf("it is said %d times: %s", n, &logged)
 	}
 }

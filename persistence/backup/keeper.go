@@ -123,9 +123,9 @@ func (k *Keeper) Start() (dir string, err error) {
 			k.mu.Unlock()
 		})
 		if err != nil {
-			k.Log.Error("the backup failed", "dir", dir, "error", err)
+			k.Log.Error("backup failed", "dir", dir, "error", err)
 		} else {
-			k.Log.Info("a backup was made", "dir", dir, "seconds", k.Now().Sub(now).Seconds())
+			k.Log.Info("backup completed", "dir", dir, "seconds", k.Now().Sub(now).Seconds())
 		}
 		k.mu.Lock()
 		k.running = nil

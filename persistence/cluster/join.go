@@ -102,7 +102,7 @@ func Join(ctx context.Context, c Config) (*Members, error) {
 		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*m.limit)
 		defer cancel()
 		if left := m.leave(end); left != nil {
-			m.log.Warn("the other nodes find out by themselves that this one did not join", "error", left)
+			m.log.Warn("could not tell the other nodes that this node did not join; they will notice", "error", left)
 		}
 		return nil, fmt.Errorf("join the cluster: %w", err)
 	}

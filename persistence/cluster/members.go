@@ -251,7 +251,7 @@ func (h Handler) gained(shards []int) {
 // rest is free for nodes that come later. Nothing can be appended afterwards.
 func (m *Members) Leave(ctx context.Context) error {
 	if err := m.HandOver(ctx); err != nil {
-		m.log.Warn("left before everything was handed over", "error", err)
+		m.log.Warn("left the cluster before handing over everything", "error", err)
 	}
 	m.Close()
 	if reason := m.Reason(); reason != "" {
@@ -339,7 +339,7 @@ func (m *Members) End(reason string) {
 	}
 	close(m.given)
 	m.change()
-	m.log.Error("the other nodes have given this one up: it can write nothing any more", "reason", m.reason)
+	m.log.Error("the other nodes have removed this node: it can no longer write", "reason", m.reason)
 }
 
 // A refusedError says why a node cannot join those that are there.

@@ -135,9 +135,9 @@ func (m *Members) probeAll() {
 		changed = true
 		switch {
 		case c.why != "":
-			m.log.Warn("a node cannot be reached", "node", n.Name, "address", n.Address, "error", c.why)
+			m.log.Warn("a node is unreachable", "node", n.Name, "address", n.Address, "error", c.why)
 		case m.contacts[n.ID] != nil:
-			m.log.Info("a node can be reached", "node", n.Name, "address", n.Address)
+			m.log.Info("a node is reachable again", "node", n.Name, "address", n.Address)
 		}
 	}
 	m.contacts = there
@@ -301,11 +301,11 @@ func (m *Members) judge(now time.Time) {
 			j.relapses++
 		}
 		m.isolated = cmp.Or(v.whyIsolated(m.config.ID, ids, v.reach), "it is cut off from the other nodes")
-		m.log.Error("this node and the others do not reach each other: it hands over what it runs", "reason", m.isolated)
+		m.log.Error("this node and the others cannot reach each other: handing over its work", "reason", m.isolated)
 	case !out && (alone || j.looks >= min(looksBack<<j.relapses, maxLooksBack)):
 		m.isolated = ""
 		j.back = now
-		m.log.Info("this node and the others reach each other again: it takes its share")
+		m.log.Info("this node and the others can reach each other again: taking its share of the work")
 	default:
 		return
 	}

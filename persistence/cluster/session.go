@@ -112,7 +112,7 @@ func (m *Members) run(conn *pgx.Conn, seen *watch) {
 			if m.away {
 				m.pause(m.ctx)
 			} else {
-				m.log.Warn("the cluster's database cannot be reached, or takes no writes; trying again", "error", err)
+				m.log.Warn("the cluster's database is unreachable or read-only; trying again", "error", err)
 				m.away = true
 			}
 			if conn, err = m.again(m.ctx); err == nil {
@@ -142,7 +142,7 @@ func (m *Members) session(conn *pgx.Conn, seen *watch) error {
 		}
 		if m.away && !m.gone.Load() {
 			m.away = false
-			m.log.Info("the cluster's database takes this node's beats again")
+			m.log.Info("the cluster's database accepts this node's heartbeats again")
 		}
 		if err := m.wait(conn, next); err != nil {
 			return err
@@ -250,7 +250,7 @@ func kept(conn *pgx.Conn, err error, m *Members) error {
 		return err
 	}
 	if !locked(err) {
-		m.log.Error("a step of the cluster failed; it is tried again", "error", err)
+		m.log.Error("a cluster step failed; trying again", "error", err)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (m *Members) beaten(sent time.Duration) {
 	}
 	if m.idle {
 		m.idle = false
-		m.log.Info("this node acts again on what it runs")
+		m.log.Info("this node resumed its work")
 	}
 	if !lapsed {
 		return
@@ -292,7 +292,7 @@ func (m *Members) watchBeats() {
 			m.mu.Lock()
 			if !m.idle && !m.fresh() {
 				m.idle = true
-				m.log.Warn("no beat has arrived in the database for too long: this node does not act on what it runs until one does")
+				m.log.Warn("no heartbeat reached the database for too long: this node pauses its work until one does")
 				for t := range m.tasks {
 					t.end()
 				}
@@ -336,7 +336,7 @@ func (m *Members) giveUpOthers(ctx context.Context, conn *pgx.Conn, nodes []memb
 		}
 		if gone {
 			m.takes.Add(1)
-			m.log.Warn("gave up a node", "node", n.Name, "reason", why)
+			m.log.Warn("removed an unresponsive node", "node", n.Name, "reason", why)
 		}
 	}
 	return nil

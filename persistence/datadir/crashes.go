@@ -19,9 +19,9 @@ func (d *Dir) WatchCrashes(log *slog.Logger) {
 		d.Crashed = true
 		kept := strings.TrimSuffix(name, ".log") + ".last.log"
 		first, _, _ := strings.Cut(string(text), "\n")
-		log.Error("the server before this one crashed", "reason", first, "trace", kept)
+		log.Error("the previous server crashed", "reason", first, "trace", kept)
 		if err := disk.Rename(name, kept); err != nil {
-			log.Warn("the trace of a crash could not be moved", "error", err)
+			log.Warn("could not move a crash trace", "error", err)
 		}
 	}
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -30,6 +30,6 @@ func (d *Dir) WatchCrashes(log *slog.Logger) {
 		err = errors.Join(err, io.Closer(f).Close()) // the runtime has a descriptor of its own
 	}
 	if err != nil {
-		log.Warn("a crash of the server would leave no trace", "error", err)
+		log.Warn("crash traces cannot be written", "error", err)
 	}
 }

@@ -252,7 +252,7 @@ func (j *Journal) tryCommit(g *commitGroup) error {
 	}
 	if err == nil {
 		if j.downErr != nil {
-			j.log.Info("the journal can be written to again", "journal", j.path)
+			j.log.Info("the journal is writable again", "journal", j.path)
 			j.downErr, j.downUntil = nil, time.Time{}
 			j.metrics.down.Store(false)
 		}
@@ -265,7 +265,7 @@ func (j *Journal) tryCommit(g *commitGroup) error {
 		pause = max(500*time.Millisecond, min(4*took, 10*time.Second))
 	}
 	if j.downErr == nil {
-		j.log.Error("the journal cannot be written to", "journal", j.path, "error", err)
+		j.log.Error("the journal is not writable", "journal", j.path, "error", err)
 	}
 	j.downErr, j.downUntil = err, time.Now().Add(pause)
 	j.metrics.down.Store(true)

@@ -196,7 +196,7 @@ func Open(path string, o Options) (_ *Journal, err error) {
 	}
 	for bucket, keys := range walk.damagedKeys {
 		for _, k := range keys {
-			j.log.Error("a key of the journal is damaged", "journal", path, "bucket", bucket, "key", k)
+			j.log.Error("a journal key is damaged", "journal", path, "bucket", bucket, "key", k)
 		}
 	}
 	j.damagedKeys = walk.damagedKeys

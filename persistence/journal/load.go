@@ -139,7 +139,7 @@ func (j *Journal) loadMarks(tx *bbolt.Tx) error {
 	for k, v := range all(b) {
 		pos, err := decodeMark(k, v)
 		if err != nil {
-			j.log.Error("a follower's mark is damaged", "follower", string(k), "error", err)
+			j.log.Error("a follower's position is damaged", "follower", string(k), "error", err)
 		}
 		j.followers[string(k)] = &followMark{acked: pos}
 	}
@@ -210,7 +210,7 @@ func (j *Journal) loadTails(tx *bbolt.Tx) error {
 		j.cover(t, t.first)
 	}
 	for _, d := range j.damage {
-		j.log.Error("a stream of the journal cannot be used", "error", d.err)
+		j.log.Error("a journal stream cannot be used", "error", d.err)
 	}
 	j.mergeTrim()
 	return nil

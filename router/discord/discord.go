@@ -209,11 +209,11 @@ func (d *Discord) answer(ctx context.Context, p api.Project, i *interaction) {
 	})
 	final := answered(answer, chatapp.MayRate(p))
 	if err != nil {
-		d.Log.Warn("a question in a chat has no answer", "project", p.ID, "error", err)
+		d.Log.Warn("a chat question got no answer", "project", p.ID, "error", err)
 		final = object{"content": brief.Runes(chatapp.Say(err), maxMessage, ""), "embeds": []object{}}
 	}
 	if failed := say(final, tries); failed != nil {
-		d.Log.Error("an answer could not be sent to a chat", "project", p.ID, "thread", answer.ThreadID, "error", failed)
+		d.Log.Error("could not send an answer to a chat", "project", p.ID, "thread", answer.ThreadID, "error", failed)
 		return
 	}
 	if err == nil && message != "" && i.Guild != "" && !i.inThread() {

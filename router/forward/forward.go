@@ -253,7 +253,7 @@ func (e *entry) there(w http.ResponseWriter, req *http.Request, body *kept, slot
 		}
 		if !errors.Is(err, errNotOwner) {
 			if f.silent.Failed(note.Node.ID) {
-				f.Log.Warn("another node does not answer", "request", id, "node", note.Node.Name, "address", note.Node.Address,
+				f.Log.Warn("another node does not respond", "request", id, "node", note.Node.Name, "address", note.Node.Address,
 					"error", err)
 			}
 			there := errors.As(err, new(streamError))

@@ -751,7 +751,7 @@ func TestANodeThatDoesNotAnswerIsToldOfOnceAndWhenItIsGone(t *testing.T) {
 	for !strings.Contains(log.text(), "a node that did not answer is gone") {
 		time.Sleep(time.Millisecond)
 	}
-	if text := log.text(); strings.Count(text, "another node does not answer") != 1 || !strings.Contains(text, "node=b count=") {
+	if text := log.text(); strings.Count(text, "another node does not respond") != 1 || !strings.Contains(text, "node=b count=") {
 		t.Errorf("the log tells of it more than once, or not how often:\n%s", text)
 	}
 }

@@ -169,7 +169,7 @@ func (s *keySet) fetch(ctx context.Context) {
 	defer cancel()
 	keys, err := s.client.fetch(ctx, s.url)
 	if err != nil {
-		s.log.Warn("reader keys could not be fetched", "url", s.url, "error", err)
+		s.log.Warn("could not fetch reader keys", "url", s.url, "error", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -148,7 +148,7 @@ func (v *Verifier) keys(ctx context.Context, p api.Project, t *jwt.Token) (any, 
 		}
 		keys, err := v.secrets(p)
 		if err != nil {
-			v.log.Error("a reader secret could not be read", "project", p.ID, "error", err)
+			v.log.Error("could not read a reader secret", "project", p.ID, "error", err)
 			return nil, fmt.Errorf("read the reader secrets of %s: %w: %w", p.ID, api.ErrUnavailable, err)
 		}
 		if len(keys) == 0 {

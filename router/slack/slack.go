@@ -321,11 +321,11 @@ func (s session) answer(ctx context.Context, e *event, text string, ack func()) 
 		return
 	}
 	if err != nil {
-		s.Log.Warn("a question in a chat has no answer", "project", s.project.ID, "error", err)
+		s.Log.Warn("a chat question got no answer", "project", s.project.ID, "error", err)
 		final = message(escaper.Replace(chatapp.Say(err)))
 	}
 	if err := say(final, tries); err != nil {
-		s.Log.Error("an answer could not be sent to a chat", "project", s.project.ID, "thread", answer.ThreadID, "error", err)
+		s.Log.Error("could not send an answer to a chat", "project", s.project.ID, "thread", answer.ThreadID, "error", err)
 	}
 	ack()
 }
@@ -365,7 +365,7 @@ func (s session) pressed(payload json.RawMessage, ack func()) {
 			note["thread_ts"] = p.Message.Thread
 		}
 		if err := call(ctx, s.URL, s.bot, "chat.postEphemeral", note, nil, tries); err != nil {
-			s.Log.Warn("a chat was not told that a rating is stored", "project", s.project.ID, "error", err)
+			s.Log.Warn("could not confirm a rating in a chat", "project", s.project.ID, "error", err)
 		}
 	})
 }

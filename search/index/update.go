@@ -222,7 +222,7 @@ func (u *Update) list(files []api.File, known map[string]*page.Record) (changed 
 			continue
 		case f.Size > maxFileSize:
 			u.pass(rel, "is bigger than a page that someone wrote")
-			u.Log.Warn("file is too big to be indexed", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
+			u.Log.Warn("file is too large to index", "project", u.project.ID, "path", f.Path, "bytes", f.Size)
 			continue
 		}
 		r := &page.Record{Path: rel, Hash: f.Hash, Kind: kind}
@@ -355,7 +355,7 @@ func (u *Update) texts(ctx context.Context, r *page.Record, content []byte) (tex
 	if !errors.As(err, &unreadable) {
 		return texts, err
 	}
-	u.Log.Warn("a file cannot be read", "project", u.project.ID, "path", r.Path, "error", err)
+	u.Log.Warn("could not read a file", "project", u.project.ID, "path", r.Path, "error", err)
 	u.pass(r.Path, "cannot be read: "+unreadable.Why)
 	if unreadable.Broke {
 		u.passing.Lock()

@@ -82,7 +82,7 @@ func OpenGuard(dir, version string, crashed bool, now func() time.Time, log *slo
 				e.Kills++
 			}
 			g.save(e)
-			log.Warn("the server ended while it read a project's source", "project", e.Project, "step", e.Step,
+			log.Warn("the server stopped while reading a project's source", "project", e.Project, "step", e.Step,
 				"commit", e.Commit, "crashes", e.Crashes, "kills", e.Kills)
 		}
 		g.entries[e.key()] = e

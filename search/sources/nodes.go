@@ -120,7 +120,7 @@ func (s *Reader) served(ctx context.Context, id api.ProjectID, number int64) {
 		return
 	}
 	if err := s.Nodes.Serves(ctx, id, number); err != nil {
-		s.Log.Warn("other nodes are not told yet what this one serves", "project", id, "error", err)
+		s.Log.Warn("could not yet tell other nodes what this node serves", "project", id, "error", err)
 		return
 	}
 	s.follows.mu.Lock()
@@ -137,7 +137,7 @@ func (s *Reader) turned(ctx context.Context, id api.ProjectID) (number int64, to
 			break
 		}
 		if tries == turnTries || backoff.Sleep(ctx, pause(tries)) != nil {
-			s.Log.Warn("other nodes are not told that a source was read; they find out when they look", "project", id, "error", err)
+			s.Log.Warn("could not tell other nodes that a source was read; they notice at their next check", "project", id, "error", err)
 			return 0, false
 		}
 	}
@@ -181,7 +181,7 @@ func (s *Reader) everywhere(ctx context.Context, id api.ProjectID, progress Prog
 	}
 	if len(behind) > 0 {
 		progress("not read yet by "+strings.Join(behind, ", ")+", which follows by itself", 0, 0)
-		s.Log.Warn("nodes have not read a source yet; they go on by themselves", "project", id, "node", strings.Join(behind, ", "))
+		s.Log.Warn("some nodes have not read a source yet; they continue on their own", "project", id, "node", strings.Join(behind, ", "))
 	}
 }
 
@@ -320,7 +320,7 @@ func (s *Reader) dropRemoved(ctx context.Context) bool {
 		if used[id] {
 			continue
 		}
-		s.Log.Info("a source that is no more is dropped", "project", id)
+		s.Log.Info("removed a source that no longer exists", "project", id)
 		if err := s.dropHere(ctx, id); err != nil {
 			s.Report(id, err)
 		}

@@ -471,7 +471,7 @@ func (s *Reader) lookAgain(ctx context.Context, p api.Project) error {
 // Report logs why a project's documentation could not be read; it is tried again later.
 func (s *Reader) Report(id api.ProjectID, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, api.ErrNotFound) {
-		s.Log.Error("the documentation could not be brought up to date", "project", id, "error", err)
+		s.Log.Error("could not update the documentation", "project", id, "error", err)
 	}
 }
 

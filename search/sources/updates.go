@@ -137,7 +137,7 @@ func (u *Updates) carryOut(ctx context.Context, run *updateRun) error {
 		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 		defer cancel()
 		if err := u.reader.Catalog.SaveUpdate(last, run.view()); err != nil {
-			u.reader.Log.Warn("an interrupted update counts as an attempt", "update", run.view().ID, "error", err)
+			u.reader.Log.Warn("an interrupted update counted as an attempt", "update", run.view().ID, "error", err)
 		}
 		return ctx.Err()
 	}

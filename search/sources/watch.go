@@ -47,7 +47,7 @@ type settling struct {
 func newFolderWatch(log *slog.Logger, changed func(api.ProjectID)) *folderWatch {
 	system, err := fsnotify.NewWatcher()
 	if err != nil {
-		log.Warn("folders cannot be watched; sources are polled", "error", err)
+		log.Warn("folders cannot be watched; polling sources", "error", err)
 		return nil
 	}
 	w := &folderWatch{system: system, log: log, changed: changed, ended: make(chan struct{}),
@@ -145,7 +145,7 @@ func (w *folderWatch) walk(id api.ProjectID, from string) {
 		return w.system.Add(p)
 	})
 	if err != nil {
-		w.log.Warn("not every folder can be watched; the others are polled", "project", id, "folder", from,
+		w.log.Warn("not all folders can be watched; polling the others", "project", id, "folder", from,
 			"error", err)
 	}
 }
@@ -171,7 +171,7 @@ func (w *folderWatch) run() {
 				return
 			}
 			// Events were lost: everything may have changed.
-			w.log.Warn("events of watched folders were lost; all are read again", "error", err)
+			w.log.Warn("lost events of watched folders; re-reading all of them", "error", err)
 			w.mu.Lock()
 			for id := range w.roots {
 				w.settle(id)

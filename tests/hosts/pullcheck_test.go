@@ -81,7 +81,7 @@ func TestAnOpenPullRequestHasItsBranchAfterEachStart(t *testing.T) {
 		return err == nil && strings.TrimSpace(string(text)) == commits[0]
 	})
 	harness.Until(t, "the log says which branch is lost", func() bool {
-		return strings.Contains(server.Log.String(), "branch of an open pull request lost")
+		return strings.Contains(server.Log.String(), "lost the branch of an open pull request")
 	})
 	server.Stop()
 	if log := server.Log.String(); !strings.Contains(log, string(made[1].ID)) {

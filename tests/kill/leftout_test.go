@@ -48,7 +48,7 @@ func TestAProjectThatCrashesTheServerIsLeftOutUntilItsSourceChanges(t *testing.T
 		"project hostile is left out: the server ended 2 times while it read commit") {
 		t.Errorf("it says %q", why)
 	}
-	server.Printed(regexp.MustCompile("the server before this one crashed"))
+	server.Printed(regexp.MustCompile("the previous server crashed"))
 	server.Printed(regexp.MustCompile("hostile content"))
 	if q, err := harness.Ask(t.Context(), server.Client(good.Assistant), good, "", "What do tickets cost?"); err != nil ||
 		!strings.Contains(q.Answer, "four coins") {

@@ -137,7 +137,7 @@ func TestAnIndexThatIsDamagedWhileItIsServedIsMadeAnewForWhoAsks(t *testing.T) {
 			}
 			damaged := served()
 			missed := func() bool {
-				return strings.Contains(server.Log.String(), "a turn waits for its project's index")
+				return strings.Contains(server.Log.String(), "a turn is waiting for its project's index")
 			}
 			asked(project, "When does the ferry leave?", "every hour")
 			for tries := 0; tries < 20 && !missed(); tries++ { // what looks at questions afterwards had opened it again

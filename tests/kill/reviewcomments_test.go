@@ -81,7 +81,7 @@ func TestReviewCommentsSurviveKills(t *testing.T) {
 			}
 			c.host.Fsck(t)
 			c.Stop()
-			if log := c.Log.String(); !strings.Contains(log, "a comment is an instruction") || strings.Contains(log, reviewSecret) {
+			if log := c.Log.String(); !strings.Contains(log, "a comment was taken as an instruction") || strings.Contains(log, reviewSecret) {
 				t.Error("the log lacks the comments, or has the webhook's secret")
 			}
 		})

@@ -122,7 +122,7 @@ func TestAnEndpointThatFailsShows(t *testing.T) {
 		!strings.Contains(text, "the built-in model answered in its place: 6") {
 		t.Error(text)
 	}
-	const instead = "the built-in model answers in place of one that failed"
+	const instead = "the built-in model answered because another model failed"
 	harness.Until(t, "the log tells of six questions", func() bool {
 		return strings.Count(server.Log.String(),
 			instead) >= 6
@@ -329,7 +329,7 @@ func TestAModelsKeyShowsNowhere(t *testing.T) {
 				said += harness.Docent(t, "status", "--data", data, "--config", config, "--json")
 				server.Stop()
 				if said := server.Log.String(); !strings.Contains(said, "a turn failed") &&
-					!strings.Contains(said, "in place of one that failed") {
+					!strings.Contains(said, "because another model failed") {
 					t.Errorf("nothing failed: %s", server.Log)
 				}
 				err := filepath.WalkDir(data, func(path string, d fs.DirEntry, err error) error {

@@ -384,7 +384,7 @@ func TestACollectorThatFailsIsNobodysTrouble(t *testing.T) {
 			if took := time.Since(began); took > config.Default().DrainTimeout.Duration {
 				t.Errorf("the stop took %v", took)
 			}
-			if n := strings.Count(s.Log.String(), "does not take traces"); n != 1 {
+			if n := strings.Count(s.Log.String(), "does not accept traces"); n != 1 {
 				t.Errorf("the log says %d times that the collector takes nothing:\n%s", n, s.Log)
 			}
 		})

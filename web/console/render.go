@@ -258,7 +258,7 @@ func (s *Server) FailPage(w http.ResponseWriter, req *http.Request, status int, 
 		}
 	}
 	if err := write(w, req, status, p); err != nil {
-		s.Log.Error("an error could not be shown", "error", err)
+		s.Log.Error("could not show an error page", "error", err)
 		sendTo(w, req, http.StatusInternalServerError, "text/plain; charset=utf-8", []byte(message))
 	}
 }
@@ -301,7 +301,7 @@ func (s *Server) Markdown(ctx context.Context, project api.ProjectID, text strin
 	defer cancel()
 	out, err := s.Cell(ctx, kindMarkdown, []byte(text))
 	if err != nil {
-		s.Log.Warn("a text is shown as it is written", "project", project, "bytes", len(text), "error", err)
+		s.Log.Warn("showing a text as plain text", "project", project, "bytes", len(text), "error", err)
 		return template.HTML("<pre>" + template.HTMLEscapeString(text) + "</pre>\n")
 	}
 	return template.HTML(out)

@@ -258,7 +258,7 @@ func (v *Visit) AuditIn(org api.OrgID, project api.ProjectID, action, object, de
 	err := v.server.Catalog.Audit(ctx, api.AuditEntry{Org: org, Project: project, WhoID: v.Who.ID, Who: v.Who.Name,
 		Action: action, Object: object, Detail: detail, Client: v.Client.String()})
 	if err != nil {
-		v.server.Log.Error("the audit log lacks an entry", "error", err, "who", v.Who.ID, "action", action, "object", object,
+		v.server.Log.Error("could not write an audit log entry", "error", err, "who", v.Who.ID, "action", action, "object", object,
 			"detail", detail)
 	}
 }

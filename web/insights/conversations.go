@@ -330,7 +330,7 @@ func (s *handler) exportConversations(v *console.Visit, kind, ending string, wri
 		}
 		if err != nil && begun {
 			if v.Context().Err() == nil {
-				s.Log.Error("a file of conversations was cut off", "error", err)
+				s.Log.Error("an export of conversations was cut off", "error", err)
 			}
 			panic(http.ErrAbortHandler) // a file that ends early must not look whole
 		}

@@ -174,7 +174,7 @@ func (s *handler) giveBack(v *console.Visit, bounds ...catalog.Bound) {
 		names[i] = b.Name
 	}
 	if err := s.Counts.Give(context.WithoutCancel(v.Context()), names...); err != nil {
-		s.Log.Warn("a sign-in that did not fail counts as if it had", "error", err)
+		s.Log.Warn("could not take back the count of a successful sign-in", "error", err)
 	}
 }
 

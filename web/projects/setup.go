@@ -325,7 +325,7 @@ func (s *handler) lookAt(v *console.Visit, d draft, secret string) error {
 	}
 	if had && old.Project.TokenFile != d.Project.TokenFile {
 		if err := s.Secrets.Drop(old.Project.TokenFile); err != nil {
-			s.Log.Warn("a token that is not used any more could not be removed", "error", err)
+			s.Log.Warn("could not remove an unused token", "error", err)
 		}
 	}
 	d.task, d.Look, d.added = task.ID, nil, false

@@ -128,7 +128,7 @@ func (s *handler) auditCSV(v *console.Visit) error {
 		}
 		q.After = entries[len(entries)-1].ID
 		if entries, err = s.Catalog.AuditLog(v.Context(), q); err != nil {
-			s.Log.Error("an audit log was cut off", "error", err)
+			s.Log.Error("an audit log export was cut off", "error", err)
 			panic(http.ErrAbortHandler) // a file that ends early must not look whole
 		}
 	}

@@ -109,7 +109,7 @@ func (s *handler) blocks(ctx context.Context, project api.ProjectID, name string
 	defer cancel()
 	out, err := cell.Call[[]block](ctx, s.Cell, kindPreview, previewInput{name, src})
 	if err != nil {
-		s.Log.Warn("a text is shown as it is written", "project", project, "bytes", len(src), "error", err)
+		s.Log.Warn("showing a text as plain text", "project", project, "bytes", len(src), "error", err)
 		return []block{{HTML: template.HTML("<pre>" + template.HTMLEscapeString(strings.ToValidUTF8(string(src), "\uFFFD")) + "</pre>\n")}}
 	}
 	return out

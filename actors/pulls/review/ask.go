@@ -45,7 +45,7 @@ func (r *Reviewer) carry(ctx context.Context, id string, attempt int) (time.Dura
 	case errors.Is(err, api.ErrNotFound):
 		return task.Done, nil // the project was removed meanwhile
 	case was == api.ReviewEnded && r.hopeless(a, attempt, err):
-		r.Log.Error("a comment cannot be answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+		r.Log.Error("could not reply to a comment", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
 			"message", a.ID, "error", err)
 		a.State, a.Result, err = api.ReviewAnswered, "unanswerable", nil
 	}
@@ -65,7 +65,7 @@ func (r *Reviewer) carry(ctx context.Context, id string, attempt int) (time.Dura
 	}
 	if a.State == api.ReviewAnswered {
 		r.metrics.answers.WithLabelValues(a.Result).Inc()
-		r.Log.Info("a comment is answered", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
+		r.Log.Info("replied to a comment", "project", a.Project, "job", a.Job, "comment", a.Comments[0].Link,
 			"message", a.ID, "result", a.Result, "commit", a.Commit)
 		return task.Done, nil
 	}
@@ -93,7 +93,7 @@ func (r *Reviewer) give(ctx context.Context, a *api.ReviewAsk) error {
 	case err == nil:
 		a.State = api.ReviewGiven
 	case refused:
-		r.Log.Info("a job refuses a comment's instruction", "project", a.Project, "job", a.Job,
+		r.Log.Info("a job refused a comment's instruction", "project", a.Project, "job", a.Job,
 			"comment", a.Comments[0].Link, "error", err)
 		a.State, a.Result, a.Answer = api.ReviewEnded, "refused", lines("This was not carried out.", words)
 	default:

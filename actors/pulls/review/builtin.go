@@ -41,7 +41,7 @@ func (r *Reviewer) answerBuiltin(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.Log.Info("a comment is answered", "project", c.Project, "job", c.Job, "pull", c.Pull, "message", c.Message,
+		r.Log.Info("replied to a comment", "project", c.Project, "job", c.Job, "pull", c.Pull, "message", c.Message,
 			"outcome", b.Outcome, "commit", b.Commit)
 	}
 	return nil

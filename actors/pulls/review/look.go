@@ -81,7 +81,7 @@ func (r *Reviewer) look(ctx context.Context, project api.Project, p api.ReviewPu
 			p.Next = time.Time{}
 			return r.Catalog.EndLook(ctx, p, nil)
 		}
-		r.Log.Info("a pull request has changed its state", "project", p.Project, "job", p.Job, "pull", p.Link, "state", state)
+		r.Log.Info("a pull request changed state", "project", p.Project, "job", p.Job, "pull", p.Link, "state", state)
 		p.State, p.Active = state, now
 	}
 	var asks []api.ReviewAsk
@@ -184,7 +184,7 @@ func (r *Reviewer) instructions(ctx context.Context, project api.Project, p api.
 		default:
 			a.Prompt = Prompt(fmt.Sprintf("the pull request #%d", p.Number), said, Builtin(reply.Row))
 		}
-		r.Log.Info("a comment is an instruction", "project", p.Project, "job", p.Job, "comment", group[0].Link,
+		r.Log.Info("a comment was taken as an instruction", "project", p.Project, "job", p.Job, "comment", group[0].Link,
 			"author", group[0].Author, "comments", len(group), "message", a.ID, "state", a.State)
 		asks = append(asks, a)
 	}
@@ -226,7 +226,7 @@ func (r *Reviewer) heard(ctx context.Context, project api.Project, review []host
 			r.metrics.comments.WithLabelValues("bot").Inc()
 		case !c.MayWrite && mayAddress(c.Body, handle):
 			r.metrics.comments.WithLabelValues("stranger").Inc()
-			r.Log.Info("a comment is no instruction: its author may not write to the repository", "project", project.ID,
+			r.Log.Info("ignored a comment: its author cannot write to the repository", "project", project.ID,
 				"comment", c.Link, "author", c.Author)
 		case !c.MayWrite:
 			r.metrics.comments.WithLabelValues("not_addressed").Inc()
@@ -236,7 +236,7 @@ func (r *Reviewer) heard(ctx context.Context, project api.Project, review []host
 			s, err := readApart(ctx, r.Cell, c.Body, handle)
 			if _, ok := errors.AsType[*cell.UnreadableError](err); ok {
 				r.metrics.comments.WithLabelValues("unreadable").Inc()
-				r.Log.Warn("a comment cannot be read", "project", project.ID, "comment", c.Link, "author", c.Author, "error", err)
+				r.Log.Warn("could not read a comment", "project", project.ID, "comment", c.Link, "author", c.Author, "error", err)
 				continue
 			}
 			if err != nil {

@@ -204,7 +204,7 @@ func (r *Reviewer) failed(ctx context.Context, p api.ReviewPull, err error, atte
 	p.Said, p.Hinted = words(err), false
 	p.Next = r.Now().Add(min(rest*time.Duration(p.Failed), 6*time.Hour))
 	if err := r.Catalog.EndLook(ctx, p, nil); err != nil && ctx.Err() == nil && !errors.Is(err, api.ErrNotFound) {
-		r.Log.Warn("a pull request waits for the catalog", "project", p.Project, "pull", p.Link, "error", err)
+		r.Log.Warn("a pull request is waiting for the catalog", "project", p.Project, "pull", p.Link, "error", err)
 	}
 	return rest
 }

@@ -81,7 +81,7 @@ func Serve(dir *datadir.Dir, run Run, log *slog.Logger) (stop func(), err error)
 	}
 	background.Go("cmd/docent/control.Serve", func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the listener for the operator's commands failed", "error", err)
+			log.Error("the listener for operator commands failed", "error", err)
 		}
 	})
 	return func() {
@@ -113,7 +113,7 @@ func answer(w http.ResponseWriter, r *http.Request, run Run, log *slog.Logger) {
 		if invalid, ok := errors.AsType[*api.InvalidError](err); ok {
 			last.Error.Problems = invalid.Problems
 		}
-		log.Warn("operator's command refused", "command", name, "error", err)
+		log.Warn("refused an operator command", "command", name, "error", err)
 	} else {
 		level := slog.LevelInfo
 		if name == Address {

@@ -157,7 +157,7 @@ func (o Inside) keyFindings(ctx context.Context) []Finding {
 		return []Finding{Wrong("docent catalog check", "%v", err)}
 	}
 	if len(projects) == 0 {
-		return []Finding{Doubt("docent project add docs --domain docs.example.com --source PATH-or-URL", "there is no project yet")}
+		return []Finding{Doubt("docent project add docs --domain docs.example.com --source PATH-or-URL", "no project yet")}
 	}
 	return judgeKeys(projects, keys, time.Now())
 }

@@ -76,6 +76,6 @@ func (o *Service) audit(ctx context.Context, entry api.AuditEntry) {
 		if o.server != nil {
 			log = o.server.Log
 		}
-		log.Error("the audit log lacks an entry", "error", err, "action", entry.Action)
+		log.Error("could not write an audit log entry", "error", err, "action", entry.Action)
 	}
 }

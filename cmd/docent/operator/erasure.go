@@ -78,7 +78,7 @@ func (e *erasures) erase(ctx context.Context, who person) (removed int, err erro
 			now.Failed = "the data directory could not be written"
 		case err != nil:
 			now.Failed = "the server's log says why"
-			e.ops.server.Log.Error("a person's data could not be deleted", "project", who.project, "error", err)
+			e.ops.server.Log.Error("could not delete a person's data", "project", who.project, "error", err)
 		}
 	})
 	return removed, err

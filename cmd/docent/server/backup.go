@@ -62,6 +62,6 @@ func (a *Server) settle(ctx context.Context) error {
 	if missing.Wait(); !restored {
 		return nil
 	}
-	a.Log.Info("a backup was restored", "position", a.Journal.Position())
+	a.Log.Info("backup restored", "position", a.Journal.Position())
 	return os.Remove(a.dir.File(datadir.Backup))
 }

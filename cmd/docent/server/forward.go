@@ -48,7 +48,7 @@ func (a *Server) listenToNodes() (err error) {
 	}
 	background.Go("cmd/docent/server.listenToNodes", func() {
 		if err := a.endpoint.Serve(listener); err != nil {
-			a.Log.Error("other nodes are not served any more", "error", err)
+			a.Log.Error("stopped serving other nodes", "error", err)
 		}
 	})
 	return nil
@@ -102,7 +102,7 @@ func (a *Server) drainNode(ctx context.Context, server *http.Server, listener ne
 	leaving, cancel := context.WithTimeout(context.Background(), leaveTimeout)
 	defer cancel()
 	if err := a.members.Leave(leaving); err != nil {
-		a.Log.Warn("the other nodes find out by themselves that this one is gone", "error", err)
+		a.Log.Warn("could not tell the other nodes that this node is gone; they will notice", "error", err)
 	}
 }
 

@@ -128,7 +128,7 @@ func (m *manualAssistant) rest() {
 		return
 	}
 	if err := m.end(); err != nil {
-		m.app.Log.Warn("the documentation's assistant did not end well", "error", err)
+		m.app.Log.Warn("the documentation's assistant did not stop cleanly", "error", err)
 	}
 	m.running = nil
 }

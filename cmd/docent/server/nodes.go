@@ -98,7 +98,7 @@ func (a *Server) run() {
 		Gained: a.System.Wake, Open: a.System.Open,
 		Lost: func(ctx context.Context, shards []int) {
 			if err := a.System.Release(ctx, shards); err != nil {
-				a.Log.Error("actors that another node is to run have not ended", "error", err)
+				a.Log.Error("actors that should move to another node have not stopped", "error", err)
 			}
 		},
 	})

@@ -81,7 +81,7 @@ func recordsOf(store journal.Store, p api.Project, pull api.PullRequest) ([]forg
 
 // tell says in the log, in the job and on the pull request's page that a branch is lost, once.
 func (c pullCheck) tell(ctx context.Context, pull api.PullRequest, why error) error {
-	c.app.Log.Error("branch of an open pull request lost", "project", pull.Project, "job", pull.Job, "pull", pull.ID,
+	c.app.Log.Error("lost the branch of an open pull request", "project", pull.Project, "job", pull.Job, "pull", pull.ID,
 		"branch", pull.Head, "error", why)
 	note := fmt.Sprintf("The branch `%s` of this pull request is lost and cannot be restored from the journal. Restore the "+
 		"repository from a backup, or close this pull request and send the instructions again as a new job.", pull.Head)

@@ -118,7 +118,7 @@ func Run(ctx context.Context, c config.Config, stderr io.Writer) error {
 	}
 	watched.shows(a)
 	if front.everywhere {
-		log.Warn("links to pull requests work on this machine only: set public_url to the address under which others reach it", "url", c.PublicURL)
+		log.Warn("links to pull requests work only on this machine: set public_url to the address that others reach it at", "url", c.PublicURL)
 	}
 	if from := c.From("listen"); socketActivated() && from != "" {
 		log.Warn("listen is not used: systemd listens, at the address in the socket unit (systemctl edit docent.socket)",
@@ -155,7 +155,7 @@ func (a *Server) greet(ctx context.Context, stderr io.Writer) {
 		"docent key create --data " + a.config.Data + " --project docs --kind admin",
 	}
 	if a.config.LogFormat == "json" { // a log goes to many places: no link that lets somebody in
-		a.Log.Info("there is no project yet", "next", append([]string{"docent console --data " + a.config.Data}, next...))
+		a.Log.Info("no project yet", "next", append([]string{"docent console --data " + a.config.Data}, next...))
 		return
 	}
 	link, err := a.Operator.Link(ctx, "", operator.OperatorLink)
@@ -529,7 +529,7 @@ func (a *Server) control(ctx context.Context) (stop func()) {
 	if err == nil {
 		return stop
 	}
-	a.Log.Error("the operator's commands cannot reach this server yet", "error", err)
+	a.Log.Error("operator commands cannot reach this server yet", "error", err)
 	ctx, cancel := context.WithCancel(ctx)
 	stopped := make(chan func(), 1)
 	background.Go("cmd/docent/server.control", func() {

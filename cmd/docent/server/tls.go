@@ -119,10 +119,10 @@ func (f *front) keep(ctx context.Context) {
 		defer server.Close()
 		background.Go("cmd/docent/server.keep", func() {
 			if err := server.Serve(f.redirect); !errors.Is(err, http.ErrServerClosed) {
-				f.log.Error("plain HTTP is no longer sent on to https", "error", err)
+				f.log.Error("stopped redirecting plain HTTP to https", "error", err)
 			}
 		})
-		f.log.Info("sending plain HTTP on to https", "address", f.redirect.Addr().String())
+		f.log.Info("redirecting plain HTTP to https", "address", f.redirect.Addr().String())
 	}
 	f.certs.Run(ctx)
 }

@@ -31,7 +31,7 @@ func (a *Server) openTracing() error {
 		ctx, cancel := context.WithTimeout(context.Background(), tracesEnd)
 		defer cancel()
 		if err := tracer.Close(ctx); err != nil {
-			a.Log.Warn("the last traces were not sent", "error", err)
+			a.Log.Warn("the last traces could not be sent", "error", err)
 		}
 		return nil
 	})

@@ -55,7 +55,7 @@ func (a *Server) followModels(ctx context.Context) {
 		}
 		err := a.Operator.UseModels(ctx)
 		if err != nil && !failed && ctx.Err() == nil {
-			a.Log.Warn("the connected language models cannot be read: those that are known go on", "error", err)
+			a.Log.Warn("could not read the connected language models; keeping the known ones", "error", err)
 		}
 		failed = err != nil
 	}

@@ -56,12 +56,12 @@ func (w *watched) serve(setting, address string, handler http.Handler) error {
 	w.servers = append(w.servers, server)
 	background.Essential("serve the operator", func() {
 		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			w.log.Error("the operator's listener failed", "setting", setting, "error", err)
+			w.log.Error("the operator listener failed", "setting", setting, "error", err)
 		}
 	})
 	w.log.Info("listening for the operator", "setting", setting, "address", listener.Addr().String())
 	if reachable(listener.Addr()) {
-		w.log.Warn("the operator's listener asks for no key and shows what the server holds in memory: "+
+		w.log.Warn("the operator listener requires no key and exposes the server's memory: "+
 			"let it listen on this machine or in a private network only", "setting", setting,
 			"address", listener.Addr().String())
 	}

@@ -76,7 +76,7 @@ func Open(ctx context.Context, dir *datadir.Dir, c config.Config, log *slog.Logg
 	}
 	// Not before the catalog's migration: where that fails, the version before can go on.
 	if err := datadir.Mark(dir.Path, build.Get().Version); disk.Full(err) {
-		log.Warn("no room to note the format of the data directory: do not start an older version on it", "error", err)
+		log.Warn("could not record the data directory's format (disk full): do not start an older version on it", "error", err)
 	} else if err != nil {
 		return s, datadir.Unwritable(dir.Path, err)
 	}
@@ -159,7 +159,7 @@ func (s *Stores) Sweep(ctx context.Context, log *slog.Logger) {
 		log.Warn("what the documentation's assistant left behind could not be removed", "error", err)
 	}
 	if err := s.sweepSecrets(ctx); err != nil {
-		log.Warn("secrets that no project uses could not be removed", "error", err)
+		log.Warn("could not remove unused secrets", "error", err)
 	}
 	if err := s.sweepSources(ctx); err != nil {
 		log.Warn("what is left of removed sources could not be removed", "error", err)

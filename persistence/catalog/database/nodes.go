@@ -128,7 +128,7 @@ func (db *DB) Announce(what Message) {
 	ctx, cancel := context.WithTimeout(context.Background(), nodeDeaf)
 	defer cancel()
 	if err := db.Say(ctx, db.Write, what); err != nil {
-		db.Log.Warn("notifying other nodes of a change failed, they see it a little later", "error", err)
+		db.Log.Warn("could not notify other nodes of a change; they will notice it shortly", "error", err)
 	}
 }
 
@@ -219,7 +219,7 @@ func (n *otherNodes) tell() {
 func (db *DB) hearOne(text string) {
 	var what Message
 	if err := json.Unmarshal([]byte(text), &what); err != nil {
-		db.Log.Error("a message of another node cannot be read", "error", err)
+		db.Log.Error("could not read a message from another node", "error", err)
 		db.forgetAll()
 		return
 	}

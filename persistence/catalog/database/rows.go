@@ -61,7 +61,7 @@ func List[T, R any, P rowOf[T, R]](ctx context.Context, db *DB, q *bun.SelectQue
 	out := make([]T, 0, len(rows))
 	for i := range rows {
 		if err := CheckRow(P(&rows[i])); err != nil {
-			db.Log.Error("a row of the catalog is left out", "catalog", db.Name, "error", err)
+			db.Log.Error("skipped a damaged catalog row", "catalog", db.Name, "error", err)
 			continue
 		}
 		v, err := P(&rows[i]).Decode()

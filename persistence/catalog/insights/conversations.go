@@ -94,7 +94,7 @@ func (s *Store) Conversations(ctx context.Context, q ConversationQuery) ([]Conve
 			write = s.FinishTexts
 		}
 		if err := write(ctx); err != nil {
-			s.db.Log.Warn("the words of the newest questions are not written yet", "error", err)
+			s.db.Log.Warn("could not write the words of the newest questions yet", "error", err)
 		}
 	}
 	low, high := q.span()

@@ -198,7 +198,7 @@ func (s *Store) SearchesWithoutResult(ctx context.Context, q AnalyticsQuery) ([]
 		return nil, "", err
 	}
 	if err := s.writeSearches(ctx, false); err != nil {
-		s.db.Log.Warn("searches are not counted yet", "error", err)
+		s.db.Log.Warn("could not count searches yet", "error", err)
 	}
 	return s.searchCounts(ctx, q, after, func(sel *bun.SelectQuery) *bun.SelectQuery {
 		return sel.Having("MAX(at * ? + results) % ? = 0", resultsMost, resultsMost)
@@ -232,7 +232,7 @@ func (s *Store) Searches(ctx context.Context, q AnalyticsQuery) (
 		return nil, "", 0, err
 	}
 	if err := s.writeSearches(ctx, false); err != nil {
-		s.db.Log.Warn("searches are not counted yet", "error", err)
+		s.db.Log.Warn("could not count searches yet", "error", err)
 	}
 	err = q.between(s.db.Read.NewSelect().Model((*searchRow)(nil)), "at").ColumnExpr("COUNT(*)").Scan(ctx, &total)
 	if err != nil {

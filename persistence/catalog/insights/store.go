@@ -33,7 +33,7 @@ type Store struct {
 func New(db *database.DB, listings *listing.Store) *Store {
 	s := &Store{db: db, listings: listings, texts: make(chan struct{}, 1)}
 	listings.Add(questionListing(nil), s.changed, s.reset)
-	db.Every(searchWait, "write searches", "searches are not counted yet", "the last searches are not counted", s.writeSearches)
+	db.Every(searchWait, "write searches", "could not count searches yet", "the last searches are not counted", s.writeSearches)
 	db.Every(searchWait, "write reads", "what agents read is not counted yet", "what agents read last is not counted", s.writeReads)
 	return s
 }

@@ -42,7 +42,7 @@ func (s *Store) keepTexts(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			s.db.Log.Warn("the words of questions are not written yet", "error", err)
+			s.db.Log.Warn("could not write the words of questions yet", "error", err)
 			pause = textRetry
 		case n < textBatch:
 			select {
@@ -110,7 +110,7 @@ func (s *Store) writeTexts(ctx context.Context, most int) (n int, err error) {
 		for i := range rows {
 			q, err := rows[i].question()
 			if err != nil {
-				s.db.Log.Error("a question cannot be found by its words", "question", rows[i].ID, "error", err)
+				s.db.Log.Error("could not index a question's words", "question", rows[i].ID, "error", err)
 				continue
 			}
 			words[rows[i].Num] += " " + textOf(q, rows[i].Outcome)

@@ -96,7 +96,7 @@ func (s *Store) sweep() {
 		ctx, cancel := context.WithTimeout(context.Background(), s.db.CloseWait())
 		defer cancel()
 		if _, err := s.db.Write.ExecContext(ctx, "DELETE FROM node_counts WHERE until_at < now()"); err != nil {
-			s.db.Log.Warn("counts whose time is over are not removed yet", "error", err)
+			s.db.Log.Warn("could not remove expired counts yet", "error", err)
 		}
 	})
 }

@@ -224,7 +224,7 @@ func (s *Store) withRoles(ctx context.Context, rows []personRow) ([]api.Person, 
 	for i := range rows {
 		p, err := rows[i].Decode()
 		if err != nil {
-			s.db.Log.Error("a row of the catalog is left out", "catalog", s.db.Name, "error", err)
+			s.db.Log.Error("skipped a damaged catalog row", "catalog", s.db.Name, "error", err)
 			continue
 		}
 		if seen, ok := s.seen.person(p.ID); ok && (p.SeenAt == nil || seen.After(*p.SeenAt)) {
@@ -244,7 +244,7 @@ func (s *Store) withRoles(ctx context.Context, rows []personRow) ([]api.Person, 
 	first := make([]int64, len(out))
 	for i := range members {
 		if err := database.CheckRow(&members[i]); err != nil {
-			s.db.Log.Error("a row of the catalog is left out", "catalog", s.db.Name, "error", err)
+			s.db.Log.Error("skipped a damaged catalog row", "catalog", s.db.Name, "error", err)
 			continue
 		}
 		n := at[members[i].Person]
@@ -525,7 +525,7 @@ func makeOperators(ctx context.Context, db bun.IDB, _ time.Time) (func(*database
 	}
 	return func(db *database.DB) {
 		if len(made) > 0 {
-			db.Log.Warn("owners of the default organization became operators", "catalog", db.Name, "people", made)
+			db.Log.Warn("made the owners of the default organization operators", "catalog", db.Name, "people", made)
 		}
 	}, nil
 }

@@ -90,7 +90,7 @@ func moveReports(ctx context.Context, tx bun.IDB, now time.Time) (func(*database
 	}
 	return func(db *database.DB) {
 		for _, err := range damaged {
-			db.Log.Error("a row of the catalog is left out", "catalog", db.Name, "error", err)
+			db.Log.Error("skipped a damaged catalog row", "catalog", db.Name, "error", err)
 		}
 	}, nil
 }

@@ -367,12 +367,12 @@ func (j *Journal) once(f func(context.Context, *pgx.Conn) error) error {
 	switch {
 	case err == nil:
 		if c.downSince.Swap(0) != 0 {
-			j.log.Info("the journal can be written to again", "journal", j.name)
+			j.log.Info("the journal is writable again", "journal", j.name)
 			j.metrics.down.Store(false)
 		}
 	case code(err) == codeFenced:
 		if !j.fenced.Swap(true) {
-			j.log.Error("other nodes have given this one up: it writes nothing any more", "journal", j.name)
+			j.log.Error("other nodes have removed this node: it no longer writes", "journal", j.name)
 		}
 		return journal.ErrFenced
 	case code(err) == codeBatch:
@@ -381,7 +381,7 @@ func (j *Journal) once(f func(context.Context, *pgx.Conn) error) error {
 	case passing(err):
 		c.downErr.Store(&err)
 		if c.downSince.CompareAndSwap(0, time.Now().UnixNano()) {
-			j.log.Error("the journal cannot be written to", "journal", j.name, "error", err)
+			j.log.Error("the journal is not writable", "journal", j.name, "error", err)
 			j.metrics.down.Store(true)
 		}
 	}

@@ -240,7 +240,7 @@ func (j *Journal) lose(first bool) {
 		defer cancel()
 		if _, err := j.reads.Exec(ctx, "WITH told AS (UPDATE journal_state SET losses = losses + 1 WHERE losses = $1 RETURNING 1) "+
 			"SELECT pg_notify($2, 'loss') FROM told", j.losses, j.topic); err != nil {
-			j.log.Warn("other nodes have to see by themselves what the database has lost", "journal", j.name, "error", err)
+			j.log.Warn("other nodes must notice on their own what the database has lost", "journal", j.name, "error", err)
 		}
 	}
 	if j.opts.Lost != nil {

@@ -137,7 +137,7 @@ func (j *Journal) checkpointLoop() {
 			due = now.Add(j.opts.CheckpointEvery)
 		}
 		if err := j.checkpoint(write); err != nil && !stopping && !j.fenced.Load() {
-			j.log.Warn("snapshots and followers' marks wait for the database", "journal", j.name, "error", err)
+			j.log.Warn("snapshots and follower positions are waiting for the database", "journal", j.name, "error", err)
 		}
 		if stopping {
 			return

@@ -251,7 +251,7 @@ func (r *run) drain(ctx context.Context) error {
 					res = r.ask(ctx, it, conditions)
 					return nil
 				}); err != nil {
-					r.crawler.o.Log.Error("a page of a web site broke the crawl", "url", it.url.String(), "error", err)
+					r.crawler.o.Log.Error("a web page broke the crawl", "url", it.url.String(), "error", err)
 					res.err = errBroke
 				}
 				results <- res
