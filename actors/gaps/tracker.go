@@ -1,6 +1,7 @@
 package gaps
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -231,6 +232,9 @@ func (t *Tracker) group(ctx context.Context, project api.ProjectID, key resultKe
 	if err != nil {
 		return nil, err
 	}
+	questions = slices.DeleteFunc(slices.Clone(questions), func(q topics.Question) bool {
+		return builtin.Courtesy(cmp.Or(q.Own, q.Text)) != ""
+	})
 	seeds := make([]topics.Seed, len(stored))
 	for i, g := range stored {
 		seeds[i] = g.Terms
