@@ -116,8 +116,8 @@ var otherLanguages = map[string]string{
 	"go":     "TestThePageAboutClientsRuns; TestDocumentedReceiversVerifyDeliveries; TestDocumentedSignersAreAccepted",
 	"python": "TestDocumentedSignersAreAccepted",
 	"tsx":    "TestRealChatClients has useChat of these versions",
-	"ts":     "TestSitePagesShowTheExamples", "jsx": "TestSitePagesShowTheExamples",
-	"yaml":       "TestTheDashboardShowsARunningServer; TestSitePagesShowTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
+	"ts":     "TestThePageOfSitesShowsTheExamples", "jsx": "TestThePageOfSitesShowsTheExamples",
+	"yaml":       "TestTheDashboardShowsARunningServer; TestThePageOfSitesShowsTheExamples; TestTheActionIsAsDocumented; TestTheFileOfQuestionsIsAsDocumented",
 	"javascript": "TestAProgramSolvesAProofOfWorkAsDocumented runs it",
 	"typescript": "TestThePageAboutClientsRuns",
 	"http":       "the router's contract with openapi.yaml", "text": "shown, not typed",
@@ -453,7 +453,7 @@ func TestEveryCommandOfTheDocumentationRuns(t *testing.T) {
 				blocks = append(blocks, f)
 			case otherLanguages[f.Language] == "":
 				t.Errorf("%s: nothing is known of blocks in %q: say in this test what holds them to the truth", f, f.Language)
-			case strings.HasPrefix(page, "docs/assistant/sites/"): // parts of files: TestSitePagesShowTheExamples
+			case page == "docs/assistant/sites.mdx": // parts of files: TestThePageOfSitesShowsTheExamples
 			case f.Language == "toml" && page == "docs/deploy/tls.mdx": // one way or another
 				readSettings(t, page, f.Text)
 			case f.Language == "toml":
