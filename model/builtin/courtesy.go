@@ -26,7 +26,7 @@ var courtesies = []struct {
 
 // courteous are words that stand with a courtesy and ask nothing.
 var courteous = strings.Fields("ok okay great good cool nice perfect super you so very much a lot many all again there " +
-	"for your the help that helped docent schön sehr viel vielen beaucoup muchas muito mille")
+	"for your the help that helped schön sehr viel vielen beaucoup muchas muito mille docent")
 
 // Courtesy is the reply to a message that greets or thanks and asks nothing; empty for all others.
 func Courtesy(message string) (reply string) {
