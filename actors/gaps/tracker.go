@@ -172,9 +172,10 @@ func (t *Tracker) topics(ctx context.Context, project api.ProjectID, from, to ti
 	if err != nil {
 		return Listing{}, err
 	}
-	out := Listing{Questions: len(marks), More: more}
+	out := Listing{More: more}
 	seen := map[int]bool{}
 	for _, topic := range found {
+		out.Questions += len(topic.Questions)
 		full := Topic{Topic: topic, ID: topic.ID}
 		if topic.Seed >= 0 {
 			seen[topic.Seed] = true
@@ -208,8 +209,9 @@ func (t *Tracker) Asked(ctx context.Context, project api.ProjectID, from, to tim
 		return Listing{}, err
 	}
 	found, err := t.group(ctx, project, resultKey{all: true, from: from, to: to}, marks, nil)
-	out := Listing{Questions: len(marks), More: more}
+	out := Listing{More: more}
 	for _, topic := range found {
+		out.Questions += len(topic.Questions)
 		out.Topics = append(out.Topics, Topic{Topic: topic, ID: topic.ID})
 	}
 	return out, err
